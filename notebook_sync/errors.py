@@ -1,0 +1,85 @@
+"""Every error the project raises on purpose.
+
+    NotebookError                    exit code 1
+    ├── UsageError                   2   the call or a setting is wrong
+    │   ├── ConfigError                  notebook.toml, with path and line where known
+    │   └── NotANotebook                 no notebook.toml here or above
+    ├── Refused                      3   permission or conflict; nothing was changed
+    │   ├── WatchLocked                  another process watches this notebook
+    │   └── WouldDeleteEverything        a scan found none of the mirrored notes
+    ├── RootLost                     1   the notebook's folder is not there
+    ├── NoSuchNote                   1
+    ├── UnreadableFile               1   one file could not be read or decoded
+    └── BackendDown                  4   MongoDB, Redis or the embedded file does not answer
+
+The class tells the kind, the fields tell the case, the message tells a person what to do next.
+"""
+
+from __future__ import annotations
+
+
+class NotebookError(Exception):
+    """Root of the tree. `exit_code` is what the command line ends with."""
+
+    exit_code = 1
+
+
+class UsageError(NotebookError):
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A setting is unknown or has the wrong type; the message names file, key and the nearest known key."""
+
+
+class NotANotebook(UsageError):
+    """No notebook.toml in the folder or any folder above it."""
+
+
+class Refused(NotebookError):
+    exit_code = 3
+
+
+class WatchLocked(Refused):
+    """Another process holds the watch lock; `holder` is what it wrote there (pid, host, since)."""
+
+    def __init__(self, message: str, holder: str) -> None:
+        super().__init__(message)
+        self.holder = holder
+
+
+class WouldDeleteEverything(Refused):
+    """A scan that would delete every mirrored note: a lost mount looks the same. Nothing was deleted."""
+
+    def __init__(self, message: str, known: int) -> None:
+        super().__init__(message)
+        self.known = known
+
+
+class RootLost(NotebookError):
+    """The notebook's folder is missing or was replaced by something that is not a folder."""
+
+
+class NoSuchNote(NotebookError):
+    """No note has this id or path."""
+
+
+class UnreadableFile(NotebookError):
+    """One file cannot be taken as it is. `path` is relative to the root, `line` is 1-based, 0 for the whole file."""
+
+    def __init__(self, path: str, message: str, line: int = 0) -> None:
+        super().__init__(f"{path}:{line}: {message}" if line else f"{path}: {message}")
+        self.path = path
+        self.line = line
+        self.reason = message
+
+
+class BackendDown(NotebookError):
+    """A store does not answer. `backend` is its name for people ("MongoDB at localhost:27017"), without secrets."""
+
+    exit_code = 4
+
+    def __init__(self, backend: str, reason: str) -> None:
+        super().__init__(f"{backend} does not answer: {reason}")
+        self.backend = backend
+        self.reason = reason

@@ -1,0 +1,117 @@
+"""What a file says, as values. Nothing here reads a disk or knows a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+COLLECTIONS = ("runtime", "pages", "code_snippets", "research_notes", "channels", "facts", "memories")
+STATUSES = ("draft", "in_progress", "complete", "archived")
+RUNTIME_FILES = ("external-communications.md", "reminders.md", "standing-orders.md")
+
+# Raised when the same bytes would be parsed into another Note; rows with an older revision are parsed again.
+PARSER_REVISION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What `stat` says of a file: enough to tell, nearly always, that it is unchanged. Times in ns since the epoch."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and what it heads, its child headings included.
+
+    `line` is the heading's 1-based line in the file. `start` and `end` are offsets into `Note.content`, so that
+    `content[start:end]` is the section with its heading. `token_count` covers the same span.
+    """
+
+    heading: str
+    level: int
+    anchor: str
+    line: int
+    start: int
+    end: int
+    token_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with a file that did not stop it from being mirrored. `line` is 1-based, 0 for the whole file."""
+
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One Markdown file, parsed. Equal bytes under an equal path give equal notes, on any machine.
+
+    `wants` is the id the file asks for: frontmatter `id`, else the path without `.md`.
+    `has_own_id` tells which of the two it was. `fields` holds what its collection adds (language, source_url, …).
+    `created_at` is None unless frontmatter names it. `extra` keeps unknown frontmatter, safe for JSON and BSON:
+    str, bool, int within 64 bits, finite float, None, aware UTC datetime, and lists and str-keyed dicts of these.
+    """
+
+    path: str
+    collection: str
+    wants: str
+    has_own_id: bool
+    digest: str
+    title: str
+    summary: str
+    content: str
+    sections: tuple[Section, ...] = ()
+    code: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    created_by: str = "owner"
+    created_at: datetime | None = None
+    tags: tuple[str, ...] = ()
+    status: str = "draft"
+    word_count: int = 0
+    token_count: int = 0
+    links: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """What hot memory holds of a note: enough to know that it exists and what it is about, never its content.
+
+    `action` is what happened since the ref was last written (created, updated, moved, touched, deleted; "" for
+    nothing). `serial` grows with every write to the note's row, so that a late writer notices that it is late.
+    `deleted` asks for the ref to be removed.
+    """
+
+    id: str
+    title: str
+    summary: str
+    collection: str
+    updated_at: datetime
+    status: str
+    version: int
+    digest: str
+    agent: str
+    path: str
+    action: str = ""
+    serial: int = 0
+    deleted: bool = False
+
+
+def collection_of(path: str) -> str:
+    """The collection a relative path belongs to: its first folder when that is a known one, else `pages`."""
+    head, slash, _ = path.partition("/")
+    return head if slash and head in COLLECTIONS else "pages"
+
+
+def id_from_path(path: str) -> str:
+    """`pages/plan.md` → `pages/plan`. Only an exact `.md` is dropped, so `plan.MD` beside it keeps an id of its own."""
+    return path[:-3] if path.endswith(".md") else path

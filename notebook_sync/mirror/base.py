@@ -1,0 +1,186 @@
+"""The content store's port: what the sync engine and the readers may ask of SQLite or MongoDB.
+
+Glossary
+
+row         what the store keeps of one note: its document, what is known of its file, and what is operational
+document    a dict, the note as readers see it (shape below)
+known       the part of a row that tells whether its file changed: digest, stamp, parser revision (law 5)
+base        the digest a writer believes the row has; a write whose base is no longer true *loses* and changes nothing
+serial      an integer that grows with every write to a row
+pending     the action whose ref is not yet in hot memory; "" when mirror and refs agree about the row
+tombstone   a row whose note is gone and whose ref is not yet removed; readers never see it
+stale       why the file as it now is was refused; the row still holds the last good note
+operational version, history, usage, and a `created_at` that no frontmatter names: not derivable from the files alone
+
+Document shape (also what MongoDB holds, with `_id` for `id`)
+
+    {id, wants, path, collection, title, summary, content,
+     sections: [{heading, level, anchor, line, start, end, content, token_count}],   child headings included
+     code, language, description, related_page,                             code_snippets
+     source_url, key_findings, confidence, related_pages,                   research_notes
+     metadata: {created_by, created_at, created_from, updated_at, version, tags, status, word_count, token_count,
+                links, extra},                                              created_from: frontmatter, git or file
+     history: [{version, timestamp, summary, changed_by}],                  the last 50, oldest first
+     source: {path, digest, size, mtime_ns, ctime_ns, inode, revision},
+     problems: [{line, message}], stale}                                    stale: None or the reason
+
+Times are aware UTC datetimes with millisecond precision, which is what BSON keeps.
+Every method may raise `BackendDown`; no adapter lets a driver's own error out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from notebook_sync.files.note import Note, Ref, Stamp
+
+Document = dict[str, Any]
+HISTORY_LIMIT = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the mirror knows of one file."""
+
+    id: str
+    wants: str
+    has_own_id: bool
+    path: str
+    digest: str
+    stamp: Stamp
+    revision: int
+    version: int
+    stale: str = ""
+    problems: int = 0
+    pending: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Breadcrumb:
+    """One entry of a note's history, without its version, which the store counts itself."""
+
+    timestamp: datetime
+    summary: str
+    changed_by: str = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """What git knows of a file's past, for a row that the store has never held. `history` is oldest first."""
+
+    version: int
+    created_at: datetime
+    history: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Make the row `id` say what `note` says, read from a file with `stamp`.
+
+    base: the digest the row has now; None when no row is expected.
+    replaces: the id of the row this note had before (a rename that changed its id): version, history, usage and
+    created_at are carried over, and that row is removed without a tombstone's action "deleted"
+    (its ref is removed all the same).
+    A row whose digest already equals the note's is rewritten without a new version or breadcrumb.
+    """
+
+    id: str
+    note: Note
+    stamp: Stamp
+    base: str | None
+    action: str
+    breadcrumb: Breadcrumb
+    replaces: str | None = None
+    seed: Seed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """The file's bytes are as known, its stamp is not. Clears `stale`."""
+
+    id: str
+    base: str
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class MarkStale:
+    """The file as it now is was refused for `reason`; the row keeps the last good note."""
+
+    id: str
+    base: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """The file is gone. The row becomes a tombstone until its ref is removed."""
+
+    id: str
+    base: str
+
+
+Write = Put | Touch | MarkStale | Remove
+
+
+class Mirror(Protocol):
+    """The content store. One instance may be used from several threads; several processes may share one store."""
+
+    name: str
+    """For people, without secrets: `MongoDB at localhost:27017/aether_notebook`, `SQLite`."""
+
+    def known(self, places: Iterable[str] | None = None) -> list[Known]:
+        """Rows whose path is one of `places` or lies below one of them; all rows for None. No tombstones."""
+
+    def claimants(self, ids: Iterable[str]) -> list[Known]:
+        """Rows that have or want one of `ids`. No tombstones."""
+
+    def apply(self, writes: Sequence[Write]) -> list[Write]:
+        """Write all, each by itself atomic and idempotent, and return those that lost.
+
+        A Put over a tombstone revives its row. A Put that succeeds adds 1 to `version` and a breadcrumb exactly
+        once per change of digest, however many processes try the same. Put, Touch and Remove set `pending`.
+        A Put wins only if the row's digest is its base or already the note's; a note that cannot be stored
+        (too large for the store) raises UnreadableFile naming the path, after the others were written.
+        """
+
+    def pending(self, ids: Iterable[str] | None = None) -> list[Ref]:
+        """Refs of rows, tombstones included, whose `pending` is not empty; among `ids`, or all for None."""
+
+    def refs_written(self, refs: Sequence[Ref]) -> None:
+        """These refs are in hot memory: clear `pending`, drop tombstones; a row whose serial moved on is left alone."""
+
+    def refs(self) -> Iterator[Ref]:
+        """The ref of every row that is not a tombstone, in id order, whatever is pending."""
+
+    def get(self, note_id: str) -> Document | None:
+        """The document of one note."""
+
+    def get_many(self, ids: Sequence[str]) -> dict[str, Document]:
+        """The documents of these notes, by id; unknown ids are left out."""
+
+    def documents(self) -> Iterator[Document]:
+        """Every document, in id order, streamed."""
+
+    def list(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
+        """The light fields of notes, newest `updated_at` first then id: id, path, collection, title, summary, tags,
+        updated_at, status, created_by, word_count, version. Never content."""
+
+    def search(self, query: str, limit: int = 10) -> list[Document]:
+        """Notes that match the words of `query`, best first: the light fields of `list` and a `score`, higher is better.
+        The query is data: no punctuation mark in it is an operator."""
+
+    def counts(self) -> dict[str, int]:
+        """`{"notes", "stale", "problems", "pending"}`, and one key per collection as `collection:NAME`."""
+
+    def store_id(self) -> str:
+        """An id made with the store; another after the store was lost. Hot memory compares it to know whose refs it holds."""
+
+    def clear_lost(self, keep: Iterable[str]) -> int:
+        """Turn every row whose id is not in `keep` into a tombstone (the end of a rebuild); how many."""
+
+    def close(self) -> None:
+        """Release connections. Twice is allowed."""

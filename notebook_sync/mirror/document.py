@@ -1,0 +1,90 @@
+"""From a note to the document that both stores hold, and to the part of it that files alone decide. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from notebook_sync.files.note import PARSER_REVISION, Note, Stamp
+from notebook_sync.mirror.base import Document, Put
+
+OPERATIONAL = frozenset({"history", "usage"})
+
+
+def document_of(put: Put) -> Document:
+    """The document of a Put, without `metadata.version` and `history`, which the store counts itself.
+
+    `metadata.created_at` is what a *new* row gets; a store keeps the one it has unless `created_from` is frontmatter.
+    """
+    note, stamp = put.note, put.stamp
+    updated_at = moment(stamp.mtime_ns)
+    created_at, created_from = updated_at, "file"
+    if note.created_at is not None:
+        created_at, created_from = to_milliseconds(note.created_at), "frontmatter"
+    elif put.seed is not None:
+        created_at, created_from = to_milliseconds(put.seed.created_at), "git"
+    document: Document = {
+        "id": put.id,
+        "wants": note.wants,
+        "path": note.path,
+        "collection": note.collection,
+        "title": note.title,
+        "summary": note.summary,
+        "content": note.content,
+        "sections": [{**asdict(s), "content": note.content[s.start : s.end]} for s in note.sections],
+        **note.fields,
+        "metadata": {
+            "created_by": note.created_by,
+            "created_at": created_at,
+            "created_from": created_from,
+            "updated_at": updated_at,
+            "tags": list(note.tags),
+            "status": note.status,
+            "word_count": note.word_count,
+            "token_count": note.token_count,
+            "links": list(note.links),
+            "extra": dict(note.extra),
+        },
+        "source": source_of(note, stamp),
+        "problems": [asdict(problem) for problem in note.problems],
+        "stale": None,
+    }
+    if note.code is not None:
+        document["code"] = note.code
+    return document
+
+
+def source_of(note: Note, stamp: Stamp) -> dict[str, Any]:
+    """The document's `source`: where it came from, and the file's stamp when it was read."""
+    return {
+        "path": note.path,
+        "digest": note.digest,
+        "size": stamp.size,
+        "mtime_ns": stamp.mtime_ns,
+        "ctime_ns": stamp.ctime_ns,
+        "inode": stamp.inode,
+        "revision": PARSER_REVISION,
+        "has_own_id": note.has_own_id,
+    }
+
+
+def canonical(document: Document) -> Document:
+    """The part of a document that the files alone decide: what a rebuild reproduces and `verify` compares."""
+    metadata = {key: value for key, value in document["metadata"].items() if key != "version"}
+    if metadata["created_from"] != "frontmatter":
+        del metadata["created_at"], metadata["created_from"]
+    source = {key: document["source"][key] for key in ("path", "digest", "size", "revision")}
+    rest = {key: value for key, value in document.items() if key not in OPERATIONAL}
+    return {**rest, "metadata": metadata, "source": source}
+
+
+def moment(time_ns: int) -> datetime:
+    """Nanoseconds since the epoch → aware UTC datetime in whole milliseconds, as BSON keeps it."""
+    return datetime.fromtimestamp(time_ns // 1_000_000 / 1000, UTC)
+
+
+def to_milliseconds(when: datetime) -> datetime:
+    """The same moment, cut to what BSON keeps."""
+    return when.astimezone(UTC).replace(microsecond=when.microsecond // 1000 * 1000)
+

@@ -1,0 +1,1 @@
+"""The files a new notebook starts with. Data only."""
