@@ -10,6 +10,7 @@ from typing import Any
 COLLECTIONS = ("runtime", "pages", "code_snippets", "research_notes", "channels", "facts", "memories")
 STATUSES = ("draft", "in_progress", "complete", "archived")
 RUNTIME_FILES = ("external-communications.md", "reminders.md", "standing-orders.md")
+HISTORY_LIMIT = 50
 
 # Raised when the same bytes would be parsed into another Note; rows with an older revision are parsed again.
 PARSER_REVISION = 1
@@ -104,6 +105,18 @@ class Ref:
     action: str = ""
     serial: int = 0
     deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """What git knows of a file's past, for a row that the store has never held.
+
+    `history` is oldest first, at most HISTORY_LIMIT of `{version, timestamp, summary, changed_by}`.
+    """
+
+    version: int
+    created_at: datetime
+    history: tuple[dict[str, Any], ...]
 
 
 def collection_of(path: str) -> str:

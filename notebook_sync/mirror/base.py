@@ -35,10 +35,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from notebook_sync.files.note import Note, Ref, Stamp
+from notebook_sync.files.note import HISTORY_LIMIT as HISTORY_LIMIT
+from notebook_sync.files.note import Note, Ref, Seed, Stamp
 
 Document = dict[str, Any]
-HISTORY_LIMIT = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +65,6 @@ class Breadcrumb:
     timestamp: datetime
     summary: str
     changed_by: str = "owner"
-
-
-@dataclass(frozen=True, slots=True)
-class Seed:
-    """What git knows of a file's past, for a row that the store has never held. `history` is oldest first."""
-
-    version: int
-    created_at: datetime
-    history: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
