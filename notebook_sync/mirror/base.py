@@ -142,7 +142,7 @@ class Mirror(Protocol):
         """Refs of rows, tombstones included, whose `pending` is not empty; among `ids`, or all for None."""
 
     def refs_written(self, refs: Sequence[Ref]) -> None:
-        """These refs are in hot memory: clear `pending`, drop tombstones; a row whose serial moved on is left alone."""
+        """These refs are in hot memory: clear `pending`, drop tombstones; leave rows whose serial moved on."""
 
     def refs(self) -> Iterator[Ref]:
         """The ref of every row that is not a tombstone, in id order, whatever is pending."""
@@ -156,19 +156,19 @@ class Mirror(Protocol):
     def documents(self) -> Iterator[Document]:
         """Every document, in id order, streamed."""
 
-    def list(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
-        """The light fields of notes, newest `updated_at` first then id: id, path, collection, title, summary, tags,
+    def light(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
+        """Light fields of notes, newest `updated_at` first then id: id, path, collection, title, summary, tags,
         updated_at, status, created_by, word_count, version. Never content."""
 
     def search(self, query: str, limit: int = 10) -> list[Document]:
-        """Notes that match the words of `query`, best first: the light fields of `list` and a `score`, higher is better.
+        """Notes that match the words of `query`, best first: the fields of `light` and a `score`, higher is better.
         The query is data: no punctuation mark in it is an operator."""
 
     def counts(self) -> dict[str, int]:
         """`{"notes", "stale", "problems", "pending"}`, and one key per collection as `collection:NAME`."""
 
     def store_id(self) -> str:
-        """An id made with the store; another after the store was lost. Hot memory compares it to know whose refs it holds."""
+        """An id made with the store, another after the store was lost: hot memory keeps it to know whose refs it has."""
 
     def clear_lost(self, keep: Iterable[str]) -> int:
         """Turn every row whose id is not in `keep` into a tombstone (the end of a rebuild); how many."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from notebook_sync.files.note import PARSER_REVISION, Note, Stamp
 from notebook_sync.mirror.base import Document, Put
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 OPERATIONAL = frozenset({"history", "usage"})
 
 
@@ -81,10 +82,12 @@ def canonical(document: Document) -> Document:
 
 def moment(time_ns: int) -> datetime:
     """Nanoseconds since the epoch → aware UTC datetime in whole milliseconds, as BSON keeps it."""
-    return datetime.fromtimestamp(time_ns // 1_000_000 / 1000, UTC)
+    try:
+        return _EPOCH + timedelta(milliseconds=time_ns // 1_000_000)
+    except OverflowError:  # a file's time can be set to a year that no calendar here has
+        return _EPOCH
 
 
 def to_milliseconds(when: datetime) -> datetime:
     """The same moment, cut to what BSON keeps."""
     return when.astimezone(UTC).replace(microsecond=when.microsecond // 1000 * 1000)
-

@@ -1,0 +1,73 @@
+"""The one SQLite file behind both embedded stores: how it is opened, locked and blamed. No table is defined here."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from notebook_sync.errors import BackendDown
+
+NAME = "SQLite (embedded)"
+_BUSY_SECONDS = 20.0
+# SQLite's default bound on `?` in one statement is 32,766; short statements are also kept in its cache.
+_CHUNK = 500
+
+
+class Embedded:
+    """A connection shared by threads: one statement or transaction at a time, other processes waited for.
+
+    Deleted at any time, the file is made anew by the next opening; nothing a person wrote is only in it.
+    """
+
+    def __init__(self, path: Path, schema: str) -> None:
+        self._lock = threading.RLock()
+        self._closed = False
+        with self._blamed():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(
+                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.executescript(schema)
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Every row of one statement."""
+        with self._lock, self._blamed():
+            return self._connection.execute(statement, values).fetchall()
+
+    def rows_in(self, statement: str, values: Sequence[Any]) -> list[Any]:
+        """Rows of a statement with one `IN ({marks})`, asked in chunks."""
+        found: list[Any] = []
+        for start in range(0, len(values), _CHUNK):
+            chunk = values[start : start + _CHUNK]
+            found += self.rows(statement.format(marks=",".join("?" * len(chunk))), chunk)
+        return found
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction, immediate, so that what is read inside it cannot be out of date when it is written."""
+        with self._lock, self._blamed():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+            except BaseException:
+                self._connection.rollback()
+                raise
+            self._connection.commit()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._connection.close()
+
+    @contextmanager
+    def _blamed(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.OperationalError, sqlite3.DatabaseError, OSError) as error:
+            raise BackendDown(NAME, f"{error}; .notebook/ may be deleted and is then made anew") from error

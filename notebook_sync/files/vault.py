@@ -1,0 +1,230 @@
+"""The notebook's folder: walk it, stamp a file, read a file whole. Reads only; follows no symbolic link, ever."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from notebook_sync.errors import RootLost, UnreadableFile
+from notebook_sync.files.beneath import open_beneath
+from notebook_sync.files.ignore import GITIGNORE, Rules, is_hidden, is_ignored, is_note_name
+from notebook_sync.files.note import Stamp
+
+_TRIES = 5
+_CHUNK = 1 << 20
+_GONE = {errno.ENOENT, errno.ENOTDIR}
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a walk found. `blind` are places that could not be looked at: nothing there may be called gone."""
+
+    seen: dict[str, Stamp] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    blind: set[str] = field(default_factory=set)
+
+    def is_blind_to(self, path: str) -> bool:
+        """Whether `path` stands at a place that could not be looked at, so that its absence proves nothing."""
+        return any(not place or path == place or path.startswith(place + "/") for place in self.blind)
+
+
+class Vault:
+    """A folder of Markdown. Paths are relative to `root`, with `/` between the parts."""
+
+    def __init__(self, root: Path, *, exclude: Sequence[str] = (), max_file_bytes: int = 2 << 20) -> None:
+        self.root = root
+        self.max_file_bytes = max_file_bytes
+        self._exclude = Rules.read("", exclude)
+
+    def scan(self, places: Iterable[str] | None = None) -> Scan:
+        """The notes at `places` and below them; of the whole notebook for None. Raises RootLost."""
+        scan = Scan()
+        self.identity()
+        if places is None:
+            self._walk("", [self._exclude], scan)
+            return scan
+        for place in sorted(set(places)):
+            self._look_at(place, scan)
+        return scan
+
+    def identity(self) -> tuple[int, int]:
+        """Device and inode of the root: another pair means that the folder was replaced. Raises RootLost."""
+        try:
+            found = self.root.stat()
+        except OSError as error:
+            raise RootLost(f"{self.root}: {error.strerror}; deletions wait until it is back") from None
+        if not stat.S_ISDIR(found.st_mode):
+            raise RootLost(f"{self.root} is not a folder; deletions wait until it is back")
+        return found.st_dev, found.st_ino
+
+    def stamp(self, path: str) -> Stamp | None:
+        """The stamp of the regular file at `path`, or None where there is none."""
+        try:
+            found = os.lstat(self.root / path)
+        except (OSError, ValueError):
+            return None
+        return _stamp(found) if stat.S_ISREG(found.st_mode) else None
+
+    def read(self, path: str) -> tuple[bytes, Stamp]:
+        """The file's bytes and the stamp they belong to: `fstat` was the same before and after.
+
+        Raises FileNotFoundError, or UnreadableFile with the reason (a link, no permission, too large).
+        """
+        root_fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            return self._read(root_fd, path)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            if error.errno in _GONE:
+                raise FileNotFoundError(path) from None
+            raise UnreadableFile(path, _worded(error)) from None
+        finally:
+            os.close(root_fd)
+
+    def _read(self, root_fd: int, path: str) -> tuple[bytes, Stamp]:
+        for _ in range(_TRIES):
+            fd = open_beneath(root_fd, path, os.O_RDONLY)
+            try:
+                before = os.fstat(fd)
+                if not stat.S_ISREG(before.st_mode):
+                    raise UnreadableFile(path, "not a regular file")
+                if before.st_size > self.max_file_bytes:
+                    raise UnreadableFile(path, self._too_large(before.st_size))
+                raw = _read_all(fd, self.max_file_bytes + 1)
+                after = _stamp(os.fstat(fd))
+            finally:
+                os.close(fd)
+            if after == _stamp(before) and after.size == len(raw):
+                return raw, after
+        raise UnreadableFile(path, "was written to during every read; it is looked at again")
+
+    def _too_large(self, size: int) -> str:
+        return (
+            f"{size:,} bytes, more than max_file_bytes = {self.max_file_bytes:,}; "
+            "raise the limit in notebook.toml or add the file to `exclude`"
+        )
+
+    def _look_at(self, place: str, scan: Scan) -> None:
+        """One place: a file, a folder, or nothing."""
+        rules = [self._exclude]
+        folder = ""
+        *parents, name = place.split("/") if place else [""]
+        try:
+            for parent in parents:
+                rules += self._rules_in(folder)
+                folder = f"{folder}/{parent}" if folder else parent
+                is_folder = stat.S_ISDIR(os.lstat(self.root / folder).st_mode)
+                if not is_folder or is_hidden(parent) or is_ignored(rules, folder, is_dir=True):
+                    return
+            found = os.lstat(self.root / place)
+        except (OSError, ValueError) as error:
+            _note_blindness(place, error, scan)
+            return
+        if is_hidden(name):
+            return
+        if place:
+            rules += self._rules_in(folder)
+        if not stat.S_ISDIR(found.st_mode):
+            if is_note_name(name):
+                _meet(place, found, rules, scan)
+        elif not place or not is_ignored(rules, place, is_dir=True):
+            self._walk(place, rules, scan)
+
+    def _walk(self, top: str, rules: list[Rules], scan: Scan) -> None:
+        folders = [(top, rules)]
+        while folders:
+            folder, rules = folders.pop()
+            try:
+                with os.scandir(self.root / folder) as listing:
+                    entries = list(listing)
+            except OSError as error:
+                _note_blindness(folder, error, scan)
+                continue
+            if any(entry.name == GITIGNORE for entry in entries):
+                rules = [*rules, *self._rules_in(folder)]
+            prefix = folder + "/" if folder else ""
+            for entry in entries:
+                if is_hidden(entry.name):
+                    continue
+                path = prefix + entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    if not is_ignored(rules, path, is_dir=True):
+                        folders.append((path, rules))
+                elif is_note_name(entry.name):
+                    try:
+                        found = entry.stat(follow_symlinks=False)
+                    except OSError as error:
+                        _note_blindness(path, error, scan)
+                        continue
+                    _meet(path, found, rules, scan)
+                elif entry.is_symlink() and entry.is_dir() and not is_ignored(rules, path, is_dir=True):
+                    scan.refused[printable(path)] = _LINKED_FOLDER
+
+    def _rules_in(self, folder: str) -> list[Rules]:
+        """The rules of the `.gitignore` in `folder`, if it has one that can be read."""
+        path = f"{folder}/{GITIGNORE}" if folder else GITIGNORE
+        try:
+            raw, _ = self.read(path)
+        except (FileNotFoundError, UnreadableFile):
+            return []
+        return [Rules.read(folder, raw.decode(errors="replace").splitlines())]
+
+
+def printable(path: str) -> str:
+    """The path as it can be printed and stored: bytes of the name that are not UTF-8 are shown as `\\xNN`."""
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def _meet(path: str, found: os.stat_result, rules: list[Rules], scan: Scan) -> None:
+    """Sort one directory entry with a note's name into the scan."""
+    if is_ignored(rules, path, is_dir=False):
+        return
+    if not _is_utf8(path):
+        scan.refused[printable(path)] = "its name is not UTF-8; rename it"
+    elif stat.S_ISREG(found.st_mode):
+        scan.seen[path] = _stamp(found)
+    elif stat.S_ISLNK(found.st_mode):
+        scan.refused[path] = "a symbolic link; links are not followed: put the file here or add it to `exclude`"
+    else:
+        scan.refused[path] = "not a regular file; add it to `exclude`"
+
+
+_LINKED_FOLDER = "a symbolic link to a folder; links are not followed: add it to `exclude`"
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _note_blindness(path: str, error: OSError | ValueError, scan: Scan) -> None:
+    """A place that could not be looked at; one that is simply not there is no blindness."""
+    if isinstance(error, OSError) and error.errno not in _GONE:
+        scan.blind.add(path)
+        scan.refused[printable(path) or "."] = _worded(error)
+
+
+def _stamp(found: os.stat_result) -> Stamp:
+    return Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+def _read_all(fd: int, limit: int) -> bytes:
+    chunks = []
+    while limit > 0 and (chunk := os.read(fd, min(_CHUNK, limit))):
+        chunks.append(chunk)
+        limit -= len(chunk)
+    return b"".join(chunks)
+
+
+def _worded(error: OSError) -> str:
+    if error.errno in {errno.ELOOP, errno.EXDEV}:
+        return "reached through a symbolic link; links are not followed"
+    return f"{error.strerror or error}".lower()

@@ -1,0 +1,220 @@
+"""The embedded content store. Light columns stand apart from the text, so that listing never reads a note's body."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from notebook_sync.embedded import NAME, Embedded
+from notebook_sync.files.note import COLLECTIONS, Ref, Stamp
+from notebook_sync.mirror import sqlite_rows as rows
+from notebook_sync.mirror.base import Document, Known, MarkStale, Put, Remove, Touch, Write
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS note (
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, wants TEXT NOT NULL, has_own_id INTEGER NOT NULL,
+    path TEXT UNIQUE, collection TEXT NOT NULL, title TEXT NOT NULL, summary TEXT NOT NULL,
+    tags TEXT NOT NULL, status TEXT NOT NULL, created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL, created_from TEXT NOT NULL, updated_at INTEGER NOT NULL,
+    word_count INTEGER NOT NULL, digest TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, revision INTEGER NOT NULL, version INTEGER NOT NULL,
+    problems INTEGER NOT NULL, stale TEXT NOT NULL DEFAULT '', pending TEXT NOT NULL DEFAULT '',
+    deleted INTEGER NOT NULL DEFAULT 0, serial INTEGER NOT NULL DEFAULT 1);
+CREATE INDEX IF NOT EXISTS note_pending ON note (id) WHERE pending <> '' OR deleted;
+CREATE INDEX IF NOT EXISTS note_contended ON note (wants) WHERE wants <> id;
+CREATE INDEX IF NOT EXISTS note_updated ON note (updated_at);
+CREATE TABLE IF NOT EXISTS body (n INTEGER PRIMARY KEY, content TEXT NOT NULL, code TEXT NOT NULL,
+    rest TEXT NOT NULL, history TEXT NOT NULL);
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
+    title, summary, content, code, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
+"""
+_KNOWN = """id, wants, has_own_id, path, digest, size, mtime_ns, ctime_ns, inode, revision, version, stale,
+    problems, pending"""
+_REF = """id, title, summary, collection, updated_at, status, version, digest, created_by, path, pending, serial,
+    deleted"""
+_LIGHT = "id, path, collection, title, summary, tags, updated_at, status, created_by, word_count, version"
+_PAGE = 500
+# Title, summary, content, code: a word in a title tells most about what a note is for.
+_WEIGHTS = "8.0, 2.0, 1.0, 1.0"
+
+
+class SqliteMirror:
+    """`Mirror` over one SQLite file, shared by any number of threads and processes."""
+
+    name = NAME
+
+    def __init__(self, path: Path) -> None:
+        self._db = Embedded(path, _SCHEMA)
+
+    def known(self, places: Iterable[str] | None = None) -> list[Known]:
+        if places is None:
+            return [_known(row) for row in self._db.rows(f"SELECT {_KNOWN} FROM note WHERE NOT deleted")]
+        found: dict[str, Known] = {}
+        for place in places:
+            below = "WHERE NOT deleted" if not place else "WHERE path = ? OR (path >= ? AND path < ?)"
+            values = (place, place + "/", place + "0") if place else ()
+            for row in self._db.rows(f"SELECT {_KNOWN} FROM note {below}", values):
+                found[row[0]] = _known(row)
+        return list(found.values())
+
+    def claimants(self, ids: Iterable[str]) -> list[Known]:
+        wanted = list(ids)
+        by_id = self._db.rows_in(f"SELECT {_KNOWN} FROM note WHERE id IN ({{marks}}) AND NOT deleted", wanted)
+        by_wish = self._db.rows_in(
+            f"SELECT {_KNOWN} FROM note WHERE wants IN ({{marks}}) AND wants <> id AND NOT deleted", wanted
+        )
+        return list({row[0]: _known(row) for row in by_id + by_wish}.values())
+
+    def apply(self, writes: Sequence[Write]) -> list[Write]:
+        lost: list[Write] = []
+        with self._db.writing() as connection:
+            batch = rows.Batch(connection, writes)
+            for write in writes:
+                match write:
+                    case Put():
+                        won = batch.put(write)
+                    case Touch():
+                        won = batch.touch(write)
+                    case MarkStale():
+                        won = batch.mark_stale(write)
+                    case Remove():
+                        won = batch.remove(write)
+                if not won:
+                    lost.append(write)
+        return lost
+
+    def pending(self, ids: Iterable[str] | None = None) -> list[Ref]:
+        where = "(pending <> '' OR deleted)"
+        if ids is None:
+            return [_ref(row) for row in self._db.rows(f"SELECT {_REF} FROM note WHERE {where} ORDER BY id")]
+        statement = f"SELECT {_REF} FROM note WHERE id IN ({{marks}}) AND {where} ORDER BY id"
+        return [_ref(row) for row in self._db.rows_in(statement, list(ids))]
+
+    def refs_written(self, refs: Sequence[Ref]) -> None:
+        with self._db.writing() as connection:
+            connection.executemany(
+                "UPDATE note SET pending = '' WHERE id = ? AND serial = ? AND NOT deleted",
+                [(ref.id, ref.serial) for ref in refs if not ref.deleted],
+            )
+            connection.executemany(
+                "DELETE FROM note WHERE id = ? AND serial = ? AND deleted",
+                [(ref.id, ref.serial) for ref in refs if ref.deleted],
+            )
+
+    def refs(self) -> Iterator[Ref]:
+        for row in self._paged(f"SELECT {_REF} FROM note WHERE NOT deleted AND id > ? ORDER BY id LIMIT {_PAGE}"):
+            yield _ref(row)
+
+    def get(self, note_id: str) -> Document | None:
+        return self.get_many([note_id]).get(note_id)
+
+    def get_many(self, ids: Sequence[str]) -> dict[str, Document]:
+        statement = f"SELECT {rows.DOCUMENT} FROM note JOIN body USING (n) WHERE id IN ({{marks}}) AND NOT deleted"
+        return {row[0]: rows.document_from(row) for row in self._db.rows_in(statement, list(ids))}
+
+    def documents(self) -> Iterator[Document]:
+        statement = f"""SELECT {rows.DOCUMENT} FROM note JOIN body USING (n)
+            WHERE NOT deleted AND id > ? ORDER BY id LIMIT {_PAGE}"""
+        for row in self._paged(statement):
+            yield rows.document_from(row)
+
+    def light(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
+        found = self._db.rows(
+            f"""SELECT {_LIGHT} FROM note WHERE NOT deleted AND (?1 IS NULL OR collection = ?1)
+            AND (?2 IS NULL OR status = ?2) ORDER BY updated_at DESC, id LIMIT ?3""",
+            (collection, status, limit),
+        )
+        return [_light(row) for row in found]
+
+    def search(self, query: str, limit: int = 10) -> list[Document]:
+        words = rows.as_words(query)
+        if not words:
+            return []
+        found = self._db.rows(
+            f"""SELECT {_LIGHT}, hit.score FROM (
+                SELECT rowid, -bm25(words, {_WEIGHTS}) AS score FROM words WHERE words MATCH ?
+                ORDER BY score DESC LIMIT ?) AS hit JOIN note ON note.n = hit.rowid ORDER BY hit.score DESC, id""",
+            (words, limit),
+        )
+        return [{**_light(row), "score": row[-1]} for row in found]
+
+    def counts(self) -> dict[str, int]:
+        notes, stale, problems, pending = self._db.rows(
+            """SELECT count(*) FILTER (WHERE NOT deleted), count(*) FILTER (WHERE stale <> '' AND NOT deleted),
+            count(*) FILTER (WHERE problems AND NOT deleted), count(*) FILTER (WHERE pending <> '' OR deleted)
+            FROM note"""
+        )[0]
+        by_collection = dict(
+            self._db.rows("SELECT collection, count(*) FROM note WHERE NOT deleted GROUP BY collection")
+        )
+        return {
+            "notes": notes,
+            "stale": stale,
+            "problems": problems,
+            "pending": pending,
+            **{f"collection:{name}": by_collection.get(name, 0) for name in COLLECTIONS},
+        }
+
+    def store_id(self) -> str:
+        with self._db.writing() as connection:
+            connection.execute("INSERT OR IGNORE INTO meta VALUES ('store_id', ?)", (uuid.uuid4().hex,))
+        return str(self._db.rows("SELECT value FROM meta WHERE name = 'store_id'")[0][0])
+
+    def clear_lost(self, keep: Iterable[str]) -> int:
+        kept = set(keep)
+        gone = [known for known in self.known() if known.id not in kept]
+        self.apply([Remove(known.id, known.digest) for known in gone])
+        return len(gone)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _paged(self, statement: str) -> Iterator[Any]:
+        """Rows of a statement with `id > ? … LIMIT`, page by page: no cursor stays open between two rows."""
+        last = ""
+        while page := self._db.rows(statement, (last,)):
+            yield from page
+            last = page[-1][0]
+
+
+def _known(row: Any) -> Known:
+    (
+        note_id,
+        wants,
+        has_own_id,
+        path,
+        digest,
+        size,
+        mtime,
+        ctime,
+        inode,
+        revision,
+        version,
+        stale,
+        problems,
+        pending,
+    ) = row
+    stamp = Stamp(size, mtime, ctime, inode)
+    return Known(
+        note_id, wants, bool(has_own_id), path or "", digest, stamp, revision, version, stale, problems, pending
+    )
+
+
+def _ref(row: Any) -> Ref:
+    found = dict(zip((column.strip() for column in _REF.split(",")), row, strict=True))
+    found |= {
+        "updated_at": rows.from_ms(found["updated_at"]),
+        "path": found["path"] or "",
+        "agent": found.pop("created_by"),
+        "action": found.pop("pending"),
+        "deleted": bool(found["deleted"]),
+    }
+    return Ref(**found)
+
+
+def _light(row: Any) -> Document:
+    light = dict(zip(map(str.strip, _LIGHT.split(",")), row, strict=False))
+    return {**light, "tags": rows.from_json(light["tags"]), "updated_at": rows.from_ms(light["updated_at"])}

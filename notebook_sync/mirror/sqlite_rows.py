@@ -1,0 +1,295 @@
+"""Rows of the embedded store: what each write does to them inside one transaction, and how they become documents."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from notebook_sync.mirror.base import HISTORY_LIMIT, Document, MarkStale, Put, Remove, Touch, Write
+from notebook_sync.mirror.document import document_of, moment, to_milliseconds
+
+DOCUMENT = """id, wants, path, collection, title, summary, content, code, created_by, created_at, created_from,
+    updated_at, version, tags, status, word_count, digest, size, mtime_ns, ctime_ns, inode, revision, has_own_id,
+    stale, rest, history"""
+_SECTION = ("heading", "level", "anchor", "line", "start", "end", "token_count")
+_SOURCE = ("digest", "size", "mtime_ns", "ctime_ns", "inode", "revision", "has_own_id")
+_COMMON = frozenset(
+    """id wants path collection title summary content code sections metadata source problems stale""".split()
+)
+# A key that no frontmatter can hold: the parser replaces NUL.
+_TIME = "\0time"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(slots=True)
+class _Row:
+    n: int
+    id: str
+    digest: str
+    path: str | None
+    version: int
+    pending: str
+    deleted: bool
+    created_at: int
+    created_from: str
+
+
+class Batch:
+    """The writes of one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, writes: Sequence[Write]) -> None:
+        self._connection = connection
+        self._bound_for = {write.replaces or write.id: write.note.path for write in writes if isinstance(write, Put)}
+
+    def put(self, put: Put) -> bool:
+        row = self._row(put.id)
+        carried = self._row(put.replaces) if put.replaces is not None else None
+        if row is not None and not row.deleted and not _may_put(put, row):
+            return False
+        if not self._vacate(put):
+            return False
+        past = carried or row
+        changed = past is None or past.digest != put.note.digest
+        document = document_of(put)
+        history = self._history(past.n) if past is not None else []
+        if past is None:
+            version, history = _first_version(put)
+        else:
+            version = past.version + changed
+            if changed:
+                history = [*history, _crumb(put, version)][-HISTORY_LIMIT:]
+            if document["metadata"]["created_from"] != "frontmatter" and past.created_from != "frontmatter":
+                document["metadata"] |= {
+                    "created_at": from_ms(past.created_at),
+                    "created_from": past.created_from,
+                }
+        if carried is not None:
+            self._bury(carried, announce=False)
+        self._store(put, document, version, history, row)
+        return True
+
+    def touch(self, touch: Touch) -> bool:
+        stamp = touch.stamp
+        return self._update(
+            """size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, updated_at = ?, stale = '',
+            pending = CASE pending WHEN '' THEN 'touched' ELSE pending END""",
+            (stamp.size, stamp.mtime_ns, stamp.ctime_ns, stamp.inode, to_ms(moment(stamp.mtime_ns))),
+            touch,
+        )
+
+    def mark_stale(self, mark: MarkStale) -> bool:
+        return self._update("stale = ?", (mark.reason,), mark)
+
+    def remove(self, remove: Remove) -> bool:
+        row = self._row(remove.id)
+        if row is None or row.deleted:
+            return True
+        if row.digest != remove.base:
+            return False
+        self._bury(row, announce=True)
+        return True
+
+    def _update(self, assignments: str, values: tuple[Any, ...], write: Touch | MarkStale) -> bool:
+        cursor = self._connection.execute(
+            f"UPDATE note SET {assignments}, serial = serial + 1 WHERE id = ? AND digest = ? AND NOT deleted",
+            (*values, write.id, write.base),
+        )
+        return cursor.rowcount == 1
+
+    def _row(self, note_id: str) -> _Row | None:
+        found = self._connection.execute(
+            """SELECT n, id, digest, path, version, pending, deleted, created_at, created_from
+            FROM note WHERE id = ?""",
+            (note_id,),
+        ).fetchone()
+        return _Row(*found) if found else None
+
+    def _vacate(self, put: Put) -> bool:
+        """Whether the Put's path is free, or held by a note that this batch moves away: two may have swapped names."""
+        path = put.note.path
+        found = self._connection.execute("SELECT id FROM note WHERE path = ?", (path,)).fetchone()
+        if found is None or found[0] in {put.id, put.replaces}:
+            return True
+        if self._bound_for.get(found[0], path) == path:
+            return False
+        self._connection.execute("UPDATE note SET path = NULL WHERE id = ?", found)
+        return True
+
+    def _history(self, n: int) -> list[dict[str, Any]]:
+        found = self._connection.execute("SELECT history FROM body WHERE n = ?", (n,)).fetchone()
+        return from_json(found[0]) if found else []
+
+    def _store(
+        self, put: Put, document: Document, version: int, history: list[dict[str, Any]], row: _Row | None
+    ) -> None:
+        metadata, source = document["metadata"], document["source"]
+        light = {
+            **{key: document[key] for key in ("id", "wants", "path", "collection", "title", "summary")},
+            **{key: source[key] for key in ("digest", "size", "mtime_ns", "ctime_ns", "inode", "revision")},
+            **{key: metadata[key] for key in ("status", "created_by", "created_from", "word_count")},
+            "has_own_id": int(source["has_own_id"]),
+            "tags": to_json(metadata["tags"]),
+            "created_at": to_ms(metadata["created_at"]),
+            "updated_at": to_ms(metadata["updated_at"]),
+            "version": version,
+            "problems": len(document["problems"]),
+            "stale": "",
+            "pending": _merged(row, put.action),
+            "deleted": 0,
+        }
+        columns = ", ".join(light)
+        marks = ", ".join("?" * len(light))
+        changes = ", ".join(f"{column} = excluded.{column}" for column in light)
+        if row is not None and not row.deleted:
+            self._forget_words(row.n)
+        n = self._connection.execute(
+            f"""INSERT INTO note ({columns}) VALUES ({marks})
+            ON CONFLICT (id) DO UPDATE SET {changes}, serial = serial + 1 RETURNING n""",
+            tuple(light.values()),
+        ).fetchone()[0]
+        code = document.get("code") or ""
+        self._connection.execute(
+            "INSERT OR REPLACE INTO body VALUES (?, ?, ?, ?, ?)",
+            (n, document["content"], code, _rest(document), to_json(history)),
+        )
+        self._connection.execute(
+            "INSERT INTO words (rowid, title, summary, content, code) VALUES (?, ?, ?, ?, ?)",
+            (n, document["title"], document["summary"], document["content"], code),
+        )
+
+    def _forget_words(self, n: int) -> None:
+        """A contentless index is told what to forget: the very words it was told before."""
+        self._connection.execute(
+            """INSERT INTO words (words, rowid, title, summary, content, code)
+            SELECT 'delete', n, title, summary, content, code FROM note JOIN body USING (n) WHERE n = ?""",
+            (n,),
+        )
+
+    def _bury(self, row: _Row, *, announce: bool) -> None:
+        """Leave a tombstone: no path, no text, no words; its version and history stay, should the note come back."""
+        if row.deleted:
+            return
+        self._forget_words(row.n)
+        self._connection.execute("UPDATE body SET content = '', code = '', rest = '{}' WHERE n = ?", (row.n,))
+        self._connection.execute(
+            "UPDATE note SET path = NULL, deleted = 1, pending = ?, serial = serial + 1 WHERE n = ?",
+            ("deleted" if announce else "", row.n),
+        )
+
+
+def document_from(row: Any) -> Document:
+    """The document of a row selected as `DOCUMENT`."""
+    (note_id, wants, path, collection, title, summary, content, code, created_by, created_at, created_from, *more) = (
+        row
+    )
+    updated_at, version, tags, status, word_count, *source, stale, rest, history = more
+    kept = from_json(rest)
+    metadata = {
+        "created_by": created_by,
+        "created_at": from_ms(created_at),
+        "created_from": created_from,
+        "updated_at": from_ms(updated_at),
+        "version": version,
+        "tags": from_json(tags),
+        "status": status,
+        "word_count": word_count,
+        **kept["metadata"],
+    }
+    sections = [dict(zip(_SECTION, values, strict=True)) for values in kept["sections"]]
+    document = {
+        "id": note_id,
+        "wants": wants,
+        "path": path,
+        "collection": collection,
+        "title": title,
+        "summary": summary,
+        "content": content,
+        "sections": [{**section, "content": content[section["start"] : section["end"]]} for section in sections],
+        **kept["fields"],
+        "metadata": metadata,
+        "history": from_json(history),
+        "source": {"path": path, **dict(zip(_SOURCE, source, strict=True))},
+        "problems": kept["problems"],
+        "stale": stale or None,
+    }
+    document["source"]["has_own_id"] = bool(document["source"]["has_own_id"])
+    if kept["has_code"]:
+        document["code"] = code
+    return document
+
+
+def as_words(query: str) -> str:
+    """The query for FTS5: each word quoted, so that no mark in it is an operator. Any word may match; rank decides."""
+    return " OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(query)))
+
+
+def to_ms(when: datetime) -> int:
+    """Milliseconds since the epoch."""
+    return (when - _EPOCH) // timedelta(milliseconds=1)
+
+
+def from_ms(milliseconds: int) -> datetime:
+    """The aware UTC datetime."""
+    return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def to_json(value: Any) -> str:
+    """JSON that keeps datetimes."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=lambda when: {_TIME: to_ms(when)})
+
+
+def from_json(text: str) -> Any:
+    """What `to_json` was given."""
+    return json.loads(text, object_hook=lambda found: from_ms(found[_TIME]) if _TIME in found else found)
+
+
+def _rest(document: Document) -> str:
+    """What has no column of its own. Sections are kept as spans: their text is a slice of the content."""
+    metadata = document["metadata"]
+    return to_json(
+        {
+            "sections": [[section[key] for key in _SECTION] for section in document["sections"]],
+            "fields": {key: value for key, value in document.items() if key not in _COMMON},
+            "metadata": {key: metadata[key] for key in ("token_count", "links", "extra")},
+            "problems": document["problems"],
+            "has_code": "code" in document,
+        }
+    )
+
+
+def _may_put(put: Put, row: _Row) -> bool:
+    """Whether the row is as the writer believes: what it read before, or already what it wants to say."""
+    if row.path is None:
+        return True
+    if put.base is None:
+        return row.digest == put.note.digest and row.path == put.note.path
+    return row.digest in {put.base, put.note.digest}
+
+
+def _first_version(put: Put) -> tuple[int, list[dict[str, Any]]]:
+    if put.seed is not None:
+        return put.seed.version, list(put.seed.history)[-HISTORY_LIMIT:]
+    return 1, [_crumb(put, 1)]
+
+
+def _crumb(put: Put, version: int) -> dict[str, Any]:
+    crumb = put.breadcrumb
+    return {
+        "version": version,
+        "timestamp": to_milliseconds(crumb.timestamp),
+        "summary": crumb.summary,
+        "changed_by": crumb.changed_by,
+    }
+
+
+def _merged(row: _Row | None, action: str) -> str:
+    """What hot memory has to be told, when an earlier action was not told yet."""
+    if row is None or row.deleted or not row.pending:
+        return action
+    return row.pending if row.pending == "created" or action == "touched" else action

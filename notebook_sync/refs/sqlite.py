@@ -1,0 +1,86 @@
+"""Embedded hot memory: the refs and the daily stream in the same SQLite file as the mirror."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Any
+
+from notebook_sync.embedded import NAME, Embedded
+from notebook_sync.files.note import Ref
+from notebook_sync.refs.base import Entry
+from notebook_sync.refs.entry import ANNOUNCED, entry_for, once_each, ref_fields
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ref (id TEXT PRIMARY KEY, digest TEXT NOT NULL, version INTEGER NOT NULL,
+    timestamp REAL NOT NULL, fields TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS ref_recent ON ref (timestamp);
+CREATE TABLE IF NOT EXISTS daily (n INTEGER PRIMARY KEY, day TEXT NOT NULL, entry TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS daily_day ON daily (day);
+"""
+
+
+class SqliteRefs:
+    """`Refs` over one SQLite file, shared by any number of threads and processes."""
+
+    name = NAME
+
+    def __init__(self, path: Path, timezone: tzinfo) -> None:
+        self._db = Embedded(path, _SCHEMA)
+        self._timezone = timezone
+
+    def write(self, refs: Sequence[Ref], *, announce: bool = True) -> None:
+        now = datetime.now(UTC)
+        day = now.astimezone(self._timezone).date().isoformat()
+        with self._db.writing() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO ref VALUES (?, ?, ?, ?, ?)",
+                [
+                    (ref.id, ref.digest, ref.version, ref.updated_at.timestamp(), _json(ref_fields(ref)))
+                    for ref in refs
+                    if not ref.deleted
+                ],
+            )
+            connection.executemany("DELETE FROM ref WHERE id = ?", [(ref.id,) for ref in refs if ref.deleted])
+            if announce:
+                connection.executemany(
+                    "INSERT INTO daily (day, entry) VALUES (?, ?)",
+                    [(day, _json(entry_for(ref, now))) for ref in refs if ref.action in ANNOUNCED],
+                )
+
+    def get(self, note_id: str) -> dict[str, Any] | None:
+        found = self._db.rows("SELECT fields FROM ref WHERE id = ?", (note_id,))
+        return json.loads(found[0][0]) if found else None
+
+    def digests(self) -> Iterator[tuple[str, str, int]]:
+        yield from self._db.rows("SELECT id, digest, version FROM ref ORDER BY id")
+
+    def recent(self, limit: int = 20) -> list[dict[str, Any]]:
+        found = self._db.rows("SELECT fields FROM ref ORDER BY timestamp DESC, id LIMIT ?", (limit,))
+        return [json.loads(fields) for (fields,) in found]
+
+    def day(self, day: str) -> list[Entry]:
+        return once_each(
+            [json.loads(e) for (e,) in self._db.rows("SELECT entry FROM daily WHERE day = ? ORDER BY n", (day,))]
+        )
+
+    def owner(self) -> str:
+        found = self._db.rows("SELECT value FROM meta WHERE name = 'refs_owner'")
+        return str(found[0][0]) if found else ""
+
+    def adopt(self, store_id: str, keep: Iterable[str]) -> None:
+        kept = set(keep)
+        orphans = [(note_id,) for note_id, _, _ in self.digests() if note_id not in kept]
+        with self._db.writing() as connection:
+            connection.executemany("DELETE FROM ref WHERE id = ?", orphans)
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('refs_owner', ?)", (store_id,))
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
