@@ -1,0 +1,1 @@
+"""The prompt assembler: Markdown files in, one system prompt out, exact to the token."""
