@@ -1,0 +1,158 @@
+"""Notebooks to measure with: the same seed gives the same bytes on any machine, whatever the count around a note."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from itertools import accumulate
+from pathlib import Path
+
+SEED = 20260218
+NOTES_IN_A_FOLDER = 100
+VOCABULARY = 6000
+WORDS_TAKEN = 600
+STATUSES = ("draft", "in_progress", "complete", "archived")
+
+NOTEBOOK = """\
+[notebook]
+name = "benchmark"
+"""
+RUNTIME = {
+    "external-communications.md": """\
+<!-- - **Name** (identity): action [until YYYY-MM-DD] -->
+# External communications
+
+## Permanent Rules
+
+- **Ann** (ann@example.org): always respond within the day
+- **Newsletters** (news@example.org): never respond
+- **Board** (+1 555 0100): draft only
+
+## Temporary Instructions
+
+- **Bob** (bob@example.org): observe only [until 2099-02-25]
+
+## Channel-Specific
+
+### support
+
+- Quote the ticket's number.
+""",
+    "reminders.md": """\
+<!-- - [ ] Task [due: YYYY-MM-DD HH:MM] -->
+# Reminders
+
+## Today
+
+- [ ] Renew the certificate [due: 2099-03-01 09:00]
+- [x] Answer Ann
+
+## This Week
+
+- [ ] Review the plan for the spring
+
+## Recurring
+
+- Every Monday: Weekly status
+
+## Waiting For
+
+- Parts from the workshop [expected: 2099-02-28]
+""",
+    "standing-orders.md": """\
+# Standing orders
+
+## Communication Style
+
+Short sentences. The answer first, its reason second.
+
+## Boundaries
+
+- Nothing is bought without asking.
+
+## Preferences
+
+- Metric units, ISO dates.
+""",
+}
+
+
+def write_corpus(root: Path, count: int, seed: int = SEED) -> int:
+    """Write a notebook of `count` notes of about 2.7 KB each; returns their bytes in all, runtime files included."""
+    texts = {"runtime/" + name: text for name, text in RUNTIME.items()}
+    size = 0
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "notebook.toml").write_text(NOTEBOOK)
+    for path, text in (*texts.items(), *_notes(count, seed)):
+        place = root / path
+        if not place.parent.is_dir():
+            place.parent.mkdir(parents=True)
+        size += place.write_bytes(text.encode())
+    return size
+
+
+def note_paths(count: int) -> list[str]:
+    """The paths of the notes that `write_corpus` writes, in its order."""
+    return [_path(number) for number in range(count)]
+
+
+def queries(count: int, seed: int = SEED) -> list[str]:
+    """Searches of one to three words, from rare words to frequent ones."""
+    words, _ = _vocabulary(seed)
+    rng = random.Random(f"queries {seed}")
+    return [" ".join(rng.sample(words[5:2000], rng.choice((1, 1, 2, 2, 3)))) for _ in range(count)]
+
+
+def _notes(count: int, seed: int) -> Iterator[tuple[str, str]]:
+    words, weights = _vocabulary(seed)
+    for number in range(count):
+        rng = random.Random(f"{seed} {number}")
+        yield _path(number), _note(number, rng, rng.choices(words, cum_weights=weights, k=WORDS_TAKEN))
+
+
+def _path(number: int) -> str:
+    folder = number // NOTES_IN_A_FOLDER
+    return f"pages/area-{folder // 20:02}/topic-{folder % 20:02}/note-{number:06}.md"
+
+
+def _note(number: int, rng: random.Random, words: list[str]) -> str:
+    taken = iter(words)
+
+    def say(count: int) -> str:
+        return " ".join(next(taken) for _ in range(count))
+
+    def prose(sentences: int) -> str:
+        return " ".join(f"{say(11).capitalize()}." for _ in range(sentences))
+
+    def link() -> str:
+        other = rng.randrange(max(1, number))
+        return f"[[{_path(other)[:-3]}]]"
+
+    neighbour = rng.randint(number - number % NOTES_IN_A_FOLDER, number)
+    title = say(4).capitalize()
+    day = f"2026-{1 + number % 12:02}-{1 + number % 28:02}"
+    tags = ", ".join(sorted({next(taken) for _ in range(3)}))
+    parts = [
+        f"---\ntitle: {title} {number}\nstatus: {STATUSES[number % 4]}\ntags: [{tags}]\n"
+        f"created_at: {day}T10:30:00Z\nproject: project-{number % 40}\nreviewed: {str(number % 3 == 0).lower()}\n---\n",
+        f"# {title} {number}\n\n{prose(6)} See {link()}.\n",
+        f"## {say(3).capitalize()}\n\n{prose(11)}\n",
+        f"## {say(2).capitalize()}\n\n" + "".join(f"- {say(7)}\n" for _ in range(6)),
+        f"## {say(3).capitalize()}\n\n{prose(6)}\n\n"
+        f"```python\n# {say(5)}\ndef {next(taken)}({next(taken)}: int) -> int:\n"
+        f"    return {number} # not a heading\n```\n",
+        f"## {say(2).capitalize()}\n\n" + "".join(f"{step}. {say(8)}, as in {link()}\n" for step in (1, 2, 3)),
+        f"## {say(3).capitalize()}\n\n> {say(10)}\n\n{prose(9)} [Another](note-{neighbour:06}.md)\n",
+    ]
+    return "\n".join(parts)
+
+
+def _vocabulary(seed: int) -> tuple[list[str], list[float]]:
+    """Words that can be said, most frequent first, with running weights that fall as words' frequencies do."""
+    rng = random.Random(f"vocabulary {seed}")
+    words: dict[str, None] = {}
+    while len(words) < VOCABULARY:
+        syllables = rng.choice((1, 2, 2, 3, 3, 4))
+        words["".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(syllables))] = None
+    ordered = sorted(words, key=lambda word: (len(word) + rng.random() * 6, word))
+    return ordered, list(accumulate(1 / (rank + 8) for rank in range(VOCABULARY)))

@@ -1,0 +1,89 @@
+"""The product's side of each row, through its public face only: the command line and `Notebook`.
+
+The functions run in a process of their own and return seconds, or a list of them; imports are not counted.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+
+def command() -> list[str]:
+    """The installed `notebook-sync`, else the module that it runs."""
+    script = shutil.which("notebook-sync", path=str(Path(sys.executable).parent))
+    return [script] if script else [sys.executable, "-m", "notebook_sync"]
+
+
+def cold_sync(root: Path) -> float:
+    from notebook_sync import Notebook
+
+    begun = time.perf_counter()
+    notebook = Notebook.open(root)
+    report = notebook.sync()
+    notebook.close()
+    seconds = time.perf_counter() - begun
+    if report.failed or not report.added:
+        raise RuntimeError(f"this was no cold sync: {report}")
+    return seconds
+
+
+def reconcile(root: Path, runs: int) -> list[float]:
+    from notebook_sync import Notebook
+
+    notebook = Notebook.open(root)
+    notebook.sync()
+    seconds = []
+    for _ in range(runs):
+        begun = time.perf_counter()
+        report = notebook.sync()
+        seconds.append(time.perf_counter() - begun)
+        if report.added or report.updated or report.failed:
+            raise RuntimeError(f"something changed: {report}")
+    notebook.close()
+    return seconds
+
+
+def search(root: Path, queries: list[str], limit: int) -> list[float]:
+    from notebook_sync import Notebook
+
+    notebook = Notebook.open(root)
+    notebook.search(queries[0], limit=limit)
+    seconds = []
+    for query in queries:
+        begun = time.perf_counter()
+        notebook.search(query, limit=limit)
+        seconds.append(time.perf_counter() - begun)
+    notebook.close()
+    return seconds
+
+
+def prompts(root: Path, runs: int, *, edited: bool) -> list[float]:
+    """The prompt of an owner's session; with `edited`, after a runtime file was written anew each time."""
+    from notebook_sync import Notebook, Session
+
+    notebook = Notebook.open(root)
+    orders = root / "runtime/standing-orders.md"
+    text = orders.read_bytes()
+    notebook.prompt(Session.owner())
+    seconds = []
+    for number in range(runs):
+        if edited:
+            _replace(orders, text + f"\n- Order {number}.\n".encode())
+        begun = time.perf_counter()
+        prompt = notebook.prompt(Session.owner())
+        seconds.append(time.perf_counter() - begun)
+        if edited and f"Order {number}." not in prompt.text:
+            raise RuntimeError("the prompt is stale")
+    _replace(orders, text)
+    notebook.close()
+    return seconds
+
+
+def _replace(path: Path, content: bytes) -> None:
+    beside = path.with_name(f".{path.name}.tmp")
+    beside.write_bytes(content)
+    os.replace(beside, path)  # noqa: PTH105  # as an editor does
