@@ -146,7 +146,7 @@ def prompt(bench: Bench) -> Iterator[Result]:
 
 
 def keyword_search(bench: Bench) -> Iterator[Result]:
-    yield from _searches(bench.mirrored, bench.raw, bench.seed, 10)
+    yield from _searches(bench, bench.mirrored, bench.raw, bench.notes, 10)
 
 
 def start_up(bench: Bench) -> Iterator[Result]:
@@ -183,7 +183,7 @@ def scaling(bench: Bench, sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> 
         yield _cold_sync(bench, notes, (Bar(4, of_limit=True),))
         yield _reconcile(root, notes, (Bar(5, of_limit=True), *((Bar(2.5),) if largest else ())))
         raw = bench.folder / f"raw-{notes}.db"
-        yield from _searches(root, raw, bench.seed, 50 if largest else 10)
+        yield from _searches(bench, root, raw, notes, 50 if largest else 10)
         yield _database_size(bench, notes)
         peak = peak_of([*product.command(), "-C", str(_without_mirror(root)), "sync"])
         yield Result("cold-sync-memory", f"{notes:,} notes, peak", "MB", peak, bars=(Bar(400),) if largest else ())
@@ -258,14 +258,14 @@ def _latency(follower: Follower, root: Path, path: str, write: Callable[[Path], 
     return follower.wait_for([path]) - begun
 
 
-def _searches(root: Path, raw: Path, seed: int, at_most: int) -> Iterator[Result]:
-    asked = queries(SEARCHES, seed)
+def _searches(bench: Bench, root: Path, raw: Path, notes: int, at_most: int) -> Iterator[Result]:
+    asked = queries(SEARCHES, bench.seed)
     limit = alone(limits.search, raw, asked, FOUND)
     ours = alone(product.search, root, asked, FOUND)
     for percent, bars in ((50, ()), (95, (Bar(at_most),))):
         yield Result(
             "keyword-search",
-            f"{root.name}, p{percent} (limit: a raw FTS5 query)",
+            f"{notes:,} notes, p{percent} (limit: a raw FTS5 query)",
             "ms",
             percentile(ours, percent) * 1000,
             percentile(limit, percent) * 1000,
