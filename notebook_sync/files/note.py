@@ -45,10 +45,17 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with a file that did not stop it from being mirrored. `line` is 1-based, 0 for the whole file."""
+    """Something wrong with a file that did not stop it from being mirrored. `line` is 1-based, 0 for the whole file.
+
+    `severe`: what the file means is in doubt (bad bytes, broken frontmatter), so an older good note is kept instead.
+    """
 
     line: int
     message: str
+    severe: bool = False
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.message}" if self.line else self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,11 @@ class Note:
     links: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def broken(self) -> bool:
+        """Whether what the file means is in doubt."""
+        return any(problem.severe for problem in self.problems)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ Document shape (also what MongoDB holds, with `_id` for `id`)
      metadata: {created_by, created_at, created_from, updated_at, version, tags, status, word_count, token_count,
                 links, extra},                                              created_from: frontmatter, git or file
      history: [{version, timestamp, summary, changed_by}],                  the last 50, oldest first
-     source: {path, digest, size, mtime_ns, ctime_ns, inode, revision},
-     problems: [{line, message}], stale}                                    stale: None or the reason
+     source: {path, digest, size, mtime_ns, ctime_ns, inode, revision, has_own_id, broken},
+     problems: [{line, message, severe}], stale}                                    stale: None or the reason
 
 Times are aware UTC datetimes with millisecond precision, which is what BSON keeps.
 Every method may raise `BackendDown`; no adapter lets a driver's own error out.
@@ -55,6 +55,7 @@ class Known:
     version: int
     stale: str = ""
     problems: int = 0
+    broken: bool = False
     pending: str = ""
 
 
@@ -72,9 +73,8 @@ class Put:
     """Make the row `id` say what `note` says, read from a file with `stamp`.
 
     base: the digest the row has now; None when no row is expected.
-    replaces: the id of the row this note had before (a rename that changed its id): version, history, usage and
-    created_at are carried over, and that row is removed without a tombstone's action "deleted"
-    (its ref is removed all the same).
+    replaces: the id of the row this file had before, which ends without an announcement (its ref is removed).
+    Where no row is expected (base is None), version, history, usage and created_at come from there.
     A row whose digest already equals the note's is rewritten without a new version or breadcrumb.
     """
 

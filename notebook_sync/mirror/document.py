@@ -67,6 +67,7 @@ def source_of(note: Note, stamp: Stamp) -> dict[str, Any]:
         "inode": stamp.inode,
         "revision": PARSER_REVISION,
         "has_own_id": note.has_own_id,
+        "broken": note.broken,
     }
 
 

@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS note (
     created_at INTEGER NOT NULL, created_from TEXT NOT NULL, updated_at INTEGER NOT NULL,
     word_count INTEGER NOT NULL, digest TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
     ctime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, revision INTEGER NOT NULL, version INTEGER NOT NULL,
-    problems INTEGER NOT NULL, stale TEXT NOT NULL DEFAULT '', pending TEXT NOT NULL DEFAULT '',
+    problems INTEGER NOT NULL, broken INTEGER NOT NULL, stale TEXT NOT NULL DEFAULT '', pending TEXT NOT NULL DEFAULT '',
     deleted INTEGER NOT NULL DEFAULT 0, serial INTEGER NOT NULL DEFAULT 1);
 CREATE INDEX IF NOT EXISTS note_pending ON note (id) WHERE pending <> '' OR deleted;
 CREATE INDEX IF NOT EXISTS note_contended ON note (wants) WHERE wants <> id;
@@ -32,7 +32,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
     title, summary, content, code, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
 """
 _KNOWN = """id, wants, has_own_id, path, digest, size, mtime_ns, ctime_ns, inode, revision, version, stale,
-    problems, pending"""
+    problems, broken, pending"""
 _REF = """id, title, summary, collection, updated_at, status, version, digest, created_by, path, pending, serial,
     deleted"""
 _LIGHT = "id, path, collection, title, summary, tags, updated_at, status, created_by, word_count, version"
@@ -181,25 +181,21 @@ class SqliteMirror:
 
 
 def _known(row: Any) -> Known:
-    (
-        note_id,
-        wants,
-        has_own_id,
-        path,
-        digest,
-        size,
-        mtime,
-        ctime,
-        inode,
-        revision,
-        version,
-        stale,
-        problems,
-        pending,
-    ) = row
-    stamp = Stamp(size, mtime, ctime, inode)
+    note_id, wants, has_own_id, path, digest, size, mtime, ctime, inode, *rest = row
+    revision, version, stale, problems, broken, pending = rest
     return Known(
-        note_id, wants, bool(has_own_id), path or "", digest, stamp, revision, version, stale, problems, pending
+        id=note_id,
+        wants=wants,
+        has_own_id=bool(has_own_id),
+        path=path or "",
+        digest=digest,
+        stamp=Stamp(size, mtime, ctime, inode),
+        revision=revision,
+        version=version,
+        stale=stale,
+        problems=problems,
+        broken=bool(broken),
+        pending=pending,
     )
 
 

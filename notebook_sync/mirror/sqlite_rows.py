@@ -15,9 +15,9 @@ from notebook_sync.mirror.document import document_of, moment, to_milliseconds
 
 DOCUMENT = """id, wants, path, collection, title, summary, content, code, created_by, created_at, created_from,
     updated_at, version, tags, status, word_count, digest, size, mtime_ns, ctime_ns, inode, revision, has_own_id,
-    stale, rest, history"""
+    broken, stale, rest, history"""
 _SECTION = ("heading", "level", "anchor", "line", "start", "end", "token_count")
-_SOURCE = ("digest", "size", "mtime_ns", "ctime_ns", "inode", "revision", "has_own_id")
+_SOURCE = ("digest", "size", "mtime_ns", "ctime_ns", "inode", "revision", "has_own_id", "broken")
 _COMMON = frozenset(
     """id wants path collection title summary content code sections metadata source problems stale""".split()
 )
@@ -54,7 +54,7 @@ class Batch:
             return False
         if not self._vacate(put):
             return False
-        past = carried or row
+        past = row if row is not None and put.base is not None else carried or row
         changed = past is None or past.digest != put.note.digest
         document = document_of(put)
         history = self._history(past.n) if past is not None else []
@@ -134,6 +134,7 @@ class Batch:
             **{key: source[key] for key in ("digest", "size", "mtime_ns", "ctime_ns", "inode", "revision")},
             **{key: metadata[key] for key in ("status", "created_by", "created_from", "word_count")},
             "has_own_id": int(source["has_own_id"]),
+            "broken": int(source["broken"]),
             "tags": to_json(metadata["tags"]),
             "created_at": to_ms(metadata["created_at"]),
             "updated_at": to_ms(metadata["updated_at"]),
@@ -185,9 +186,7 @@ class Batch:
 
 def document_from(row: Any) -> Document:
     """The document of a row selected as `DOCUMENT`."""
-    (note_id, wants, path, collection, title, summary, content, code, created_by, created_at, created_from, *more) = (
-        row
-    )
+    (note_id, wants, path, collection, title, summary, content, code, created_by, created_at, created_from, *more) = row
     updated_at, version, tags, status, word_count, *source, stale, rest, history = more
     kept = from_json(rest)
     metadata = {
@@ -218,7 +217,7 @@ def document_from(row: Any) -> Document:
         "problems": kept["problems"],
         "stale": stale or None,
     }
-    document["source"]["has_own_id"] = bool(document["source"]["has_own_id"])
+    document["source"] |= {key: bool(document["source"][key]) for key in ("has_own_id", "broken")}
     if kept["has_code"]:
         document["code"] = code
     return document

@@ -1,0 +1,173 @@
+"""notebook.toml as values: every key has a default, an unknown key is an error that names the nearest known one.
+
+Plain dataclasses and a small checker, because every command reads the settings before it does anything else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from notebook_sync.errors import ConfigError
+
+FILE = "notebook.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class NotebookSettings:
+    name: str = ""
+    timezone: str = "UTC"
+    max_file_bytes: int = 2 << 20
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorSettings:
+    url: str = ""
+    database: str = "aether_notebook"
+    timeout_seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class RefsSettings:
+    url: str = ""
+    prefix: str = "aether"
+    timeout_seconds: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class SyncSettings:
+    settle_ms: int = 300
+    reconcile_seconds: float = 60.0
+    full_hash_hours: float = 24.0
+    batch: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFile:
+    path: str
+    heading: str = ""
+    max_tokens: int = 0
+    priority: int = 0
+    sessions: tuple[str, ...] = ("owner", "task", "external")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSettings:
+    max_tokens_per_file: int = 2000
+    max_tokens: int = 16000
+    encoding: str = "cl100k_base"
+    system_files: tuple[str, ...] = ()
+    files: tuple[PromptFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings. `source` is the file they came from, or "" for defaults alone."""
+
+    notebook: NotebookSettings = field(default_factory=NotebookSettings)
+    mirror: MirrorSettings = field(default_factory=MirrorSettings)
+    refs: RefsSettings = field(default_factory=RefsSettings)
+    sync: SyncSettings = field(default_factory=SyncSettings)
+    prompt: PromptSettings = field(default_factory=PromptSettings)
+    source: str = ""
+
+    @property
+    def timezone(self) -> ZoneInfo:
+        """The timezone of day keys and of dates in the runtime files."""
+        return ZoneInfo(self.notebook.timezone)
+
+
+def load(root: Path, environ: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of the notebook at `root`; MONGODB_URL and REDIS_URL win over the file. Raises ConfigError."""
+    path = root / FILE
+    try:
+        settings = parse(path.read_text(encoding="utf-8"), str(path)) if path.exists() else Settings()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+    return dataclasses.replace(
+        settings,
+        mirror=dataclasses.replace(settings.mirror, url=environ.get("MONGODB_URL") or settings.mirror.url),
+        refs=dataclasses.replace(settings.refs, url=environ.get("REDIS_URL") or settings.refs.url),
+    )
+
+
+def parse(text: str, source: str) -> Settings:
+    """The settings in `text`. Raises ConfigError naming `source`, the key and what would be right."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{source}: {error}") from None
+    settings: Settings = _build(Settings, found, source, "")
+    try:
+        settings.timezone  # noqa: B018 - looked up once here, so that no later use can fail
+    except (ZoneInfoNotFoundError, ValueError):
+        raise ConfigError(
+            f"{source}: notebook.timezone = {settings.notebook.timezone!r} is not known; write it like Europe/Berlin"
+        ) from None
+    return dataclasses.replace(settings, source=source)
+
+
+def shown(settings: Settings) -> dict[str, Any]:
+    """The resolved settings for people, with passwords in URLs masked."""
+    values = dataclasses.asdict(settings)
+    for store in ("mirror", "refs"):
+        values[store]["url"] = masked(values[store]["url"])
+    return values
+
+
+def masked(url: str) -> str:
+    """The URL without its user and password."""
+    scheme, slashes, rest = url.partition("://")
+    authority, slash, tail = rest.partition("/")
+    return f"{scheme}{slashes}***@{authority.rpartition('@')[2]}{slash}{tail}" if "@" in authority else url
+
+
+def _build(kind: type[Any], found: Any, source: str, where: str) -> Any:
+    """A value of the dataclass `kind` from a TOML table."""
+    if not isinstance(found, dict):
+        raise ConfigError(f"{source}: [{where}] must be a table")
+    hints = typing.get_type_hints(kind)
+    known = [f.name for f in dataclasses.fields(kind) if not (kind is Settings and f.name == "source")]
+    for key in found:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+            raise ConfigError(
+                f"{source}: unknown key {_dotted(where, key)!r}; did you mean {_dotted(where, near[0])!r}?"
+            )
+    required = [f.name for f in dataclasses.fields(kind) if f.default is f.default_factory is dataclasses.MISSING]
+    for name in required:
+        if name not in found:
+            raise ConfigError(f"{source}: {_dotted(where, name)!r} is missing")
+    return kind(**{key: _coerced(hints[key], value, source, _dotted(where, key)) for key, value in found.items()})
+
+
+def _coerced(wanted: Any, value: Any, source: str, where: str) -> Any:
+    """`value` as the annotated type; an int is a fine float, a bool is no int."""
+    if dataclasses.is_dataclass(wanted):
+        return _build(typing.cast("type[Any]", wanted), value, source, where)
+    if isinstance(wanted, types.GenericAlias):
+        (item, _) = typing.get_args(wanted)
+        if isinstance(value, list):
+            return tuple(_coerced(item, one, source, where) for one in value)
+        raise ConfigError(f"{source}: {where} must be a list")
+    if wanted is float and type(value) is int:
+        value = float(value)
+    if type(value) is not wanted:
+        raise ConfigError(f"{source}: {where} must be of type {wanted.__name__}, not {type(value).__name__}")
+    if wanted in (int, float) and value < 0:
+        raise ConfigError(f"{source}: {where} must not be negative")
+    return value
+
+
+def _dotted(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key

@@ -1,0 +1,208 @@
+"""One notebook: opens a folder, wires the parts together, and has one method for each thing a user can do.
+
+Surfaces only translate arguments and results. Stores are opened when they are first needed: a prompt needs none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from notebook_sync import config
+from notebook_sync.errors import NoSuchNote, NotANotebook, UnreadableFile
+from notebook_sync.files.vault import Vault
+
+if TYPE_CHECKING:
+    from notebook_sync.mirror.base import Document, Mirror
+    from notebook_sync.refs.base import Refs
+    from notebook_sync.sync.engine import Engine
+    from notebook_sync.sync.report import Report
+    from notebook_sync.sync.verify import Verdict
+    from notebook_sync.sync.watch import Watch
+
+FOLDER = ".notebook"
+# `list` names a method here, so the type needs a name of its own.
+Documents = list[dict[str, Any]]
+
+
+class Notebook:
+    """An open notebook. Close it, or use it in a `with`.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "plan.md").write_text("# The plan\\n\\nStart small.\\n")
+    >>> with Notebook.open(folder) as notebook:
+    ...     report = notebook.sync()
+    ...     found = notebook.search("small")
+    >>> report.added, found[0]["title"]
+    (1, 'The plan')
+    """
+
+    def __init__(self, root: Path, settings: config.Settings) -> None:
+        self.root = root
+        self.settings = settings
+        self.vault = Vault(root, exclude=settings.notebook.exclude, max_file_bytes=settings.notebook.max_file_bytes)
+        self._open: list[Mirror | Refs] = []
+
+    @classmethod
+    def open(cls, path: str | Path) -> Notebook:
+        """The notebook at `path`: any folder of Markdown. Raises NotANotebook, ConfigError."""
+        root = Path(path).expanduser().resolve()
+        if not root.is_dir():
+            raise NotANotebook(f"{root} is not a folder; make a notebook with: notebook-sync init {path}")
+        return cls(root, config.load(root))
+
+    @classmethod
+    def find(cls, start: Path) -> Notebook:
+        """The notebook whose notebook.toml is nearest, in `start` or above it. Raises NotANotebook."""
+        start = start.resolve()
+        for folder in (start, *start.parents):
+            if (folder / config.FILE).is_file():
+                return cls.open(folder)
+        raise NotANotebook(
+            f"no {config.FILE} in {start} or above it; name a folder with -C, or make a notebook with: notebook-sync init DIR"
+        )
+
+    def __enter__(self) -> Notebook:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release what was opened. Twice is allowed."""
+        while self._open:
+            self._open.pop().close()
+
+    # The stores, opened on first use.
+
+    @cached_property
+    def folder(self) -> Path:
+        """`.notebook`, made and hidden from git when it is not there: everything in it can be made again."""
+        folder = self.root / FOLDER
+        folder.mkdir(exist_ok=True)
+        ignore = folder / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n")
+        return folder
+
+    @cached_property
+    def mirror(self) -> Mirror:
+        from notebook_sync.stores import open_mirror
+
+        mirror = open_mirror(self.settings, self.folder)
+        self._open.append(mirror)
+        return mirror
+
+    @cached_property
+    def refs(self) -> Refs:
+        from notebook_sync.stores import open_refs
+
+        refs = open_refs(self.settings, self.folder)
+        self._open.append(refs)
+        return refs
+
+    @cached_property
+    def _engine(self) -> Engine:
+        from notebook_sync.sync.engine import Engine
+
+        return Engine(
+            self.vault,
+            self.mirror,
+            self.refs,
+            settle_seconds=self.settings.sync.settle_ms / 1000,
+            batch=self.settings.sync.batch,
+            encoding=self.settings.prompt.encoding,
+        )
+
+    # Files → mirror → refs.
+
+    def sync(self, *, allow_empty: bool = False, progress: Callable[[int, int], None] | None = None) -> Report:
+        """One full reconcile. `progress(done, total)` counts files. Raises as `Engine.reconcile`."""
+        from notebook_sync.sync.sweep import Task
+
+        return self._engine.reconcile(Task(allow_empty=allow_empty, progress=progress))
+
+    def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> Report:
+        """Write every row and ref anew from the files; version, history and usage are kept."""
+        from notebook_sync.sync.sweep import Task
+
+        return self._engine.reconcile(Task(rehash=True, force=True, progress=progress))
+
+    def watch(self) -> Watch:
+        """A watch over this notebook, not yet begun: iterate over its `events()`."""
+        from notebook_sync.sync.watch import Watch
+
+        sync = self.settings.sync
+        return Watch(
+            self.vault,
+            self._engine,
+            self.folder,
+            settle_seconds=sync.settle_ms / 1000,
+            reconcile_seconds=sync.reconcile_seconds,
+            full_hash_seconds=sync.full_hash_hours * 3600,
+        )
+
+    def verify(self, *, repair: bool = False, progress: Callable[[int, int], None] | None = None) -> Verdict:
+        """Compare files, mirror and refs by digest; with `repair`, reconcile what differs and compare again."""
+        from notebook_sync.sync.verify import verify
+
+        if repair:
+            from notebook_sync.sync.sweep import Task
+
+            self._engine.reconcile(Task(rehash=True))
+            self._engine.rewrite_refs()
+        return verify(self.vault, self.mirror, self.refs, encoding=self.settings.prompt.encoding, progress=progress)
+
+    # Reading.
+
+    def find_path(self, name: str) -> str:
+        """The path of a note, given its path, its id, or a runtime file's bare name. Raises NoSuchNote."""
+        for path in (name, f"{name}.md", f"runtime/{name}"):
+            if self.vault.stamp(path) is not None and path.lower().endswith(".md"):
+                return path
+        for row in self.mirror.claimants([name]):
+            if row.id == name:
+                return row.path
+        raise NoSuchNote(f"no note has the id or path {name!r}; see: notebook-sync list")
+
+    def read(self, name: str) -> Document:
+        """The document of a note, given its id, its path or a runtime file's bare name: as the file is now.
+
+        Raises NoSuchNote, UnreadableFile.
+        """
+        from notebook_sync.sync.sweep import Task
+
+        path = self.find_path(name)
+        rows = {row.path: row for row in self.mirror.known([path])}
+        if path not in rows or rows[path].stamp != self.vault.stamp(path):
+            outcome = self._engine.look(Task(frozenset({path})))
+            if path in outcome.report.failed and path not in rows:
+                raise UnreadableFile(path, outcome.report.failed[path])
+            rows = {row.path: row for row in self.mirror.known([path])}
+        document = self.mirror.get(rows[path].id) if path in rows else None
+        if document is None:
+            raise NoSuchNote(f"{path} went away, or is being written; try again")
+        return document
+
+    def section(self, document: Document, name: str) -> dict[str, Any]:
+        """The section of a document with this anchor or heading. Raises NoSuchNote naming the anchors there are."""
+        wanted = name.lstrip("#")
+        found = [s for s in document["sections"] if s["anchor"] == wanted] or [
+            s for s in document["sections"] if s["heading"].casefold() == wanted.casefold()
+        ]
+        if len(found) == 1:
+            return dict(found[0])
+        anchors = ", ".join(s["anchor"] for s in found or document["sections"]) or "none"
+        what = "several sections" if found else "no section"
+        raise NoSuchNote(f"{document['path']} has {what} named {name!r}; anchors: {anchors}")
+
+    def list(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> Documents:
+        """Light fields of notes, the latest change first; never content."""
+        return self.mirror.light(collection, status, limit)
+
+    def search(self, query: str, limit: int = 10) -> Documents:
+        """Notes that match the words of `query`, best first; never content."""
+        return self.mirror.search(query, limit)

@@ -1,0 +1,42 @@
+"""Who is asking. A session goes with every call that depends on it; it can be made, never raised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from notebook_sync.errors import UsageError
+
+Kind = Literal["owner", "task", "external"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """owner: the person the notebook belongs to. task: an agent on its own. external: someone else's message.
+
+    `agent` names the agent that acts, "" for a person.
+    """
+
+    kind: Kind
+    agent: str = ""
+
+    @classmethod
+    def owner(cls, agent: str = "") -> Session:
+        return cls("owner", agent)
+
+    @classmethod
+    def task(cls, agent: str = "") -> Session:
+        return cls("task", agent)
+
+    @classmethod
+    def external(cls, agent: str = "") -> Session:
+        return cls("external", agent)
+
+    @classmethod
+    def named(cls, kind: str, agent: str = "") -> Session:
+        """The session of this kind. Raises UsageError for a kind there is not."""
+        for known in KINDS:
+            if kind == known:
+                return cls(known, agent)
+        raise UsageError(f"there is no session {kind!r}; use one of {', '.join(KINDS)}")

@@ -1,0 +1,122 @@
+"""Files → mirror → refs, for all of the notebook or for some places. Never writes a file.
+
+reconcile ── look(everything) ── look(what was waited for) ── what hot memory has not been told
+look      ── sweep: scan, read, diff, write ── announce ── what changed meanwhile, again
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import replace
+
+from notebook_sync.errors import BackendDown
+from notebook_sync.files.vault import Vault
+from notebook_sync.mirror.base import Mirror
+from notebook_sync.refs.base import Refs
+from notebook_sync.sync.announce import adopt, announce
+from notebook_sync.sync.report import Report
+from notebook_sync.sync.sweep import RACY_SECONDS, Outcome, Sweep, Task
+
+# How often a path that changes under the engine's hands is looked at again at once; then the settle time helps.
+_ROUNDS = 5
+
+
+class Engine:
+    """Keeps mirror and refs in step with the files of one vault. For one thread at a time; any number of processes."""
+
+    def __init__(
+        self, vault: Vault, mirror: Mirror, refs: Refs, *, settle_seconds: float, batch: int, encoding: str
+    ) -> None:
+        self._vault = vault
+        self._mirror = mirror
+        self._refs = refs
+        self._settle_seconds = settle_seconds
+        self._batch = batch
+        self._encoding = encoding
+
+    def reconcile(self, task: Task | None = None) -> Report:
+        """Compare every file with the mirror and repair every difference, refs included; returns when all is quiet.
+
+        With `task.force` every row and every ref is written anew, and the daily stream is not told.
+        Raises RootLost, WouldDeleteEverything (unless `task.allow_empty`) and BackendDown of the mirror; hot memory
+        that does not answer is told in the report.
+        """
+        begun = time.monotonic()
+        task = replace(task or Task(), places=None)
+        outcome = Outcome()
+        report = outcome.report
+        self._reach_refs(outcome, adopt_anew=False)
+        self.look(task, outcome)
+        if outcome.waiting:
+            time.sleep(self._settle_seconds)
+            places = frozenset(outcome.waiting)
+            self.look(replace(task, places=places, settled=places, progress=None), outcome)
+        if outcome.racy:
+            time.sleep(RACY_SECONDS)
+            self.look(Task(frozenset(outcome.racy), rehash=True, changed_by=task.changed_by), outcome)
+        if not report.refs_trouble:
+            self._reach_refs(outcome, adopt_anew=task.force)
+            self._announce(None, outcome, quiet=task.force)
+        report.failed = {**self._faults(), **report.failed}
+        report.unchanged = len(outcome.seen - outcome.stored - report.failed.keys())
+        report.seconds = time.monotonic() - begun
+        return report
+
+    def look(self, task: Task, outcome: Outcome | None = None) -> Outcome:
+        """Bring the rows of the task's places in step with the disk, and announce them, batch by batch.
+
+        The outcome's `waiting` and `racy` are the caller's to look at later. Raises as `reconcile` does.
+        """
+        outcome = outcome or Outcome()
+        for _ in range(_ROUNDS):
+            outcome.again, outcome.waiting = set(), outcome.waiting - task.settled
+            sweep = Sweep(self._vault, self._mirror, task, outcome, batch=self._batch, encoding=self._encoding)
+            for written in sweep.batches():
+                if written and not outcome.report.refs_trouble:
+                    self._announce(written, outcome, quiet=task.force)
+            if not outcome.again:
+                return outcome
+            task = Task(frozenset(outcome.again), task.settled, task.changed_by, rehash=True)
+        outcome.waiting |= outcome.again
+        return outcome
+
+    def announce(self, outcome: Outcome) -> None:
+        """Tell hot memory everything it has not been told, after it was away."""
+        self._reach_refs(outcome, adopt_anew=False)
+        self._announce(None, outcome, quiet=False)
+
+    def rewrite_refs(self) -> None:
+        """Write every ref anew and remove those of no note. Raises BackendDown."""
+        adopt(self._mirror, self._refs, anew=True)
+
+    def _reach_refs(self, outcome: Outcome, *, adopt_anew: bool) -> None:
+        try:
+            adopt(self._mirror, self._refs, anew=adopt_anew)
+        except BackendDown as down:
+            self._note_trouble(down, outcome)
+
+    def _announce(self, ids: Collection[str] | None, outcome: Outcome, *, quiet: bool) -> None:
+        try:
+            announce(self._mirror, self._refs, ids, quiet=quiet)
+        except BackendDown as down:
+            self._note_trouble(down, outcome)
+
+    def _note_trouble(self, down: BackendDown, outcome: Outcome) -> None:
+        """Hot memory may be away without stopping the mirror; the mirror may not."""
+        if down.backend != self._refs.name or self._refs.name == self._mirror.name:
+            raise down
+        outcome.report.refs_trouble = str(down)
+
+    def _faults(self) -> dict[str, str]:
+        """Why rows are stale or broken, by path: also of files that this run had no reason to read."""
+        faulty = [row.id for row in self._mirror.known() if row.stale or row.broken or row.id != row.wants]
+        faults = {}
+        for document in self._mirror.get_many(faulty).values():
+            problems = [problem for problem in document["problems"] if problem["severe"]]
+            if document["stale"]:
+                faults[document["path"]] = document["stale"]
+            elif problems:
+                where = f"line {problems[0]['line']}: " if problems[0]["line"] else ""
+                faults[document["path"]] = where + problems[0]["message"]
+        return faults

@@ -1,0 +1,41 @@
+"""What a reconcile did, in counts and names. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Report:
+    """`failed` maps a path to why its file is not mirrored as it is; `paths` are those whose row was written.
+
+    `refs_trouble` says why hot memory could not be told; the mirror is written all the same, and the refs follow.
+    """
+
+    added: int = 0
+    updated: int = 0
+    moved: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    paths: set[str] = field(default_factory=set)
+    refs_trouble: str = ""
+
+    @property
+    def wrote(self) -> bool:
+        """Whether any note was added, updated, moved or deleted."""
+        return bool(self.added or self.updated or self.moved or self.deleted)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that `--json` prints."""
+        return {
+            "added": self.added,
+            "updated": self.updated,
+            "moved": self.moved,
+            "deleted": self.deleted,
+            "unchanged": self.unchanged,
+            "failed": [{"path": path, "error": error} for path, error in sorted(self.failed.items())],
+            "seconds": round(self.seconds, 3),
+        }

@@ -1,0 +1,297 @@
+"""One look at some places, or at all: scan, read, decide, write, and say what has to be looked at again.
+
+A sweep's deletions come last and each is looked at once more; a folder that could not be listed deletes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from notebook_sync.errors import UnreadableFile, WouldDeleteEverything
+from notebook_sync.files.history import GitHistory, git_history
+from notebook_sync.files.note import PARSER_REVISION, Seed
+from notebook_sync.files.parse import looks_unfinished, parse
+from notebook_sync.files.vault import Scan, Vault
+from notebook_sync.mirror.base import Document, Known, Mirror, Put, Write
+from notebook_sync.sync.diff import (
+    Change,
+    Delete,
+    Fail,
+    Keep,
+    Look,
+    Refresh,
+    Store,
+    Vanished,
+    Wait,
+    deletions,
+    diff,
+    must_read,
+)
+from notebook_sync.sync.report import Report
+from notebook_sync.sync.writes import write_for
+
+# Two writes within one tick of the kernel's clock can leave the same stamp; kernels tick at least every 10 ms.
+RACY_SECONDS = 0.02
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to look at, and how.
+
+    places: paths of files or folders, None for all. settled: paths that an earlier look, a settle time ago, found as
+    they may still be (gone, or unfinished). rehash: read files whose stamp is unchanged too. force: write equal rows
+    anew. changed_by: who the breadcrumbs name.
+    """
+
+    places: frozenset[str] | None = None
+    settled: frozenset[str] = frozenset()
+    changed_by: str = "owner"
+    allow_empty: bool = False
+    rehash: bool = False
+    force: bool = False
+    progress: Progress | None = None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What sweeps did, and what the last one left. One outcome may be handed from sweep to sweep.
+
+    seen: paths of the files that were there. stored: paths whose note was written. again: changed under its hands.
+    waiting: to be looked at after the settle time. racy: written so lately that the stamp may not show a further
+    write; to be read once more after `RACY_SECONDS`.
+    """
+
+    report: Report = field(default_factory=Report)
+    seen: set[str] = field(default_factory=set)
+    again: set[str] = field(default_factory=set)
+    waiting: set[str] = field(default_factory=set)
+    racy: set[str] = field(default_factory=set)
+    stored: set[str] = field(default_factory=set)
+
+
+class Sweep:
+    """One task carried out over one vault and one mirror."""
+
+    def __init__(
+        self, vault: Vault, mirror: Mirror, task: Task, outcome: Outcome, *, batch: int, encoding: str
+    ) -> None:
+        self._vault = vault
+        self._mirror = mirror
+        self._task = task
+        self._outcome = outcome
+        self._batch = batch
+        self._encoding = encoding
+        self._past = GitHistory()
+        self._released: set[str] = set()
+
+    def batches(self) -> Iterator[set[str]]:
+        """Carry the task out; yields the ids whose rows were written, a batch at a time.
+
+        Raises RootLost, WouldDeleteEverything, and BackendDown of the mirror.
+        """
+        task = self._task
+        scan = self._vault.scan(task.places)
+        known = {row.path: row for row in self._mirror.known(task.places)}
+        vanished = Vanished(row for path, row in known.items() if not _stands(path, scan))
+        if task.places is None:
+            if not known:
+                self._past = git_history(self._vault.root)
+            elif not scan.seen and not scan.refused and not task.allow_empty:
+                raise _would_delete_everything(len(known))
+        self._outcome.seen |= scan.seen.keys()
+        yield self._apply([Fail(path, reason, known.get(path)) for path, reason in scan.refused.items()])
+        reading = self._to_read(scan, known)
+        done = len(scan.seen) - len(reading)
+        for looks in self._read_ahead(reading, known):
+            rows = {look.path: known[look.path] for look in looks if look.path in known}
+            yield self._apply(self._decide(looks, rows, vanished, scan))
+            done += len(looks)
+            if task.progress is not None:
+                task.progress(done, len(scan.seen))
+        yield self._delete(vanished, len(known))
+        self._wake_contenders()
+
+    def _to_read(self, scan: Scan, known: Mapping[str, Known]) -> list[str]:
+        """Paths whose stamp does not vouch for their row, shortest first: of two that want one id, the first has it."""
+        ids = {row.id for row in known.values()}
+        reading = [
+            path
+            for path, stamp in scan.seen.items()
+            if self._task.rehash or must_read(path, stamp, known) or known[path].id != known[path].wants not in ids
+        ]
+        return sorted(reading, key=lambda path: (len(path), path))
+
+    def _read_ahead(self, paths: Sequence[str], known: Mapping[str, Known]) -> Iterator[list[Look]]:
+        """Looks at the paths, in batches; the next batch is read and parsed while the last one is written."""
+        batches = [paths[start : start + self._batch] for start in range(0, len(paths), self._batch)]
+        if not batches:
+            return
+        with ThreadPoolExecutor(1, "notebook-read") as reader:
+
+            def read(batch: Sequence[str]) -> list[Look]:
+                return [self._look_at(path, known.get(path)) for path in batch]
+
+            ahead = reader.submit(read, batches[0])
+            for following in [*batches[1:], ()]:
+                looks = ahead.result()
+                if following:
+                    ahead = reader.submit(read, following)
+                yield looks
+
+    def _look_at(self, path: str, row: Known | None) -> Look:
+        try:
+            raw, stamp = self._vault.read(path)
+        except FileNotFoundError:
+            self._outcome.again.add(path)
+            return Look(path)
+        except UnreadableFile as error:
+            return Look(path, refusal=error.reason)
+        if (time.time_ns() - max(stamp.mtime_ns, stamp.ctime_ns)) < RACY_SECONDS * 1e9:
+            self._outcome.racy.add(path)
+        settled_id = row is not None and row.id == row.wants and row.revision == PARSER_REVISION
+        if row is not None and settled_id and not self._task.force and row.digest == hashlib.sha256(raw).hexdigest():
+            return Look(path, stamp)
+        return Look(path, stamp, parse(path, raw, encoding=self._encoding), unfinished=looks_unfinished(raw))
+
+    def _decide(self, looks: Sequence[Look], rows: Mapping[str, Known], vanished: Vanished, scan: Scan) -> list[Change]:
+        ids = {look.note.wants for look in looks if look.note is not None} | {row.id for row in rows.values()}
+        outside = []
+        looked_at = {look.path for look in looks}
+        for row in self._mirror.claimants(ids):
+            if row.path in looked_at or row.id in vanished:
+                continue
+            if row.path in scan.seen or self._vault.stamp(row.path) is not None:
+                outside.append(row)
+            elif not scan.is_blind_to(row.path):
+                vanished.add(row)
+        return diff(looks, rows, vanished, outside, settled=self._task.settled, force=self._task.force)
+
+    def _apply(self, changes: Sequence[Change]) -> set[str]:
+        """Write the changes, count them, and return the ids written. What another writer was faster with, and what
+        changed on disk meanwhile, is looked at again."""
+        written = set()
+        before = self._documents_before(changes)
+        planned = [
+            (change, write_for(change, self._task.changed_by, before.get(_path_of(change)), self._seed_for(change)))
+            for change in changes
+        ]
+        lost = {id(write) for write in self._write([write for _, write in planned if write is not None])}
+        for change, write in planned:
+            path = _path_of(change)
+            if write is not None and id(write) in lost:
+                self._outcome.again.add(path)
+                continue
+            self._count(change)
+            if write is not None and not isinstance(change, Fail):
+                written.add(write.id)
+                if isinstance(write, Put) and write.replaces is not None:
+                    written.add(write.replaces)
+            if isinstance(change, Store | Refresh) and self._vault.stamp(path) != change.stamp:
+                self._outcome.again.add(path)
+        return written
+
+    def _write(self, writes: list[Write]) -> list[Write]:
+        """Apply, and return what lost. A note that the store cannot hold is reported, the others are written."""
+        while True:
+            try:
+                return self._mirror.apply(writes) if writes else []
+            except UnreadableFile as error:
+                self._outcome.report.failed[error.path] = error.reason
+                writes = [write for write in writes if not (isinstance(write, Put) and write.note.path == error.path)]
+
+    def _documents_before(self, changes: Sequence[Change]) -> dict[str, Document]:
+        """By path, the documents that are about to be replaced by other text: the breadcrumb tells the difference."""
+        ending = {
+            change.onto.id: change.note.path
+            for change in changes
+            if isinstance(change, Store) and change.onto is not None and change.onto.digest != change.note.digest
+        }
+        found = self._mirror.get_many(list(ending)) if ending else {}
+        return {ending[note_id]: document for note_id, document in found.items()}
+
+    def _seed_for(self, change: Change) -> Seed | None:
+        return self._past.seed_of(change.note.path) if isinstance(change, Store) else None
+
+    def _count(self, change: Change) -> None:
+        report = self._outcome.report
+        match change:
+            case Wait(path):
+                self._outcome.waiting.add(path)
+            case Fail(path, reason):
+                report.failed[path] = reason
+            case Keep(path):
+                report.failed.pop(path, None)
+            case Refresh(known):
+                report.failed.pop(known.path, None)
+            case Delete(known):
+                report.deleted += 1
+                report.paths.add(known.path)
+                report.failed.pop(known.path, None)
+                self._released.add(known.id)
+            case Store(_, note, _, onto, was):
+                is_new = onto is None and was is None
+                report.added += is_new
+                report.moved += change.moved
+                report.updated += not is_new and not change.moved
+                report.paths.add(note.path)
+                self._outcome.stored.add(note.path)
+                report.failed.pop(note.path, None)
+                severe = [problem for problem in note.problems if problem.severe]
+                if severe:
+                    report.failed[note.path] = str(severe[0])
+                if was is not None:
+                    self._released.add(was.id)
+
+    def _delete(self, vanished: Vanished, known: int) -> set[str]:
+        """Delete what is still not there, unless that would be everything."""
+        changes = deletions(vanished, self._task.settled)
+        certain = []
+        for change in changes:
+            if isinstance(change, Delete) and change.known.path and self._vault.stamp(change.known.path) is not None:
+                self._outcome.again.add(change.known.path)
+            else:
+                certain.append(change)
+        deletes = sum(isinstance(change, Delete) for change in certain)
+        if deletes and not self._task.allow_empty and self._would_leave_nothing(deletes, known):
+            raise _would_delete_everything(deletes)
+        return self._apply(certain)
+
+    def _would_leave_nothing(self, deletes: int, known: int) -> bool:
+        if self._task.places is None:
+            return deletes == known
+        return deletes == self._mirror.counts()["notes"]
+
+    def _wake_contenders(self) -> None:
+        """Files that want an id which this sweep set free are looked at again."""
+        if self._released:
+            rows = self._mirror.claimants(self._released)
+            self._outcome.again |= {row.path for row in rows if row.wants in self._released and row.id != row.wants}
+
+
+def _stands(path: str, scan: Scan) -> bool:
+    """Whether the file of a row is there, or may be there: a refused or unseen place proves nothing."""
+    return path in scan.seen or path in scan.refused or scan.is_blind_to(path)
+
+
+def _path_of(change: Change) -> str:
+    match change:
+        case Store(_, note):
+            return note.path
+        case Refresh(known) | Delete(known):
+            return known.path
+        case Keep(path) | Wait(path) | Fail(path):
+            return path
+
+
+def _would_delete_everything(known: int) -> WouldDeleteEverything:
+    return WouldDeleteEverything(
+        f"none of the {known} mirrored notes is on disk; nothing was deleted. "
+        "If that is meant, run: notebook-sync sync --allow-empty",
+        known,
+    )

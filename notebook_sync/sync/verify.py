@@ -1,0 +1,107 @@
+"""Files = mirror = refs? Reads every file, changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from notebook_sync.errors import UnreadableFile
+from notebook_sync.files.note import Note
+from notebook_sync.files.parse import parse
+from notebook_sync.files.vault import Vault
+from notebook_sync.mirror.base import Breadcrumb, Document, Mirror, Put
+from notebook_sync.mirror.document import canonical, document_of, moment
+from notebook_sync.refs.base import Refs
+from notebook_sync.sync.diff import refused_its_id
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not in step. `what`: unmirrored, stale, differs, orphan, no ref, old ref, orphan ref."""
+
+    path: str
+    what: str
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The counts of files, rows and refs, and every difference between them."""
+
+    files: int = 0
+    mirror: int = 0
+    refs: int = 0
+    differences: list[Difference] = field(default_factory=list)
+
+    @property
+    def consistent(self) -> bool:
+        return not self.differences
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that `--json` prints."""
+        return {
+            "consistent": self.consistent,
+            "files": self.files,
+            "mirror": self.mirror,
+            "refs": self.refs,
+            "differences": [{"path": d.path, "what": d.what, "detail": d.detail} for d in self.differences],
+        }
+
+
+def verify(
+    vault: Vault, mirror: Mirror, refs: Refs, *, encoding: str, progress: Callable[[int, int], None] | None = None
+) -> Verdict:
+    """Compare a fresh parse of every file with its document, and every document with its ref."""
+    scan = vault.scan()
+    verdict = Verdict(files=len(scan.seen))
+    verdict.differences += [Difference(path, "unmirrored", why) for path, why in sorted(scan.refused.items())]
+    waiting = set(scan.seen)
+    told = {note_id: (digest, version) for note_id, digest, version in refs.digests()}
+    verdict.refs = len(told)
+    for document in mirror.documents():
+        verdict.mirror += 1
+        path = document["path"]
+        waiting.discard(path)
+        verdict.differences += _compare(vault, path, document, encoding, stands=path in scan.seen)
+        verdict.differences += _compare_ref(path, document, told.pop(document["id"], None))
+        if progress is not None:
+            progress(verdict.mirror, len(scan.seen))
+    verdict.differences += [Difference(path, "unmirrored") for path in sorted(waiting)]
+    verdict.differences += [
+        Difference(note_id, "orphan ref", "there is no note of this id") for note_id in sorted(told)
+    ]
+    return verdict
+
+
+def _compare(vault: Vault, path: str, document: Document, encoding: str, *, stands: bool) -> Iterator[Difference]:
+    if not stands:
+        yield Difference(path, "orphan", "the file is not there")
+        return
+    try:
+        raw, stamp = vault.read(path)
+    except (UnreadableFile, FileNotFoundError) as error:
+        yield Difference(path, "stale", str(error))
+        return
+    note = _as_numbered(parse(path, raw, encoding=encoding), document)
+    if document["stale"]:
+        yield Difference(path, "stale", document["stale"])
+        return
+    now = Breadcrumb(moment(stamp.mtime_ns), "")
+    fresh = canonical(document_of(Put(document["id"], note, stamp, None, "", now)))
+    held = canonical(document)
+    if fresh != held:
+        keys = sorted(key for key in fresh.keys() | held.keys() if fresh.get(key) != held.get(key))
+        yield Difference(path, "differs", f"in {', '.join(keys)}")
+
+
+def _as_numbered(note: Note, document: Document) -> Note:
+    """The note as it was stored: with the remark that another file has its id, where that is so."""
+    return note if document["id"] == note.wants else refused_its_id(note)
+
+
+def _compare_ref(path: str, document: Document, told: tuple[str, int] | None) -> Iterator[Difference]:
+    if told is None:
+        yield Difference(path, "no ref", "hot memory has no ref of this note")
+    elif told != (document["source"]["digest"], document["metadata"]["version"]):
+        yield Difference(path, "old ref", f"hot memory has version {told[1]}")

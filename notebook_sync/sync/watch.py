@@ -1,0 +1,228 @@
+"""Following a notebook: events say where to look, the engine says what is there, timers find what events missed."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from notebook_sync.errors import BackendDown, RootLost, WouldDeleteEverything
+from notebook_sync.files.vault import Vault
+from notebook_sync.sync.engine import Engine
+from notebook_sync.sync.events import EventSource
+from notebook_sync.sync.lock import WatchNote, watch_lock
+from notebook_sync.sync.report import Report
+from notebook_sync.sync.sweep import RACY_SECONDS, Outcome, Task
+
+# The root is looked at this often, because a replaced folder sends no event. One `stat` each time.
+_TICK_SECONDS = 2.0
+_BACKOFF_SECONDS = (0.5, 30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The first reconcile is done, and later changes will be seen. `events`: by file events, else by the timer only."""
+
+    events: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Changes that are in the mirror and, unless `report.refs_trouble`, in hot memory."""
+
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something keeps the mirror or the refs from following. Nothing is lost; it is tried again by itself."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """The last trouble is over."""
+
+    message: str
+
+
+Event = Ready | Batch | Trouble | Recovered
+
+
+@dataclass(slots=True)
+class _Backoff:
+    """When to try again something that failed: later each time, and not all processes at once."""
+
+    reason: str = ""
+    due: float = float("inf")
+    _pause: float = field(default=_BACKOFF_SECONDS[0])
+
+    def failed(self, reason: str) -> bool:
+        """Note a failure; whether it is another one than before."""
+        news = reason != self.reason
+        self.reason = reason
+        self.due = time.monotonic() + self._pause * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
+        self._pause = min(self._pause * 2, _BACKOFF_SECONDS[1])
+        return news
+
+    def worked(self) -> str:
+        """Note a success; the reason of the failure it ends, or ""."""
+        ended = self.reason
+        self.reason, self.due, self._pause = "", float("inf"), _BACKOFF_SECONDS[0]
+        return ended
+
+
+class Watch:
+    """Follows one notebook. Iterate over `events()`; call `stop()` from anywhere, a signal handler included."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        engine: Engine,
+        folder: Path,
+        *,
+        settle_seconds: float,
+        reconcile_seconds: float,
+        full_hash_seconds: float,
+    ) -> None:
+        self._vault = vault
+        self._engine = engine
+        self._folder = folder
+        self._settle_seconds = settle_seconds
+        self._reconcile_seconds = reconcile_seconds
+        self._full_hash_seconds = full_hash_seconds
+        self._source = EventSource(vault.root)
+        self._stopping = False
+        self._due: dict[str, float] = {}
+        self._racy: dict[str, float] = {}
+        self._mirror = _Backoff()
+        self._refs = _Backoff()
+        self._suspended = ""
+        self._told_failures: dict[str, str] = {}
+        self._next_reconcile = 0.0
+        self._next_full_hash = time.monotonic() + full_hash_seconds
+
+    def stop(self) -> None:
+        """End `events()` after the batch in hand."""
+        self._stopping = True
+        self._source.wake()
+
+    def events(self) -> Iterator[Event]:
+        """What happens, until `stop`. Raises WatchLocked when another process watches this notebook."""
+        with watch_lock(self._folder) as note:
+            try:
+                identity = self._vault.identity()
+                armed = self._source.start()
+                yield from self._reconcile(note)
+                yield Ready(armed)
+                while not self._stopping:
+                    places = self._source.wait(self._seconds_to_wait())
+                    if self._stopping:
+                        break
+                    found = self._identity()
+                    if found is not None and found != identity:
+                        identity = found
+                        self._source.rearm()
+                        places.doubt = "the notebook's folder was replaced"
+                    yield from self._follow(places.paths, bool(places.doubt), note)
+            finally:
+                self._source.close()
+
+    def _follow(self, paths: set[str], doubt: bool, note: WatchNote) -> Iterator[Event]:
+        now = time.monotonic()
+        if self._mirror.reason:
+            if now >= self._mirror.due:
+                yield from self._reconcile(note)
+            return
+        if doubt or now >= self._next_reconcile:
+            yield from self._reconcile(note)
+            return
+        settled = frozenset(path for path, due in self._due.items() if due <= now)
+        racy = frozenset(path for path, due in self._racy.items() if due <= now)
+        for path in settled:
+            del self._due[path]
+        for path in racy:
+            del self._racy[path]
+        if now >= self._refs.due:
+            yield from self._try(lambda outcome: self._engine.announce(outcome), note, tries_refs=True)
+        if paths - settled:
+            yield from self._look(Task(frozenset(paths - settled)), note)
+        if settled:
+            yield from self._look(Task(settled, settled), note)
+        if racy:
+            yield from self._look(Task(racy, rehash=True), note)
+
+    def _look(self, task: Task, note: WatchNote) -> Iterator[Event]:
+        yield from self._try(lambda outcome: self._engine.look(task, outcome), note)
+
+    def _reconcile(self, note: WatchNote) -> Iterator[Event]:
+        """A full look. Its settling is left to the loop, so that saves made meanwhile do not wait for it."""
+        now = time.monotonic()
+        rehash = now >= self._next_full_hash
+        waiting = frozenset(self._due)
+        self._next_reconcile = now + self._reconcile_seconds
+
+        def everything(outcome: Outcome) -> None:
+            self._engine.announce(outcome)
+            self._engine.look(Task(rehash=rehash), outcome)
+
+        yield from self._try(everything, note, tries_refs=True)
+        if not self._mirror.reason:
+            note.reconciled()
+            if rehash:
+                self._next_full_hash = now + self._full_hash_seconds
+        for path in waiting:
+            self._due.setdefault(path, now)
+
+    def _try(self, work: Callable[[Outcome], object], note: WatchNote, *, tries_refs: bool = False) -> Iterator[Event]:
+        """Do one piece of work; trouble is told once, tried again later, and its end is told."""
+        outcome = Outcome(Report(refs_trouble=self._refs.reason if not tries_refs else ""))
+        begun = time.monotonic()
+        try:
+            work(outcome)
+        except (BackendDown, RootLost) as error:
+            if self._mirror.failed(str(error)):
+                note.write(trouble=str(error))
+                yield Trouble(str(error))
+            return
+        except WouldDeleteEverything as error:
+            # Following goes on: only these deletions wait, for a file to come back or for the owner to allow them.
+            if str(error) != self._suspended:
+                self._suspended = str(error)
+                note.write(trouble=str(error))
+                yield Trouble(str(error))
+        now = time.monotonic()
+        self._due |= dict.fromkeys(outcome.waiting, now + self._settle_seconds)
+        self._racy |= dict.fromkeys(outcome.racy, now + RACY_SECONDS)
+        outcome.report.seconds = now - begun
+        ended = self._mirror.worked()
+        trouble = outcome.report.refs_trouble
+        if trouble and trouble != self._refs.reason and self._refs.failed(trouble):
+            note.write(trouble=trouble)
+            yield Trouble(trouble)
+        elif trouble and tries_refs:
+            self._refs.failed(trouble)
+        elif not trouble:
+            ended = self._refs.worked() or ended
+        if ended:
+            note.write(trouble=trouble)
+            yield Recovered(ended)
+        failed = outcome.report.failed
+        if outcome.report.wrote or failed.items() - self._told_failures.items():
+            yield Batch(outcome.report)
+        self._told_failures |= failed
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            return self._vault.identity()
+        except RootLost:
+            return None
+
+    def _seconds_to_wait(self) -> float:
+        deadlines = [self._next_reconcile, self._mirror.due, self._refs.due, *self._due.values(), *self._racy.values()]
+        if self._mirror.reason:
+            deadlines = [self._mirror.due]
+        return min(max(0.0, min(deadlines) - time.monotonic()), _TICK_SECONDS)
