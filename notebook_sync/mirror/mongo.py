@@ -1,0 +1,188 @@
+"""The content store on a MongoDB server: one of its collections for each of the notebook's.
+
+Nothing here that a collection sharded by `_id` could not do, and no value that could be taken for an operator.
+"""
+
+from __future__ import annotations
+
+import heapq
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from pymongo import DeleteOne, MongoClient, UpdateOne
+
+from notebook_sync.files.note import COLLECTIONS, Ref
+from notebook_sync.mirror import mongo_rows as rows
+from notebook_sync.mirror.base import Document, Known, Remove, Write
+from notebook_sync.mirror.mongo_connection import Connection
+from notebook_sync.mirror.mongo_schema import META
+from notebook_sync.mirror.mongo_write import apply
+
+_PAGE = 500
+_KNOWN_PAGE = 10_000
+
+
+class MongoMirror:
+    """`Mirror` over one MongoDB database.
+
+    Opening it asks nothing of the server; the first call makes what is missing of collections and indexes. A server
+    that does not answer a request within `timeout_seconds` is down. A `client` that is passed in stays open.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        database: str = "aether_notebook",
+        *,
+        timeout_seconds: float = 5.0,
+        client: MongoClient[Any] | None = None,
+    ) -> None:
+        self._connection = Connection(url, database, timeout_seconds, client)
+        self.name = self._connection.name
+
+    def known(self, places: Iterable[str] | None = None) -> list[Known]:
+        if places is None or "" in (places := list(places)):
+            return [rows.known_from(row) for row in self._paged(rows.KNOWN, _KNOWN_PAGE)]
+        conditions = [_at_or_below(place) for place in places if rows.is_storable(place)]
+        return self._known_where(conditions)
+
+    def claimants(self, ids: Iterable[str]) -> list[Known]:
+        conditions = [{"$or": [{"_id": {"$in": piece}}, {"wants": {"$in": piece}}]} for piece in rows.askable(ids)]
+        return self._known_where(conditions)
+
+    def apply(self, writes: Sequence[Write]) -> list[Write]:
+        return apply(self._connection, writes)
+
+    def pending(self, ids: Iterable[str] | None = None) -> list[Ref]:
+        among: list[dict[str, Any]] = [{}] if ids is None else [{"_id": {"$in": piece}} for piece in rows.askable(ids)]
+        conditions = [{**condition, "awaits_ref": True} for condition in among]
+        refs = [rows.ref_from(row) for row in self._where(rows.REF, conditions)]
+        return sorted(refs, key=lambda ref: ref.id)
+
+    def refs_written(self, refs: Sequence[Ref]) -> None:
+        operations: dict[str, list[DeleteOne | UpdateOne]] = defaultdict(list)
+        for ref in refs:
+            same = {"_id": ref.id, "serial": ref.serial, "gone": ref.deleted}
+            told = {"$set": {"pending": "", "awaits_ref": False}}
+            operations[ref.collection].append(DeleteOne(same) if ref.deleted else UpdateOne(same, told))
+        for collection, of_collection in operations.items():
+            for start in range(0, len(of_collection), _PAGE):
+                with self._connection.telling() as database:
+                    database[collection].bulk_write(of_collection[start : start + _PAGE], ordered=False)
+
+    def refs(self) -> Iterator[Ref]:
+        for row in self._paged(rows.REF, _PAGE):
+            yield rows.ref_from(row)
+
+    def get(self, note_id: str) -> Document | None:
+        return self.get_many([note_id]).get(note_id)
+
+    def get_many(self, ids: Sequence[str]) -> dict[str, Document]:
+        conditions = [{"_id": {"$in": piece}} for piece in rows.askable(ids)]
+        return {row["_id"]: rows.document_from(row) for row in self._where(None, conditions, live=True)}
+
+    def documents(self) -> Iterator[Document]:
+        for row in self._paged(None, _PAGE):
+            yield rows.document_from(row)
+
+    def light(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
+        condition: dict[str, Any] = {"gone": False, **({} if status is None else {"metadata.status": status})}
+        found: list[Document] = []
+        for name in COLLECTIONS if collection is None else {collection} & set(COLLECTIONS):
+            with self._connection.asking() as database:
+                newest = database[name].find(condition, rows.LIGHT)
+                newest = newest.sort([("metadata.updated_at", -1), ("_id", 1)]).limit(limit)
+                found += [rows.light_from(row) for row in newest]
+        found.sort(key=lambda note: note["id"])
+        return sorted(found, key=lambda note: note["updated_at"], reverse=True)[:limit]
+
+    def search(self, query: str, limit: int = 10) -> list[Document]:
+        words = _as_words(query)
+        if not words:
+            return []
+        condition = {"$text": {"$search": words}, "gone": False}
+        score = {"$meta": "textScore"}
+        found: list[Document] = []
+        for name in COLLECTIONS:
+            with self._connection.asking() as database:
+                best = database[name].find(condition, {**dict.fromkeys(rows.LIGHT, 1), "score": score})
+                best = best.sort([("score", score)]).limit(limit)
+                found += [{**rows.light_from(row), "score": row["score"]} for row in best]
+        return sorted(found, key=lambda note: (-note["score"], note["id"]))[:limit]
+
+    def counts(self) -> dict[str, int]:
+        asked: dict[str, dict[str, Any]] = {
+            "stale": {"stale": {"$gt": ""}, "gone": False},
+            "problems": {"problems.line": {"$gte": 0}, "gone": False},
+            "pending": {"awaits_ref": True},
+        }
+        counts = {"notes": 0, **dict.fromkeys(asked, 0)}
+        for name in COLLECTIONS:
+            with self._connection.asking() as database:
+                notes = database[name].count_documents({}) - database[name].count_documents({"gone": True})
+                for what, condition in asked.items():
+                    counts[what] += database[name].count_documents(condition)
+            counts["notes"] += notes
+            counts[f"collection:{name}"] = notes
+        return counts
+
+    def store_id(self) -> str:
+        with self._connection.asking() as database:
+            found = database[META].find_one({"_id": "store_id"})
+        if found is None:  # new, or emptied since its indexes were made
+            self._connection.forget_schema()
+            with self._connection.asking() as database:
+                made = {"$setOnInsert": {"value": uuid.uuid4().hex}}
+                database[META].update_one({"_id": "store_id"}, made, upsert=True)
+                found = database[META].find_one({"_id": "store_id"})
+        return str(found["value"]) if found is not None else ""
+
+    def clear_lost(self, keep: Iterable[str]) -> int:
+        kept = set(keep)
+        gone = [Remove(known.id, known.digest) for known in self.known() if known.id not in kept]
+        self.apply(gone)
+        return len(gone)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _known_where(self, conditions: list[dict[str, Any]]) -> list[Known]:
+        found = self._where(rows.KNOWN, conditions, live=True)
+        return list({row["_id"]: rows.known_from(row) for row in found}.values())
+
+    def _where(
+        self, projection: list[str] | None, conditions: Iterable[dict[str, Any]], *, live: bool = False
+    ) -> list[rows.Row]:
+        found: list[rows.Row] = []
+        for condition in conditions:
+            for name in COLLECTIONS:
+                with self._connection.asking() as database:
+                    found += database[name].find({**condition, "gone": False} if live else condition, projection)
+        return found
+
+    def _paged(self, projection: list[str] | None, page_size: int) -> Iterator[rows.Row]:
+        """Every row that is no tombstone, in id order. No cursor is left open between two pages."""
+        streams = (self._pages_of(name, projection, page_size) for name in COLLECTIONS)
+        return heapq.merge(*streams, key=lambda row: row["_id"])
+
+    def _pages_of(self, collection: str, projection: list[str] | None, page_size: int) -> Iterator[rows.Row]:
+        condition: dict[str, Any] = {"gone": False}
+        while True:
+            with self._connection.asking() as database:
+                page = list(database[collection].find(condition, projection).sort("_id", 1).limit(page_size))
+            yield from page
+            if len(page) < page_size:
+                return
+            condition = {"gone": False, "_id": {"$gt": page[-1]["_id"]}}
+
+
+def _at_or_below(place: str) -> dict[str, Any]:
+    """`0` is the character after `/`: what begins with `place/` lies before `place0`."""
+    return {"$or": [{"path": place}, {"path": {"$gte": f"{place}/", "$lt": f"{place}0"}}]}
+
+
+def _as_words(query: str) -> str:
+    """The query for `$text`, which knows two operators: a quoted phrase and a leading minus. Any word may match."""
+    return rows.encodable(query).translate({ord('"'): " ", ord("-"): " "}).strip()

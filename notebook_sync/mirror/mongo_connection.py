@@ -1,0 +1,95 @@
+"""The one place that opens MongoDB, gives its requests a deadline and words its errors. It never shows a password."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC
+from typing import Any
+
+import pymongo
+from bson.errors import BSONError
+from pymongo import MongoClient
+from pymongo.database import Database
+from pymongo.errors import ConfigurationError, PyMongoError
+
+from notebook_sync.address import Address
+from notebook_sync.errors import BackendDown, ConfigError
+from notebook_sync.mirror.mongo_schema import make_schema
+
+# What pymongo appends to the first cause: the timeouts it was given and all it knows of every server.
+_APPENDIX = re.compile(r"( \(configured timeouts:|, Timeout: |, full error: ).*", re.DOTALL)
+
+
+class Connection:
+    """One database of one server. Opening asks nothing of the server; the first request makes what it lacks."""
+
+    def __init__(self, url: str, database: str, timeout_seconds: float, client: MongoClient[Any] | None) -> None:
+        self._address = Address.of(url)
+        self.name = f"MongoDB at {self._address.place.partition('/')[0]}/{database}"
+        self._timeout = timeout_seconds
+        self._is_own = client is None
+        self._client = self._open(url) if client is None else client
+        self._database: Database[dict[str, Any]] = self._client[database]
+        self._has_schema = False
+        self._making_schema = threading.Lock()
+
+    @contextmanager
+    def asking(self) -> Iterator[Database[dict[str, Any]]]:
+        """The database, for one read: answered in time, repetitions included, or `BackendDown`."""
+        with self.telling() as database, pymongo.timeout(self._timeout):
+            yield database
+
+    @contextmanager
+    def telling(self) -> Iterator[Database[dict[str, Any]]]:
+        """The database, for one write. The server is not told to break it off when time is up, only no longer waited
+        for: what it finishes late is found made by the next attempt, which else would be too late again.
+        """
+        with mirror_errors(self.name, self._address):
+            self._make_schema()
+            yield self._database
+
+    def forget_schema(self) -> None:
+        """The database turned out to be empty: make collections and indexes at the next request."""
+        self._has_schema = False
+
+    def close(self) -> None:
+        if self._is_own:
+            self._client.close()
+
+    def _open(self, url: str) -> MongoClient[Any]:
+        milliseconds = int(self._timeout * 1000)
+        try:
+            return MongoClient(
+                url,
+                tz_aware=True,
+                tzinfo=UTC,
+                serverSelectionTimeoutMS=milliseconds,
+                connectTimeoutMS=milliseconds,
+                socketTimeoutMS=milliseconds,
+                retryWrites=False,  # a repetition would wait twice as long; the engine tries again anyway
+                appname="notebook-sync",
+            )
+        except (ConfigurationError, ValueError) as error:
+            reason = self._address.without_secrets(str(error))
+            raise ConfigError(f"[mirror] url is not a MongoDB address: {reason}") from None
+
+    def _make_schema(self) -> None:
+        """Without the deadline of a request: an index over many notes takes its time."""
+        if self._has_schema:
+            return
+        with self._making_schema:
+            make_schema(self._database)
+            self._has_schema = True
+
+
+@contextmanager
+def mirror_errors(name: str, address: Address) -> Iterator[None]:
+    """Turn whatever the driver raises into `BackendDown`."""
+    try:
+        yield
+    except (PyMongoError, BSONError) as error:
+        reason = address.without_secrets(_APPENDIX.sub("", str(error)))
+        raise BackendDown(name, reason) from None
