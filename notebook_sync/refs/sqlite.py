@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
 from notebook_sync.embedded import NAME, Embedded
 from notebook_sync.files.note import Ref
 from notebook_sync.refs.base import Entry
-from notebook_sync.refs.entry import ANNOUNCED, entry_for, once_each, ref_fields
+from notebook_sync.refs.entry import ANNOUNCED, SUMMARY_LIMIT, entry_for, once_each, ref_fields
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS ref (id TEXT PRIMARY KEY, digest TEXT NOT NULL, version INTEGER NOT NULL,
-    timestamp REAL NOT NULL, fields TEXT NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS ref_recent ON ref (timestamp);
+CREATE TABLE IF NOT EXISTS ref (id TEXT PRIMARY KEY, title TEXT NOT NULL, summary TEXT NOT NULL,
+    collection TEXT NOT NULL, updated_at INTEGER NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL,
+    digest TEXT NOT NULL, agent TEXT NOT NULL, path TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS ref_recent ON ref (updated_at);
 CREATE TABLE IF NOT EXISTS daily (n INTEGER PRIMARY KEY, day TEXT NOT NULL, entry TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS daily_day ON daily (day);
 """
+_COLUMNS = ("id", "title", "summary", "collection", "updated_at", "status", "version", "digest", "agent", "path")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SqliteRefs:
@@ -37,12 +40,8 @@ class SqliteRefs:
         day = now.astimezone(self._timezone).date().isoformat()
         with self._db.writing() as connection:
             connection.executemany(
-                "INSERT OR REPLACE INTO ref VALUES (?, ?, ?, ?, ?)",
-                [
-                    (ref.id, ref.digest, ref.version, ref.updated_at.timestamp(), _json(ref_fields(ref)))
-                    for ref in refs
-                    if not ref.deleted
-                ],
+                f"INSERT OR REPLACE INTO ref ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})",
+                [_row(ref) for ref in refs if not ref.deleted],
             )
             connection.executemany("DELETE FROM ref WHERE id = ?", [(ref.id,) for ref in refs if ref.deleted])
             if announce:
@@ -52,15 +51,15 @@ class SqliteRefs:
                 )
 
     def get(self, note_id: str) -> dict[str, Any] | None:
-        found = self._db.rows("SELECT fields FROM ref WHERE id = ?", (note_id,))
-        return json.loads(found[0][0]) if found else None
+        found = self._db.rows(f"SELECT {', '.join(_COLUMNS)} FROM ref WHERE id = ?", (note_id,))
+        return ref_fields(_ref(found[0])) if found else None
 
     def digests(self) -> Iterator[tuple[str, str, int]]:
         yield from self._db.rows("SELECT id, digest, version FROM ref ORDER BY id")
 
     def recent(self, limit: int = 20) -> list[dict[str, Any]]:
-        found = self._db.rows("SELECT fields FROM ref ORDER BY timestamp DESC, id LIMIT ?", (limit,))
-        return [json.loads(fields) for (fields,) in found]
+        found = self._db.rows(f"SELECT {', '.join(_COLUMNS)} FROM ref ORDER BY updated_at DESC, id LIMIT ?", (limit,))
+        return [ref_fields(_ref(row)) for row in found]
 
     def day(self, day: str) -> list[Entry]:
         return once_each(
@@ -80,6 +79,19 @@ class SqliteRefs:
 
     def close(self) -> None:
         self._db.close()
+
+
+def _row(ref: Ref) -> list[Any]:
+    """A ref's columns. What its hash repeats for recall is made again when it is read."""
+    row = [getattr(ref, column) for column in _COLUMNS]
+    row[2] = ref.summary[:SUMMARY_LIMIT]
+    row[4] = (ref.updated_at - _EPOCH) // timedelta(milliseconds=1)
+    return row
+
+
+def _ref(row: Any) -> Ref:
+    fields = dict(zip(_COLUMNS, row, strict=True))
+    return Ref(**{**fields, "updated_at": _EPOCH + timedelta(milliseconds=fields["updated_at"])})
 
 
 def _json(value: Any) -> str:

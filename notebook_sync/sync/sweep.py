@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from notebook_sync.errors import UnreadableFile, WouldDeleteEverything
@@ -108,7 +107,8 @@ class Sweep:
         yield self._apply([Fail(path, reason, known.get(path)) for path, reason in scan.refused.items()])
         reading = self._to_read(scan, known)
         done = len(scan.seen) - len(reading)
-        for looks in self._read_ahead(reading, known):
+        for start in range(0, len(reading), self._batch):
+            looks = [self._look_at(path, known.get(path)) for path in reading[start : start + self._batch]]
             rows = {look.path: known[look.path] for look in looks if look.path in known}
             yield self._apply(self._decide(looks, rows, vanished, scan))
             done += len(looks)
@@ -126,23 +126,6 @@ class Sweep:
             if self._task.rehash or must_read(path, stamp, known) or known[path].id != known[path].wants not in ids
         ]
         return sorted(reading, key=lambda path: (len(path), path))
-
-    def _read_ahead(self, paths: Sequence[str], known: Mapping[str, Known]) -> Iterator[list[Look]]:
-        """Looks at the paths, in batches; the next batch is read and parsed while the last one is written."""
-        batches = [paths[start : start + self._batch] for start in range(0, len(paths), self._batch)]
-        if not batches:
-            return
-        with ThreadPoolExecutor(1, "notebook-read") as reader:
-
-            def read(batch: Sequence[str]) -> list[Look]:
-                return [self._look_at(path, known.get(path)) for path in batch]
-
-            ahead = reader.submit(read, batches[0])
-            for following in [*batches[1:], ()]:
-                looks = ahead.result()
-                if following:
-                    ahead = reader.submit(read, following)
-                yield looks
 
     def _look_at(self, path: str, row: Known | None) -> Look:
         try:
