@@ -55,14 +55,14 @@ def describe_change(before: Document, note: Note) -> str:
     told = "; ".join(part for part in parts if part)
     if not told:
         told = (
-            "changed the frontmatter" if before["content"] == note.content else "changed the text before the headings"
+            "changed the frontmatter" if before["content"] == note.content else "changed the text"
         )
     return told[0].upper() + told[1:]
 
 
 def _own_texts(spans: list[tuple[str, str, int]], content: str) -> dict[str, tuple[str, str]]:
     """Heading and text by anchor; the text ends at the next heading of any level, so a change is told where it is."""
-    ends = [start for _, _, start in spans[1:]] + [len(content)]
+    ends = [*(start for _, _, start in spans), len(content)][1:]
     return {anchor: (heading, content[start:end]) for (anchor, heading, start), end in zip(spans, ends, strict=True)}
 
 
