@@ -38,9 +38,12 @@ class Embedded:
             self._connection.executescript(schema)
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """Every row of one statement."""
+        """Every row of one statement. A value with a lone surrogate, as from a file name, is in no row."""
         with self._lock, self._blamed():
-            return self._connection.execute(statement, values).fetchall()
+            try:
+                return self._connection.execute(statement, values).fetchall()
+            except UnicodeEncodeError:
+                return []
 
     def rows_in(self, statement: str, values: Sequence[Any]) -> list[Any]:
         """Rows of a statement with one `IN ({marks})`, asked in chunks."""

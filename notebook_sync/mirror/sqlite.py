@@ -16,7 +16,7 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS note (
     n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, wants TEXT NOT NULL, has_own_id INTEGER NOT NULL,
-    path TEXT UNIQUE, collection TEXT NOT NULL, title TEXT NOT NULL, summary TEXT NOT NULL,
+    path TEXT UNIQUE, was_at TEXT, collection TEXT NOT NULL, title TEXT NOT NULL, summary TEXT NOT NULL,
     tags TEXT NOT NULL, status TEXT NOT NULL, created_by TEXT NOT NULL,
     created_at INTEGER NOT NULL, created_from TEXT NOT NULL, updated_at INTEGER NOT NULL,
     word_count INTEGER NOT NULL, digest TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
@@ -33,8 +33,12 @@ CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
 """
 _KNOWN = """id, wants, has_own_id, path, digest, size, mtime_ns, ctime_ns, inode, revision, version, stale,
     problems, broken, pending"""
-_REF = """id, title, summary, collection, updated_at, status, version, digest, created_by, path, pending, serial,
-    deleted"""
+_REF = """id, title, summary, collection, updated_at, status, version, digest, created_by,
+    coalesce(path, was_at, '') AS path, pending, serial, deleted"""
+_REF_FIELDS = (
+    *("id", "title", "summary", "collection", "updated_at", "status", "version", "digest"),
+    *("agent", "path", "action", "serial", "deleted"),
+)
 _LIGHT = "id, path, collection, title, summary, tags, updated_at, status, created_by, word_count, version"
 _PAGE = 500
 # Title, summary, content, code: a word in a title tells most about what a note is for.
@@ -200,15 +204,8 @@ def _known(row: Any) -> Known:
 
 
 def _ref(row: Any) -> Ref:
-    found = dict(zip((column.strip() for column in _REF.split(",")), row, strict=True))
-    found |= {
-        "updated_at": rows.from_ms(found["updated_at"]),
-        "path": found["path"] or "",
-        "agent": found.pop("created_by"),
-        "action": found.pop("pending"),
-        "deleted": bool(found["deleted"]),
-    }
-    return Ref(**found)
+    found = dict(zip(_REF_FIELDS, row, strict=True))
+    return Ref(**{**found, "updated_at": rows.from_ms(found["updated_at"]), "deleted": bool(found["deleted"])})
 
 
 def _light(row: Any) -> Document:

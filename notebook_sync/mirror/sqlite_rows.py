@@ -179,7 +179,7 @@ class Batch:
         self._forget_words(row.n)
         self._connection.execute("UPDATE body SET content = '', code = '', rest = '{}' WHERE n = ?", (row.n,))
         self._connection.execute(
-            "UPDATE note SET path = NULL, deleted = 1, pending = ?, serial = serial + 1 WHERE n = ?",
+            "UPDATE note SET was_at = path, path = NULL, deleted = 1, pending = ?, serial = serial + 1 WHERE n = ?",
             ("deleted" if announce else "", row.n),
         )
 
