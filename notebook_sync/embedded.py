@@ -38,12 +38,9 @@ class Embedded:
             self._connection.executescript(schema)
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """Every row of one statement. A value with a lone surrogate, as from a file name, is in no row."""
+        """Every row of one statement."""
         with self._lock, self._blamed():
-            try:
-                return self._connection.execute(statement, values).fetchall()
-            except UnicodeEncodeError:
-                return []
+            return self._connection.execute(statement, [_storable(value) for value in values]).fetchall()
 
     def rows_in(self, statement: str, values: Sequence[Any]) -> list[Any]:
         """Rows of a statement with one `IN ({marks})`, asked in chunks."""
@@ -76,3 +73,8 @@ class Embedded:
             yield
         except (sqlite3.OperationalError, sqlite3.DatabaseError, OSError) as error:
             raise BackendDown(NAME, f"{error}; .notebook/ may be deleted and is then made anew") from error
+
+
+def _storable(value: Any) -> Any:
+    """Text that UTF-8 can hold: a lone surrogate, as from a file name, is in no row and becomes what is in none."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) and not value.isascii() else value

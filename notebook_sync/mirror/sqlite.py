@@ -193,7 +193,7 @@ def _known(row: Any) -> Known:
         has_own_id=bool(has_own_id),
         path=path or "",
         digest=digest,
-        stamp=Stamp(size, mtime, ctime, inode),
+        stamp=Stamp(size, mtime, ctime, rows.unsigned(inode)),
         revision=revision,
         version=version,
         stale=stale,

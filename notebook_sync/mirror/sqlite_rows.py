@@ -79,12 +79,12 @@ class Batch:
         return self._update(
             """size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, updated_at = ?, stale = '',
             pending = CASE pending WHEN '' THEN 'touched' ELSE pending END""",
-            (stamp.size, stamp.mtime_ns, stamp.ctime_ns, stamp.inode, to_ms(moment(stamp.mtime_ns))),
+            (stamp.size, stamp.mtime_ns, stamp.ctime_ns, signed(stamp.inode), to_ms(moment(stamp.mtime_ns))),
             touch,
         )
 
     def mark_stale(self, mark: MarkStale) -> bool:
-        return self._update("stale = ?", (mark.reason,), mark)
+        return self._update("stale = ?", (mark.reason.encode(errors="replace").decode(),), mark)
 
     def remove(self, remove: Remove) -> bool:
         row = self._row(remove.id)
@@ -133,6 +133,7 @@ class Batch:
             **{key: document[key] for key in ("id", "wants", "path", "collection", "title", "summary")},
             **{key: source[key] for key in ("digest", "size", "mtime_ns", "ctime_ns", "inode", "revision")},
             **{key: metadata[key] for key in ("status", "created_by", "created_from", "word_count")},
+            "inode": signed(source["inode"]),
             "has_own_id": int(source["has_own_id"]),
             "broken": int(source["broken"]),
             "tags": to_json(metadata["tags"]),
@@ -218,6 +219,7 @@ def document_from(row: Any) -> Document:
         "stale": stale or None,
     }
     document["source"] |= {key: bool(document["source"][key]) for key in ("has_own_id", "broken")}
+    document["source"]["inode"] = unsigned(document["source"]["inode"])
     if kept["has_code"]:
         document["code"] = code
     return document
@@ -236,6 +238,16 @@ def to_ms(when: datetime) -> int:
 def from_ms(milliseconds: int) -> datetime:
     """The aware UTC datetime."""
     return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def signed(inode: int) -> int:
+    """An inode number as SQLite's 64-bit signed integer: some file systems use all 64 bits."""
+    return inode - (1 << 64) if inode >= 1 << 63 else inode
+
+
+def unsigned(inode: int) -> int:
+    """What `signed` was given."""
+    return inode % (1 << 64)
 
 
 def to_json(value: Any) -> str:
