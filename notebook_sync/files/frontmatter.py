@@ -101,12 +101,12 @@ def read_frontmatter(text: str) -> Frontmatter:
         return Frontmatter(head, content, _HANDLER.load(source))
     except yaml.YAMLError as error:
         line, reason = _place_and_reason(error, source)
-        return Frontmatter(head, content, Metadata(), Problem(line, f"frontmatter is ignored: {reason}"))
+        return Frontmatter(head, content, Metadata(), Problem(line, f"frontmatter is ignored: {reason}", severe=True))
 
 
 def _unread(text: str, reason: str) -> Frontmatter:
     bom = 1 if text.startswith("\ufeff") else 0
-    return Frontmatter(text[:bom], text[bom:], Metadata(), Problem(1, reason))
+    return Frontmatter(text[:bom], text[bom:], Metadata(), Problem(1, reason, severe=True))
 
 
 _FIRST_LINE = 2  # of the YAML, in the file: below the opening ---

@@ -37,12 +37,15 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """`hidden` are the ranges of code and of comment blocks, in order and apart. `is_plain`: `scan` was enough."""
+    """`hidden` are the ranges of code and of comment blocks, in order and apart.
+
+    `paragraphs` are the sources of the top-level paragraphs, or None where `scan` had no need to find them.
+    """
 
     headings: tuple[Heading, ...]
     fences: tuple[Fence, ...]
     hidden: tuple[tuple[int, int], ...]
-    is_plain: bool
+    paragraphs: tuple[str, ...] | None = None
 
 
 def outline(text: str) -> Outline:
@@ -99,9 +102,10 @@ def scan(text: str) -> Outline | None:
             fences.append(Fence(info.strip(), _code(source[end + 1 : code_end]), start, min(resume, len(text))))
             hidden.append((start, min(resume, len(text))))
         elif tag and source.startswith("<!--", start + 1):
+            # The block goes on to the end of the line that closes it, but what stands there is not hidden.
             closing = source.find("-->", start + 1)
             resume = _line_end(source, closing) if closing >= 0 else len(source)
-            hidden.append((start, min(resume, len(text))))
+            hidden.append((start, closing + 2 if closing >= 0 else len(text)))
         elif tag or (opener == "<" and lead in _INDENTS):
             if _HTML_TO_ITS_OWN_END.match(source, match.end() - 1):
                 return None
@@ -115,7 +119,7 @@ def scan(text: str) -> Outline | None:
             return None
         if lead and ("    " in lead or "\t" in lead) and _MEANS_SOMETHING.search(source, match.start(4), end):
             return None
-    return Outline(tuple(headings), tuple(fences), tuple(hidden), True)
+    return Outline(tuple(headings), tuple(fences), tuple(hidden))
 
 
 def _line_end(text: str, at: int) -> int:
@@ -166,6 +170,7 @@ def read(text: str) -> Outline:
     headings: list[Heading] = []
     fences: list[Fence] = []
     hidden: list[tuple[int, int]] = []
+    paragraphs: list[str] = []
     tokens = block_tokens(text)
     for index, token in enumerate(tokens):
         if token.map is None:
@@ -175,10 +180,13 @@ def read(text: str) -> Outline:
         if token.type == "heading_open" and token.level == 0:
             title = heading_text(tokens[index + 1].content)
             headings.append(Heading(int(token.tag[1]), title, first + 1, start, end))
+        elif token.type == "paragraph_open" and token.level == 0:
+            paragraphs.append(tokens[index + 1].content)
         elif token.type in ("fence", "code_block"):
             hidden.append((start, end))
             if token.type == "fence":
                 fences.append(Fence(token.info.strip(), token.content, start, end))
         elif token.type == "html_block" and token.content.lstrip().startswith("<!--"):
-            hidden.append((start, end))
-    return Outline(tuple(headings), tuple(fences), tuple(hidden), False)
+            closing = text.find("-->", start, end)
+            hidden.append((start, closing + 3 if closing >= 0 else end))
+    return Outline(tuple(headings), tuple(fences), tuple(hidden), tuple(paragraphs))

@@ -89,18 +89,17 @@ def _decoded(raw: bytes) -> tuple[str, list[Problem]]:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         reason = "not UTF-8 from here on; what could not be read is shown as \ufffd"
-        return raw.decode(errors="replace"), [Problem(line, reason)]
+        return raw.decode(errors="replace"), [Problem(line, reason, severe=True)]
 
 
-_WORD = re.compile(r"\w++(?:['’-]\w++)*+")
 _IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
 
 def _count_words(text: str) -> int:
-    """Runs of letters and digits with what joins them (`don't`, `re-read`); where no spaces part words, characters."""
+    """What white space parts; in scripts that part no words, each character."""
     if not text.isascii():
         text = _IDEOGRAPH.sub(r" \g<0> ", text)
-    return len(_WORD.findall(text))
+    return len(text.split())
 
 
 def _first_title(structure: Outline) -> str:

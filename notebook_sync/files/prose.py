@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-from notebook_sync.files.commonmark import block_tokens
 from notebook_sync.files.inline import LONGEST, plain
-from notebook_sync.files.outline import Outline
+from notebook_sync.files.outline import Outline, read
 
 SUMMARY_LENGTH = 200
 
@@ -32,21 +31,14 @@ def shorten(words: str, limit: int = SUMMARY_LENGTH) -> str:
 
 
 def _paragraphs(text: str, outline: Outline) -> Iterator[str]:
-    if not outline.is_plain:
-        yield from _exact_paragraphs(text)
+    if outline.paragraphs is not None:
+        yield from outline.paragraphs
         return
     for paragraph in _plain_paragraphs(text, outline):
         if paragraph is None:
-            yield from _exact_paragraphs(text)
+            yield from read(text).paragraphs or ()
             return
         yield paragraph
-
-
-def _exact_paragraphs(text: str) -> Iterator[str]:
-    tokens = block_tokens(text)
-    for index, token in enumerate(tokens):
-        if token.type == "paragraph_open" and token.level == 0:
-            yield tokens[index + 1].content
 
 
 _BLANK = re.compile(r"[ \t\r]*\n|[ \t\r]+\Z")
@@ -56,7 +48,6 @@ _RULE = re.compile(r"([*_-])[ \t]*+(?:\1[ \t]*+){2,}\r?(?=\n|\Z)")
 _OTHER_BLOCK = re.compile(r"    | {0,3}\t|>|[-*+](?:[ \t\r\n]|\Z)|[0-9]{1,9}[.)](?:[ \t\r\n]|\Z)")
 # A line below one of those that may be outside of it, unless it goes on with the paragraph before.
 _MAY_LEAVE = re.compile(r"\n(?!>| {4}|\t|[ \t]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t])(?!\Z)")
-_UNCLEAR_START = re.compile(r"[ |<]|\[[^\]\n]*+\]:")
 _UNCLEAR_LINE = re.compile(r"\n[ \t]*+(?:[-+=|:<>~`#]|[*_](?![*_]?[^\W_])|[0-9]{1,9}[.)])")
 _SURE_END = re.compile(r"\n(?=>|[-*+][ \t]++[^\s*_-]|1[.)][ \t]++[^\s])")
 
@@ -68,7 +59,7 @@ def _plain_paragraphs(text: str, outline: Outline) -> Iterator[str | None]:
     block_start, block_end = next(blocks)
     while at < len(text):
         if at >= block_start:
-            at = block_end
+            at = block_end if text[block_end - 1] == "\n" else text.find("\n", block_end) + 1 or len(text)
             block_start, block_end = next(blocks, (len(text), len(text)))
         elif blank := _BLANK.match(text, at):
             at = blank.end()
@@ -81,7 +72,8 @@ def _plain_paragraphs(text: str, outline: Outline) -> Iterator[str | None]:
             else:
                 sure_end = _SURE_END.search(text, at, end)
                 end = sure_end.start() + 1 if sure_end else end
-                is_clear = not (_UNCLEAR_START.match(text, at) or _UNCLEAR_LINE.search(text, at, end))
+                may_define = text[at] == "[" and "]:" in text[at:end]
+                is_clear = not (text[at] in " |<" or may_define or _UNCLEAR_LINE.search(text, at, end))
                 if is_clear:
                     yield text[at:end]
             if not is_clear:
