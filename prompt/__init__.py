@@ -1,1 +1,67 @@
-"""The prompt assembler: Markdown files in, one system prompt out, exact to the token."""
+r"""The prompt assembler: Markdown files in, one system prompt out, exact to the token.
+
+It reads no file and no clock, and knows notes only as `Source`: a path and the bytes its caller read.
+
+    >>> from datetime import date
+    >>> from prompt import FileText, PromptSettings, assemble, explain
+    >>> orders = FileText("runtime/standing-orders.md", b"## Preferences\n\n- Tea, never coffee\n<!-- ask Ines -->\n")
+    >>> prompt = assemble([orders], "task", PromptSettings(), today=date(2026, 3, 1))
+    >>> [(part.name, part.tokens) for part in prompt.parts if part.digest]
+    [('Standing Orders', 9)]
+    >>> explain("ask Ines", prompt, [orders])[0].reason
+    'comment'
+
+`Assembler` is the same for a process that stays: it remembers what did not change.
+"""
+
+from prompt.assemble import Assembler, assemble
+from prompt.budget import count_many, count_tokens, encoding_named, share
+from prompt.counts import CountCache, CountFile
+from prompt.errors import PromptError, VocabularyMissing
+from prompt.explain import Found, explain
+from prompt.fence import fence_external
+from prompt.trim import Trimmed, trim
+from prompt.values import (
+    RUNTIME_FILES,
+    SESSIONS,
+    Expired,
+    FileText,
+    Omission,
+    Part,
+    Prompt,
+    PromptFile,
+    PromptSettings,
+    Session,
+    Source,
+    Volatile,
+)
+
+__all__ = [
+    "RUNTIME_FILES",
+    "SESSIONS",
+    "Assembler",
+    "CountCache",
+    "CountFile",
+    "Expired",
+    "FileText",
+    "Found",
+    "Omission",
+    "Part",
+    "Prompt",
+    "PromptError",
+    "PromptFile",
+    "PromptSettings",
+    "Session",
+    "Source",
+    "Trimmed",
+    "VocabularyMissing",
+    "Volatile",
+    "assemble",
+    "count_many",
+    "count_tokens",
+    "encoding_named",
+    "explain",
+    "fence_external",
+    "share",
+    "trim",
+]

@@ -1,0 +1,170 @@
+"""What goes into a prompt and what comes out, as values. Nothing here decides or reads anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Session = Literal["owner", "task", "external"]
+SESSIONS: tuple[Session, ...] = ("owner", "task", "external")
+Reason = Literal["cap", "comment", "expired", "frontmatter"]
+
+
+class Source(Protocol):
+    """All that this package knows of a note: where it is, and the bytes its caller read.
+
+    `content` is None when the file is not there. `problem` is not empty when the file as it now is could not be
+    read and `content` is its last good version; it is passed on in the prompt's `problems`.
+    """
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def content(self) -> bytes | None: ...
+    @property
+    def problem(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """A Source as a plain value."""
+
+    path: str
+    content: bytes | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFile:
+    """One file the prompt shows. Without a heading it stands by itself; a higher priority is cut later.
+
+    `max_tokens` None means `PromptSettings.max_tokens_per_file`. An `optional` file that is missing leaves no trace.
+    """
+
+    path: str
+    heading: str = ""
+    max_tokens: int | None = None
+    priority: int = 5
+    sessions: tuple[Session, ...] = SESSIONS
+    optional: bool = False
+
+
+RUNTIME_FILES = (
+    PromptFile("runtime/external-communications.md", "External Communications Rules"),
+    PromptFile("runtime/reminders.md", "Reminders"),
+    PromptFile("runtime/standing-orders.md", "Standing Orders"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSettings:
+    """The prompt's layout and limits, in tokens of `encoding`.
+
+    The order is: `system_files`, `directive` (a constant text), `runtime_files`, `files`, `core_facts`.
+    """
+
+    system_files: tuple[str, ...] = ()
+    directive: str = ""
+    runtime_files: tuple[PromptFile, ...] = RUNTIME_FILES
+    files: tuple[PromptFile, ...] = ()
+    core_facts: PromptFile = PromptFile("facts/core.md", "Core Facts", optional=True)
+    max_tokens_per_file: int = 2000
+    max_tokens: int = 16_000
+    encoding: str = "cl100k_base"
+
+
+@dataclass(frozen=True, slots=True)
+class Volatile:
+    """The part of the prompt that may differ at each call: texts as their makers give them, "" for none."""
+
+    refs: str = ""
+    notes: str = ""
+    brief: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A stretch `[start, end)` of a text that was left out, in characters, and why."""
+
+    start: int
+    end: int
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """One stretch that the cap took: under which section (anchor "" for the file as a whole), and how much."""
+
+    anchor: str
+    heading: str
+    entries: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """A list item whose `until` day is past: its 1-based line in the file, its first line, and the day."""
+
+    line: int
+    text: str
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file as it stands in the prompt. `tokens_raw` counts the file as it is, `tokens` what is shown of it.
+
+    `digest` is the SHA-256 of the bytes, "" for a missing file. `gaps` are in characters of the decoded file.
+    """
+
+    name: str
+    path: str
+    digest: str
+    tokens_raw: int
+    tokens: int
+    cap: int
+    text: str
+    omitted: tuple[Omission, ...] = ()
+    expired: tuple[Expired, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    problem: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The part's stable JSON shape."""
+        return {
+            "name": self.name,
+            "path": self.path,
+            "digest": self.digest,
+            "tokens_raw": self.tokens_raw,
+            "tokens": self.tokens,
+            "cap": self.cap,
+            "omitted": [{"anchor": o.anchor, "heading": o.heading, "tokens": o.tokens} for o in self.omitted],
+            "expired": [{"line": e.line, "text": e.text, "until": e.until} for e in self.expired],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """An assembled prompt. `text` begins with `stable`, and `revision` is the SHA-256 of `stable`.
+
+    `filtered` are the paths that this session does not see; `problems` are for the log, never for the model.
+    """
+
+    text: str
+    stable: str
+    tokens: int
+    revision: str
+    session: Session
+    parts: tuple[Part, ...]
+    filtered: tuple[str, ...] = ()
+    problems: tuple[str, ...] = field(default=())
+
+    def as_json(self) -> dict[str, Any]:
+        """The stable JSON shape of the command `prompt`."""
+        return {
+            "text": self.text,
+            "tokens": self.tokens,
+            "revision": self.revision,
+            "session": self.session,
+            "parts": [part.as_json() for part in self.parts],
+        }
