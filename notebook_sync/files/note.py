@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 COLLECTIONS = ("runtime", "pages", "code_snippets", "research_notes", "channels", "facts", "memories")
 STATUSES = ("draft", "in_progress", "complete", "archived")
@@ -16,9 +16,11 @@ HISTORY_LIMIT = 50
 PARSER_REVISION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """What `stat` says of a file: enough to tell, nearly always, that it is unchanged. Times in ns since the epoch."""
+class Stamp(NamedTuple):
+    """What `stat` says of a file: enough to tell, nearly always, that it is unchanged. Times in ns since the epoch.
+
+    A named tuple, as `Known` is: a reconcile makes and compares one for every file there is.
+    """
 
     size: int
     mtime_ns: int

@@ -149,13 +149,14 @@ class Vault:
                 rules = [*rules, *self._rules_in(folder)]
             prefix = folder + "/" if folder else ""
             for entry in entries:
-                if is_hidden(entry.name):
+                name = entry.name
+                if name[0] == ".":  # as `is_hidden`, which a walk over 100,000 names has no time to call
                     continue
-                path = prefix + entry.name
+                path = prefix + name
                 if entry.is_dir(follow_symlinks=False):
                     if not is_ignored(rules, path, is_dir=True):
                         folders.append((path, rules))
-                elif is_note_name(entry.name):
+                elif name.endswith(".md") or is_note_name(name):
                     try:
                         found = entry.stat(follow_symlinks=False)
                     except OSError as error:
@@ -182,9 +183,9 @@ def printable(path: str) -> str:
 
 def _meet(path: str, found: os.stat_result, rules: list[Rules], scan: Scan) -> None:
     """Sort one directory entry with a note's name into the scan."""
-    if is_ignored(rules, path, is_dir=False):
+    if any(rule.asks_about_files for rule in rules) and is_ignored(rules, path, is_dir=False):
         return
-    if not _is_utf8(path):
+    if not path.isascii() and not _is_utf8(path):
         scan.refused[printable(path)] = "its name is not UTF-8; rename it"
     elif stat.S_ISREG(found.st_mode):
         scan.seen[path] = _stamp(found)

@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from notebook_sync.files.note import HISTORY_LIMIT as HISTORY_LIMIT
 from notebook_sync.files.note import Note, Ref, Seed, Stamp
@@ -41,8 +41,7 @@ from notebook_sync.files.note import Note, Ref, Seed, Stamp
 Document = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What the mirror knows of one file."""
 
     id: str

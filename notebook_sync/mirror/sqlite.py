@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS body (n INTEGER PRIMARY KEY, content TEXT NOT NULL, c
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
     title, summary, content, code, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
 """
-_KNOWN = """id, wants, has_own_id, path, digest, size, mtime_ns, ctime_ns, inode, revision, version, stale,
+_KNOWN = """id, wants, has_own_id, coalesce(path, ''), digest, size, mtime_ns, ctime_ns, inode, revision, version, stale,
     problems, broken, pending"""
 _REF = """id, title, summary, collection, updated_at, status, version, digest, created_by,
     coalesce(path, was_at, '') AS path, pending, serial, deleted"""
@@ -186,21 +186,8 @@ class SqliteMirror:
 
 def _known(row: Any) -> Known:
     note_id, wants, has_own_id, path, digest, size, mtime, ctime, inode, *rest = row
-    revision, version, stale, problems, broken, pending = rest
-    return Known(
-        id=note_id,
-        wants=wants,
-        has_own_id=bool(has_own_id),
-        path=path or "",
-        digest=digest,
-        stamp=Stamp(size, mtime, ctime, rows.unsigned(inode)),
-        revision=revision,
-        version=version,
-        stale=stale,
-        problems=problems,
-        broken=bool(broken),
-        pending=pending,
-    )
+    stamp = Stamp(size, mtime, ctime, rows.unsigned(inode))
+    return Known(note_id, wants, bool(has_own_id), path, digest, stamp, *rest)
 
 
 def _ref(row: Any) -> Ref:

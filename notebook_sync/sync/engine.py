@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from notebook_sync.errors import BackendDown
+from notebook_sync.files.note import Problem
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import Mirror
 from notebook_sync.refs.base import Refs
@@ -58,7 +59,7 @@ class Engine:
         if not report.refs_trouble:
             self._reach_refs(outcome, adopt_anew=task.force)
             self._announce(None, outcome, quiet=task.force)
-        report.failed = {**self._faults(), **report.failed}
+        report.failed = {**self._faults(outcome.faulty), **report.failed}
         report.unchanged = len(outcome.seen - outcome.stored - report.failed.keys())
         report.seconds = time.monotonic() - begun
         return report
@@ -108,15 +109,13 @@ class Engine:
             raise down
         outcome.report.refs_trouble = str(down)
 
-    def _faults(self) -> dict[str, str]:
-        """Why rows are stale or broken, by path: also of files that this run had no reason to read."""
-        faulty = [row.id for row in self._mirror.known() if row.stale or row.broken or row.id != row.wants]
+    def _faults(self, ids: Collection[str]) -> dict[str, str]:
+        """By path, why these rows are stale, broken or under another id than they want: read in an earlier run."""
         faults = {}
-        for document in self._mirror.get_many(faulty).values():
-            problems = [problem for problem in document["problems"] if problem["severe"]]
+        for document in self._mirror.get_many(sorted(ids)).values():
+            severe = [problem for problem in document["problems"] if problem["severe"]]
             if document["stale"]:
                 faults[document["path"]] = document["stale"]
-            elif problems:
-                where = f"line {problems[0]['line']}: " if problems[0]["line"] else ""
-                faults[document["path"]] = where + problems[0]["message"]
+            elif severe:
+                faults[document["path"]] = str(Problem(**severe[0]))
         return faults

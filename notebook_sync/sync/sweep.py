@@ -63,7 +63,7 @@ class Outcome:
 
     seen: paths of the files that were there. stored: paths whose note was written. again: changed under its hands.
     waiting: to be looked at after the settle time. racy: written so lately that the stamp may not show a further
-    write; to be read once more after `RACY_SECONDS`.
+    write; to be read once more after `RACY_SECONDS`. faulty: ids whose row told of a fault when the sweep began.
     """
 
     report: Report = field(default_factory=Report)
@@ -72,6 +72,7 @@ class Outcome:
     waiting: set[str] = field(default_factory=set)
     racy: set[str] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
+    faulty: set[str] = field(default_factory=set)
 
 
 class Sweep:
@@ -103,6 +104,7 @@ class Sweep:
                 self._past = git_history(self._vault.root)
             elif not scan.seen and not scan.refused and not task.allow_empty:
                 raise _would_delete_everything(len(known))
+            self._outcome.faulty = {row.id for row in known.values() if row.stale or row.broken or row.id != row.wants}
         self._outcome.seen |= scan.seen.keys()
         yield self._apply([Fail(path, reason, known.get(path)) for path, reason in scan.refused.items()])
         reading = self._to_read(scan, known)

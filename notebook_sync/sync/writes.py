@@ -54,9 +54,7 @@ def describe_change(before: Document, note: Note) -> str:
     )
     told = "; ".join(part for part in parts if part)
     if not told:
-        told = (
-            "changed the frontmatter" if before["content"] == note.content else "changed the text"
-        )
+        told = "changed the frontmatter" if before["content"] == note.content else "changed the text"
     return told[0].upper() + told[1:]
 
 
