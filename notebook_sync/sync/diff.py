@@ -15,13 +15,14 @@ One row per path, read from the top; the first that fits decides:
     other digest          a row             —         Store
     a note                nothing           —         Store; Wait where it may be a note that is vanishing
 
-"Settled" means: an earlier look, at least the settle time ago, found the same.
+"Settled" means: an earlier look, at least the settle time ago, found the very same (the same stamp, or nothing).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from notebook_sync.files.note import PARSER_REVISION, Note, Problem, Stamp, id_from_path
 from notebook_sync.mirror.base import Known
@@ -31,7 +32,8 @@ from notebook_sync.mirror.base import Known
 class Look:
     """What one path holds now. No stamp: nothing is there, or `refusal` says why it was not taken.
 
-    A stamp without a note: the bytes have the digest of the row, which needs no other id.
+    A stamp without a note: the bytes have the digest of the row, which needs no other id. racy: written so lately that
+    a further write may leave the same stamp.
     """
 
     path: str
@@ -39,6 +41,7 @@ class Look:
     note: Note | None = None
     refusal: str = ""
     unfinished: bool = False
+    racy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +51,10 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing is to be done before the settle time; `path` is then looked at again."""
+    """Nothing is to be done before the settle time; `path` is then looked at again. `found` is what is there now."""
 
     path: str
+    found: Stamp | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,10 @@ class Delete:
 
 
 Change = Keep | Wait | Fail | Refresh | Store | Delete
+
+# What an earlier look, at least the settle time ago, found at some paths.
+Settled = Mapping[str, Stamp | None]
+_NOTHING_SETTLED: Settled = MappingProxyType({})
 
 
 class Vanished:
@@ -148,21 +156,21 @@ def diff(
     vanished: Vanished,
     outside: Collection[Known] = (),
     *,
-    settled: Collection[str] = (),
+    settled: Settled = _NOTHING_SETTLED,
     force: bool = False,
 ) -> list[Change]:
     """The changes that `looks` call for, deletions excepted: those come last, by `deletions`.
 
     known: rows by path, of the looked-at paths. vanished: rows whose file was not found; those that turn out to have
     moved are taken from it. outside: rows that have or want an id of these looks, whose files stand elsewhere.
-    settled: paths that an earlier look, a settle time ago, found as they are now. force: rewrite equal rows.
+    force: rewrite equal rows.
     """
     looks = list(looks)
     changes: list[Change] = []
     storing: list[Look] = []
     for look in looks:
         row = known.get(look.path)
-        early = _decide_alone(look, row, settled=look.path in settled, force=force)
+        early = _decide_alone(look, row, settled=_is_settled(look.path, look.stamp, settled), force=force)
         if early is None:
             storing.append(look)
         else:
@@ -175,9 +183,14 @@ def diff(
     return changes
 
 
-def deletions(vanished: Vanished, settled: Collection[str]) -> list[Change]:
+def deletions(vanished: Vanished, settled: Settled) -> list[Change]:
     """What becomes of the rows that no new file turned out to be."""
-    return [Delete(row) if row.path in settled or not row.path else Wait(row.path) for row in vanished]
+    return [Delete(row) if _is_settled(row.path, None, settled) else Wait(row.path, None) for row in vanished]
+
+
+def _is_settled(path: str, stamp: Stamp | None, settled: Settled) -> bool:
+    """Whether the path has been like this for the settle time. No path: a row that lost its place to another file."""
+    return not path or (path in settled and settled[path] == stamp)
 
 
 def _decide_alone(look: Look, row: Known | None, *, settled: bool, force: bool) -> Change | None:
@@ -188,7 +201,7 @@ def _decide_alone(look: Look, row: Known | None, *, settled: bool, force: bool) 
         return _keep(look, row)
     same = row is not None and row.digest == look.note.digest
     if look.unfinished and not settled and not same:
-        return Wait(look.path)
+        return Wait(look.path, look.stamp)
     if look.note.broken and row is not None and not row.broken and not same and not force:
         first = next(problem for problem in look.note.problems if problem.severe)
         return Fail(look.path, str(first), row)
@@ -209,7 +222,7 @@ def _place(
     by_id: Mapping[str, Known],
     taken: Collection[str],
     vanished: Vanished,
-    settled: Collection[str],
+    settled: Settled,
     *,
     force: bool,
 ) -> Change:
@@ -227,8 +240,8 @@ def _place(
     if source is None and row is None:
         source = vanished.twin(note)
     if source is not None:
-        if source.path and source.path not in settled:
-            return Wait(look.path)
+        if not _is_settled(source.path, None, settled):
+            return Wait(look.path, look.stamp)
         vanished.found(source)
     if onto is None and source is not None and source.id == note_id:
         onto = source

@@ -16,8 +16,9 @@ from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import Mirror
 from notebook_sync.refs.base import Refs
 from notebook_sync.sync.announce import adopt, announce
+from notebook_sync.sync.reading import RACY_SECONDS
 from notebook_sync.sync.report import Report
-from notebook_sync.sync.sweep import RACY_SECONDS, Outcome, Sweep, Task
+from notebook_sync.sync.sweep import Outcome, Sweep, Task
 
 # How often a path that changes under the engine's hands is looked at again at once; then the settle time helps.
 _ROUNDS = 5

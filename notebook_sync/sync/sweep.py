@@ -5,15 +5,12 @@ A sweep's deletions come last and each is looked at once more; a folder that cou
 
 from __future__ import annotations
 
-import hashlib
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from notebook_sync.errors import UnreadableFile, WouldDeleteEverything
 from notebook_sync.files.history import GitHistory, git_history
-from notebook_sync.files.note import PARSER_REVISION, Seed
-from notebook_sync.files.parse import looks_unfinished, parse
+from notebook_sync.files.note import Seed
 from notebook_sync.files.vault import Scan, Vault
 from notebook_sync.mirror.base import Document, Known, Mirror, Put, Write
 from notebook_sync.sync.diff import (
@@ -30,11 +27,9 @@ from notebook_sync.sync.diff import (
     diff,
     must_read,
 )
+from notebook_sync.sync.reading import looks
 from notebook_sync.sync.report import Report
 from notebook_sync.sync.writes import write_for
-
-# Two writes within one tick of the kernel's clock can leave the same stamp; kernels tick at least every 10 ms.
-RACY_SECONDS = 0.02
 
 Progress = Callable[[int, int], None]
 
@@ -109,11 +104,12 @@ class Sweep:
         yield self._apply([Fail(path, reason, known.get(path)) for path, reason in scan.refused.items()])
         reading = self._to_read(scan, known)
         done = len(scan.seen) - len(reading)
-        for start in range(0, len(reading), self._batch):
-            looks = [self._look_at(path, known.get(path)) for path in reading[start : start + self._batch]]
-            rows = {look.path: known[look.path] for look in looks if look.path in known}
-            yield self._apply(self._decide(looks, rows, vanished, scan))
-            done += len(looks)
+        for batch in looks(self._vault, reading, known, encoding=self._encoding, batch=self._batch, force=task.force):
+            self._outcome.racy |= {look.path for look in batch if look.racy}
+            self._outcome.again |= {look.path for look in batch if look.stamp is None and not look.refusal}
+            rows = {look.path: known[look.path] for look in batch if look.path in known}
+            yield self._apply(self._decide(batch, rows, vanished, scan))
+            done += len(batch)
             if task.progress is not None:
                 task.progress(done, len(scan.seen))
         yield self._delete(vanished, len(known))
@@ -129,25 +125,10 @@ class Sweep:
         ]
         return sorted(reading, key=lambda path: (len(path), path))
 
-    def _look_at(self, path: str, row: Known | None) -> Look:
-        try:
-            raw, stamp = self._vault.read(path)
-        except FileNotFoundError:
-            self._outcome.again.add(path)
-            return Look(path)
-        except UnreadableFile as error:
-            return Look(path, refusal=error.reason)
-        if (time.time_ns() - max(stamp.mtime_ns, stamp.ctime_ns)) < RACY_SECONDS * 1e9:
-            self._outcome.racy.add(path)
-        settled_id = row is not None and row.id == row.wants and row.revision == PARSER_REVISION
-        if row is not None and settled_id and not self._task.force and row.digest == hashlib.sha256(raw).hexdigest():
-            return Look(path, stamp)
-        return Look(path, stamp, parse(path, raw, encoding=self._encoding), unfinished=looks_unfinished(raw))
-
-    def _decide(self, looks: Sequence[Look], rows: Mapping[str, Known], vanished: Vanished, scan: Scan) -> list[Change]:
-        ids = {look.note.wants for look in looks if look.note is not None} | {row.id for row in rows.values()}
+    def _decide(self, batch: Sequence[Look], rows: Mapping[str, Known], vanished: Vanished, scan: Scan) -> list[Change]:
+        ids = {look.note.wants for look in batch if look.note is not None} | {row.id for row in rows.values()}
         outside = []
-        looked_at = {look.path for look in looks}
+        looked_at = {look.path for look in batch}
         for row in self._mirror.claimants(ids):
             if row.path in looked_at or row.id in vanished:
                 continue
@@ -155,7 +136,7 @@ class Sweep:
                 outside.append(row)
             elif not scan.is_blind_to(row.path):
                 vanished.add(row)
-        return diff(looks, rows, vanished, outside, settled=self._task.settled, force=self._task.force)
+        return diff(batch, rows, vanished, outside, settled=self._task.settled, force=self._task.force)
 
     def _apply(self, changes: Sequence[Change]) -> set[str]:
         """Write the changes, count them, and return the ids written. What another writer was faster with, and what

@@ -13,8 +13,9 @@ from notebook_sync.files.vault import Vault
 from notebook_sync.sync.engine import Engine
 from notebook_sync.sync.events import EventSource
 from notebook_sync.sync.lock import WatchNote, watch_lock
+from notebook_sync.sync.reading import RACY_SECONDS
 from notebook_sync.sync.report import Report
-from notebook_sync.sync.sweep import RACY_SECONDS, Outcome, Task
+from notebook_sync.sync.sweep import Outcome, Task
 
 # The root is looked at this often, because a replaced folder sends no event. One `stat` each time.
 _TICK_SECONDS = 2.0

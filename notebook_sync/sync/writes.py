@@ -22,7 +22,7 @@ def write_for(
             return Put(note_id, note, stamp, base, action, crumb, was.id if was is not None else None, seed)
         case Refresh(known, stamp):
             return Touch(known.id, known.digest, stamp)
-        case Fail(_, reason, known) if known is not None:
+        case Fail(_, reason, known) if known is not None and known.stale != reason:
             return MarkStale(known.id, known.digest, reason)
         case Delete(known):
             return Remove(known.id, known.digest)
