@@ -5,10 +5,26 @@
 Files are the truth, databases are mirrors, the prompt is a view.
 """
 
-from notebook_sync.errors import NotebookError
-from notebook_sync.notebook import Notebook
-from notebook_sync.sessions import Session
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from notebook_sync.errors import NotebookError
+    from notebook_sync.notebook import Notebook
+    from notebook_sync.sessions import Session
 
 __version__ = "0.1.0"
 
 __all__ = ["Notebook", "NotebookError", "Session", "__version__"]
+
+_HOMES = {"Notebook": "notebook", "NotebookError": "errors", "Session": "sessions"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: `notebook-sync --version` must not wait for all the rest."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -128,8 +128,31 @@ def shown(settings: Settings) -> dict[str, Any]:
 def masked(url: str) -> str:
     """The URL without its user and password."""
     scheme, slashes, rest = url.partition("://")
-    authority, slash, tail = rest.partition("/")
-    return f"{scheme}{slashes}***@{authority.rpartition('@')[2]}{slash}{tail}" if "@" in authority else url
+    # The last @ counts: a password may hold one, or a /, though it should not.
+    _, at, place = rest.rpartition("@")
+    return f"{scheme}{slashes}***@{place}" if at else url
+
+
+def origins(settings: Settings, environ: Mapping[str, str] = os.environ) -> list[dict[str, Any]]:
+    """Each setting as `{key, value, source}`; the source is notebook.toml, a variable's name, or `default`."""
+    try:
+        written = tomllib.loads(Path(settings.source).read_text(encoding="utf-8")) if settings.source else {}
+    except (OSError, ValueError):  # changed since it was loaded
+        written = {}
+    overrides = {key: name for key, name in _OVERRIDES.items() if environ.get(name)}
+    return [
+        {
+            "key": f"{table}.{key}",
+            "value": value,
+            "source": overrides.get(f"{table}.{key}") or (FILE if key in written.get(table, {}) else "default"),
+        }
+        for table, values in shown(settings).items()
+        if isinstance(values, dict)
+        for key, value in values.items()
+    ]
+
+
+_OVERRIDES = {"mirror.url": "MONGODB_URL", "refs.url": "REDIS_URL"}
 
 
 def _build(kind: type[Any], found: Any, source: str, where: str) -> Any:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync import config
-from notebook_sync.errors import NoSuchNote, NotANotebook, UnreadableFile
+from notebook_sync.errors import NoSuchNote, NotANotebook, NotebookError, UnreadableFile
 from notebook_sync.files.vault import Vault
 
 if TYPE_CHECKING:
+    from notebook_sync.initialize import Initialized
     from notebook_sync.mirror.base import Document, Mirror
     from notebook_sync.refs.base import Refs
     from notebook_sync.sync.engine import Engine
@@ -57,13 +58,15 @@ class Notebook:
     @classmethod
     def find(cls, start: Path) -> Notebook:
         """The notebook whose notebook.toml is nearest, in `start` or above it. Raises NotANotebook."""
-        start = start.resolve()
-        for folder in (start, *start.parents):
-            if (folder / config.FILE).is_file():
-                return cls.open(folder)
-        raise NotANotebook(
-            f"no {config.FILE} in {start} or above it; name a folder with -C, or make a notebook with: notebook-sync init DIR"
-        )
+        return cls.open(find_root(start))
+
+    @staticmethod
+    def init(path: str | Path, *, git: bool = True, brain: str | Path | None = None) -> Initialized:
+        """Make a notebook at `path`, or what it lacks; overwrites nothing. Raises as `initialize`."""
+        from notebook_sync.initialize import initialize
+
+        told = Path(brain).expanduser().absolute() if brain is not None else None
+        return initialize(Path(path).expanduser().resolve(), git=git, brain=told)
 
     def __enter__(self) -> Notebook:
         return self
@@ -82,10 +85,13 @@ class Notebook:
     def folder(self) -> Path:
         """`.notebook`, made and hidden from git when it is not there: everything in it can be made again."""
         folder = self.root / FOLDER
-        folder.mkdir(exist_ok=True)
-        ignore = folder / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")
+        try:
+            folder.mkdir(exist_ok=True)
+            ignore = folder / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n")
+        except OSError as error:
+            raise NotebookError(f"{folder} cannot be made: {error.strerror}; see: notebook-sync doctor") from None
         return folder
 
     @cached_property
@@ -206,3 +212,50 @@ class Notebook:
     def search(self, query: str, limit: int = 10) -> Documents:
         """Notes that match the words of `query`, best first; never content."""
         return self.mirror.search(query, limit)
+
+    # Looking after the notebook.
+
+    def status(self) -> dict[str, Any]:
+        """Counts, backlog, watcher, token use; an answer also when both databases are down. As `status_of`."""
+        from notebook_sync.sessions import Session
+        from notebook_sync.status import status_of
+
+        return status_of(
+            self.vault,
+            self.root / FOLDER,
+            self.settings.notebook.name,
+            lambda: self.mirror,
+            lambda: self.refs,
+            lambda: self.prompt(Session.owner()),
+        )
+
+    def check(self) -> Documents:
+        """What a person may want to mend in the files: `{path, line, severity, message}` each. Needs no database."""
+        from datetime import datetime
+
+        from notebook_sync.notes.check import check
+
+        today = datetime.now(self.settings.timezone).date()
+        return [finding.as_dict() for finding in check(self.vault, self.settings.prompt, today)]
+
+    def doctor(self) -> Documents:
+        """Whether the environment is fit: `{check, ok, message, next}` each."""
+        from notebook_sync.doctor import examine
+
+        return [check.as_dict() for check in examine(self.root)]
+
+    def resolved_settings(self) -> dict[str, Any]:
+        """The settings in force, passwords masked, and where each comes from."""
+        return {"root": str(self.root), "file": self.settings.source or None, "settings": config.origins(self.settings)}
+
+
+def find_root(start: Path) -> Path:
+    """The nearest folder with a notebook.toml, `start` or above it. Raises NotANotebook."""
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        if (folder / config.FILE).is_file():
+            return folder
+    raise NotANotebook(
+        f"no {config.FILE} in {start} or above it; "
+        "name a folder with -C, or make a notebook with: notebook-sync init DIR"
+    )

@@ -1,0 +1,163 @@
+"""Is the environment fit, and if not, what is to be done? Changes nothing but a probe file in `.notebook`."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from notebook_sync import config
+from notebook_sync.config import Settings
+from notebook_sync.doctor_stores import mirror_told, refs_told
+from notebook_sync.errors import BackendDown, ConfigError
+from notebook_sync.stores import EMBEDDED_FILE
+
+_OLDEST_PYTHON = (3, 11)
+_SKEW_SECONDS = 2.0
+_INOTIFY = Path("/proc/sys/fs/inotify")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at. `next` is a command or a step that helps, "" where nothing is wrong."""
+
+    check: str
+    ok: bool
+    message: str
+    next: str = ""
+    is_backend: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that `--json` prints."""
+        return {key: value for key, value in asdict(self).items() if key != "is_backend"}
+
+
+def examine(root: Path | None) -> list[Check]:
+    """Every check, for the notebook at `root`; of the machine alone where there is no notebook (None)."""
+    checks = [_python(), _sqlite(), _git(root)]
+    if root is None or not root.is_dir():
+        what = "no notebook.toml here or above" if root is None else f"{root} is not a folder"
+        return [*checks, _vocabulary(""), Check("notebook", False, what, "notebook-sync init DIR, or name one with -C")]
+    try:
+        settings = config.load(root)
+    except ConfigError as error:
+        return [*checks, _vocabulary(""), Check("settings", False, str(error), f"edit {root / config.FILE}")]
+    where = settings.source or "defaults; there is no notebook.toml"
+    checks += [_vocabulary(settings.prompt.encoding), Check("settings", True, where)]
+    folder = root / ".notebook"
+    writable = _writable(folder)
+    checks.append(writable)
+    if writable.ok:
+        checks += [_clock(folder), *_watches(root), _events(root)]
+    mirror = _store("mirror", mirror_told, settings, folder, settings.mirror.url and "MONGODB_URL")
+    refs = _store("refs", refs_told, settings, folder, settings.refs.url and "REDIS_URL")
+    return [*checks, mirror, refs]
+
+
+def _python() -> Check:
+    running = f"Python {platform.python_version()} at {sys.executable}"
+    return Check("python", sys.version_info >= _OLDEST_PYTHON, running, "")
+
+
+def _sqlite() -> Check:
+    version = f"SQLite {sqlite3.sqlite_version}"
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.execute("CREATE VIRTUAL TABLE words USING fts5 (text)")
+        except sqlite3.OperationalError:
+            return Check("sqlite", False, f"{version} without FTS5", "use a Python whose SQLite has FTS5")
+    return Check("sqlite", True, f"{version} with FTS5")
+
+
+def _git(root: Path | None) -> Check:
+    from notebook_sync.files.history import is_tracked_by_git
+
+    if shutil.which("git") is None:
+        return Check("git", False, "git is not on PATH: notes have no history", "install git, as in: apt install git")
+    version = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    if root is not None and root.is_dir() and not is_tracked_by_git(root):
+        return Check("git", False, f"{version}; the notebook lies in no repository", f"git -C {root} init")
+    return Check("git", True, version)
+
+
+def _vocabulary(encoding: str) -> Check:
+    from prompt.budget import DEFAULT_ENCODING, count_tokens
+    from prompt.errors import VocabularyMissing
+
+    encoding = encoding or DEFAULT_ENCODING
+    try:
+        count_tokens("a notebook", encoding)
+    except VocabularyMissing as error:
+        return Check("vocabulary", False, str(error), 'set prompt.encoding = "cl100k_base"')
+    return Check("vocabulary", True, f"{encoding} is on this machine")
+
+
+def _writable(folder: Path) -> Check:
+    try:
+        folder.mkdir(exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return Check("folder", True, f"{folder.parent} can be written to")
+    except OSError as error:
+        return Check(
+            "folder",
+            False,
+            f"{folder} cannot be written to: {error.strerror}",
+            f"make {folder.parent} writable for this user",
+        )
+
+
+def _clock(folder: Path) -> Check:
+    """Files get their times from where they are stored, which need not be here."""
+    with tempfile.NamedTemporaryFile(dir=folder) as probe:
+        skew = abs(os.fstat(probe.fileno()).st_mtime - time.time())
+    if skew > _SKEW_SECONDS:
+        message = f"the folder's clock is {skew:.0f} s apart from this machine's"
+        return Check("clock", False, message, "timedatectl status")
+    return Check("clock", True, "the folder's clock is this machine's")
+
+
+def _watches(root: Path, limits: Path = _INOTIFY) -> Iterator[Check]:
+    """Linux watches folder by folder, up to a limit of the user's."""
+    try:
+        limit = int((limits / "max_user_watches").read_text())
+    except (OSError, ValueError):
+        return
+    folders = sum(1 for _ in os.walk(root))
+    message = f"{folders:,} folders, {limit:,} watches allowed"
+    wanted = 1 << max(19, (2 * folders).bit_length())
+    step = f"sudo sysctl fs.inotify.max_user_watches={wanted}"
+    yield Check("watches", folders < limit, message, "" if folders < limit else step)
+
+
+def _events(root: Path) -> Check:
+    from notebook_sync.sync.events import EventSource
+
+    source = EventSource(root)
+    try:
+        arrive = source.start()
+    finally:
+        source.close()
+    if arrive:
+        return Check("events", True, "file events arrive")
+    step = "`watch` finds changes by its timer all the same; lower sync.reconcile_seconds to find them sooner"
+    return Check("events", False, "no file event arrives from this folder", step)
+
+
+def _store(name: str, ask: Callable[[Settings, Path], str], settings: Settings, folder: Path, variable: str) -> Check:
+    """One database. `variable` is what names a server's address, "" for the embedded file."""
+    try:
+        return Check(name, True, ask(settings, folder), is_backend=True)
+    except (BackendDown, ConfigError) as error:
+        anew = f"rm {folder / EMBEDDED_FILE}* && notebook-sync -C {folder.parent} sync"
+        step = f"start the server, or correct {variable} or [{name}] url in {config.FILE}" if variable else anew
+        return Check(name, False, str(error), step, is_backend=True)

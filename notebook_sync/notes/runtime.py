@@ -1,0 +1,60 @@
+"""The runtime files as `check` sees them: what breaks their grammar, is over, or never reaches a prompt. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from notebook_sync.config import PromptSettings
+from notebook_sync.files.note import RUNTIME_FILES
+from notebook_sync.notes import reminders, rules
+from notebook_sync.notes.entries import Contents, contents_of
+from notebook_sync.notes.finding import Finding
+from notebook_sync.notes.reminders import read_reminders
+from notebook_sync.notes.rules import Malformed, read_rules
+from prompt.budget import count_tokens
+from prompt.comments import without_hidden
+
+_SECTIONS = {rules.PATH: rules.SECTIONS, reminders.PATH: reminders.SECTIONS}
+_PATHS = frozenset(f"runtime/{name}" for name in RUNTIME_FILES)
+
+
+def check_runtime(path: str, text: str, settings: PromptSettings, today: date) -> Iterator[Finding]:
+    """Findings in one file; none for a file that the prompt does not show."""
+    caps = {file.path: file.max_tokens or settings.max_tokens_per_file for file in settings.files}
+    if path not in _PATHS and path not in caps:
+        return
+    yield from _over_budget(path, text, caps.get(path, settings.max_tokens_per_file), settings.encoding, today)
+    contents = contents_of(text)
+    if contents.unclosed:
+        message = "this comment is never closed; write --> where it ends"
+        yield Finding(path, contents.unclosed, "error", message)
+    for hidden in contents.hidden:
+        yield Finding(path, hidden.line, "info", f"stands in a comment, so no agent sees it: {hidden.text}")
+    expired = {one.line: one.until for one in without_hidden(text, keep_grammar=True, today=today).expired}
+    for line, until in expired.items():
+        yield Finding(path, line, "info", f"expired on {until}, is not in the prompt, and is ready to remove")
+    if path in _SECTIONS:
+        yield from _unknown_sections(path, contents)
+        for malformed in _malformed(path, contents, today):
+            yield Finding(path, malformed.line, "warning", malformed.message)
+
+
+def _malformed(path: str, contents: Contents, today: date) -> list[Malformed]:
+    return read_rules(contents)[1] if path == rules.PATH else read_reminders(contents, today)[1]
+
+
+def _over_budget(path: str, text: str, cap: int, encoding: str, today: date) -> Iterator[Finding]:
+    """Comments and expired entries take no room, so they are not counted."""
+    tokens = count_tokens(without_hidden(text, keep_grammar=False, today=today).text, encoding)
+    if tokens > cap:
+        yield Finding(path, 0, "warning", f"{tokens:,} tokens, over its {cap:,}: parts are left out of the prompt")
+
+
+def _unknown_sections(path: str, contents: Contents) -> Iterator[Finding]:
+    known = _SECTIONS[path]
+    folded = {name.casefold() for name in known}
+    for line, level, title in contents.headings:
+        if level == 2 and title.casefold() not in folded:
+            message = f"unknown section `{title}`: its entries reach the prompt unread; known: {', '.join(known)}"
+            yield Finding(path, line, "warning", message)

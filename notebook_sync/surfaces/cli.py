@@ -1,0 +1,116 @@
+"""The command line: arguments in, one call, an exit code out.
+
+The one place that words errors. An error that nobody foresaw is not caught here: its traceback is what helps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from notebook_sync import __version__
+from notebook_sync.errors import NotebookError, UsageError
+from notebook_sync.surfaces.cli_reference import COMMANDS, Command
+
+PROGRAM = "notebook-sync"
+_INTERRUPTED = 130
+_PIPE_CLOSED = 141
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command; the exit code is returned. Prints to standard output and standard error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _dispatch(argv)
+        sys.stdout.flush()
+        return code
+    except NotebookError as error:
+        return _fail(error, error.exit_code, as_json="--json" in argv)
+    except BrokenPipeError:
+        # Whoever read the output has gone, as in `notebook-sync list | head`. Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _PIPE_CLOSED
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except SystemExit as done:  # how argparse ends --help and --version
+        return int(done.code or 0)
+    except Exception as error:
+        from prompt.errors import PromptError  # only now: it brings the assembler along
+
+        if not isinstance(error, PromptError):
+            raise
+        return _fail(error, NotebookError.exit_code, as_json="--json" in argv)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    parser = _Parser(
+        prog=PROGRAM,
+        description="A notebook of Markdown files for AI agents: the files are the truth, databases mirror them.",
+        epilog="Start with: notebook-sync init ~/notebook",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    parser.add_argument(
+        "-C", dest="folder", metavar="DIR", help="the notebook's folder; else the nearest one with a notebook.toml"
+    )
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        _add(commands, command)
+    return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with its complaints as errors of ours."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see: {self.prog} --help")
+
+
+def _add(commands: Any, command: Command) -> None:
+    parser = commands.add_parser(
+        command.name,
+        help=command.summary,
+        description=f"{command.summary[0].upper()}{command.summary[1:]}.\n\n{command.about}",
+        epilog="\n".join(("example:" if len(command.examples) == 1 else "examples:", *_indented(command.examples))),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.register("type", "count", _count)
+    for argument in command.arguments:
+        parser.add_argument(argument.name, help=argument.help, **argument.options)
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a number like 20")
+    return int(text)
+
+
+def _dispatch(argv: Sequence[str]) -> int:
+    arguments = make_parser().parse_args(argv)
+    from notebook_sync.surfaces.cli_commands import RUN  # not for --help and wrong calls: it brings the notebook along
+
+    return RUN[arguments.command](arguments)
+
+
+def _fail(error: Exception, code: int, *, as_json: bool) -> int:
+    sys.stdout.flush()
+    sys.stderr.write(f"{PROGRAM}: {error}\n")
+    if as_json:
+        import json
+
+        sys.stdout.write(json.dumps({"error": {"kind": type(error).__name__, "message": str(error)}}) + "\n")
+        sys.stdout.flush()
+    return code

@@ -1,0 +1,206 @@
+"""What each command does: open the notebook, call one method, print the answer, choose the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from notebook_sync.errors import BackendDown, NotANotebook
+from notebook_sync.notebook import Notebook, find_root
+from notebook_sync.sessions import Session
+from notebook_sync.surfaces import cli_text as text
+from notebook_sync.surfaces.cli_progress import progress
+
+if TYPE_CHECKING:
+    from notebook_sync.sync.report import Report
+
+_FAILED = 1
+_DOWN = BackendDown.exit_code
+
+
+def asking(named: str | None, agent: str, environ: Mapping[str, str], *, at_terminal: bool) -> Session:
+    """The session a command runs for: as named, else NOTEBOOK_SESSION, else by whether a person seems to be there."""
+    kind = named or environ.get("NOTEBOOK_SESSION") or ("owner" if at_terminal else "task")
+    return Session.named(kind, agent)
+
+
+def _init(arguments: Namespace) -> int:
+    made = Notebook.init(arguments.dir, git=not arguments.no_git, brain=arguments.brain)
+    _show(arguments, made.as_dict(), text.of_init)
+    return 0
+
+
+def _sync(arguments: Namespace) -> int:
+    with _open(arguments) as notebook, progress("sync") as show:
+        report = notebook.sync(allow_empty=arguments.allow_empty, progress=show)
+    return _tell_report(arguments, report)
+
+
+def _rebuild(arguments: Namespace) -> int:
+    with _open(arguments) as notebook, progress("rebuild") as show:
+        report = notebook.rebuild(progress=show)
+    return _tell_report(arguments, report)
+
+
+def _tell_report(arguments: Namespace, report: Report) -> int:
+    _show(arguments, report.as_dict(), text.of_report)
+    if report.refs_trouble:
+        _complain(f"the mirror is up to date, the refs are not: {report.refs_trouble}")
+        return _DOWN
+    return _FAILED if report.failed else 0
+
+
+def _watch(arguments: Namespace) -> int:
+    with _open(arguments) as notebook:
+        watch = notebook.watch()
+
+        def stop(number: int, _: object) -> None:
+            signal.signal(number, before[number])  # asked twice, it ends at once
+            watch.stop()
+
+        before: dict[int, Any] = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            for event in watch.events():
+                told = text.event_as_dict(event)
+                print(json.dumps(told, ensure_ascii=False) if arguments.json else text.of_event(told), flush=True)
+        finally:
+            for number, previous in before.items():
+                signal.signal(number, previous)
+    return 0
+
+
+def _status(arguments: Namespace) -> int:
+    with _open(arguments) as notebook:
+        status = notebook.status()
+    _show(arguments, status, text.of_status)
+    return 0 if status["mirror"]["ok"] and status["refs"]["ok"] else _DOWN
+
+
+def _verify(arguments: Namespace) -> int:
+    with _open(arguments) as notebook, progress("verify") as show:
+        verdict = notebook.verify(repair=arguments.repair, progress=show)
+    _show(arguments, verdict.as_dict(), text.of_verdict)
+    return 0 if verdict.consistent else _FAILED
+
+
+def _check(arguments: Namespace) -> int:
+    with _open(arguments) as notebook:
+        findings = notebook.check()
+    _show(arguments, findings, text.of_findings)
+    return _FAILED if any(finding["severity"] == "error" for finding in findings) else 0
+
+
+def _read(arguments: Namespace) -> int:
+    with _open(arguments) as notebook:
+        found = notebook.read(arguments.id)
+        if arguments.section is not None:
+            found = notebook.section(found, arguments.section)
+    _show(arguments, found, text.of_note)
+    return 0
+
+
+def _list(arguments: Namespace) -> int:
+    with _open(arguments) as notebook:
+        notes = notebook.list(arguments.collection, arguments.status, arguments.limit)
+    _show(arguments, notes, text.of_notes)
+    return 0
+
+
+def _search(arguments: Namespace) -> int:
+    with _open(arguments) as notebook:
+        notes = notebook.search(arguments.query, arguments.limit)
+    _show(arguments, notes, text.of_notes)
+    return 0
+
+
+def _prompt(arguments: Namespace) -> int:
+    with _open(arguments) as notebook:
+        prompt = notebook.prompt(_session(arguments), max_tokens=arguments.max_tokens)
+    for problem in prompt.problems:
+        _complain(problem)
+    _show(arguments, prompt.as_json(), lambda _: prompt.text)
+    return 0
+
+
+def _explain(arguments: Namespace) -> int:
+    with _open(arguments) as notebook:
+        found = notebook.explain(arguments.text, _session(arguments))
+    _show(arguments, found, text.of_explanation)
+    return 0
+
+
+def _doctor(arguments: Namespace) -> int:
+    from notebook_sync.doctor import examine
+
+    checks = examine(_root(arguments))
+    _show(arguments, [check.as_dict() for check in checks], text.of_checks)
+    if any(check.is_backend and not check.ok for check in checks):
+        return _DOWN
+    return 0 if all(check.ok for check in checks) else _FAILED
+
+
+def _config(arguments: Namespace) -> int:
+    with _open(arguments) as notebook:
+        resolved = notebook.resolved_settings()
+    _show(arguments, resolved, text.of_settings)
+    return 0
+
+
+RUN: Mapping[str, Callable[[Namespace], int]] = {
+    "init": _init,
+    "sync": _sync,
+    "watch": _watch,
+    "status": _status,
+    "verify": _verify,
+    "rebuild": _rebuild,
+    "check": _check,
+    "read": _read,
+    "list": _list,
+    "search": _search,
+    "prompt": _prompt,
+    "explain": _explain,
+    "doctor": _doctor,
+    "config": _config,
+}
+
+
+def _open(arguments: Namespace) -> Notebook:
+    return Notebook.open(arguments.folder) if arguments.folder is not None else Notebook.find(Path.cwd())
+
+
+def _root(arguments: Namespace) -> Path | None:
+    if arguments.folder is not None:
+        return Path(arguments.folder).expanduser().resolve()
+    try:
+        return find_root(Path.cwd())
+    except NotANotebook:
+        return None
+
+
+def _session(arguments: Namespace) -> Session:
+    at_terminal = sys.stdin is not None and sys.stdin.isatty()
+    return asking(arguments.session, arguments.agent, os.environ, at_terminal=at_terminal)
+
+
+def _show(arguments: Namespace, value: Any, worded: Callable[[Any], str]) -> None:
+    """Print the answer, as JSON or in words."""
+    shown = json.dumps(value, ensure_ascii=False, default=_plain) if arguments.json else worded(value)
+    if shown:
+        print(shown, end="" if shown.endswith("\n") else "\n")
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def _complain(message: str) -> None:
+    print(f"notebook-sync: {message}", file=sys.stderr)

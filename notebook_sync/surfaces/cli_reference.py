@@ -1,0 +1,240 @@
+"""Every command of the command line as a value: its words, its arguments, an example, what `--json` prints.
+
+The parser, `--help` and docs/cli.md are all made from this one table, so that they cannot say different things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument: its flag or its name, what it means, and the rest of what argparse is told."""
+
+    name: str
+    help: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`summary` is one line; `about` says more. `shape` is what `--json` prints; `examples` are lines for a shell."""
+
+    name: str
+    summary: str
+    about: str
+    examples: tuple[str, ...]
+    shape: str
+    arguments: tuple[Argument, ...] = ()
+
+
+SESSION = Argument(
+    "--session",
+    "who is asking: owner, task or external; else NOTEBOOK_SESSION, else owner at a terminal and task elsewhere",
+    {"metavar": "KIND"},
+)
+AGENT = Argument("--agent", "the name of the agent that asks", {"metavar": "NAME", "default": ""})
+JSON = Argument("--json", "print JSON, in the shape that docs/cli.md shows", {"action": "store_true"})
+
+_SYNC_SHAPE = """\
+{"added": 1, "updated": 0, "moved": 0, "deleted": 0, "unchanged": 7,
+ "failed": [{"path": "pages/bad.md", "error": "line 2: …"}], "seconds": 0.021}"""
+
+COMMANDS = (
+    Command(
+        "init",
+        "make a notebook, or add to a folder what a notebook lacks",
+        "Writes notebook.toml, .gitignore, the runtime files and the folders for notes, and makes the folder a git\n"
+        "repository unless it already lies in one. A file that is there is kept as it is. With --brain, the text that\n"
+        "tells an agent about its notebook is put into FILE between two markers; no other byte of FILE changes, and a\n"
+        "second call only refreshes what stands between the markers.",
+        ("notebook-sync init ~/notebook", "notebook-sync init ~/notebook --brain ~/agent/AGENTS.md"),
+        '{"root": "/home/me/notebook", "created": ["notebook.toml", "runtime/reminders.md"], "kept": [".gitignore"],\n'
+        ' "git": "made", "brain": null}',
+        (
+            Argument("dir", "the folder; it is made when it is not there", {"metavar": "DIR"}),
+            Argument("--no-git", "make no git repository", {"action": "store_true"}),
+            Argument("--brain", "an agent's own instruction file, to be told of the notebook", {"metavar": "FILE"}),
+            JSON,
+        ),
+    ),
+    Command(
+        "sync",
+        "bring the mirror and the refs in step with the files, once",
+        "Looks at every file and repairs every difference. One bad file never stops the run: its last good version\n"
+        "stays, and the run ends with exit code 1. A look that finds none of the known notes deletes nothing, because\n"
+        "a lost mount looks the same; --allow-empty says that it is meant.",
+        ("notebook-sync sync", "notebook-sync -C ~/notebook sync --json"),
+        _SYNC_SHAPE,
+        (
+            Argument("--allow-empty", "let a folder without notes empty the mirror", {"action": "store_true"}),
+            JSON,
+        ),
+    ),
+    Command(
+        "watch",
+        "sync, then follow every change until stopped",
+        "Prints `ready` once later changes will be seen, then a line for each batch that has reached the mirror and\n"
+        "the refs. A database that is away is told as trouble and waited for. SIGTERM or Ctrl-C ends it with exit\n"
+        "code 0. One process watches a notebook; a second one is refused with exit code 3.",
+        ("notebook-sync watch", "notebook-sync watch --json"),
+        """\
+{"event": "batch", "added": 1, "updated": 0, …as for sync…, "paths": ["pages/plan.md"]}
+{"event": "ready", "file_events": true}
+{"event": "trouble", "message": "Redis at localhost:6379 does not answer: …"}
+{"event": "recovered", "message": "Redis at localhost:6379 does not answer: …"}""",
+        (JSON,),
+    ),
+    Command(
+        "status",
+        "how the notebook is: counts, databases, backlog, watcher, token use",
+        "Works with both databases down, and then ends with exit code 4. `behind` counts files that differ from the\n"
+        "mirror, `lag_seconds` is the age of the oldest such change, `stale` are notes whose file was refused.",
+        ("notebook-sync status",),
+        """\
+{"root": "/home/me/notebook", "name": "notebook",
+ "mirror": {"name": "SQLite (embedded)", "ok": true, "error": "", "notes": 8, "stale": 0, "problems": 0,
+            "pending": 0, "collection:pages": 3, …},
+ "refs": {"name": "SQLite (embedded)", "ok": true, "error": "", "pending": 0},
+ "behind": 0, "lag_seconds": 0.0, "last_reconcile": "2026-03-01T09:00:00+00:00",
+ "watcher": {"pid": 4711, "host": "desk", "since": "2026-03-01T08:00:00+00:00", "trouble": ""},
+ "stale": [{"path": "pages/bad.md", "error": "line 2: …"}],
+ "prompt": {"runtime/reminders.md": {"tokens": 120, "cap": 2000, "omitted": 0}}}""",
+        (JSON,),
+    ),
+    Command(
+        "verify",
+        "compare files, mirror and refs by digest",
+        "Reads every file anew and changes nothing; exit code 1 when something differs. With --repair it first mends\n"
+        "what differs.",
+        ("notebook-sync verify", "notebook-sync verify --repair"),
+        """\
+{"consistent": false, "files": 8, "mirror": 8, "refs": 7,
+ "differences": [{"path": "pages/plan.md", "what": "no ref", "detail": "hot memory has no ref of this note"}]}""",
+        (Argument("--repair", "mend what differs, then compare", {"action": "store_true"}), JSON),
+    ),
+    Command(
+        "rebuild",
+        "write the mirror and the refs anew from the files",
+        "Every row and ref is written again; version, history and usage are kept.",
+        ("notebook-sync rebuild",),
+        _SYNC_SHAPE,
+        (JSON,),
+    ),
+    Command(
+        "check",
+        "point at what a person may want to mend in the files",
+        "Entries of the runtime files that do not read as their grammar says, expired rules, broken links, ids that\n"
+        "two files want, names that other systems confuse, files over their share of the prompt. Needs no database.\n"
+        "Exit code 1 only when a finding is an error.",
+        ("notebook-sync check",),
+        '[{"path": "pages/plan.md", "line": 12, "severity": "warning", "message": "broken link: no note `risks`"}]',
+        (JSON,),
+    ),
+    Command(
+        "read",
+        "show a note, or one section of it",
+        "ID is a note's id, its path, or the bare name of a runtime file. What is shown is what the file says now.",
+        ("notebook-sync read pages/plan", "notebook-sync read reminders.md --section this-week"),
+        """\
+{"id": "pages/plan", "path": "pages/plan.md", "collection": "pages", "title": "Plan", "summary": "…",
+ "content": "…", "sections": [{"heading": "Budget", "level": 2, "anchor": "budget", "line": 9, "start": 24,
+ "end": 41, "token_count": 5, "content": "…"}], "metadata": {"version": 2, "tags": [], "status": "draft", …},
+ "history": […], "source": {…}, "problems": [], "stale": null}; with --section, that section alone""",
+        (
+            Argument("id", "id, path, or the bare name of a runtime file", {"metavar": "ID"}),
+            Argument("--section", "the anchor or the heading of one section", {"metavar": "ANCHOR"}),
+            JSON,
+        ),
+    ),
+    Command(
+        "list",
+        "list notes, the latest change first",
+        "Titles and dates, never content.",
+        ("notebook-sync list", "notebook-sync list pages --status draft --limit 5"),
+        """\
+[{"id": "pages/plan", "path": "pages/plan.md", "collection": "pages", "title": "Plan", "summary": "…", "tags": [],
+  "updated_at": "2026-03-01T09:00:00+00:00", "status": "draft", "created_by": "owner", "word_count": 9,
+  "version": 1}]""",
+        (
+            Argument("collection", "pages, code_snippets, research_notes, …", {"metavar": "COLLECTION", "nargs": "?"}),
+            Argument("--status", "draft, in_progress, complete or archived", {"metavar": "STATUS"}),
+            Argument("--limit", "at most so many (50)", {"metavar": "N", "type": "count", "default": 50}),
+            JSON,
+        ),
+    ),
+    Command(
+        "search",
+        "find notes by their words, best first",
+        "Every mark in QUERY is text: nothing in it is an operator. The mirror is searched as it is; see `sync` and\n"
+        "`watch`.",
+        ('notebook-sync search "race condition" --limit 5',),
+        """\
+[{"id": "pages/plan", "path": "pages/plan.md", "title": "Plan", …as for list…, "score": 3.21}]""",
+        (
+            Argument("query", "words", {"metavar": "QUERY"}),
+            Argument("--limit", "at most so many (10)", {"metavar": "N", "type": "count", "default": 10}),
+            JSON,
+        ),
+    ),
+    Command(
+        "prompt",
+        "print the assembled system prompt",
+        "Assembled from the files at each call; needs no database. Whoever can run commands as the owner's user can\n"
+        "read and edit the files anyway: --session shows what such a session sees, it protects nothing here.",
+        ("notebook-sync prompt", "notebook-sync prompt --session external --max-tokens 4000 --json"),
+        """\
+{"text": "…", "tokens": 812, "revision": "9f86d0…", "session": "owner",
+ "parts": [{"name": "Reminders", "path": "runtime/reminders.md", "digest": "…", "tokens_raw": 140, "tokens": 120,
+            "cap": 2000, "omitted": [{"anchor": "this-week", "heading": "This Week", "tokens": 20}],
+            "expired": [{"line": 9, "text": "- **Ann** …", "until": "2026-02-25"}]}]}""",
+        (
+            SESSION,
+            AGENT,
+            Argument("--max-tokens", "at most so many tokens in all", {"metavar": "N", "type": "count"}),
+            JSON,
+        ),
+    ),
+    Command(
+        "explain",
+        "say where a text stands, and whether it reaches the prompt",
+        "For every place where TEXT stands: the file, the line, the section, and whether that session's prompt has\n"
+        "it; else what removed it.",
+        ('notebook-sync explain "Always respond" --session task',),
+        """\
+{"found": [{"path": "runtime/reminders.md", "line": 9, "section": "today", "in_prompt": false,
+            "reason": "comment"}]}""",
+        (Argument("text", "any text of the notebook", {"metavar": "TEXT"}), SESSION, AGENT, JSON),
+    ),
+    Command(
+        "doctor",
+        "check the environment, and say what to do next",
+        "Python, SQLite, file events, git, the token vocabulary, the settings and the databases. Exit code 1 when a\n"
+        "check fails, 4 when a database does not answer.",
+        ("notebook-sync doctor",),
+        '[{"check": "sqlite", "ok": true, "message": "SQLite 3.40.1 with FTS5", "next": ""}]',
+        (JSON,),
+    ),
+    Command(
+        "config",
+        "show the settings in force, and where each comes from",
+        "Passwords in addresses are masked.",
+        ("notebook-sync config", "notebook-sync config --json"),
+        """\
+{"root": "/home/me/notebook", "file": "/home/me/notebook/notebook.toml",
+ "settings": [{"key": "mirror.url", "value": "mongodb://***@db/", "source": "MONGODB_URL"}]}""",
+        (JSON,),
+    ),
+)
+
+EXIT_CODES = (
+    (0, "done"),
+    (1, "done with failures, or not consistent"),
+    (2, "the call or a setting is wrong"),
+    (3, "refused: permission or conflict; nothing was changed"),
+    (4, "a database does not answer"),
+    (130, "interrupted"),
+)

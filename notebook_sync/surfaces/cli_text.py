@@ -1,0 +1,196 @@
+"""Answers in words, for people at a terminal. Pure: values in, text out.
+
+What a note says may come from anyone, so control characters are shown, not sent to the terminal; a note that is read
+as a whole is printed as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, assert_never
+
+if TYPE_CHECKING:
+    from notebook_sync.sync.watch import Event
+
+_NAMED = 20
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def safe(line: str) -> str:
+    """The text on one line, with what would steer a terminal shown as `\\xNN`."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), line)
+
+
+def counts(number: int, singular: str, plural: str = "") -> str:
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def of_init(made: Mapping[str, Any]) -> str:
+    lines = [f"notebook in {made['root']}"]
+    lines += [f"  created  {safe(path)}" for path in made["created"]]
+    lines += [f"  kept     {safe(path)}" for path in made["kept"]]
+    lines.append(f"  git      {_GIT[made['git']]}")
+    if made["brain"] is not None:
+        lines.append(f"  brain    {safe(made['brain']['path'])}: {made['brain']['change']}")
+    lines.append(f"next: notebook-sync -C {made['root']} sync")
+    return "\n".join(lines)
+
+
+_GIT = {
+    "made": "repository made",
+    "kept": "already in a repository",
+    "missing": "git is not installed: no repository was made",
+    "off": "no repository, as asked",
+}
+
+
+def of_report(report: Mapping[str, Any]) -> str:
+    told = _changes(report) or "nothing to do"
+    lines = [f"{told}; {counts(report['unchanged'], 'note')} unchanged ({report['seconds']:.1f} s)"]
+    failed = [f"{_at(one['path'], one['error'])}" for one in report["failed"]]
+    return "\n".join([*lines, *_first(failed, "failed")])
+
+
+def _changes(report: Mapping[str, Any]) -> str:
+    named = [f"{report[what]:,} {what}" for what in ("added", "updated", "moved", "deleted") if report[what]]
+    if report["failed"]:
+        named.append(f"{len(report['failed']):,} failed")
+    return ", ".join(named)
+
+
+_LINE = re.compile(r"line (\d+): ")
+
+
+def _at(path: str, reason: str) -> str:
+    """`path:line: reason`, which editors and terminals can open."""
+    found = _LINE.match(reason)
+    return safe(f"{path}:{found[1]}: {reason[found.end() :]}" if found else f"{path}: {reason}")
+
+
+def _first(lines: Sequence[str], what: str) -> Iterable[str]:
+    yield from (f"  {line}" for line in lines[:_NAMED])
+    if len(lines) > _NAMED:
+        yield f"  … and {len(lines) - _NAMED:,} more {what}; --json lists all"
+
+
+def event_as_dict(event: Event) -> dict[str, Any]:
+    """The JSON object that `watch --json` prints for an event."""
+    from notebook_sync.sync.watch import Batch, Ready, Recovered, Trouble  # it brings watchfiles along
+
+    match event:
+        case Ready(events):
+            return {"event": "ready", "file_events": events}
+        case Batch(report):
+            return {"event": "batch", **report.as_dict(), "paths": sorted(report.paths)}
+        case Trouble(message):
+            return {"event": "trouble", "message": message}
+        case Recovered(message):
+            return {"event": "recovered", "message": message}
+        case _:
+            assert_never(event)
+
+
+def of_event(event: Mapping[str, Any]) -> str:
+    """One line for an event, as `event_as_dict` gives it."""
+    kind = event["event"]
+    if kind == "ready":
+        return "ready" if event["file_events"] else "ready (no file events arrive here: changes are found by the timer)"
+    if kind == "batch":
+        named = [*event["paths"], *(f"{one['path']} ({one['error']})" for one in event["failed"])]
+        more = f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else ""
+        return f"{_changes(event)}: {', '.join(map(safe, named[:_NAMED]))}{more}"
+    return f"{kind}: {safe(event['message'])}"
+
+
+def of_status(status: Mapping[str, Any]) -> str:
+    mirror, refs, watcher = status["mirror"], status["refs"], status["watcher"]
+    lines = [f"{safe(status['name'])} in {status['root']}"]
+    if mirror["ok"]:
+        kinds = [f"{number:,} {key.partition(':')[2]}" for key, number in mirror.items() if ":" in key and number]
+        of_kinds = f" ({', '.join(kinds)})" if kinds else ""
+        lines.append(f"mirror   {mirror['name']}: {counts(mirror['notes'], 'note')}{of_kinds}")
+        lag = f", the oldest change {status['lag_seconds']:.0f} s ago" if status["lag_seconds"] else ""
+        lines.append(f"behind   {counts(status['behind'], 'file')}{lag}")
+    else:
+        lines.append(f"mirror   {mirror['name']} is down: {mirror['error']}")
+    if refs["ok"]:
+        pending = "unknown" if refs["pending"] is None else f"{refs['pending']:,}"
+        lines.append(f"refs     {refs['name']}: {pending} pending")
+    else:
+        lines.append(f"refs     {refs['name']} is down: {refs['error']}")
+    if watcher is None:
+        lines.append("watcher  none; start one with: notebook-sync watch")
+    else:
+        trouble = f"; trouble: {watcher['trouble']}" if watcher["trouble"] else ""
+        lines.append(f"watcher  process {watcher['pid']} on {watcher['host']} since {watcher['since']}{trouble}")
+    lines += [f"stale    {_at(one['path'], one['error'])}" for one in status["stale"][:_NAMED]]
+    if len(status["stale"]) > _NAMED:
+        lines.append(f"stale    … and {len(status['stale']) - _NAMED:,} more; --json lists all")
+    for path, use in status["prompt"].items():
+        cut = f", {counts(use['omitted'], 'part')} left out" if use["omitted"] else ""
+        lines.append(f"prompt   {safe(path)}: {use['tokens']:,} of {use['cap']:,} tokens{cut}")
+    return "\n".join(lines)
+
+
+def of_verdict(verdict: Mapping[str, Any]) -> str:
+    found = f"{counts(verdict['files'], 'file')}, {counts(verdict['mirror'], 'row')}, {counts(verdict['refs'], 'ref')}"
+    if verdict["consistent"]:
+        return f"consistent: {found}"
+    differences = [
+        safe(": ".join(filter(None, (one["path"], one["what"], one["detail"])))) for one in verdict["differences"]
+    ]
+    lines = _first(differences, "differences")
+    return "\n".join([f"not consistent: {found}", *lines, "mend it with: notebook-sync verify --repair"])
+
+
+def of_findings(findings: Sequence[Mapping[str, Any]]) -> str:
+    if not findings:
+        return "nothing to point at"
+    return "\n".join(
+        safe(f"{one['path']}{':' + str(one['line']) if one['line'] else ''}: {one['severity']}: {one['message']}")
+        for one in findings
+    )
+
+
+def of_note(found: Mapping[str, Any]) -> str:
+    return str(found["content"])
+
+
+def of_notes(notes: Sequence[Mapping[str, Any]]) -> str:
+    return "\n".join(
+        safe(f"{_day(note['updated_at'])}  {note['status']:<11}  {note['path']}  {note['title']}") for note in notes
+    )
+
+
+def _day(moment: datetime) -> str:
+    return moment.date().isoformat()
+
+
+def of_explanation(explanation: Mapping[str, Any]) -> str:
+    if not explanation["found"]:
+        return "not in the notebook"
+    return "\n".join(
+        safe(
+            f"{one['path']}:{one['line']}: "
+            f"{'in the prompt' if one['in_prompt'] else 'not in the prompt'}"
+            f"{': ' + one['reason'] if one['reason'] else ''}"
+            f"{' (section ' + one['section'] + ')' if one['section'] else ''}"
+        )
+        for one in explanation["found"]
+    )
+
+
+def of_checks(checks: Sequence[Mapping[str, Any]]) -> str:
+    lines = []
+    for check in checks:
+        lines.append(safe(f"{'ok  ' if check['ok'] else 'FAIL'}  {check['check']}: {check['message']}"))
+        if check["next"]:
+            lines.append(f"      next: {safe(check['next'])}")
+    return "\n".join(lines)
+
+
+def of_settings(resolved: Mapping[str, Any]) -> str:
+    lines = [f"{one['key']} = {one['value']!r}  ({one['source']})" for one in resolved["settings"]]
+    return "\n".join([f"# {resolved['file'] or 'no notebook.toml: defaults'}", *map(safe, lines)])
