@@ -145,16 +145,18 @@ class Batch:
             "pending": _merged(row, put.action),
             "deleted": 0,
         }
-        columns = ", ".join(light)
-        marks = ", ".join("?" * len(light))
-        changes = ", ".join(f"{column} = excluded.{column}" for column in light)
-        if row is not None and not row.deleted:
-            self._forget_words(row.n)
-        n = self._connection.execute(
-            f"""INSERT INTO note ({columns}) VALUES ({marks})
-            ON CONFLICT (id) DO UPDATE SET {changes}, serial = serial + 1 RETURNING n""",
-            tuple(light.values()),
-        ).fetchone()[0]
+        if row is None:
+            marks = ", ".join("?" * len(light))
+            statement = f"INSERT INTO note ({', '.join(light)}) VALUES ({marks})"
+            n = self._connection.execute(statement, tuple(light.values())).lastrowid
+        else:
+            n = row.n
+            if not row.deleted:
+                self._forget_words(n)
+            changes = ", ".join(f"{column} = ?" for column in light)
+            self._connection.execute(
+                f"UPDATE note SET {changes}, serial = serial + 1 WHERE n = ?", (*light.values(), n)
+            )
         code = document.get("code") or ""
         self._connection.execute(
             "INSERT OR REPLACE INTO body VALUES (?, ?, ?, ?, ?)",
