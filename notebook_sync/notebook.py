@@ -5,6 +5,7 @@ Surfaces only translate arguments and results. Stores are opened when they are f
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +16,18 @@ from notebook_sync.errors import NoSuchNote, NotANotebook, NotebookError, Unread
 from notebook_sync.files.vault import Vault
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from notebook_sync.initialize import Initialized
     from notebook_sync.mirror.base import Document, Mirror
+    from notebook_sync.notes.system_prompt import SystemPrompt
     from notebook_sync.refs.base import Refs
+    from notebook_sync.sessions import Session
     from notebook_sync.sync.engine import Engine
     from notebook_sync.sync.report import Report
     from notebook_sync.sync.verify import Verdict
     from notebook_sync.sync.watch import Watch
+    from prompt import Found, Prompt
 
 FOLDER = ".notebook"
 # `list` names a method here, so the type needs a name of its own.
@@ -212,6 +218,25 @@ class Notebook:
     def search(self, query: str, limit: int = 10) -> Documents:
         """Notes that match the words of `query`, best first; never content."""
         return self.mirror.search(query, limit)
+
+    # The prompt.
+
+    @cached_property
+    def _system_prompt(self) -> SystemPrompt:
+        from notebook_sync.notes.system_prompt import SystemPrompt
+
+        folder = self.root / FOLDER
+        with contextlib.suppress(OSError):  # on a medium that cannot be written, the prompt is assembled all the same
+            folder = self.folder
+        return SystemPrompt(self.vault, folder, self.settings)
+
+    def prompt(self, session: Session, *, max_tokens: int | None = None) -> Prompt:
+        """The system prompt for `session`, from the files as they are now. Raises prompt.VocabularyMissing."""
+        return self._system_prompt.assemble(session, max_tokens=max_tokens)
+
+    def explain(self, text: str, session: Session) -> Sequence[Found]:
+        """Where `text` stands in the prompt's files, whether it reaches the session's prompt, and if not, why."""
+        return self._system_prompt.explain(text, session)
 
     # Looking after the notebook.
 

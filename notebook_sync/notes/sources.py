@@ -58,9 +58,9 @@ class PromptFiles:
                 return
         copy.parent.mkdir(parents=True, exist_ok=True)
         fd, temporary = tempfile.mkstemp(dir=copy.parent)
-        with open(fd, "wb") as file:
+        with os.fdopen(fd, "wb") as file:
             file.write(raw)
-        os.replace(temporary, copy)
+        Path(temporary).replace(copy)
 
     def _copy_of(self, path: str) -> Path:
         return self._folder / f"{hashlib.sha256(path.encode()).hexdigest()[:16]}.md"

@@ -1,0 +1,72 @@
+"""The notebook's system prompt: which files it shows, read at each call. No database is asked.
+
+How files are laid out and cut is the business of the package `prompt`; here is where its input comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from importlib import resources
+from pathlib import Path
+
+from notebook_sync import config
+from notebook_sync.files.vault import Vault
+from notebook_sync.notes.sources import PromptFiles
+from notebook_sync.sessions import Session
+from prompt import Assembler, CountFile, FileText, Found, Prompt, PromptFile, PromptSettings, explain
+
+COUNTS = "tokens.json"
+
+
+class SystemPrompt:
+    """Assembles prompts for one notebook. `folder` is its `.notebook`."""
+
+    def __init__(self, vault: Vault, folder: Path, settings: config.Settings) -> None:
+        self._timezone = settings.timezone
+        self._files = PromptFiles(vault, folder, settings.sync.settle_ms / 1000)
+        self._counts = CountFile(folder / COUNTS)
+        self._assembler = Assembler(prompt_settings(settings.prompt), self._counts)
+
+    def assemble(self, session: Session, *, max_tokens: int | None = None, today: date | None = None) -> Prompt:
+        """The prompt that `session` gets today (in the notebook's timezone). Raises VocabularyMissing."""
+        assembler = self._assembler
+        if max_tokens is not None:
+            assembler = Assembler(replace(assembler.settings, max_tokens=max_tokens), self._counts)
+        day = today or datetime.now(self._timezone).date()
+        prompt = assembler.assemble(self._sources(), session.kind, today=day)
+        self._counts.save()
+        return prompt
+
+    def explain(self, text: str, session: Session) -> list[Found]:
+        """Where `text` stands in the prompt's files, and whether it reaches the session's prompt."""
+        return explain(text, self.assemble(session), self._sources())
+
+    def _sources(self) -> Sequence[FileText]:
+        settings = self._assembler.settings
+        files = (*settings.runtime_files, *settings.files)
+        sources = [self._files.read(path) for path in (*settings.system_files, *(file.path for file in files))]
+        core = self._files.read(settings.core_facts.path)
+        return sources if core.content is None else [*sources, core]
+
+
+def prompt_settings(settings: config.PromptSettings) -> PromptSettings:
+    """The layout and limits that notebook.toml asks for."""
+    return PromptSettings(
+        system_files=settings.system_files,
+        directive=resources.files("runtime_templates").joinpath("directive.md").read_text(encoding="utf-8"),
+        files=tuple(
+            PromptFile(
+                file.path,
+                file.heading,
+                file.max_tokens,
+                file.priority,
+                tuple(Session.named(kind).kind for kind in file.sessions),
+            )
+            for file in settings.files
+        ),
+        max_tokens_per_file=settings.max_tokens_per_file,
+        max_tokens=settings.max_tokens,
+        encoding=settings.encoding,
+    )
