@@ -163,7 +163,7 @@ class Vault:
                         _note_blindness(path, error, scan)
                         continue
                     _meet(path, found, rules, scan)
-                elif entry.is_symlink() and entry.is_dir() and not is_ignored(rules, path, is_dir=True):
+                elif entry.is_symlink() and _leads_to_folder(entry) and not is_ignored(rules, path, is_dir=True):
                     scan.refused[printable(path)] = _LINKED_FOLDER
 
     def _rules_in(self, folder: str) -> list[Rules]:
@@ -196,6 +196,13 @@ def _meet(path: str, found: os.stat_result, rules: list[Rules], scan: Scan) -> N
 
 
 _LINKED_FOLDER = "a symbolic link to a folder; links are not followed: add it to `exclude`"
+
+
+def _leads_to_folder(link: os.DirEntry[str]) -> bool:
+    try:
+        return link.is_dir()
+    except OSError:  # a link to itself
+        return False
 
 
 def _is_utf8(path: str) -> bool:

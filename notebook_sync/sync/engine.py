@@ -18,10 +18,11 @@ from notebook_sync.refs.base import Refs
 from notebook_sync.sync.announce import adopt, announce
 from notebook_sync.sync.reading import RACY_SECONDS
 from notebook_sync.sync.report import Report
-from notebook_sync.sync.sweep import Outcome, Sweep, Task
+from notebook_sync.sync.sweep import UNSETTLED, Outcome, Sweep, Task
 
 # How often a path that changes under the engine's hands is looked at again at once; then the settle time helps.
 _ROUNDS = 5
+_BUSY = "was written to during every look; it is looked at again by the next sync"
 
 
 class Engine:
@@ -50,10 +51,13 @@ class Engine:
         report = outcome.report
         self._reach_refs(outcome, adopt_anew=False)
         self.look(task, outcome)
-        if outcome.waiting:
+        for _ in range(_ROUNDS):
+            if not outcome.waiting:
+                break
             time.sleep(self._settle_seconds)
-            places = frozenset(outcome.waiting)
-            self.look(replace(task, places=places, settled=places, progress=None), outcome)
+            found = dict(outcome.waiting)
+            self.look(replace(task, places=frozenset(found), settled=found, progress=None), outcome)
+        report.failed |= {path: _BUSY for path, stamp in outcome.waiting.items() if stamp is not None}
         if outcome.racy:
             time.sleep(RACY_SECONDS)
             self.look(Task(frozenset(outcome.racy), rehash=True, changed_by=task.changed_by), outcome)
@@ -72,15 +76,17 @@ class Engine:
         """
         outcome = outcome or Outcome()
         for _ in range(_ROUNDS):
-            outcome.again, outcome.waiting = set(), outcome.waiting - task.settled
+            outcome.again = set()
+            for path in task.places or ():
+                outcome.waiting.pop(path, None)
             sweep = Sweep(self._vault, self._mirror, task, outcome, batch=self._batch, encoding=self._encoding)
             for written in sweep.batches():
                 if written and not outcome.report.refs_trouble:
                     self._announce(written, outcome, quiet=task.force)
             if not outcome.again:
                 return outcome
-            task = Task(frozenset(outcome.again), task.settled, task.changed_by, rehash=True)
-        outcome.waiting |= outcome.again
+            task = replace(task, places=frozenset(outcome.again), rehash=True, progress=None)
+        outcome.waiting |= dict.fromkeys(outcome.again, UNSETTLED)
         return outcome
 
     def announce(self, outcome: Outcome) -> None:

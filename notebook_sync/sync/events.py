@@ -1,7 +1,8 @@
 """File events from the operating system, as places to look at. They only say where: some are lost, none is ordered.
 
 The one seam between this program and watchfiles. When the watcher dies (a name it cannot decode, a lost root, no more
-watches to be had) it is built again, and the gap is told as a doubt, for the whole notebook to be looked at.
+watches to be had) it is built again, and once it stands the gap is told as a doubt: the whole notebook is to be looked
+at.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _DEBOUNCE_MS = 10
 _MANY = 1000
 _PROBE = ".notebook/watch.probe"
 _ARM_SECONDS = 10.0
+# An idle watcher yields this often; its first yield, with or without events, shows that it stands.
+_IDLE_MS = 1000
 _RESTART_SECONDS = (0.05, 5.0)
 
 
@@ -44,33 +47,35 @@ class EventSource:
         self._prefix = str(root) + os.sep
         self._batches: queue.SimpleQueue[set[str] | str | None] = queue.SimpleQueue()
         self._armed = threading.Event()
-        self._stop = threading.Event()
-        self._restart = threading.Event()
+        self._closing = threading.Event()
+        self._missed = ""
         self._thread = threading.Thread(target=self._run, name="notebook-watch", daemon=True)
 
+    @property
+    def armed(self) -> bool:
+        """Whether an event was seen to arrive. If not, only the timer finds changes."""
+        return self._armed.is_set()
+
     def start(self) -> bool:
-        """Begin; returns once an event is seen to arrive, or False when none does: only the timer finds changes then."""
+        """Begin; returns once an event is seen to arrive, or when none does in time; whether one was."""
         self._thread.start()
         probe = self._root / _PROBE
         deadline = time.monotonic() + _ARM_SECONDS
-        while time.monotonic() < deadline and not self._armed.is_set():
-            probe.write_text("A file event for this file shows that the watcher is armed.\n")
-            self._armed.wait(0.02)
         with contextlib.suppress(OSError):
+            while time.monotonic() < deadline and not self.armed:
+                probe.write_text("A file event for this file shows that the watcher is armed.\n")
+                self._armed.wait(0.02)
             probe.unlink()
-        return self._armed.is_set()
-
-    def rearm(self) -> None:
-        """Watch anew, because the folder under this path is another one now."""
-        self._restart.set()
+        if not self.armed:
+            self._missed = "the watcher began late"
+        return self.armed
 
     def wake(self) -> None:
         """Let a waiting `wait` return. Safe in a signal handler."""
         self._batches.put(None)
 
     def close(self) -> None:
-        self._stop.set()
-        self._restart.set()
+        self._closing.set()
         self.wake()
 
     def wait(self, seconds: float) -> Places:
@@ -88,10 +93,10 @@ class EventSource:
         if isinstance(batch, str):
             found.doubt = batch
         elif batch:
-            if len(batch) >= _MANY:
-                found.doubt = f"{len(batch)} file events at once"
             for path in batch:
                 self._add_path(path, found)
+            if len(found.paths) >= _MANY:
+                found.doubt = "very many file events at once"
 
     def _add_path(self, path: str, found: Places) -> None:
         if not path.startswith(self._prefix):
@@ -109,30 +114,32 @@ class EventSource:
     def _run(self) -> None:
         shortest, longest = _RESTART_SECONDS
         pause = shortest
-        while not self._stop.is_set():
-            self._restart.clear()
+        while not self._closing.is_set():
             try:
                 for changes in watch_files(
                     self._root,
                     watch_filter=None,
                     step=_STEP_MS,
                     debounce=_DEBOUNCE_MS,
-                    stop_event=self._restart,
+                    stop_event=self._closing,
+                    rust_timeout=_IDLE_MS,
+                    yield_on_timeout=True,
                     raise_interrupt=False,
                     ignore_permission_denied=True,
                 ):
                     self._deliver({path for _, path in changes})
                     pause = shortest
-                reason = "the watcher was started again"
             # Whatever ends the watcher, pyo3's panics and decoding errors included, it has to be built again.
             except BaseException as error:
-                reason = f"the watcher ended ({type(error).__name__}: {error}) and was started again"
-            if not self._stop.is_set():
-                self._batches.put(reason)
-                self._stop.wait(pause)
+                self._missed = f"the watcher ended ({type(error).__name__}: {error}) and was started again"
+                self._closing.wait(pause)
                 pause = min(pause * 2, longest)
 
     def _deliver(self, paths: set[str]) -> None:
         if not self._armed.is_set() and self._prefix + _PROBE in paths:
             self._armed.set()
-        self._batches.put(paths)
+        if self._missed:
+            self._batches.put(self._missed)
+            self._missed = ""
+        if paths:
+            self._batches.put(paths)

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,26 +17,36 @@ from typing import Any
 from notebook_sync.errors import WatchLocked
 
 FILE = "watch.lock"
+_TRIES = 5
+_TRY_SECONDS = 0.02
 
 
 @contextmanager
 def watch_lock(folder: Path) -> Iterator[WatchNote]:
     """Hold the watch lock in `folder` (the notebook's `.notebook`). Raises WatchLocked naming the holder."""
-    path = folder / FILE
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    folder.mkdir(exist_ok=True)
+    fd = os.open(folder / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not _locked(fd):
             holder = watcher(folder) or {}
             who = f"process {holder.get('pid', '?')} on {holder.get('host', '?')} since {holder.get('since', '?')}"
-            raise WatchLocked(f"this notebook is already watched by {who}; stop that one first", who) from None
+            raise WatchLocked(f"this notebook is already watched by {who}; stop that one first", who)
         note = WatchNote(fd)
         note.write()
         yield note
         os.ftruncate(fd, 0)
     finally:
         os.close(fd)
+
+
+def _locked(fd: int) -> bool:
+    """Whether the lock could be had. One that only looks who holds it (`watcher`) is waited for: it is gone at once."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(_TRY_SECONDS)
+    return False
 
 
 class WatchNote:
@@ -54,7 +65,7 @@ class WatchNote:
 
     def reconciled(self) -> None:
         """A full reconcile has just ended well."""
-        self.write(last_reconcile=_now(), trouble="")
+        self.write(last_reconcile=_now())
 
 
 def watcher(folder: Path) -> dict[str, Any] | None:

@@ -37,7 +37,8 @@ def look_at(vault: Vault, path: str, digest: str, encoding: str) -> Look:
         return Look(path)
     except UnreadableFile as error:
         return Look(path, refusal=error.reason)
-    racy = time.time_ns() - max(stamp.mtime_ns, stamp.ctime_ns) < RACY_SECONDS * 1e9
+    # Not the mtime, which anybody can set to any time, the future included.
+    racy = abs(time.time_ns() - stamp.ctime_ns) < RACY_SECONDS * 1e9
     if digest and digest == hashlib.sha256(raw).hexdigest():
         return Look(path, stamp, racy=racy)
     return Look(path, stamp, parse(path, raw, encoding=encoding), unfinished=looks_unfinished(raw), racy=racy)

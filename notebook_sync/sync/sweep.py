@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from notebook_sync.errors import UnreadableFile, WouldDeleteEverything
 from notebook_sync.files.history import GitHistory, git_history
-from notebook_sync.files.note import Seed
+from notebook_sync.files.note import Seed, Stamp, id_from_path
 from notebook_sync.files.vault import Scan, Vault
 from notebook_sync.mirror.base import Document, Known, Mirror, Put, Write
 from notebook_sync.sync.diff import (
@@ -20,6 +20,7 @@ from notebook_sync.sync.diff import (
     Keep,
     Look,
     Refresh,
+    Settled,
     Store,
     Vanished,
     Wait,
@@ -31,20 +32,24 @@ from notebook_sync.sync.reading import looks
 from notebook_sync.sync.report import Report
 from notebook_sync.sync.writes import write_for
 
+# What no file ever has: a path that was found like this is never settled.
+UNSETTLED = Stamp(-1, -1, -1, -1)
+
 Progress = Callable[[int, int], None]
+_Planned = tuple[Change, Write | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """What to look at, and how.
 
-    places: paths of files or folders, None for all. settled: paths that an earlier look, a settle time ago, found as
-    they may still be (gone, or unfinished). rehash: read files whose stamp is unchanged too. force: write equal rows
-    anew. changed_by: who the breadcrumbs name.
+    places: paths of files or folders, None for all. settled: what an earlier look, a settle time ago, found at paths
+    that had to wait. rehash: read files whose stamp is unchanged too. force: write equal rows anew. changed_by: who
+    the breadcrumbs name.
     """
 
     places: frozenset[str] | None = None
-    settled: frozenset[str] = frozenset()
+    settled: Settled = field(default_factory=dict)
     changed_by: str = "owner"
     allow_empty: bool = False
     rehash: bool = False
@@ -57,14 +62,15 @@ class Outcome:
     """What sweeps did, and what the last one left. One outcome may be handed from sweep to sweep.
 
     seen: paths of the files that were there. stored: paths whose note was written. again: changed under its hands.
-    waiting: to be looked at after the settle time. racy: written so lately that the stamp may not show a further
-    write; to be read once more after `RACY_SECONDS`. faulty: ids whose row told of a fault when the sweep began.
+    waiting: to be looked at after the settle time, with what was found. racy: written so lately that the stamp may
+    not show a further write; to be read once more after `RACY_SECONDS`. faulty: ids whose row told of a fault when a
+    sweep began.
     """
 
     report: Report = field(default_factory=Report)
     seen: set[str] = field(default_factory=set)
     again: set[str] = field(default_factory=set)
-    waiting: set[str] = field(default_factory=set)
+    waiting: dict[str, Stamp | None] = field(default_factory=dict)
     racy: set[str] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
     faulty: set[str] = field(default_factory=set)
@@ -99,7 +105,7 @@ class Sweep:
                 self._past = git_history(self._vault.root)
             elif not scan.seen and not scan.refused and not task.allow_empty:
                 raise _would_delete_everything(len(known))
-            self._outcome.faulty = {row.id for row in known.values() if row.stale or row.broken or row.id != row.wants}
+        self._outcome.faulty |= {row.id for row in known.values() if row.stale or row.broken or row.id != row.wants}
         self._outcome.seen |= scan.seen.keys()
         yield self._apply([Fail(path, reason, known.get(path)) for path, reason in scan.refused.items()])
         reading = self._to_read(scan, known)
@@ -126,17 +132,23 @@ class Sweep:
         return sorted(reading, key=lambda path: (len(path), path))
 
     def _decide(self, batch: Sequence[Look], rows: Mapping[str, Known], vanished: Vanished, scan: Scan) -> list[Change]:
-        ids = {look.note.wants for look in batch if look.note is not None} | {row.id for row in rows.values()}
-        outside = []
+        ids = {row.id for row in rows.values()}
+        for look in batch:
+            if look.note is not None:
+                ids |= {look.note.wants, id_from_path(look.path), look.path}
         looked_at = {look.path for look in batch}
-        for row in self._mirror.claimants(ids):
-            if row.path in looked_at or row.id in vanished:
-                continue
-            if row.path in scan.seen or self._vault.stamp(row.path) is not None:
-                outside.append(row)
-            elif not scan.is_blind_to(row.path):
+        others = [row for row in self._mirror.claimants(ids) if row.path not in looked_at and row.id not in vanished]
+        gone = self._gone([row.path for row in others if not _stands(row.path, scan)])
+        for row in others:
+            if row.path in gone:
                 vanished.add(row)
+        outside = [row for row in others if row.path not in gone]
         return diff(batch, rows, vanished, outside, settled=self._task.settled, force=self._task.force)
+
+    def _gone(self, paths: Sequence[str]) -> set[str]:
+        """Those of the paths where no note is, looked at now: not there, or ignored, or behind a link."""
+        scan = self._vault.scan(path for path in paths if path) if paths else Scan()
+        return {path for path in paths if not path or not _stands(path, scan)}
 
     def _apply(self, changes: Sequence[Change]) -> set[str]:
         """Write the changes, count them, and return the ids written. What another writer was faster with, and what
@@ -147,7 +159,7 @@ class Sweep:
             (change, write_for(change, self._task.changed_by, before.get(_path_of(change)), self._seed_for(change)))
             for change in changes
         ]
-        lost = {id(write) for write in self._write([write for _, write in planned if write is not None])}
+        planned, lost = self._write(planned)
         for change, write in planned:
             path = _path_of(change)
             if write is not None and id(write) in lost:
@@ -162,14 +174,19 @@ class Sweep:
                 self._outcome.again.add(path)
         return written
 
-    def _write(self, writes: list[Write]) -> list[Write]:
-        """Apply, and return what lost. A note that the store cannot hold is reported, the others are written."""
+    def _write(self, planned: list[_Planned]) -> tuple[list[_Planned], set[int]]:
+        """Apply; returns what was carried out, and the `id()` of each write that lost.
+
+        A note that the store cannot hold fails like a file that cannot be read, and the others are written.
+        """
         while True:
+            writes = [write for _, write in planned if write is not None]
             try:
-                return self._mirror.apply(writes) if writes else []
+                return planned, {id(write) for write in self._mirror.apply(writes)} if writes else set()
             except UnreadableFile as error:
-                self._outcome.report.failed[error.path] = error.reason
-                writes = [write for write in writes if not (isinstance(write, Put) and write.note.path == error.path)]
+                if not any(_puts(write, error.path) for write in writes):
+                    raise
+                planned = [_refused(*one, error.reason) if _puts(one[1], error.path) else one for one in planned]
 
     def _documents_before(self, changes: Sequence[Change]) -> dict[str, Document]:
         """By path, the documents that are about to be replaced by other text: the breadcrumb tells the difference."""
@@ -187,8 +204,8 @@ class Sweep:
     def _count(self, change: Change) -> None:
         report = self._outcome.report
         match change:
-            case Wait(path):
-                self._outcome.waiting.add(path)
+            case Wait(path, found):
+                self._outcome.waiting[path] = found
             case Fail(path, reason):
                 report.failed[path] = reason
             case Keep(path):
@@ -197,7 +214,8 @@ class Sweep:
                 report.failed.pop(known.path, None)
             case Delete(known):
                 report.deleted += 1
-                report.paths.add(known.path)
+                if known.path:
+                    report.paths.add(known.path)
                 report.failed.pop(known.path, None)
                 self._released.add(known.id)
             case Store(_, note, _, onto, was):
@@ -217,12 +235,9 @@ class Sweep:
     def _delete(self, vanished: Vanished, known: int) -> set[str]:
         """Delete what is still not there, unless that would be everything."""
         changes = deletions(vanished, self._task.settled)
-        certain = []
-        for change in changes:
-            if isinstance(change, Delete) and change.known.path and self._vault.stamp(change.known.path) is not None:
-                self._outcome.again.add(change.known.path)
-            else:
-                certain.append(change)
+        gone = self._gone([change.known.path for change in changes if isinstance(change, Delete)])
+        certain = [change for change in changes if not isinstance(change, Delete) or change.known.path in gone]
+        self._outcome.again |= {_path_of(change) for change in changes} - {_path_of(change) for change in certain}
         deletes = sum(isinstance(change, Delete) for change in certain)
         if deletes and not self._task.allow_empty and self._would_leave_nothing(deletes, known):
             raise _would_delete_everything(deletes)
@@ -251,8 +266,20 @@ def _path_of(change: Change) -> str:
             return note.path
         case Refresh(known) | Delete(known):
             return known.path
-        case Keep(path) | Wait(path) | Fail(path):
+        case Keep(path) | Wait(path, _) | Fail(path):
             return path
+
+
+def _puts(write: Write | None, path: str) -> bool:
+    return isinstance(write, Put) and write.note.path == path
+
+
+def _refused(change: Change, _: Write | None, reason: str) -> _Planned:
+    """What becomes of a note that the store would not hold: the row its file has had stays, and is marked stale."""
+    path = _path_of(change)
+    rows = (change.onto, change.was) if isinstance(change, Store) else ()
+    fail = Fail(path, reason, next((row for row in rows if row is not None and row.path == path), None))
+    return fail, write_for(fail, "")
 
 
 def _would_delete_everything(known: int) -> WouldDeleteEverything:

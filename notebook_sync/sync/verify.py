@@ -55,29 +55,30 @@ def verify(
     """Compare a fresh parse of every file with its document, and every document with its ref."""
     scan = vault.scan()
     verdict = Verdict(files=len(scan.seen))
-    verdict.differences += [Difference(path, "unmirrored", why) for path, why in sorted(scan.refused.items())]
-    waiting = set(scan.seen)
+    waiting = dict.fromkeys(scan.seen, "") | scan.refused
     told = {note_id: (digest, version) for note_id, digest, version in refs.digests()}
     verdict.refs = len(told)
     for document in mirror.documents():
         verdict.mirror += 1
         path = document["path"]
-        waiting.discard(path)
-        verdict.differences += _compare(vault, path, document, encoding, stands=path in scan.seen)
+        waiting.pop(path, None)
+        if path in scan.seen:
+            verdict.differences += _compare(vault, path, document, encoding)
+        elif path in scan.refused or scan.is_blind_to(path):
+            verdict.differences.append(Difference(path, "stale", scan.refused.get(path, "its folder cannot be read")))
+        else:
+            verdict.differences.append(Difference(path, "orphan", "the file is not there"))
         verdict.differences += _compare_ref(path, document, told.pop(document["id"], None))
         if progress is not None:
             progress(verdict.mirror, len(scan.seen))
-    verdict.differences += [Difference(path, "unmirrored") for path in sorted(waiting)]
+    verdict.differences += [Difference(path, "unmirrored", why) for path, why in sorted(waiting.items())]
     verdict.differences += [
         Difference(note_id, "orphan ref", "there is no note of this id") for note_id in sorted(told)
     ]
     return verdict
 
 
-def _compare(vault: Vault, path: str, document: Document, encoding: str, *, stands: bool) -> Iterator[Difference]:
-    if not stands:
-        yield Difference(path, "orphan", "the file is not there")
-        return
+def _compare(vault: Vault, path: str, document: Document, encoding: str) -> Iterator[Difference]:
     try:
         raw, stamp = vault.read(path)
     except (UnreadableFile, FileNotFoundError) as error:

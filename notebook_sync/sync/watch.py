@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from notebook_sync.errors import BackendDown, RootLost, WouldDeleteEverything
+from notebook_sync.files.note import Stamp
 from notebook_sync.files.vault import Vault
 from notebook_sync.sync.engine import Engine
 from notebook_sync.sync.events import EventSource
@@ -69,6 +70,11 @@ class _Backoff:
         self._pause = min(self._pause * 2, _BACKOFF_SECONDS[1])
         return news
 
+    def hurry(self) -> None:
+        """What made it fail may be over: try at once."""
+        if self.reason:
+            self.due = 0.0
+
     def worked(self) -> str:
         """Note a success; the reason of the failure it ends, or ""."""
         ended = self.reason
@@ -96,12 +102,15 @@ class Watch:
         self._reconcile_seconds = reconcile_seconds
         self._full_hash_seconds = full_hash_seconds
         self._source = EventSource(vault.root)
+        self._is_ready = False
         self._stopping = False
-        self._due: dict[str, float] = {}
+        # When to look again, and what was found the last time.
+        self._waiting: dict[str, tuple[float, Stamp | None]] = {}
         self._racy: dict[str, float] = {}
         self._mirror = _Backoff()
         self._refs = _Backoff()
         self._suspended = ""
+        self._told_trouble = ""
         self._told_failures: dict[str, str] = {}
         self._next_reconcile = 0.0
         self._next_full_hash = time.monotonic() + full_hash_seconds
@@ -113,24 +122,33 @@ class Watch:
 
     def events(self) -> Iterator[Event]:
         """What happens, until `stop`. Raises WatchLocked when another process watches this notebook."""
-        with watch_lock(self._folder) as note:
-            try:
-                identity = self._vault.identity()
-                armed = self._source.start()
-                yield from self._reconcile(note)
-                yield Ready(armed)
-                while not self._stopping:
-                    places = self._source.wait(self._seconds_to_wait())
-                    if self._stopping:
-                        break
-                    found = self._identity()
-                    if found is not None and found != identity:
-                        identity = found
-                        self._source.rearm()
-                        places.doubt = "the notebook's folder was replaced"
-                    yield from self._follow(places.paths, bool(places.doubt), note)
-            finally:
-                self._source.close()
+        while not self._stopping:
+            with watch_lock(self._folder) as note:
+                yield from self._follow_root(note)
+
+    def _follow_root(self, note: WatchNote) -> Iterator[Event]:
+        """Follow the folder that is now at the root's path; returns when it is another one, lock file and all."""
+        followed = self._vault.identity()
+        present = True
+        self._source = EventSource(self._vault.root)
+        try:
+            self._source.start()
+            yield from self._reconcile(note)
+            if not self._is_ready:
+                self._is_ready = True
+                yield Ready(self._source.armed)
+            while not self._stopping:
+                places = self._source.wait(self._seconds_to_wait())
+                found = self._identity()
+                if self._stopping or found not in {None, followed}:
+                    return
+                if present != (found is not None):
+                    present = found is not None
+                    self._mirror.hurry()
+                    places.doubt = "the notebook's folder went away, or is back"
+                yield from self._follow(places.paths, bool(places.doubt), note)
+        finally:
+            self._source.close()
 
     def _follow(self, paths: set[str], doubt: bool, note: WatchNote) -> Iterator[Event]:
         now = time.monotonic()
@@ -141,18 +159,18 @@ class Watch:
         if doubt or now >= self._next_reconcile:
             yield from self._reconcile(note)
             return
-        settled = frozenset(path for path, due in self._due.items() if due <= now)
+        settled = {path: found for path, (due, found) in self._waiting.items() if due <= now and path not in paths}
         racy = frozenset(path for path, due in self._racy.items() if due <= now)
         for path in settled:
-            del self._due[path]
+            del self._waiting[path]
         for path in racy:
             del self._racy[path]
         if now >= self._refs.due:
             yield from self._try(lambda outcome: self._engine.announce(outcome), note, tries_refs=True)
-        if paths - settled:
-            yield from self._look(Task(frozenset(paths - settled)), note)
+        if paths:
+            yield from self._look(Task(frozenset(paths)), note)
         if settled:
-            yield from self._look(Task(settled, settled), note)
+            yield from self._look(Task(frozenset(settled), settled), note)
         if racy:
             yield from self._look(Task(racy, rehash=True), note)
 
@@ -163,57 +181,80 @@ class Watch:
         """A full look. Its settling is left to the loop, so that saves made meanwhile do not wait for it."""
         now = time.monotonic()
         rehash = now >= self._next_full_hash
-        waiting = frozenset(self._due)
         self._next_reconcile = now + self._reconcile_seconds
 
         def everything(outcome: Outcome) -> None:
             self._engine.announce(outcome)
             self._engine.look(Task(rehash=rehash), outcome)
 
-        yield from self._try(everything, note, tries_refs=True)
-        if not self._mirror.reason:
+        if (yield from self._try(everything, note, tries_refs=True)):
             note.reconciled()
             if rehash:
                 self._next_full_hash = now + self._full_hash_seconds
-        for path in waiting:
-            self._due.setdefault(path, now)
+            if self._suspended:
+                ended, self._suspended = self._suspended, ""
+                self._tell_trouble(note)
+                yield Recovered(ended)
 
-    def _try(self, work: Callable[[Outcome], object], note: WatchNote, *, tries_refs: bool = False) -> Iterator[Event]:
-        """Do one piece of work; trouble is told once, tried again later, and its end is told."""
-        outcome = Outcome(Report(refs_trouble=self._refs.reason if not tries_refs else ""))
+    def _try(
+        self, work: Callable[[Outcome], object], note: WatchNote, *, tries_refs: bool = False
+    ) -> Generator[Event, None, bool]:
+        """Do one piece of work; whether it was done. Trouble is told once, tried again later, and its end is told."""
+        outcome = Outcome(Report(refs_trouble="" if tries_refs else self._refs.reason))
         begun = time.monotonic()
+        news: list[Event] = []
+        done = False
         try:
             work(outcome)
+            done = True
+            news += self._work_done(outcome.report.refs_trouble, tries_refs=tries_refs)
         except (BackendDown, RootLost) as error:
+            outcome.report.refs_trouble = str(error)
             if self._mirror.failed(str(error)):
-                note.write(trouble=str(error))
-                yield Trouble(str(error))
-            return
+                news.append(Trouble(str(error)))
         except WouldDeleteEverything as error:
             # Following goes on: only these deletions wait, for a file to come back or for the owner to allow them.
+            news += self._work_done(outcome.report.refs_trouble, tries_refs=tries_refs)
             if str(error) != self._suspended:
                 self._suspended = str(error)
-                note.write(trouble=str(error))
-                yield Trouble(str(error))
-        now = time.monotonic()
-        self._due |= dict.fromkeys(outcome.waiting, now + self._settle_seconds)
-        self._racy |= dict.fromkeys(outcome.racy, now + RACY_SECONDS)
-        outcome.report.seconds = now - begun
+                news.append(Trouble(str(error)))
+        outcome.report.seconds = time.monotonic() - begun
+        self._look_later(outcome)
+        self._tell_trouble(note)
+        yield from news
+        yield from self._batch(outcome)
+        return done
+
+    def _work_done(self, refs_trouble: str, *, tries_refs: bool) -> Iterator[Event]:
+        """The mirror answers; hot memory may not."""
         ended = self._mirror.worked()
-        trouble = outcome.report.refs_trouble
-        if trouble and trouble != self._refs.reason and self._refs.failed(trouble):
-            note.write(trouble=trouble)
-            yield Trouble(trouble)
-        elif trouble and tries_refs:
-            self._refs.failed(trouble)
-        elif not trouble:
+        if not refs_trouble:
             ended = self._refs.worked() or ended
+        elif (tries_refs or refs_trouble != self._refs.reason) and self._refs.failed(refs_trouble):
+            yield Trouble(refs_trouble)
         if ended:
-            note.write(trouble=trouble)
             yield Recovered(ended)
+
+    def _look_later(self, outcome: Outcome) -> None:
+        now = time.monotonic()
+        for path, found in outcome.waiting.items():
+            self._waiting[path] = (now + self._settle_seconds, found)
+        self._racy |= dict.fromkeys(outcome.racy, now + RACY_SECONDS)
+
+    def _tell_trouble(self, note: WatchNote) -> None:
+        """Let `status` see what is wrong, or that nothing is."""
+        trouble = self._mirror.reason or self._suspended or self._refs.reason
+        if trouble != self._told_trouble:
+            note.write(trouble=trouble)
+            self._told_trouble = trouble
+
+    def _batch(self, outcome: Outcome) -> Iterator[Event]:
+        """The batch, if there is anything in it that was not told."""
         failed = outcome.report.failed
         if outcome.report.wrote or failed.items() - self._told_failures.items():
             yield Batch(outcome.report)
+        for path in outcome.seen:
+            self._told_failures.pop(path, None)
         self._told_failures |= failed
 
     def _identity(self) -> tuple[int, int] | None:
@@ -223,7 +264,8 @@ class Watch:
             return None
 
     def _seconds_to_wait(self) -> float:
-        deadlines = [self._next_reconcile, self._mirror.due, self._refs.due, *self._due.values(), *self._racy.values()]
+        settled = (due for due, _ in self._waiting.values())
+        deadlines = [self._next_reconcile, self._refs.due, *settled, *self._racy.values()]
         if self._mirror.reason:
             deadlines = [self._mirror.due]
         return min(max(0.0, min(deadlines) - time.monotonic()), _TICK_SECONDS)
