@@ -79,7 +79,9 @@ def _add(commands: Any, command: Command) -> None:
         command.name,
         help=command.summary,
         description=f"{command.summary[0].upper()}{command.summary[1:]}.\n\n{command.about}",
-        epilog="\n".join(("example:" if len(command.examples) == 1 else "examples:", *_indented(command.examples))),
+        epilog="\n".join(
+            ("examples:", *_indented(command.examples), "\n--json prints:", *_indented(command.shape.splitlines()))
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

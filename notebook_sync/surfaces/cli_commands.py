@@ -8,6 +8,7 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,12 @@ def _init(arguments: Namespace) -> int:
     made = Notebook.init(arguments.dir, git=not arguments.no_git, brain=arguments.brain)
     _show(arguments, made.as_dict(), text.of_init)
     return 0
+
+
+def _demo(arguments: Namespace) -> int:
+    from notebook_sync.surfaces.demo import show  # starts other processes; no other command needs it
+
+    return show(Path(arguments.dir) if arguments.dir else None)
 
 
 def _sync(arguments: Namespace) -> int:
@@ -132,7 +139,7 @@ def _prompt(arguments: Namespace) -> int:
 def _explain(arguments: Namespace) -> int:
     with _open(arguments) as notebook:
         found = notebook.explain(arguments.text, _session(arguments))
-    _show(arguments, found, text.of_explanation)
+    _show(arguments, {"found": [asdict(place) for place in found]}, text.of_explanation)
     return 0
 
 
@@ -155,6 +162,7 @@ def _config(arguments: Namespace) -> int:
 
 RUN: Mapping[str, Callable[[Namespace], int]] = {
     "init": _init,
+    "demo": _demo,
     "sync": _sync,
     "watch": _watch,
     "status": _status,
@@ -203,4 +211,5 @@ def _plain(value: object) -> str:
 
 
 def _complain(message: str) -> None:
+    sys.stdout.flush()
     print(f"notebook-sync: {message}", file=sys.stderr)

@@ -37,7 +37,7 @@ SESSION = Argument(
     {"metavar": "KIND"},
 )
 AGENT = Argument("--agent", "the name of the agent that asks", {"metavar": "NAME", "default": ""})
-JSON = Argument("--json", "print JSON, in the shape that docs/cli.md shows", {"action": "store_true"})
+JSON = Argument("--json", "print JSON, in the shape shown below", {"action": "store_true"})
 
 _SYNC_SHAPE = """\
 {"added": 1, "updated": 0, "moved": 0, "deleted": 0, "unchanged": 7,
@@ -60,6 +60,15 @@ COMMANDS = (
             Argument("--brain", "an agent's own instruction file, to be told of the notebook", {"metavar": "FILE"}),
             JSON,
         ),
+    ),
+    Command(
+        "demo",
+        "see the main job at work: make a notebook, sync it, watch an edit arrive, read the prompt",
+        "Plays the commands init, sync, watch and prompt in a folder of its own, on the embedded store, and prints\n"
+        "each before its output. The folder stays, to be looked at.",
+        ("notebook-sync demo", "notebook-sync demo ~/notebook-demo"),
+        "(nothing: this command is for people)",
+        (Argument("dir", "a new or empty folder; else a temporary one", {"metavar": "DIR", "nargs": "?"}),),
     ),
     Command(
         "sync",
