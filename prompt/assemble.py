@@ -81,7 +81,7 @@ class Assembler:
             made = self._parts.get(key, lambda: self._part(rule, content, cap, session, today))
             return replace(made, problem=source.problem) if source and source.problem else made
 
-        caps = [self.settings.max_tokens_per_file if r.max_tokens is None else r.max_tokens for r in seen]
+        caps = [rule.max_tokens or self.settings.max_tokens_per_file for rule in seen]
         parts = [part(rule, cap) for rule, cap in zip(seen, caps, strict=True)]
         stable, text = self._laid_out(parts, volatile)
         tokens = self.count(text)

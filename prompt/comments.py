@@ -44,7 +44,7 @@ def without_hidden(source: str, *, keep_grammar: bool, today: date) -> Shown:
     `keep_grammar` leaves the comment that the file opens with. Comments in code stay. A byte order mark counts as
     frontmatter. What is left is as it was, to the character; a comment alone on its lines takes the lines along.
     """
-    begin = _end_of_frontmatter(source)
+    begin = end_of_frontmatter(source)
     grammar = end_of_grammar(source[begin:])
     gaps = [Gap(0, begin, "frontmatter")] if begin else []
     if grammar and not keep_grammar:
@@ -68,6 +68,15 @@ def without_hidden(source: str, *, keep_grammar: bool, today: date) -> Shown:
     apart = _apart(gaps)
     text = without(source, apart)
     return Shown(text, apart, tuple(expired), frozenset(_after_gaps(pin, apart) for pin in pins))
+
+
+def end_of_frontmatter(text: str) -> int:
+    """Where the frontmatter, or a byte order mark alone, ends; 0 where there is neither."""
+    match = _FRONTMATTER.match(text)
+    # Text between two rules is an owner's text; only what looks like `name: value` is frontmatter.
+    if match and _MAPPING.match(match[1]):
+        return match.end()
+    return 1 if text.startswith("\ufeff") else 0
 
 
 def end_of_grammar(text: str) -> int:
@@ -99,14 +108,6 @@ def before_gaps(position: int, gaps: Sequence[Gap]) -> int:
 
 def _after_gaps(position: int, gaps: Sequence[Gap]) -> int:
     return position - sum(min(gap.end, position) - gap.start for gap in gaps if gap.start < position)
-
-
-def _end_of_frontmatter(text: str) -> int:
-    match = _FRONTMATTER.match(text)
-    # Text between two rules is an owner's text; only what looks like `name: value` is frontmatter.
-    if match and _MAPPING.match(match[1]):
-        return match.end()
-    return 1 if text.startswith("\ufeff") else 0
 
 
 def _names_a_past_day(text: str, today: date) -> bool:

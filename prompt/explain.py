@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from prompt.anchors import heading_text
-from prompt.blocks import Lines, lines_of, parse_blocks
+from prompt.blocks import Lines, parse_blocks
+from prompt.comments import end_of_frontmatter
 from prompt.values import Part, Prompt, Source
 
 
@@ -36,12 +37,11 @@ def explain(text: str, prompt: Prompt, sources: Sequence[Source]) -> list[Found]
     for source in sources:
         content = (source.content or b"").decode(errors="replace")
         places = list(_places(text, content))
-        headings = _headings(content) if places else []
+        lines, headings = Lines(content), _headings(content) if places else []
         for start, end in places:
             reason = _reason(source.path, start, end, parts.get(source.path), prompt)
             section = next((heading for at, heading in reversed(headings) if at <= start), "")
-            line = Lines(content[: start + 1]).at(start) + 1
-            found.append(Found(source.path, line, section, not reason, reason))
+            found.append(Found(source.path, lines.at(start) + 1, section, not reason, reason))
     return found
 
 
@@ -86,6 +86,8 @@ def _folded(content: str) -> tuple[str, list[int]]:
 
 def _headings(content: str) -> list[tuple[int, str]]:
     """Where each section begins, and its heading."""
-    lines = Lines(content)
-    nodes = [node for node in parse_blocks(content).children if node.type == "heading"]
-    return [(lines.start(lines_of(node)[0]), heading_text(content[slice(*lines.span_of(node))])) for node in nodes]
+    begin = end_of_frontmatter(content)
+    body = content[begin:]
+    lines = Lines(body)
+    nodes = [node for node in parse_blocks(body).children if node.type == "heading"]
+    return [(begin + lines.span_of(node)[0], heading_text(body[slice(*lines.span_of(node))])) for node in nodes]

@@ -38,7 +38,8 @@ def inline_spans(text: str) -> list[Span]:
         if mark[0] == "\\":
             continue
         if mark[0] == "`":
-            runs = closing[len(mark)]
+            # An escape may have taken the first mark of a run, which leaves a length that closes nothing.
+            runs = closing.get(len(mark), [])
             after = bisect_left(runs, position)
             if after < len(runs):
                 position = runs[after] + len(mark)

@@ -30,6 +30,7 @@ class Block:
     ends: how it may be cut short: as prose with inline marks, as bare text, or not at all.
     leads: the first child holds its siblings up (a list item's own first line) and leaves last.
     latest_first: children leave from the end (code reads from its beginning).
+    tight: a nested bullet that stands directly below a line, and may do so below another one.
     unclosed: a fence that runs to the end of the text.
     tokens: of all leaves and heads below, set by who counts.
     first, last: the smallest and largest rank of a leaf, set by `leaving_order`.
@@ -48,6 +49,7 @@ class Block:
     leads: bool = False
     latest_first: bool = False
     pinned: bool = False
+    tight: bool = False
     unclosed: bool = False
     tokens: int = 0
     first: int = 0
@@ -149,6 +151,8 @@ def _entries(node: SyntaxTreeNode, lines: Lines, is_large: IsLarge) -> Iterator[
         block.tail = node.markup
     if node.type in _DIVIDERS and is_large(start, end):
         _DIVIDERS[node.type](block, node, lines, is_large)
+    if node.type == "list_item" and node.level > 1 and node.parent and node.parent.type == "bullet_list":
+        block.tight = not lines.is_blank(lines_of(node)[0] - 1)
     if start < end:
         yield block
 

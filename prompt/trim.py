@@ -6,8 +6,11 @@ A cap too small even for the line that says what is left out gives the empty tex
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import neg
 
 from prompt.comments import end_of_grammar
 from prompt.ending import longest_beginning
@@ -18,6 +21,8 @@ Count = Callable[[str], int]
 
 # A block that would fill more than this share of the cap is divided rather than left out whole.
 LARGE = 8
+# After so many pages laid by reckoning, the search for the border goes on by halving.
+RECKONED_TRIES = 5
 # An anchor longer than this costs more than it helps; the call then names the file.
 LONGEST_ANCHOR = 80
 
@@ -80,25 +85,23 @@ class _Cut:
         return block.tokens
 
     def _fewest_gone(self) -> int:
-        """How many leaves must go for the rest to fit; all of them where not even that is enough."""
-        guess, left = 0, self.root.tokens
-        while guess < len(self.order) and left > self.cap:
-            left -= self.order[guess].tokens
-            guess += 1
-        # The sum is near, not exact: frames and markers cost, and neighbours share tokens. Look outward from it.
-        too_few, enough, step = -1, len(self.order), 1
-        while too_few < guess < enough:
-            if self._shown(guess).tokens <= self.cap:
-                enough, guess = guess, guess - step
-            else:
-                too_few, guess = guess, guess + step
-            step *= 2
+        """How many leaves must go for the rest to fit; all of them where not even that is enough.
+
+        The sum of the leaves that stay is near the count of the page: frames and markers cost, neighbours share
+        tokens. Each page laid tells by how much, so two or three are enough; halving bounds the odd case.
+        """
+        left = list(accumulate((-leaf.tokens for leaf in self.order), initial=self.root.tokens))
+        too_few, enough = -1, len(self.order)
+        frame = tries = 0
         while enough - too_few > 1:
-            middle = (too_few + enough) // 2
-            if self._shown(middle).tokens <= self.cap:
-                enough = middle
+            guess = bisect_left(left, frame - self.cap, key=neg) if tries < RECKONED_TRIES else (too_few + enough) // 2
+            guess = min(max(guess, too_few + 1), enough - 1)
+            tokens = self._shown(guess).tokens
+            if tokens <= self.cap:
+                enough = guess
             else:
-                too_few = middle
+                too_few = guess
+            frame, tries = tokens - left[guess], tries + 1
         return enough
 
     def _with_beginning(self, gone: int, shown: Trimmed) -> Trimmed:
@@ -206,7 +209,7 @@ class _Page:
             if block.head:
                 self._add(*block.head, tight)
             for child in block.children:
-                self._lay(child, tight=block.head is not None)
+                self._lay(child, tight=child.tight or block.head is not None)
             if block.tail:
                 self._add_line(block.tail)
         elif self.beginning:

@@ -38,14 +38,14 @@ class FileText:
 class PromptFile:
     """One file the prompt shows. Without a heading it stands by itself; a higher priority is cut later.
 
-    `max_tokens` None means `PromptSettings.max_tokens_per_file`. An `optional` file that is missing leaves no trace.
+    `max_tokens` 0 means `PromptSettings.max_tokens_per_file`. An `optional` file that is missing leaves no trace.
     """
 
     path: str
     heading: str = ""
-    max_tokens: int | None = None
+    max_tokens: int = 0
     priority: int = 5
-    sessions: tuple[Session, ...] = SESSIONS
+    sessions: tuple[str, ...] = SESSIONS
     optional: bool = False
 
 

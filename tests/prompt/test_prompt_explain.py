@@ -1,0 +1,79 @@
+"""`explain` says where a text stands, whether the model saw it, and what took it out."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from prompt import FileText, Found, PromptFile, PromptSettings, assemble, explain
+
+PATH = "runtime/standing-orders.md"
+TEXT = (
+    "---\ntitle: the hidden title\n---\n<!-- how to write an order -->\n\n## Old **ways**\n\n- an outdated custom\n"
+    + "- filler that is long enough to be cut away\n" * 60
+    + "\n## Preferences\n\n- Tea,  never\n  coffee\n- gone by now [until 2026-01-31]\n<!-- ask Odile -->\n"
+)
+SETTINGS = PromptSettings(
+    max_tokens_per_file=120, files=(PromptFile("pages/private.md", "Private", sessions=("owner",)),)
+)
+SOURCES = [
+    FileText(PATH, TEXT.encode()),
+    FileText("pages/private.md", b"the key is under the mat\n"),
+    FileText("pages/other.md", b"a page that no prompt shows\n"),
+    FileText("runtime/reminders.md", None),
+]
+
+
+def found(text: str, session: str = "task") -> list[Found]:
+    prompt = assemble(SOURCES, session, SETTINGS, today=date(2026, 3, 1))  # type: ignore[arg-type]
+    return explain(text, prompt, SOURCES)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "section", "reason"),
+    [
+        ("TEA, never\tCOFFEE", 72, "Preferences", ""),
+        ("an outdated custom", 8, "Old ways", "cap"),
+        ("how to write an order", 4, "", "comment"),
+        ("gone by now", 74, "Preferences", "expired"),
+        ("ask odile", 75, "Preferences", "comment"),
+        ("the hidden title", 2, "", "frontmatter"),
+    ],
+)
+def test_a_line_and_what_took_it_out(text: str, line: int, section: str, reason: str) -> None:
+    assert found(text) == [Found(PATH, line, section, not reason, reason)]
+
+
+def test_a_file_for_other_sessions() -> None:
+    assert [(each.in_prompt, each.reason) for each in found("under the mat")] == [(False, "session filter")]
+    assert [(each.in_prompt, each.reason) for each in found("under the mat", "owner")] == [(True, "")]
+
+
+def test_a_file_that_no_prompt_shows() -> None:
+    assert [each.reason for each in found("no prompt shows")] == ["not a prompt file"]
+
+
+def test_every_place_is_named_and_each_by_itself() -> None:
+    places = found("filler that is long")
+    assert [each.line for each in places] == list(range(9, 69))
+    shown = [each.line for each in places if each.in_prompt]
+    assert shown == list(range(69 - len(shown), 69))
+    assert 0 < len(shown) < 60
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "nowhere at all"])
+def test_what_is_nowhere_is_not_found(text: str) -> None:
+    assert found(text) == []
+
+
+def test_what_it_says_is_in_the_prompt_is_there() -> None:
+    prompt = assemble(SOURCES, "task", SETTINGS, today=date(2026, 3, 1))
+    for line in TEXT.splitlines():
+        for each in explain(line, prompt, SOURCES):
+            assert each.in_prompt <= (line.strip() in prompt.text)
+
+
+def test_a_prompt_too_small_for_anything_shows_nothing() -> None:
+    prompt = assemble(SOURCES, "task", PromptSettings(max_tokens=5), today=date(2026, 3, 1))
+    assert {each.reason for each in explain("tea, never coffee", prompt, SOURCES)} == {"cap"}
