@@ -83,7 +83,8 @@ def with_directive(raw: bytes, directive: str) -> bytes:
     begins, ends = raw.count(BEGIN), raw.count(END)
     if begins != ends or begins > 1 or raw.find(BEGIN) > raw.find(END):
         raise Refused(f"{begins} × {BEGIN.decode()} and {ends} × {END.decode()}; leave one pair in this order, or none")
-    newline = b"\r\n" if b"\r\n" in raw else b"\n"
+    # A block that is there has its own line ends; a file may have both kinds.
+    newline = b"\r\n" if (BEGIN if begins else b"") + b"\r\n" in raw else b"\n"
     lines = [BEGIN, *directive.strip().encode().splitlines(), END]
     block = newline.join(lines)
     if begins:

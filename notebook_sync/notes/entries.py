@@ -70,7 +70,7 @@ def contents_of(text: str) -> Contents:
             headings.append((line, int(token.tag[1]), title))
             under = _below(under, token.tag, title)
         elif token.type == "list_item_open" and token.level == 1:
-            entries.append(Entry(line, under, _first_paragraph(tokens, index)))
+            entries += _item(_first_paragraph(tokens, index), line, under)
         elif token.type == "paragraph_open" and token.level == 0:
             entries += _lookalikes(tokens[index + 1].content, line, under)
         elif token.type == "code_block" and token.level == 0:
@@ -95,7 +95,15 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 def _first_paragraph(tokens: Sequence[Token], item: int) -> str:
     if item + 2 >= len(tokens) or tokens[item + 1].type != "paragraph_open":
         return ""
-    return " ".join(_COMMENT.sub(" ", tokens[item + 2].content).split())
+    return tokens[item + 2].content
+
+
+def _item(paragraph: str, line: int, under: tuple[str, str]) -> list[Entry]:
+    """The entry that a list item is, and those that were meant to be their own and became its next lines."""
+    first, *others = paragraph.split("\n")
+    strays = _lookalikes("\n".join(others), line + 1, under)
+    own = [first, *(text for number, text in enumerate(others, line + 1) if all(number != s.line for s in strays))]
+    return [Entry(line, under, " ".join(_COMMENT.sub(" ", "\n".join(own)).split())), *strays]
 
 
 _LOOKALIKE = re.compile(r"[ \t]*(?:[-+*](?=\*\*|\[[ xX]?\])|(?=\*\*[^*]+\*\*[ \t]*\([^()]*\):)|[-+*][ \t]+(?=\*\*|\[))")

@@ -28,19 +28,23 @@ class Names:
         """Why a link in the note at `source` leads nowhere; "" when it leads somewhere."""
         if folded(link) in self._names:
             return ""
-        rooted = link.startswith("/")
-        path = posixpath.normpath(link.lstrip("/") if rooted else posixpath.join(posixpath.dirname(source), link))
-        if path == ".." or path.startswith("../"):
-            return "it leads out of the notebook"
-        for place in (path, posixpath.normpath(link)):
-            if folded(place) in self._names or (not place.startswith("..") and self._stands(place)):
-                return ""
-        return "no note and no file has this name"
+        from_root = posixpath.normpath(link.lstrip("/") or ".")
+        beside = posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
+        places = [
+            place for place in (from_root if link.startswith("/") else beside, from_root) if not _is_outside(place)
+        ]
+        if any(folded(place) in self._names or self._stands(place) for place in places):
+            return ""
+        return "no note and no file has this name" if places else "it leads out of the notebook"
 
 
 def folded(name: str) -> str:
     """The name as systems compare it that know neither case nor Unicode forms."""
     return unicodedata.normalize("NFC", name).casefold()
+
+
+def _is_outside(path: str) -> bool:
+    return path.startswith("/") or path.split("/")[0] == ".."
 
 
 def _stem(path: str) -> str:

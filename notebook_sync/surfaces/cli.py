@@ -79,15 +79,18 @@ def _add(commands: Any, command: Command) -> None:
         command.name,
         help=command.summary,
         description=f"{command.summary[0].upper()}{command.summary[1:]}.\n\n{command.about}",
-        epilog="\n".join(
-            ("examples:", *_indented(command.examples), "\n--json prints:", *_indented(command.shape.splitlines()))
-        ),
+        epilog=_lesson(command),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.register("type", "count", _count)
     for argument in command.arguments:
         parser.add_argument(argument.name, help=argument.help, **argument.options)
+
+
+def _lesson(command: Command) -> str:
+    answer = ["", "--json prints:", *_indented(command.shape.splitlines())] if command.shape else []
+    return "\n".join(("examples:", *_indented(command.examples), *answer))
 
 
 def _indented(lines: Sequence[str]) -> list[str]:

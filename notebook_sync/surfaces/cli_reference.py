@@ -21,7 +21,10 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`summary` is one line; `about` says more. `shape` is what `--json` prints; `examples` are lines for a shell."""
+    """`summary` is one line; `about` says more; `examples` are lines for a shell.
+
+    `shape` is what `--json` prints, "" for a command without it.
+    """
 
     name: str
     summary: str
@@ -67,7 +70,7 @@ COMMANDS = (
         "Plays the commands init, sync, watch and prompt in a folder of its own, on the embedded store, and prints\n"
         "each before its output. The folder stays, to be looked at.",
         ("notebook-sync demo", "notebook-sync demo ~/notebook-demo"),
-        "(nothing: this command is for people)",
+        "",
         (Argument("dir", "a new or empty folder; else a temporary one", {"metavar": "DIR", "nargs": "?"}),),
     ),
     Command(

@@ -1,0 +1,79 @@
+"""docs/cli.md, made from the table that the parser is made from.
+
+python -m notebook_sync.surfaces.cli_manual > docs/cli.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from notebook_sync.surfaces.cli_reference import COMMANDS, EXIT_CODES, Argument, Command
+
+_OPENING = """\
+# The command line
+
+<!-- Made by `python -m notebook_sync.surfaces.cli_manual`; edit notebook_sync/surfaces/cli_reference.py instead. -->
+
+    notebook-sync [-C DIR] COMMAND [arguments]
+
+`python -m notebook_sync` is the same program. `-C DIR` names the notebook's folder, which may be any folder of
+Markdown; without it, the nearest folder upward with a `notebook.toml` is taken, as git does with `.git`.
+`notebook-sync COMMAND --help` tells what this page tells.
+
+**Who is asking.** Commands that depend on it take `--session owner|task|external`; else `NOTEBOOK_SESSION` decides;
+else it is `owner` where standard input is a terminal and `task` elsewhere. Whoever can run commands as the owner's
+user can edit the files anyway: sessions protect tools, not the shell.
+
+**Output.** Answers go to standard output, errors and a progress bar (on a terminal, for work that lasts) to standard
+error. With `--json` the answer is one JSON value on one line; times are ISO 8601 in UTC, and `…` below stands for
+more of the same. An error is then also an object on standard output, with the name of its kind:
+
+    {"error": {"kind": "NoSuchNote", "message": "no note has the id or path 'x'; see: notebook-sync list"}}
+
+**Exit codes.**
+
+| code | means |
+|---|---|
+"""
+
+
+def manual() -> str:
+    """The text of docs/cli.md."""
+    codes = "".join(f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES)
+    listed = "".join(f"| [`{one.name}`](#{one.name}) | {_cell(one.summary)} |\n" for one in COMMANDS)
+    table = f"| command | does |\n|---|---|\n{listed}"
+    return "\n".join([_OPENING + codes, table, *("\n".join(_chapter(command)) for command in COMMANDS)])
+
+
+def _chapter(command: Command) -> Iterator[str]:
+    yield f"## {command.name}\n"
+    yield f"    {_usage(command)}\n"
+    yield f"{command.summary[0].upper()}{command.summary[1:]}.\n\n{command.about}\n"
+    if command.arguments:
+        yield "| argument | means |\n|---|---|"
+        yield from (f"| `{_shown(argument)}` | {_cell(argument.help)} |" for argument in command.arguments)
+        yield ""
+    yield "\n".join(f"    {example}" for example in command.examples) + "\n"
+    if command.shape:
+        yield f"`--json` prints:\n\n```text\n{command.shape}\n```\n"
+
+
+def _usage(command: Command) -> str:
+    words = [f"notebook-sync {command.name}"]
+    for argument in command.arguments:
+        is_needed = not argument.name.startswith("-") and argument.options.get("nargs") != "?"
+        words.append(_shown(argument) if is_needed else f"[{_shown(argument)}]")
+    return " ".join(words)
+
+
+def _shown(argument: Argument) -> str:
+    value = argument.options.get("metavar", "")
+    return f"{argument.name} {value}".strip() if argument.name.startswith("-") else value
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    print(manual(), end="")
