@@ -1,0 +1,239 @@
+"""What the command line promises beyond the words it prints: exit codes, shapes of JSON, who asks, what it loads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from notebook_sync.errors import BackendDown, NoSuchNote, NotebookError, Refused, UsageError, WatchLocked
+from notebook_sync.sessions import Session
+from notebook_sync.surfaces import cli_commands
+from notebook_sync.surfaces.cli import run
+from notebook_sync.surfaces.cli_commands import asking
+from notebook_sync.surfaces.cli_text import of_notes, of_report
+from prompt.errors import VocabularyMissing
+
+Answer = Callable[..., Any]
+
+
+@pytest.fixture
+def answer(root: Path, capsys: pytest.CaptureFixture[str]) -> Answer:
+    """Runs a command on the notebook with --json; its value, after a look at the exit code."""
+
+    def ask(*arguments: str, code: int = 0) -> Any:
+        assert run(["-C", str(root), *arguments, "--json"]) == code
+        return json.loads(capsys.readouterr().out)
+
+    return ask
+
+
+def test_json_shapes_of_reports(answer: Answer, root: Path) -> None:
+    (root / "pages/bad.md").write_bytes(b"---\ntitle: [\n---\nBad.\n")
+    report = answer("sync", code=1)
+    assert report.keys() == {"added", "updated", "moved", "deleted", "unchanged", "failed", "seconds"}
+    assert report["added"] == 5
+    assert [one["path"] for one in report["failed"]] == ["pages/bad.md"]
+    assert answer("rebuild", code=1).keys() == report.keys()
+    (root / "pages/bad.md").unlink()
+    answer("sync")
+    assert answer("verify") == {"consistent": True, "files": 4, "mirror": 4, "refs": 4, "differences": []}
+
+
+def test_verify_ends_with_1_until_it_has_repaired(answer: Answer, root: Path) -> None:
+    answer("sync")
+    (root / "pages/new.md").write_text("New.\n")
+    verdict = answer("verify", code=1)
+    assert verdict["differences"] == [{"path": "pages/new.md", "what": "unmirrored", "detail": ""}]
+    assert answer("verify", "--repair")["consistent"] is True
+
+
+def test_times_in_json_are_utc(answer: Answer) -> None:
+    answer("sync")
+    (note,) = answer("list", "pages")
+    assert "content" not in note
+    assert datetime.fromisoformat(note["updated_at"]).utcoffset() == timedelta(0)
+    document = answer("read", "pages/plan")
+    assert datetime.fromisoformat(document["metadata"]["created_at"]).utcoffset() == timedelta(0)
+    assert datetime.fromisoformat(document["history"][0]["timestamp"]).utcoffset() == timedelta(0)
+
+
+def test_read_takes_a_path_an_id_and_a_bare_runtime_name(answer: Answer) -> None:
+    assert answer("read", "pages/plan")["id"] == answer("read", "pages/plan.md")["id"] == "pages/plan"
+    assert answer("read", "reminders.md")["path"] == "runtime/reminders.md"
+    assert answer("read", "pages/plan", "--section", "budget")["content"] == "## Budget\n\n100\n"
+
+
+def test_prompt_prints_its_text_and_nothing_else(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["-C", str(root), "prompt", "--session", "external"]) == 0
+    text = capsys.readouterr().out
+    assert run(["-C", str(root), "prompt", "--session", "external", "--json"]) == 0
+    prompt = json.loads(capsys.readouterr().out)
+    assert prompt["text"].rstrip("\n") == text.rstrip("\n")
+    assert prompt["session"] == "external"
+    assert prompt.keys() == {"text", "tokens", "revision", "session", "parts"}
+
+
+def test_max_tokens_is_kept(answer: Answer, root: Path) -> None:
+    (root / "runtime/standing-orders.md").write_text("# Orders\n\n" + "Always be brief and kind. " * 200)
+    assert answer("prompt")["tokens"] > 700
+    assert answer("prompt", "--max-tokens", "700")["tokens"] <= 700
+
+
+def test_explain_tells_what_each_session_sees(answer: Answer, root: Path) -> None:
+    (root / "runtime/standing-orders.md").write_text("## Preferences\n\nTea, please.\n\n<!-- Coffee never. -->\n")
+    (tea,) = answer("explain", "tea", "--session", "task")["found"]
+    assert tea == {
+        "path": "runtime/standing-orders.md",
+        "line": 3,
+        "section": "Preferences",
+        "in_prompt": True,
+        "reason": "",
+    }
+    (coffee,) = answer("explain", "coffee")["found"]
+    assert (coffee["in_prompt"], coffee["reason"]) == (False, "comment")
+
+
+def test_config_masks_passwords_and_names_sources(answer: Answer, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "notebook.toml").write_text('[mirror]\nurl = "mongodb://me:s3cr/et@db/"\n[sync]\nbatch = 7\n')
+    monkeypatch.setenv("REDIS_URL", "redis://:s3cret@cache")
+    resolved = answer("config")
+    told = {one["key"]: (one["value"], one["source"]) for one in resolved["settings"]}
+    assert told["mirror.url"] == ("mongodb://***@db/", "notebook.toml")
+    assert told["refs.url"] == ("redis://***@cache", "REDIS_URL")
+    assert told["sync.batch"] == (7, "notebook.toml")
+    assert told["prompt.max_tokens"] == (16000, "default")
+    assert resolved["root"] == str(root)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (NotebookError("a"), 1),
+        (NoSuchNote("a"), 1),
+        (VocabularyMissing("a", "b"), 1),
+        (UsageError("a"), 2),
+        (Refused("a"), 3),
+        (WatchLocked("a", "b"), 3),
+        (BackendDown("a", "b"), 4),
+    ],
+)
+def test_an_error_is_told_on_both_streams(
+    error: Exception, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(cli_commands, "RUN", {"list": fail})
+    assert run(["list"]) == code
+    assert capsys.readouterr() == ("", f"notebook-sync: {error}\n")
+    assert run(["list", "--json"]) == code
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {"error": {"kind": type(error).__name__, "message": str(error)}}
+    assert err == f"notebook-sync: {error}\n"
+
+
+def test_what_nobody_foresaw_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> int:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(cli_commands, "RUN", {"list": fail})
+    with pytest.raises(ZeroDivisionError):
+        run(["list"])
+
+
+def test_interrupted_it_ends_with_130_and_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli_commands, "RUN", {"list": interrupt})
+    assert run(["list"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_reader_that_goes_away_is_no_error(root: Path, shell_environment: dict[str, str]) -> None:
+    # More than a pipe holds, so that the program is still writing when nobody reads any more.
+    (root / "pages/long.md").write_text("A line of a long page.\n" * 20_000)
+    command = [sys.executable, "-m", "notebook_sync", "-C", str(root), "read", "pages/long"]
+    with subprocess.Popen(
+        command, env=shell_environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "A line of a long page.\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
+
+
+@pytest.mark.parametrize(
+    ("named", "environ", "at_terminal", "kind"),
+    [
+        ("external", {"NOTEBOOK_SESSION": "owner"}, True, "external"),
+        (None, {"NOTEBOOK_SESSION": "external"}, True, "external"),
+        (None, {"NOTEBOOK_SESSION": ""}, True, "owner"),
+        (None, {}, True, "owner"),
+        (None, {}, False, "task"),
+    ],
+)
+def test_who_asks(named: str | None, environ: dict[str, str], at_terminal: bool, kind: str) -> None:
+    session = asking(named, "scribe", environ, at_terminal=at_terminal)
+    assert session == Session.named(kind, "scribe")
+
+
+def test_there_is_no_fourth_kind_of_session() -> None:
+    with pytest.raises(UsageError, match="owner, task, external"):
+        asking("root", "", {}, at_terminal=True)
+
+
+def test_version_loads_nothing(shell_environment: dict[str, str]) -> None:
+    script = (
+        "import sys; sys.argv = ['notebook-sync', '--version'];"
+        "from notebook_sync.__main__ import main; code = main();"
+        "loaded = {name for name in sys.modules if name.startswith('notebook_sync')};"
+        "assert loaded == {'notebook_sync', 'notebook_sync.__main__'}, loaded;"
+        "assert 'argparse' not in sys.modules; sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=shell_environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("notebook-sync ")
+
+
+def test_a_prompt_loads_no_driver(root: Path, shell_environment: dict[str, str]) -> None:
+    script = (
+        f"import sys; from notebook_sync.surfaces.cli import run; code = run(['-C', {str(root)!r}, 'prompt']);"
+        "heavy = {'pymongo', 'redis', 'watchfiles', 'tqdm', 'sqlite3', 'notebook_sync.sync.engine'};"
+        "assert not heavy & sys.modules.keys(), heavy & sys.modules.keys(); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=shell_environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_would_steer_a_terminal_is_shown() -> None:
+    note = {
+        "updated_at": datetime.fromisoformat("2026-03-01T09:00:00+00:00"),
+        "status": "draft",
+        "path": "pages/x.md",
+        "title": "\x1b]0;owned\x07 \u202egnp",
+    }
+    assert of_notes([note]).endswith(r"\x1b]0;owned\x07 \u202egnp")
+
+
+def test_people_see_the_first_twenty_failures() -> None:
+    failed = [{"path": f"{number}.md", "error": "line 3: broken"} for number in range(25)]
+    counts = dict.fromkeys(("added", "updated", "moved", "deleted", "unchanged"), 0)
+    lines = of_report({**counts, "failed": failed, "seconds": 0.0}).splitlines()
+    assert lines[1] == "  0.md:3: broken"
+    assert lines[21:] == ["  … and 5 more failed; --json lists all"]

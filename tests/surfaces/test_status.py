@@ -1,0 +1,147 @@
+"""`status` and `doctor`: an answer always, and the right one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from notebook_sync import doctor
+from notebook_sync.notebook import Notebook
+from tests.servers import Server
+
+
+def status(root: Path) -> dict[str, Any]:
+    with Notebook.open(root) as notebook:
+        return notebook.status()
+
+
+def sync(root: Path) -> None:
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+
+
+def test_it_counts_what_the_mirror_has_not_seen(root: Path) -> None:
+    assert status(root)["behind"] == 4
+    sync(root)
+    after = status(root)
+    assert (after["behind"], after["lag_seconds"], after["refs"]["pending"]) == (0, 0, 0)
+    assert after["mirror"]["notes"] == 4
+    (root / "pages/new.md").write_text("New.\n")
+    (root / "pages/plan.md").write_text("Changed.\n")
+    (root / "runtime/reminders.md").unlink()
+    late = status(root)
+    assert late["behind"] == 3
+    assert late["lag_seconds"] > 0
+
+
+def test_a_file_from_the_future_has_no_negative_age(root: Path) -> None:
+    sync(root)
+    os.utime(root / "pages/plan.md", (2**33, 2**33))
+    assert status(root)["behind"] == 1
+    assert status(root)["lag_seconds"] == 0
+
+
+def test_a_refused_file_is_stale_and_not_behind(root: Path) -> None:
+    sync(root)
+    (root / "pages/plan.md").write_text("---\ntitle: [\n---\nBroken.\n")
+    sync(root)
+    told = status(root)
+    assert [one["path"] for one in told["stale"]] == ["pages/plan.md"]
+    assert told["behind"] == 0
+
+
+def test_token_use_is_that_of_the_prompt(root: Path) -> None:
+    (root / "runtime/standing-orders.md").write_text(
+        "".join(f"## Part {number}\n\n{'Be brief. ' * 60}\n\n" for number in range(40))
+    )
+    use = status(root)["prompt"]["runtime/standing-orders.md"]
+    assert use["cap"] == 2000
+    assert 0 < use["tokens"] <= 2000
+    assert use["omitted"] > 0
+
+
+def test_emptied_hot_memory_has_everything_pending(root: Path, redis_url: str, redis_prefix: str) -> None:
+    settings = f'[refs]\nurl = "{redis_url}"\nprefix = "{redis_prefix}"\n'
+    sync(root)
+    (root / "notebook.toml").write_text(settings)
+    assert status(root)["refs"]["pending"] == 4
+    sync(root)
+    assert status(root)["refs"]["pending"] == 0
+
+
+def test_servers_that_hang_cost_their_own_line_only(root: Path, redis_to_break: Server) -> None:
+    (root / "notebook.toml").write_text(
+        f'[mirror]\nurl = "mongodb://me:s3cret@127.0.0.1:1/"\ntimeout_seconds = 0.2\n'
+        f'[refs]\nurl = "redis://:s3cret@127.0.0.1:{redis_to_break.port}"\ntimeout_seconds = 0.2\n'
+    )
+    redis_to_break.pause()
+    try:
+        told = status(root)
+        checks = {check.check: check for check in doctor.examine(root)}
+    finally:
+        redis_to_break.resume()
+    assert not told["mirror"]["ok"]
+    assert not told["refs"]["ok"]
+    assert (told["behind"], told["refs"]["pending"]) == (None, None)
+    assert told["prompt"]
+    assert not checks["mirror"].ok
+    assert not checks["refs"].ok
+    assert "s3cret" not in f"{told} {checks}"
+
+
+def test_a_broken_embedded_file_is_told(root: Path) -> None:
+    (root / ".notebook").mkdir()
+    (root / ".notebook/mirror.db").write_bytes(b"not a database" * 1000)
+    told = status(root)
+    assert not told["mirror"]["ok"]
+    assert ".notebook/ may be deleted" in told["mirror"]["error"]
+    checks = {check.check: check for check in doctor.examine(root)}
+    assert checks["mirror"].next.startswith("rm ")
+
+
+def test_doctor_names_real_servers(
+    root: Path, mongodb_url: str, mongo_database: str, redis_url: str, redis_prefix: str
+) -> None:
+    (root / "notebook.toml").write_text(
+        f'[mirror]\nurl = "{mongodb_url}"\ndatabase = "{mongo_database}"\n'
+        f'[refs]\nurl = "{redis_url}"\nprefix = "{redis_prefix}"\n'
+    )
+    told = {check.check: check for check in doctor.examine(root)}
+    assert told["mirror"].ok
+    assert "version 6" in told["mirror"].message
+    assert told["refs"].ok
+    assert "without the search module" in told["refs"].message
+
+
+def test_doctor_finds_nothing_wrong_with_a_new_notebook(tmp_path: Path) -> None:
+    Notebook.init(tmp_path / "nb")
+    checks = doctor.examine(tmp_path / "nb")
+    assert [check.check for check in checks if not check.ok] == []
+    names = {check.check for check in checks}
+    assert {"python", "sqlite", "git", "vocabulary", "settings", "folder", "clock", "events", "mirror", "refs"} <= names
+
+
+def test_doctor_says_what_to_do(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "notebook.toml").write_text('[prompt]\nencoding = "none_such"\n')
+    checks = {check.check: check for check in doctor.examine(root)}
+    assert not checks["vocabulary"].ok
+    assert "cl100k_base" in checks["vocabulary"].next
+    assert checks["git"].next == f"git -C {root} init"
+    monkeypatch.setenv("PATH", str(root))
+    assert "install git" in {check.check: check for check in doctor.examine(root)}["git"].next
+    (root / "notebook.toml").write_text("[prompt\n")
+    assert not doctor.examine(root)[-1].ok
+    assert doctor.examine(root)[-1].check == "settings"
+    assert doctor.examine(None)[-1].check == "notebook"
+
+
+def test_doctor_counts_folders_against_the_limit(root: Path, tmp_path: Path) -> None:
+    limits = tmp_path / "inotify"
+    limits.mkdir()
+    (limits / "max_user_watches").write_text("3\n")
+    (check,) = doctor._watches(root, limits)
+    assert not check.ok
+    assert check.next == "sudo sysctl fs.inotify.max_user_watches=524288"

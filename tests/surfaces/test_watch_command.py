@@ -1,0 +1,76 @@
+"""`watch` as a process: what it prints, who may watch, how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+class Watcher:
+    """A `watch --json` process."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def until(self, kind: str) -> dict[str, Any]:
+        """The next event of this kind; pytest's own time limit is the deadline."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            event: dict[str, Any] = json.loads(line)
+            if event["event"] == kind:
+                return event
+        raise AssertionError(f"it ended without {kind!r}")
+
+
+@contextmanager
+def watching(root: Path, environment: dict[str, str]) -> Iterator[Watcher]:
+    command = [sys.executable, "-m", "notebook_sync", "-C", str(root), "watch", "--json"]
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield Watcher(process)
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_tells_each_change_and_ends_cleanly(root: Path, shell_environment: dict[str, str], number: int) -> None:
+    with watching(root, shell_environment) as watcher:
+        assert watcher.until("ready").keys() == {"event", "file_events"}
+        (root / "pages/new.md").write_text("New.\n")
+        batch = watcher.until("batch")
+        assert batch.keys() == {
+            *("event", "added", "updated", "moved", "deleted", "unchanged", "failed", "seconds", "paths"),
+        }
+        assert (batch["added"], batch["paths"]) == (1, ["pages/new.md"])
+        watcher.process.send_signal(number)
+        _, complaints = watcher.process.communicate()
+        assert (watcher.process.returncode, complaints) == (0, "")
+
+
+def test_a_second_watcher_is_told_who_watches(root: Path, shell_environment: dict[str, str]) -> None:
+    with watching(root, shell_environment) as first:
+        first.until("ready")
+        with watching(root, shell_environment) as second:
+            out, complaints = second.process.communicate()
+        assert second.process.returncode == 3
+        assert f"process {first.process.pid} on " in complaints
+        assert json.loads(out)["error"]["kind"] == "WatchLocked"
+        status = subprocess.run(
+            [sys.executable, "-m", "notebook_sync", "-C", str(root), "status", "--json"],
+            env=shell_environment,
+            capture_output=True,
+            check=True,
+        )
+        told = json.loads(status.stdout)
+        assert told["watcher"]["pid"] == first.process.pid
+        assert told["last_reconcile"] is not None
