@@ -16,6 +16,7 @@ from pymongo import DeleteOne, MongoClient, UpdateOne
 from notebook_sync.files.note import COLLECTIONS, Ref
 from notebook_sync.mirror import mongo_rows as rows
 from notebook_sync.mirror.base import Document, Known, Remove, Write
+from notebook_sync.mirror.document import superseded
 from notebook_sync.mirror.mongo_connection import Connection
 from notebook_sync.mirror.mongo_schema import META
 from notebook_sync.mirror.mongo_write import apply
@@ -61,16 +62,24 @@ class MongoMirror:
         refs = [rows.ref_from(row) for row in self._where(rows.REF, conditions)]
         return sorted(refs, key=lambda ref: ref.id)
 
-    def refs_written(self, refs: Sequence[Ref]) -> None:
+    def refs_written(self, refs: Sequence[Ref]) -> list[Ref]:
         operations: dict[str, list[DeleteOne | UpdateOne]] = defaultdict(list)
         for ref in refs:
             same = {"_id": ref.id, "serial": ref.serial, "gone": ref.deleted}
             told = {"$set": {"pending": "", "awaits_ref": False}}
             operations[ref.collection].append(DeleteOne(same) if ref.deleted else UpdateOne(same, told))
+        met = 0
         for collection, of_collection in operations.items():
             for start in range(0, len(of_collection), _PAGE):
                 with self._connection.telling() as database:
-                    database[collection].bulk_write(of_collection[start : start + _PAGE], ordered=False)
+                    done = database[collection].bulk_write(of_collection[start : start + _PAGE], ordered=False)
+                met += done.matched_count + done.deleted_count
+        if met == len(refs):
+            return []
+        conditions = [{"_id": {"$in": piece}} for piece in rows.askable(ref.id for ref in refs)]
+        found = map(rows.ref_from, self._where(rows.REF, conditions))
+        # Of rows with one id, a move that was broken off left the older one behind.
+        return superseded(refs, sorted(found, key=lambda ref: ref.serial))
 
     def refs(self) -> Iterator[Ref]:
         for row in self._paged(rows.REF, _PAGE):

@@ -60,6 +60,8 @@ class Connection:
             self._client.close()
 
     def _open(self, url: str) -> MongoClient[Any]:
+        if not url.startswith(("mongodb://", "mongodb+srv://")):  # the driver takes anything else for a host's name
+            raise ConfigError("[mirror] url does not begin with mongodb:// or mongodb+srv://")
         milliseconds = int(self._timeout * 1000)
         try:
             return MongoClient(

@@ -28,6 +28,10 @@ class Step:
     row: Row | None = None
     changes: Row | None = None
 
+    @property
+    def is_new(self) -> bool:
+        return self.serial is None
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -55,7 +59,7 @@ class Seen:
         for write in writes:
             match write:
                 case Put():
-                    self._bound_for[write.replaces or write.id] = write.note.path
+                    self._bound_for |= dict.fromkeys((write.id, write.replaces or write.id), write.note.path)
                 case Remove():
                     self._bound_for[write.id] = ""
 
@@ -116,7 +120,9 @@ def _plan_put(put: Put, row: Row | None, seen: Seen, first_serial: int) -> Plan 
         after = [step for step in after if step.collection != home]
     if carried is not None and not carried["gone"]:
         after.append(_replace(carried, _tombstone(carried, "")))
-    new = _row_of(put, row, past=carried or row if put.base is None else row)
+    # A row that is there already although none was expected is this note, written by another process.
+    expects_this_row = row is not None and (put.base is not None or not row["gone"])
+    new = _row_of(put, row, past=row if expects_this_row else carried or row)
     return Plan(tuple(before), (Step(home, put.id, expected, row={**new, "serial": serial}),), tuple(after))
 
 

@@ -50,11 +50,10 @@ def make_schema(database: Database[dict[str, Any]]) -> None:
             with contextlib.suppress(CollectionInvalid):  # another process was faster
                 database.create_collection(name, validator=_VALIDATOR, validationLevel="moderate")
         collection = database[name]
-        collection.create_indexes(indexes_of(name))
         try:
-            collection.create_indexes([_path_index(unique=True)])
+            collection.create_indexes([*indexes_of(name), _path_index(unique=True)])
         except OperationFailure:
-            collection.create_indexes([_path_index(unique=False)])
+            collection.create_indexes([*indexes_of(name), _path_index(unique=False)])
 
 
 def indexes_of(collection: str) -> list[IndexModel]:

@@ -13,7 +13,6 @@ from typing import Any
 
 import bson
 from bson.errors import BSONError
-from bson.raw_bson import RawBSONDocument
 from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
 from pymongo.errors import BulkWriteError
 
@@ -103,7 +102,24 @@ def _attempt(connection: Connection, writes: Sequence[Write], batch: Sequence[Wr
             write = writes[n]
             del plans[n]
             outcome.refused.append(UnreadableFile(write.note.path if isinstance(write, Put) else write.id, reason))
+    new = {writes[n].id: n for n, plan in plans.items() if n not in raced and any(step.is_new for step in plan.main)}
+    raced |= {new[note_id] for note_id in _twins(connection, new)}
     return [writes[n] for n in plans if n in raced]
+
+
+def _twins(connection: Connection, ids: Iterable[str]) -> set[str]:
+    """Those of the ids that have rows in two collections. Two writers who both saw no row may have made one each, for
+    no reading of several collections is of one moment. Each looks after it has written, so that one of them sees it.
+    """
+    seen: set[str] = set()
+    twins: set[str] = set()
+    for piece in rows.askable(ids):
+        for collection in COLLECTIONS:
+            with connection.asking() as database:
+                found = {row["_id"] for row in database[collection].find({"_id": {"$in": piece}}, ["_id"])}
+            twins |= seen & found
+            seen |= found
+    return twins
 
 
 def _rows_for(connection: Connection, writes: Sequence[Write]) -> list[rows.Row]:
@@ -147,11 +163,10 @@ def _operation(step: planning.Step) -> tuple[_Operation, int]:
         return UpdateOne(same, {"$set": step.changes}), len(bson.encode(step.changes))
     if step.row is None:
         return DeleteOne(same), 0
-    encoded = bson.encode(step.row)
-    if len(encoded) > _ROW_BYTES:
-        raise ValueError(f"its document has {len(encoded):,} bytes, the limit is {_ROW_BYTES:,}")
-    row = RawBSONDocument(encoded)
-    return InsertOne(row) if step.serial is None else ReplaceOne(same, row), len(encoded)
+    size = len(bson.encode(step.row))
+    if size > _ROW_BYTES:
+        raise ValueError(f"its document has {size:,} bytes, the limit is {_ROW_BYTES:,}")
+    return InsertOne(step.row) if step.serial is None else ReplaceOne(same, step.row), size
 
 
 def _send(connection: Connection, bulk: _Bulk, refused: dict[int, str]) -> set[int]:

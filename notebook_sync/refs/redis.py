@@ -100,8 +100,9 @@ class RedisRefs:
             return client.get(self._key("notebook", "owner")) or ""
 
     def adopt(self, store_id: str, keep: Iterable[str]) -> None:
+        told = list(self._ids())
         kept = set(keep)
-        orphans = [note_id for note_id in self._ids() if note_id not in kept]
+        orphans = [note_id for note_id in told if note_id not in kept]
         for piece in _pieces(orphans):
             with self._pipeline() as pipeline:
                 for note_id in piece:
