@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -20,27 +21,22 @@ _CHUNK = 500
 class Embedded:
     """A connection shared by threads: one statement or transaction at a time, other processes waited for.
 
-    Deleted at any time, the file is made anew by the next opening; nothing a person wrote is only in it.
+    Deleted at any time, also while it is open, the file is made anew by its next use; nothing a person wrote is only
+    in it.
     """
 
     def __init__(self, path: Path, schema: str) -> None:
+        self._path = path
+        self._schema = schema
         self._lock = threading.RLock()
         self._closed = False
         with self._blamed():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(
-                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            # A note's row is some kilobytes: on pages of 4 KiB a fifth of the file would be empty. Set before any table.
-            self._connection.execute("PRAGMA page_size = 16384")
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._connection.executescript(schema)
+            self._connection = self._connect()
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Every row of one statement."""
         with self._lock, self._blamed():
-            return self._connection.execute(statement, [_storable(value) for value in values]).fetchall()
+            return self._current().execute(statement, [_storable(value) for value in values]).fetchall()
 
     def rows_in(self, statement: str, values: Sequence[Any]) -> list[Any]:
         """Rows of a statement with one `IN ({marks})`, asked in chunks."""
@@ -54,18 +50,44 @@ class Embedded:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A write transaction, immediate, so that what is read inside it cannot be out of date when it is written."""
         with self._lock, self._blamed():
-            self._connection.execute("BEGIN IMMEDIATE")
+            connection = self._current()
+            connection.execute("BEGIN IMMEDIATE")
             try:
-                yield self._connection
+                yield connection
+                connection.commit()
             except BaseException:
-                self._connection.rollback()
+                connection.rollback()
                 raise
-            self._connection.commit()
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
             self._connection.close()
+
+    def _current(self) -> sqlite3.Connection:
+        """The connection to the file that is at the path: what is written to a deleted one nobody would see."""
+        if not self._closed and not self._connection.in_transaction and self._identity() != self._opened:
+            self._connection.close()
+            self._connection = self._connect()
+        return self._connection
+
+    def _connect(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(exist_ok=True)
+        connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        # A note's row is some kilobytes: on pages of 4 KiB a fifth of the file would be empty. Set before any table.
+        connection.execute("PRAGMA page_size = 16384")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.executescript(self._schema)
+        self._opened = self._identity()
+        return connection
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._path)  # noqa: PTH116 - before every statement; pathlib takes four times as long
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:

@@ -140,8 +140,12 @@ class Mirror(Protocol):
     def pending(self, ids: Iterable[str] | None = None) -> list[Ref]:
         """Refs of rows, tombstones included, whose `pending` is not empty; among `ids`, or all for None."""
 
-    def refs_written(self, refs: Sequence[Ref]) -> None:
-        """These refs are in hot memory: clear `pending`, drop tombstones; leave rows whose serial moved on."""
+    def refs_written(self, refs: Sequence[Ref]) -> list[Ref]:
+        """These refs are in hot memory: clear `pending`, drop tombstones; leave rows whose serial moved on.
+
+        Returns what hot memory should have been told instead: the refs of rows that moved on, as they are now, and
+        `deleted` ones for rows that are no more.
+        """
 
     def refs(self) -> Iterator[Ref]:
         """The ref of every row that is not a tombstone, in id order, whatever is pending."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from notebook_sync.files.note import PARSER_REVISION, Note, Section, Stamp
+from notebook_sync.files.note import PARSER_REVISION, Note, Ref, Section, Stamp
 from notebook_sync.mirror.base import Document, Put
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -82,6 +84,19 @@ def source_of(note: Note, stamp: Stamp) -> dict[str, Any]:
         "has_own_id": note.has_own_id,
         "broken": note.broken,
     }
+
+
+def superseded(refs: Iterable[Ref], now: Iterable[Ref]) -> list[Ref]:
+    """Of refs that were told to hot memory, those that are no longer true, as they should have been told."""
+    rows = {ref.id: ref for ref in now}
+    late = []
+    for ref in refs:
+        row = rows.get(ref.id)
+        if row is None and not ref.deleted:
+            late.append(replace(ref, action="", deleted=True))
+        elif row is not None and row.serial != ref.serial:
+            late.append(row)
+    return late
 
 
 def canonical(document: Document) -> Document:

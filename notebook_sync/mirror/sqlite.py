@@ -11,6 +11,7 @@ from notebook_sync.embedded import NAME, Embedded
 from notebook_sync.files.note import COLLECTIONS, Ref, Stamp
 from notebook_sync.mirror import sqlite_rows as rows
 from notebook_sync.mirror.base import Document, Known, MarkStale, Put, Remove, Touch, Write
+from notebook_sync.mirror.document import superseded
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -22,7 +23,8 @@ CREATE TABLE IF NOT EXISTS note (
     word_count INTEGER NOT NULL, digest TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
     ctime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, revision INTEGER NOT NULL, version INTEGER NOT NULL,
     problems INTEGER NOT NULL, broken INTEGER NOT NULL, stale TEXT NOT NULL DEFAULT '', pending TEXT NOT NULL DEFAULT '',
-    deleted INTEGER NOT NULL DEFAULT 0, serial INTEGER NOT NULL DEFAULT 1);
+    deleted INTEGER NOT NULL DEFAULT 0,
+    serial INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)));
 CREATE INDEX IF NOT EXISTS note_pending ON note (id) WHERE pending <> '' OR deleted;
 CREATE INDEX IF NOT EXISTS note_contended ON note (wants) WHERE wants <> id;
 CREATE INDEX IF NOT EXISTS note_updated ON note (updated_at);
@@ -97,16 +99,20 @@ class SqliteMirror:
         statement = f"SELECT {_REF} FROM note WHERE id IN ({{marks}}) AND {where} ORDER BY id"
         return [_ref(row) for row in self._db.rows_in(statement, list(ids))]
 
-    def refs_written(self, refs: Sequence[Ref]) -> None:
+    def refs_written(self, refs: Sequence[Ref]) -> list[Ref]:
         with self._db.writing() as connection:
-            connection.executemany(
+            kept = connection.executemany(
                 "UPDATE note SET pending = '' WHERE id = ? AND serial = ? AND NOT deleted",
                 [(ref.id, ref.serial) for ref in refs if not ref.deleted],
             )
-            connection.executemany(
+            dropped = connection.executemany(
                 "DELETE FROM note WHERE id = ? AND serial = ? AND deleted",
                 [(ref.id, ref.serial) for ref in refs if ref.deleted],
             )
+            if max(kept.rowcount, 0) + max(dropped.rowcount, 0) == len(refs):
+                return []
+        found = self._db.rows_in(f"SELECT {_REF} FROM note WHERE id IN ({{marks}})", [ref.id for ref in refs])
+        return superseded(refs, map(_ref, found))
 
     def refs(self) -> Iterator[Ref]:
         for row in self._paged(f"SELECT {_REF} FROM note WHERE NOT deleted AND id > ? ORDER BY id LIMIT {_PAGE}"):

@@ -45,7 +45,8 @@ class Batch:
 
     def __init__(self, connection: sqlite3.Connection, writes: Sequence[Write]) -> None:
         self._connection = connection
-        self._bound_for = {write.replaces or write.id: write.note.path for write in writes if isinstance(write, Put)}
+        puts = [write for write in writes if isinstance(write, Put)]
+        self._bound_for = {note_id: put.note.path for put in puts for note_id in (put.id, put.replaces) if note_id}
 
     def put(self, put: Put) -> bool:
         row = self._row(put.id)
@@ -54,7 +55,8 @@ class Batch:
             return False
         if not self._vacate(put):
             return False
-        past = row if row is not None and put.base is not None else carried or row
+        # A row that is there already although none was expected is this note, written by another process.
+        past = row if row is not None and (put.base is not None or not row.deleted) else carried or row
         changed = past is None or past.digest != put.note.digest
         document = document_of(put)
         history = self._history(past.n) if past is not None else []

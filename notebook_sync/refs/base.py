@@ -49,7 +49,10 @@ class Refs(Protocol):
         """The `store_id` these refs belong to, or "" when hot memory is new or was emptied."""
 
     def adopt(self, store_id: str, keep: Iterable[str]) -> None:
-        """Declare that the refs now belong to `store_id`, after removing every ref whose id is not in `keep`."""
+        """Declare that the refs now belong to `store_id`, after removing every ref whose id is not in `keep`.
+
+        `keep` is read after the refs that are there were listed: one that is written meanwhile is not removed.
+        """
 
     def close(self) -> None:
         """Release connections. Twice is allowed."""

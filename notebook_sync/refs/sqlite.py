@@ -71,8 +71,9 @@ class SqliteRefs:
         return str(found[0][0]) if found else ""
 
     def adopt(self, store_id: str, keep: Iterable[str]) -> None:
+        told = [note_id for note_id, _, _ in self.digests()]
         kept = set(keep)
-        orphans = [(note_id,) for note_id, _, _ in self.digests() if note_id not in kept]
+        orphans = [(note_id,) for note_id in told if note_id not in kept]
         with self._db.writing() as connection:
             connection.executemany("DELETE FROM ref WHERE id = ?", orphans)
             connection.execute("INSERT OR REPLACE INTO meta VALUES ('refs_owner', ?)", (store_id,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
 from notebook_sync.files.note import Ref
@@ -16,16 +16,14 @@ _BATCH = 500
 def announce(mirror: Mirror, refs: Refs, ids: Collection[str] | None = None, *, quiet: bool = False) -> None:
     """Tell hot memory what it does not know yet: of `ids`, or everything. Raises BackendDown.
 
-    A row that another writer changed between the two stores keeps its `pending`; a further round tells the newer state,
-    so that the last to write a ref has always seen the row after it. quiet: without entries in the daily stream.
+    quiet: without entries in the daily stream.
     """
     for _ in range(_ROUNDS):
         behind = mirror.pending(ids)
         if not behind:
             return
         for some in _batches(behind):
-            refs.write(some, announce=not quiet)
-            mirror.refs_written(some)
+            _tell(mirror, refs, some, announce=not quiet)
 
 
 def adopt(mirror: Mirror, refs: Refs, *, anew: bool = False) -> None:
@@ -33,11 +31,19 @@ def adopt(mirror: Mirror, refs: Refs, *, anew: bool = False) -> None:
     store_id = mirror.store_id()
     if refs.owner() == store_id and not anew:
         return
-    kept = []
     for some in _batches(mirror.refs()):
-        refs.write(some, announce=False)
-        kept += [ref.id for ref in some]
-    refs.adopt(store_id, kept)
+        _tell(mirror, refs, some, announce=False)
+    refs.adopt(store_id, (ref.id for ref in mirror.refs()))
+
+
+def _tell(mirror: Mirror, refs: Refs, some: Sequence[Ref], *, announce: bool) -> None:
+    """Write refs, and write again what another writer changed meanwhile, who may have told it before this one did:
+    the last to write a ref always looks at the row after that."""
+    for _ in range(_ROUNDS):
+        refs.write(some, announce=announce)
+        some = mirror.refs_written(some)
+        if not some:
+            return
 
 
 def _batches(refs: Iterable[Ref]) -> Iterator[list[Ref]]:

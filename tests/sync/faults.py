@@ -14,7 +14,7 @@ class Crash(BaseException):
 
 
 class Fuse:
-    """Counts store operations. When the count runs out, `act` is called once, before or after the operation's effect."""
+    """Counts store operations. When the count runs out, `act` is called once, before or after the effect."""
 
     def __init__(self) -> None:
         self.count = 0

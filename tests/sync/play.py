@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.sync.world import World
@@ -99,7 +100,7 @@ def play_one(world: World, random: random.Random, *, git: bool = False) -> None:
 _WEIGHTS = (24, 24, 12, 4, 6, 10, 2, 1, 1, 3, 2, 8, 4, 14, 2, 1, 4, 6, 12, 1)
 
 
-def _happening(world: World, random: random.Random):
+def _happening(world: World, random: random.Random) -> Callable[[], object]:
     """What somebody else does in the middle of a pass."""
     path, other = random.choice(PATHS), random.choice(PATHS)
     raw = raw_note(random)
@@ -112,5 +113,8 @@ def _happening(world: World, random: random.Random):
             lambda: world.delete(path),
             lambda: world.other_looks((path, other)),
             world.other_reconciles,
+            lambda: (world.write(path, raw), world.other_looks((path,))),
+            lambda: (world.delete(path), world.other_reconciles()),
+            lambda: (world.lose_refs(), world.other_reconciles()),
         )
     )
