@@ -18,6 +18,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from notebook_sync.errors import ConfigError
+from notebook_sync.sessions import KINDS
 
 FILE = "notebook.toml"
 
@@ -114,6 +115,12 @@ def parse(text: str, source: str) -> Settings:
         raise ConfigError(
             f"{source}: notebook.timezone = {settings.notebook.timezone!r} is not known; write it like Europe/Berlin"
         ) from None
+    if settings.sync.batch < 1:
+        raise ConfigError(f"{source}: sync.batch must be at least 1")
+    for file in settings.prompt.files:
+        for kind in file.sessions:
+            if kind not in KINDS:
+                raise ConfigError(f"{source}: prompt.files.sessions knows {', '.join(KINDS)}, not {kind!r}")
     return dataclasses.replace(settings, source=source)
 
 

@@ -59,9 +59,12 @@ def describe_change(before: Document, note: Note) -> str:
 
 
 def _own_texts(spans: list[tuple[str, str, int]], content: str) -> dict[str, tuple[str, str]]:
-    """Heading and text by anchor; the text ends at the next heading of any level, so a change is told where it is."""
+    """Heading and text by anchor. The text ends at the next heading of any level, so a change is told where it is."""
     ends = [*(start for _, _, start in spans), len(content)][1:]
-    return {anchor: (heading, content[start:end]) for (anchor, heading, start), end in zip(spans, ends, strict=True)}
+    return {
+        anchor: (heading, content[start:end].rstrip())
+        for (anchor, heading, start), end in zip(spans, ends, strict=True)
+    }
 
 
 def _listed(verb: str, headings: list[str]) -> str:

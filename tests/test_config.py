@@ -1,0 +1,100 @@
+"""notebook.toml: every key has a default, a wrong one names the file, the key and what would be right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from notebook_sync import config
+from notebook_sync.errors import ConfigError
+
+
+def test_a_folder_without_settings_has_the_defaults(tmp_path: Path) -> None:
+    assert config.load(tmp_path, {}) == config.Settings()
+
+
+def test_values_are_read_into_their_tables() -> None:
+    settings = config.parse(
+        """
+        [notebook]
+        timezone = "Europe/Lisbon"
+        exclude = ["drafts/", "*.tmp.md"]
+        [sync]
+        reconcile_seconds = 5
+        [[prompt.files]]
+        path = "pages/glossary.md"
+        sessions = ["owner"]
+        """,
+        "notebook.toml",
+    )
+    assert settings.timezone == ZoneInfo("Europe/Lisbon")
+    assert settings.notebook.exclude == ("drafts/", "*.tmp.md")
+    assert settings.sync.reconcile_seconds == 5.0
+    assert settings.prompt.files == (config.PromptFile("pages/glossary.md", sessions=("owner",)),)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[mirrors]\nurl = ''", "unknown key 'mirrors'; did you mean 'mirror'?"),
+        ("[mirror]\nurll = ''", "unknown key 'mirror.urll'; did you mean 'mirror.url'?"),
+        ("[prompt]\nmax_tokens = 'many'", "prompt.max_tokens must be of type int, not str"),
+        ("[prompt]\nmax_tokens = true", "prompt.max_tokens must be of type int, not bool"),
+        ("[prompt]\nmax_tokens = -1", "prompt.max_tokens must not be negative"),
+        ("[notebook]\nexclude = 'drafts'", "notebook.exclude must be a list"),
+        ("[notebook]\nexclude = [1]", "notebook.exclude must be of type str, not int"),
+        ("[[prompt.files]]\nheading = 'x'", "'prompt.files.path' is missing"),
+        ("[[prompt.files]]\npath = 'x.md'\nsessions = ['boss']", "knows owner, task, external, not 'boss'"),
+        ("[sync]\nbatch = 0", "sync.batch must be at least 1"),
+        ("notebook = 3", "[notebook] must be a table"),
+        ("[notebook]\ntimezone = 'Mars/Olympus'", "notebook.timezone = 'Mars/Olympus' is not known"),
+        ("[notebook]\ntimezone = '../../etc/passwd'", "is not known"),
+        ("[notebook", "notebook.toml: "),
+    ],
+)
+def test_a_wrong_setting_names_file_key_and_remedy(text: str, told: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        config.parse(text, "notebook.toml")
+    assert told in str(raised.value)
+    assert "notebook.toml" in str(raised.value)
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    (tmp_path / "notebook.toml").write_text('[mirror]\nurl = "mongodb://file/"\n[refs]\nurl = "redis://file/"\n')
+    settings = config.load(tmp_path, {"MONGODB_URL": "mongodb://environment/"})
+    assert (settings.mirror.url, settings.refs.url) == ("mongodb://environment/", "redis://file/")
+
+
+def test_bytes_that_are_no_text_are_an_error_with_the_path(tmp_path: Path) -> None:
+    (tmp_path / "notebook.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match=r"notebook\.toml"):
+        config.load(tmp_path, {})
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("mongodb://ann:secret@db.example:27017/x?tls=true", "mongodb://***@db.example:27017/x?tls=true"),
+        ("redis://:secret@h1/0", "redis://***@h1/0"),
+        ("redis://h1/0", "redis://h1/0"),
+        ("mongodb://a:p@ss@h1,h2/x", "mongodb://***@h1,h2/x"),
+        ("", ""),
+    ],
+)
+def test_a_url_is_shown_without_its_secret(url: str, shown: str) -> None:
+    assert config.masked(url) == shown
+
+
+def test_the_template_names_only_keys_there_are_with_their_defaults() -> None:
+    template = (Path(__file__).parents[1] / "runtime_templates" / "notebook.toml").read_text()
+    uncommented = "\n".join(
+        line.removeprefix("# ").split("  #")[0] if line.startswith("# ") and ("=" in line or "[[" in line) else line
+        for line in template.splitlines()
+    )
+    settings = config.parse(uncommented, "notebook.toml")
+    defaults = config.Settings()
+    assert settings.prompt.files == (config.PromptFile("pages/glossary.md", "Glossary"),)
+    for table in ("notebook", "mirror", "refs", "sync"):
+        assert getattr(settings, table) == getattr(defaults, table)

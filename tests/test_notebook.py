@@ -1,0 +1,99 @@
+"""The notebook's own face: finding notes by any of their names, reading them as they are now, the prompt without a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from notebook_sync import Notebook, Session
+from notebook_sync.errors import NoSuchNote, NotANotebook
+
+
+@pytest.fixture
+def notebook(tmp_path: Path) -> Iterator[Notebook]:
+    (tmp_path / "runtime").mkdir()
+    (tmp_path / "runtime" / "reminders.md").write_text("## Today\n\n- [ ] Oil the lamp\n\n## This Week\n\n## Today\n")
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "plan.md").write_text("---\nid: the-plan\n---\n# Plan\n\nStart small.\n\n## Budget\n\n100\n")
+    with Notebook.open(tmp_path) as opened:
+        opened.sync()
+        yield opened
+
+
+@pytest.mark.parametrize("name", ["pages/plan.md", "pages/plan", "the-plan"])
+def test_a_note_is_found_by_path_and_by_id(notebook: Notebook, name: str) -> None:
+    assert notebook.read(name)["title"] == "Plan"
+
+
+def test_a_runtime_file_is_found_by_its_bare_name(notebook: Notebook) -> None:
+    assert notebook.read("reminders.md")["path"] == "runtime/reminders.md"
+
+
+def test_what_is_no_note_is_said_with_the_next_step(notebook: Notebook) -> None:
+    with pytest.raises(NoSuchNote, match="notebook-sync list"):
+        notebook.read("../../etc/passwd")
+
+
+def test_reading_sees_an_edit_that_no_sync_has_seen(notebook: Notebook) -> None:
+    (notebook.root / "pages" / "plan.md").write_text("---\nid: the-plan\n---\n# Plan B\n")
+    document = notebook.read("the-plan")
+    assert (document["title"], document["metadata"]["version"]) == ("Plan B", 2)
+
+
+def test_reading_a_new_file_mirrors_it(notebook: Notebook) -> None:
+    (notebook.root / "pages" / "new.md").write_text("# New\n")
+    assert notebook.read("pages/new")["metadata"]["version"] == 1
+    assert [note["title"] for note in notebook.list(limit=1)] == ["New"]
+
+
+def test_a_section_is_found_by_anchor_and_by_heading(notebook: Notebook) -> None:
+    document = notebook.read("the-plan")
+    assert notebook.section(document, "budget")["content"] == "## Budget\n\n100\n"
+    assert notebook.section(document, "BUDGET") == notebook.section(document, "#budget")
+
+
+def test_a_heading_that_stands_twice_is_ambiguous_and_its_anchors_are_named(notebook: Notebook) -> None:
+    document = notebook.read("reminders.md")
+    assert notebook.section(document, "today-1")["line"] == 7
+    with pytest.raises(NoSuchNote, match="no section named 'tomorrow'; anchors: today, this-week, today-1"):
+        notebook.section(document, "tomorrow")
+
+
+def test_the_prompt_needs_no_store(tmp_path: Path) -> None:
+    (tmp_path / "notebook.toml").write_text(
+        '[mirror]\nurl = "mongodb://127.0.0.1:1/"\n[refs]\nurl = "redis://127.0.0.1:1/"\n'
+    )
+    (tmp_path / "runtime").mkdir()
+    (tmp_path / "runtime" / "standing-orders.md").write_text("## Boundaries\n\n- {{7*7}} stays as it is\n")
+    with Notebook.open(tmp_path) as notebook:
+        assert "{{7*7}} stays as it is" in notebook.prompt(Session.task()).text
+
+
+def test_a_runtime_file_that_is_being_written_shows_its_last_good_version(notebook: Notebook) -> None:
+    good = notebook.prompt(Session.task())
+    (notebook.root / "runtime" / "reminders.md").write_text("")
+    half_way = notebook.prompt(Session.task())
+    assert half_way.text == good.text
+    assert half_way.problems == ("runtime/reminders.md: it is being written",)
+
+
+def test_the_last_good_version_outlives_the_process(notebook: Notebook) -> None:
+    good = notebook.prompt(Session.task())
+    path = notebook.root / "runtime" / "reminders.md"
+    path.unlink()
+    path.mkdir()
+    with Notebook.open(notebook.root) as later:
+        assert later.prompt(Session.task()).text == good.text
+
+
+def test_a_folder_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(NotANotebook, match="notebook-sync init"):
+        Notebook.open(tmp_path / "nowhere")
+    with pytest.raises(NotANotebook, match="notebook-sync init"):
+        Notebook.find(tmp_path)
+
+
+def test_the_embedded_folder_is_hidden_from_git(notebook: Notebook) -> None:
+    assert (notebook.root / ".notebook" / ".gitignore").read_text() == "*\n"
