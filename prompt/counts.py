@@ -46,33 +46,36 @@ class CountFile:
     """A CountCache in one small JSON file: the counts used last, at most `limit`.
 
     A file that is missing, broken or not writable costs time, never an error. `save` writes it, if there is
-    anything new; several processes may, and the last one wins. Whoever can write the file can falsify counts, so it
-    belongs where only the notebook's owner writes.
+    anything new. Several threads may share one; of several processes, the last to save wins. Whoever can write the
+    file can falsify counts, so it belongs where only the notebook's owner writes.
     """
 
     def __init__(self, path: str | Path, limit: int = 4096) -> None:
         self.path = Path(path)
         self.limit = limit
+        self._lock = threading.Lock()
         self._counts = self._read()
         self._is_new = False
 
     def get(self, key: str) -> int | None:
-        tokens = self._counts.pop(key, None)
-        if tokens is not None:
-            self._counts[key] = tokens  # used last, dropped last
-        return tokens
+        with self._lock:
+            tokens = self._counts.pop(key, None)
+            if tokens is not None:
+                self._counts[key] = tokens  # used last, dropped last
+            return tokens
 
     def put(self, key: str, tokens: int) -> None:
-        self._counts[key] = tokens
-        self._is_new = True
-        if len(self._counts) > self.limit:
-            del self._counts[next(iter(self._counts))]
+        with self._lock:
+            self._counts[key] = tokens
+            self._is_new = True
+            if len(self._counts) > self.limit:
+                del self._counts[next(iter(self._counts))]
 
     def save(self) -> None:
         """Write what is new. The file is replaced whole, so that a reader never sees half of it."""
-        if not self._is_new:
-            return
-        with suppress(OSError):
+        with self._lock, suppress(OSError):
+            if not self._is_new:
+                return
             beside = self.path.with_name(f".{self.path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
             try:
                 beside.write_text(json.dumps(self._counts))

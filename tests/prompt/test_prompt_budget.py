@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.resources
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,17 @@ def test_the_count_file_forgets_what_was_used_least_lately(tmp_path: Path) -> No
     kept.get("a")
     kept.put("c", 1)
     assert [kept.get(key) for key in ("a", "b", "c")] == [1, None, 1]
+
+
+def test_threads_share_one_count_file(tmp_path: Path) -> None:
+    kept = CountFile(tmp_path / "counts.json", limit=5)
+
+    def work(start: int) -> None:
+        for number in range(start, start + 400):
+            kept.put(f"{number}", number)
+            assert kept.get(f"{number}") in (number, None)
+            kept.save()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, [0, 100, 200, 300]))
+    assert len(CountFile(kept.path)._counts) == 5
