@@ -6,6 +6,7 @@ Nothing here that a collection sharded by `_id` could not do, and no value that 
 from __future__ import annotations
 
 import heapq
+import itertools
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +24,7 @@ from notebook_sync.mirror.mongo_write import apply
 
 _PAGE = 500
 _KNOWN_PAGE = 10_000
+_PLACES = 100
 
 
 class MongoMirror:
@@ -45,8 +47,9 @@ class MongoMirror:
 
     def known(self, places: Iterable[str] | None = None) -> list[Known]:
         if places is None or "" in (places := list(places)):
-            return [rows.known_from(row) for row in self._paged(rows.KNOWN, _KNOWN_PAGE)]
-        conditions = [_at_or_below(place) for place in places if rows.is_storable(place)]
+            pages = (self._pages_of(name, rows.KNOWN, _KNOWN_PAGE) for name in COLLECTIONS)
+            return [rows.known_from(row) for row in itertools.chain.from_iterable(pages)]
+        conditions = [_at_or_below(piece) for piece in rows.askable(places, _PLACES)]
         return self._known_where(conditions)
 
     def claimants(self, ids: Iterable[str]) -> list[Known]:
@@ -82,7 +85,7 @@ class MongoMirror:
         return superseded(refs, sorted(found, key=lambda ref: ref.serial))
 
     def refs(self) -> Iterator[Ref]:
-        for row in self._paged(rows.REF, _PAGE):
+        for row in self._in_id_order(rows.REF):
             yield rows.ref_from(row)
 
     def get(self, note_id: str) -> Document | None:
@@ -93,7 +96,7 @@ class MongoMirror:
         return {row["_id"]: rows.document_from(row) for row in self._where(None, conditions, live=True)}
 
     def documents(self) -> Iterator[Document]:
-        for row in self._paged(None, _PAGE):
+        for row in self._in_id_order(None):
             yield rows.document_from(row)
 
     def light(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
@@ -171,12 +174,13 @@ class MongoMirror:
                     found += database[name].find({**condition, "gone": False} if live else condition, projection)
         return found
 
-    def _paged(self, projection: list[str] | None, page_size: int) -> Iterator[rows.Row]:
-        """Every row that is no tombstone, in id order. No cursor is left open between two pages."""
-        streams = (self._pages_of(name, projection, page_size) for name in COLLECTIONS)
+    def _in_id_order(self, projection: list[str] | None) -> Iterator[rows.Row]:
+        """Every row that is no tombstone."""
+        streams = (self._pages_of(name, projection, _PAGE) for name in COLLECTIONS)
         return heapq.merge(*streams, key=lambda row: row["_id"])
 
     def _pages_of(self, collection: str, projection: list[str] | None, page_size: int) -> Iterator[rows.Row]:
+        """The rows of one collection that are no tombstones. No cursor is left open between two pages."""
         condition: dict[str, Any] = {"gone": False}
         while True:
             with self._connection.asking() as database:
@@ -187,9 +191,10 @@ class MongoMirror:
             condition = {"gone": False, "_id": {"$gt": page[-1]["_id"]}}
 
 
-def _at_or_below(place: str) -> dict[str, Any]:
+def _at_or_below(places: list[str]) -> dict[str, Any]:
     """`0` is the character after `/`: what begins with `place/` lies before `place0`."""
-    return {"$or": [{"path": place}, {"path": {"$gte": f"{place}/", "$lt": f"{place}0"}}]}
+    below = [{"path": {"$gte": f"{place}/", "$lt": f"{place}0"}} for place in places]
+    return {"$or": [{"path": {"$in": places}}, *below]}
 
 
 def _as_words(query: str) -> str:

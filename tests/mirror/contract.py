@@ -846,6 +846,7 @@ class KnownContract(MirrorContract):
         ids = [f"pages/n{n:04}" for n in range(2500)]
         assert len(mirror.claimants(ids)) == 3
         assert len(mirror.get_many(ids)) == 3
+        assert len(mirror.known([f"{note_id}.md" for note_id in ids])) == 3
         assert len(mirror.pending(ids)) == 3
 
 
