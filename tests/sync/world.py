@@ -101,6 +101,11 @@ class World:
         if (self.root / path).is_file():
             os.utime(self.root / path, ns=(mtime_ns, mtime_ns))
 
+    def chmod(self, path: str, mode: int) -> None:
+        """A file nobody may read, or that may be read again."""
+        with contextlib.suppress(OSError):
+            (self.root / path).chmod(mode, follow_symlinks=False)
+
     def ignore(self, rules: str) -> None:
         """Write the notebook's .gitignore."""
         (self.root / ".gitignore").write_text(rules)
