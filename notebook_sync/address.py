@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+_CUTS = re.compile(r"[/?#@]")
 _URL = re.compile(r"^[^:]+://(?:(?P<credentials>.*)@)?(?P<place>[^?]*)")
 
 
@@ -23,7 +24,9 @@ class Address:
             return cls("an address that is not a URL", ())
         credentials = found["credentials"] or ""
         password = credentials.partition(":")[2]
-        return cls(found["place"].rstrip("/"), tuple(filter(None, (credentials, password, unquote(password)))))
+        # A driver cuts a password that is not escaped at these marks, and shows the pieces as a host or a port.
+        secrets = {credentials, password, unquote(password), *_CUTS.split(password)}
+        return cls(found["place"].rstrip("/"), tuple(sorted(filter(None, secrets), key=len, reverse=True)))
 
     def without_secrets(self, text: str) -> str:
         for secret in self.secrets:

@@ -66,7 +66,8 @@ def examine(root: Path | None) -> list[Check]:
 
 def _python() -> Check:
     running = f"Python {platform.python_version()} at {sys.executable}"
-    return Check("python", sys.version_info >= _OLDEST_PYTHON, running, "")
+    is_fit = sys.version_info >= _OLDEST_PYTHON
+    return Check("python", is_fit, running, "" if is_fit else "install Python 3.11 or newer")
 
 
 def _sqlite() -> Check:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync import config
-from notebook_sync.errors import NoSuchNote, NotANotebook, NotebookError, UnreadableFile
+from notebook_sync.errors import NoSuchNote, NotANotebook, NotebookError, UnreadableFile, UsageError
+from notebook_sync.files.note import COLLECTIONS, STATUSES
 from notebook_sync.files.vault import Vault
 
 if TYPE_CHECKING:
@@ -212,7 +213,9 @@ class Notebook:
         raise NoSuchNote(f"{document['path']} has {what} named {name!r}; anchors: {anchors}")
 
     def list(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> Documents:
-        """Light fields of notes, the latest change first; never content."""
+        """Light fields of notes, the latest change first; never content. Raises UsageError for an unknown name."""
+        _must_be_known("collection", collection, COLLECTIONS)
+        _must_be_known("status", status, STATUSES)
         return self.mirror.light(collection, status, limit)
 
     def search(self, query: str, limit: int = 10) -> Documents:
@@ -272,6 +275,11 @@ class Notebook:
     def resolved_settings(self) -> dict[str, Any]:
         """The settings in force, passwords masked, and where each comes from."""
         return {"root": str(self.root), "file": self.settings.source or None, "settings": config.origins(self.settings)}
+
+
+def _must_be_known(what: str, name: str | None, known: tuple[str, ...]) -> None:
+    if name is not None and name not in known:
+        raise UsageError(f"there is no {what} {name!r}; use one of {', '.join(known)}")
 
 
 def find_root(start: Path) -> Path:

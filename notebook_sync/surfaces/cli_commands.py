@@ -64,19 +64,29 @@ def _tell_report(arguments: Namespace, report: Report) -> int:
     return _FAILED if report.failed else 0
 
 
+class _Stopped(BaseException):
+    """Asked to stop before the watch was ready. No `Exception`, so that nothing on the way takes it for trouble."""
+
+
 def _watch(arguments: Namespace) -> int:
     with _open(arguments) as notebook:
         watch = notebook.watch()
+        is_ready = False
 
         def stop(number: int, _: object) -> None:
             signal.signal(number, before[number])  # asked twice, it ends at once
             watch.stop()
+            if not is_ready:
+                raise _Stopped  # the first reconcile may take long, and may be broken off anywhere
 
         before: dict[int, Any] = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             for event in watch.events():
                 told = text.event_as_dict(event)
+                is_ready = is_ready or told["event"] == "ready"
                 print(json.dumps(told, ensure_ascii=False) if arguments.json else text.of_event(told), flush=True)
+        except _Stopped:
+            pass
         finally:
             for number, previous in before.items():
                 signal.signal(number, previous)

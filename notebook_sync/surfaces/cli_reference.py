@@ -249,4 +249,5 @@ EXIT_CODES = (
     (3, "refused: permission or conflict; nothing was changed"),
     (4, "a database does not answer"),
     (130, "interrupted"),
+    (141, "whoever read the output went away"),
 )

@@ -16,7 +16,8 @@ from typing import IO
 
 from notebook_sync.errors import UnreadableFile
 from notebook_sync.files.note import PARSER_REVISION
-from notebook_sync.files.parse import looks_unfinished, parse
+from notebook_sync.files.parse import parse
+from notebook_sync.files.unfinished import looks_unfinished
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import Known
 from notebook_sync.sync.diff import Look
@@ -76,6 +77,7 @@ class _Reader:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            process_group=0,  # a terminal's Ctrl-C is for the process that reads, which ends this one
         )
 
     def __enter__(self) -> _Reader:

@@ -118,9 +118,11 @@ def test_doctor_names_real_servers(
 
 def test_doctor_finds_nothing_wrong_with_a_new_notebook(tmp_path: Path) -> None:
     Notebook.init(tmp_path / "nb")
-    checks = doctor.examine(tmp_path / "nb")
-    assert [check.check for check in checks if not check.ok] == []
-    names = {check.check for check in checks}
+    with Notebook.open(tmp_path / "nb") as notebook:
+        checks = notebook.doctor()
+    assert all(check.keys() == {"check", "ok", "message", "next"} for check in checks)
+    assert [check["check"] for check in checks if not check["ok"] or check["next"]] == []
+    names = {check["check"] for check in checks}
     assert {"python", "sqlite", "git", "vocabulary", "settings", "folder", "clock", "events", "mirror", "refs"} <= names
 
 

@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from notebook_sync.notebook import Notebook
+from tests.waiting import eventually
+
 
 class Watcher:
     """A `watch --json` process."""
@@ -55,6 +58,19 @@ def test_it_tells_each_change_and_ends_cleanly(root: Path, shell_environment: di
         watcher.process.send_signal(number)
         _, complaints = watcher.process.communicate()
         assert (watcher.process.returncode, complaints) == (0, "")
+
+
+def test_asked_to_stop_it_does_not_finish_its_first_look(root: Path, shell_environment: dict[str, str]) -> None:
+    for number in range(3000):
+        (root / f"pages/{number}.md").write_text(f"# Page {number}\n\nIts text.\n")
+    with watching(root, shell_environment) as watcher:
+        eventually((root / ".notebook/mirror.db").exists, "it has begun")
+        watcher.process.send_signal(signal.SIGTERM)
+        out, complaints = watcher.process.communicate()
+    assert (watcher.process.returncode, out, complaints) == (0, "", "")
+    with Notebook.open(root) as notebook:
+        assert notebook.sync().added > 0
+        assert notebook.verify().consistent
 
 
 def test_a_second_watcher_is_told_who_watches(root: Path, shell_environment: dict[str, str]) -> None:
