@@ -74,8 +74,8 @@ class Embedded:
     def _connect(self) -> sqlite3.Connection:
         self._path.parent.mkdir(exist_ok=True)
         connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        # A note's row is some kilobytes: on pages of 4 KiB a fifth of the file would be empty. Set before any table.
-        connection.execute("PRAGMA page_size = 16384")
+        # A note is some kilobytes: on small pages a fifth of the file would be empty. Must come before the first table.
+        connection.execute("PRAGMA page_size = 32768")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.executescript(self._schema)

@@ -1,4 +1,4 @@
-"""The notebook's own face: finding notes by any of their names, reading them as they are now, the prompt without a store."""
+"""The notebook's own face: notes found by any of their names and read as they are now; a prompt without a store."""
 
 from __future__ import annotations
 

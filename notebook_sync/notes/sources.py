@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from notebook_sync.errors import UnreadableFile
-from notebook_sync.files.parse import looks_unfinished
+from notebook_sync.files.unfinished import looks_unfinished
 from notebook_sync.files.vault import Vault
 from prompt import FileText
 

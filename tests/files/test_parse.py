@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from notebook_sync.files.note import Note
-from notebook_sync.files.parse import looks_unfinished, parse
+from notebook_sync.files.parse import parse
 from notebook_sync.files.prose import shorten
+from notebook_sync.files.unfinished import looks_unfinished
 from prompt.budget import count_tokens
 
 
