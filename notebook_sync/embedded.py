@@ -67,8 +67,8 @@ class Embedded:
     def _current(self) -> sqlite3.Connection:
         """The connection to the file that is at the path: what is written to a deleted one nobody would see."""
         if not self._closed and not self._connection.in_transaction and self._identity() != self._opened:
-            self._connection.close()
-            self._connection = self._connect()
+            replaced, self._connection = self._connection, self._connect()
+            replaced.close()
         return self._connection
 
     def _connect(self) -> sqlite3.Connection:
