@@ -1,11 +1,15 @@
-"""Notebooks to measure with: the same seed gives the same bytes on any machine, whatever the count around a note."""
+"""Notebooks to measure with: on one version of Python, a seed gives the same notes, however many are written."""
 
 from __future__ import annotations
 
 import random
+import re
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
+from pydoc_data.topics import topics
 
 SEED = 20260218
 NOTES_IN_A_FOLDER = 100
@@ -98,13 +102,13 @@ def note_paths(count: int) -> list[str]:
 
 def queries(count: int, seed: int = SEED) -> list[str]:
     """Searches of one to three words, from rare words to frequent ones."""
-    words, _ = _vocabulary(seed)
+    words, _ = _vocabulary()
     rng = random.Random(f"queries {seed}")
-    return [" ".join(rng.sample(words[5:2000], rng.choice((1, 1, 2, 2, 3)))) for _ in range(count)]
+    return [" ".join(rng.sample(words[40:], rng.choice((1, 1, 2, 2, 3)))) for _ in range(count)]
 
 
 def _notes(count: int, seed: int) -> Iterator[tuple[str, str]]:
-    words, weights = _vocabulary(seed)
+    words, weights = _vocabulary()
     for number in range(count):
         rng = random.Random(f"{seed} {number}")
         yield _path(number), _note(number, rng, rng.choices(words, cum_weights=weights, k=WORDS_TAKEN))
@@ -122,7 +126,7 @@ def _note(number: int, rng: random.Random, words: list[str]) -> str:
         return " ".join(next(taken) for _ in range(count))
 
     def prose(sentences: int) -> str:
-        return " ".join(f"{say(11).capitalize()}." for _ in range(sentences))
+        return " ".join(f"{say(9).capitalize()}." for _ in range(sentences))
 
     def link() -> str:
         other = rng.randrange(max(1, number))
@@ -147,12 +151,11 @@ def _note(number: int, rng: random.Random, words: list[str]) -> str:
     return "\n".join(parts)
 
 
-def _vocabulary(seed: int) -> tuple[list[str], list[float]]:
-    """Words that can be said, most frequent first, with running weights that fall as words' frequencies do."""
-    rng = random.Random(f"vocabulary {seed}")
-    words: dict[str, None] = {}
-    while len(words) < VOCABULARY:
-        syllables = rng.choice((1, 2, 2, 3, 3, 4))
-        words["".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(syllables))] = None
-    ordered = sorted(words, key=lambda word: (len(word) + rng.random() * 6, word))
-    return ordered, list(accumulate(1 / (rank + 8) for rank in range(VOCABULARY)))
+@cache
+def _vocabulary() -> tuple[list[str], list[int]]:
+    """The words of Python's own manual, most frequent first, with running counts: real words, as often as people use
+    them, because tokens and indexes cost what words cost. Another Python may bring another manual."""
+    text = " ".join(topics.values()).lower()
+    counted = Counter(re.findall(r"\b[a-z]{1,16}\b", text))
+    ordered = sorted(counted, key=lambda word: (-counted[word], word))[:VOCABULARY]
+    return ordered, list(accumulate(counted[word] for word in ordered))
