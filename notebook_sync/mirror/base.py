@@ -35,7 +35,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from notebook_sync.files.note import HISTORY_LIMIT as HISTORY_LIMIT
 from notebook_sync.files.note import Note, Ref, Seed, Stamp
 
 Document = dict[str, Any]
@@ -171,10 +170,7 @@ class Mirror(Protocol):
         """`{"notes", "stale", "problems", "pending"}`, and one key per collection as `collection:NAME`."""
 
     def store_id(self) -> str:
-        """An id made with the store, another after the store was lost: hot memory keeps it to know whose refs it has."""
-
-    def clear_lost(self, keep: Iterable[str]) -> int:
-        """Turn every row whose id is not in `keep` into a tombstone (the end of a rebuild); how many."""
+        """An id made with the store, another after it was lost: hot memory keeps it to know whose refs it has."""
 
     def close(self) -> None:
         """Release connections. Twice is allowed."""

@@ -16,7 +16,7 @@ from pymongo import DeleteOne, MongoClient, UpdateOne
 
 from notebook_sync.files.note import COLLECTIONS, Ref
 from notebook_sync.mirror import mongo_rows as rows
-from notebook_sync.mirror.base import Document, Known, Remove, Write
+from notebook_sync.mirror.base import Document, Known, Write
 from notebook_sync.mirror.document import superseded
 from notebook_sync.mirror.mongo_connection import Connection
 from notebook_sync.mirror.mongo_schema import META
@@ -150,12 +150,6 @@ class MongoMirror:
                 database[META].update_one({"_id": "store_id"}, made, upsert=True)
                 found = database[META].find_one({"_id": "store_id"})
         return str(found["value"]) if found is not None else ""
-
-    def clear_lost(self, keep: Iterable[str]) -> int:
-        kept = set(keep)
-        gone = [Remove(known.id, known.digest) for known in self.known() if known.id not in kept]
-        self.apply(gone)
-        return len(gone)
 
     def close(self) -> None:
         self._connection.close()

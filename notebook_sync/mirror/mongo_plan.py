@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from notebook_sync.files.note import Stamp
-from notebook_sync.mirror.base import HISTORY_LIMIT, MarkStale, Put, Remove, Touch, Write
+from notebook_sync.files.note import HISTORY_LIMIT, Stamp
+from notebook_sync.mirror.base import MarkStale, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import document_of, moment, to_milliseconds
 from notebook_sync.mirror.mongo_rows import PLAIN, Row, encodable, signed, to_bson
 

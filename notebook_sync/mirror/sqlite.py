@@ -22,8 +22,8 @@ CREATE TABLE IF NOT EXISTS note (
     created_at INTEGER NOT NULL, created_from TEXT NOT NULL, updated_at INTEGER NOT NULL,
     word_count INTEGER NOT NULL, digest TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
     ctime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, revision INTEGER NOT NULL, version INTEGER NOT NULL,
-    problems INTEGER NOT NULL, broken INTEGER NOT NULL, stale TEXT NOT NULL DEFAULT '', pending TEXT NOT NULL DEFAULT '',
-    deleted INTEGER NOT NULL DEFAULT 0,
+    problems INTEGER NOT NULL, broken INTEGER NOT NULL, stale TEXT NOT NULL DEFAULT '',
+    pending TEXT NOT NULL DEFAULT '', deleted INTEGER NOT NULL DEFAULT 0,
     serial INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)));
 CREATE INDEX IF NOT EXISTS note_pending ON note (id) WHERE pending <> '' OR deleted;
 CREATE INDEX IF NOT EXISTS note_contended ON note (wants) WHERE wants <> id;
@@ -33,8 +33,8 @@ CREATE TABLE IF NOT EXISTS body (n INTEGER PRIMARY KEY, content TEXT NOT NULL, c
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
     title, summary, content, code, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
 """
-_KNOWN = """id, wants, has_own_id, coalesce(path, ''), digest, size, mtime_ns, ctime_ns, inode, revision, version, stale,
-    problems, broken, pending"""
+_KNOWN = """id, wants, has_own_id, coalesce(path, ''), digest, size, mtime_ns, ctime_ns, inode, revision, version,
+    stale, problems, broken, pending"""
 _REF = """id, title, summary, collection, updated_at, status, version, digest, created_by,
     coalesce(path, was_at, '') AS path, pending, serial, deleted"""
 _REF_FIELDS = (
@@ -172,12 +172,6 @@ class SqliteMirror:
         with self._db.writing() as connection:
             connection.execute("INSERT OR IGNORE INTO meta VALUES ('store_id', ?)", (uuid.uuid4().hex,))
         return str(self._db.rows("SELECT value FROM meta WHERE name = 'store_id'")[0][0])
-
-    def clear_lost(self, keep: Iterable[str]) -> int:
-        kept = set(keep)
-        gone = [known for known in self.known() if known.id not in kept]
-        self.apply([Remove(known.id, known.digest) for known in gone])
-        return len(gone)
 
     def close(self) -> None:
         self._db.close()

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from notebook_sync.mirror.base import HISTORY_LIMIT, Document, MarkStale, Put, Remove, Touch, Write
+from notebook_sync.files.note import HISTORY_LIMIT
+from notebook_sync.mirror.base import Document, MarkStale, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import document_of, moment, to_milliseconds
 
 DOCUMENT = """id, wants, path, collection, title, summary, content, code, created_by, created_at, created_from,
@@ -19,7 +20,10 @@ DOCUMENT = """id, wants, path, collection, title, summary, content, code, create
 _SECTION = ("heading", "level", "anchor", "line", "start", "end", "token_count")
 _SOURCE = ("digest", "size", "mtime_ns", "ctime_ns", "inode", "revision", "has_own_id", "broken")
 _COMMON = frozenset(
-    """id wants path collection title summary content code sections metadata source problems stale""".split()
+    (
+        *("id", "wants", "path", "collection", "title", "summary", "content", "code", "sections", "metadata"),
+        *("source", "problems", "stale"),
+    )
 )
 # A key that no frontmatter can hold: the parser replaces NUL.
 _TIME = "\0time"

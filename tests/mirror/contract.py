@@ -654,13 +654,6 @@ class TombstoneContract(MirrorContract):
         assert [(known.id, known.version) for known in mirror.known()] == [("pages/new", 1)]
         assert summaries(mirror, "pages/new") == ["Said 'new'"]
 
-    def test_clear_lost_buries_what_is_not_kept(self, mirror: Mirror) -> None:
-        mirror.apply(many(4))
-        assert mirror.clear_lost({"pages/n0001", "pages/n0003", "never heard of"}) == 2
-        assert sorted(known.id for known in mirror.known()) == ["pages/n0001", "pages/n0003"]
-        assert [ref.id for ref in mirror.pending() if ref.deleted] == ["pages/n0000", "pages/n0002"]
-        assert mirror.clear_lost({"pages/n0001", "pages/n0003"}) == 0
-
 
 class PendingContract(MirrorContract):
     """What hot memory has still to be told."""

@@ -40,7 +40,6 @@ CALLS: dict[str, Callable[[Mirror], object]] = {
     "search": lambda mirror: mirror.search("word"),
     "counts": lambda mirror: mirror.counts(),
     "store_id": lambda mirror: mirror.store_id(),
-    "clear_lost": lambda mirror: mirror.clear_lost([]),
 }
 MODES: tuple[Mode, ...] = ("reset", "refuse", "hang")
 each_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
