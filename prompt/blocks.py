@@ -55,7 +55,9 @@ def parse_blocks(text: str) -> SyntaxTreeNode:
     """The tree of blocks. Inline text is not looked into; link definitions are paragraphs, so that no line is lost."""
     from markdown_it.tree import SyntaxTreeNode
 
-    return SyntaxTreeNode(_parser().parse(text))
+    # markdown-it-py reads one character too far when a comment is still open in a list whose last line ends with the
+    # text and not with a line end; one more line end changes no block.
+    return SyntaxTreeNode(_parser().parse(text if text.endswith(("\n", "\r")) else text + "\n"))
 
 
 def lines_of(node: SyntaxTreeNode) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -138,6 +138,8 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(PIECES, max_size=30).map("".join), st.booleans())
+@example("> - <!--```\n> ", owner=False)
+@example("--><!--\\```\n", owner=False)
 def test_the_text_less_its_gaps_is_what_is_shown_and_code_is_never_touched(text: str, owner: bool) -> None:
     result = without_hidden(text, keep_grammar=owner, today=TODAY)
     assert without(text, result.gaps) == result.text
