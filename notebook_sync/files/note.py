@@ -19,7 +19,7 @@ PARSER_REVISION = 1
 class Stamp(NamedTuple):
     """What `stat` says of a file: enough to tell, nearly always, that it is unchanged. Times in ns since the epoch.
 
-    A named tuple, as `Known` is: a reconcile makes and compares one for every file there is.
+    A named tuple, as `Known` and `Section` are: there are too many of them for anything dearer.
     """
 
     size: int
@@ -28,8 +28,7 @@ class Stamp(NamedTuple):
     inode: int
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A heading and what it heads, its child headings included.
 
     `line` is the heading's 1-based line in the file. `start` and `end` are offsets into `Note.content`, so that
