@@ -36,7 +36,7 @@ def main() -> int:
     results: list[Result] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="notebook-benchmark-")))
-        servers = stack.enter_context(running(folder / "servers")) if asked.servers else None
+        servers = stack.enter_context(running()) if asked.servers else None
         bench = rows.Bench(folder, asked.notes, asked.seed, servers)
         for name in chosen:
             for result in available[name](bench):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from tests.servers import start_mongod, start_redis_stack
 
@@ -23,14 +22,14 @@ class Servers:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Servers]:
-    """Start both, with their data in `folder`."""
-    mongodb = start_mongod(folder / "mongodb")
+def running() -> Iterator[Servers]:
+    """Start both, with nothing in them."""
+    mongodb = start_mongod()
     try:
-        redis = start_redis_stack(folder / "redis")
+        redis = start_redis_stack()
         try:
             yield Servers(mongodb.url, redis.url)
         finally:
-            redis.kill()
+            redis.stop()
     finally:
-        mongodb.kill()
+        mongodb.stop()
