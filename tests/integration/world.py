@@ -1,0 +1,189 @@
+"""The product as people run it: a folder of notes, the command line as processes, and servers behind two URLs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from notebook_sync import Notebook, Session
+from notebook_sync.config import load
+from notebook_sync.mirror.document import canonical
+from notebook_sync.refs.entry import ref_fields
+from tests.waiting import eventually
+
+REPOSITORY = Path(__file__).parents[2]
+SETTINGS = """
+[sync]
+settle_ms = 40
+reconcile_seconds = 3600
+[mirror]
+database = "{database}"
+timeout_seconds = 1
+[refs]
+prefix = "{prefix}"
+timeout_seconds = 1
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class World:
+    """A notebook, and where its stores are: embedded, where a URL is not given."""
+
+    root: Path
+    mongodb_url: str = ""
+    redis_url: str = ""
+
+    def on(self, mongodb_url: str = "", redis_url: str = "") -> World:
+        """The same notebook on other stores."""
+        return replace(self, mongodb_url=mongodb_url, redis_url=redis_url)
+
+    @property
+    def urls(self) -> dict[str, str]:
+        return {"MONGODB_URL": self.mongodb_url, "REDIS_URL": self.redis_url}
+
+    @contextlib.contextmanager
+    def notebook(self) -> Iterator[Notebook]:
+        with Notebook(self.root, load(self.root, self.urls)) as notebook:
+            yield notebook
+
+    def run(self, *arguments: str) -> Done:
+        """One command, to its end."""
+        done = subprocess.run(
+            self._command(*arguments), env=self._environment(), capture_output=True, text=True, timeout=60, check=False
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[Watching]:
+        """`notebook-sync watch` as a process, ready, and ended well afterwards."""
+        process = subprocess.Popen(
+            self._command("watch", "--json"), env=self._environment(), stdout=subprocess.PIPE, text=True
+        )
+        watching = Watching(process)
+        try:
+            eventually(lambda: watching.told("ready") or process.poll() is not None, "the watch is ready")
+            assert process.poll() is None
+            yield watching
+            process.terminate()
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+            watching.close()
+
+    def write(self, path: str, text: str) -> None:
+        """Save a file as an editor does: whole, in one step."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        beside = file.with_name(f".{file.name}.tmp")
+        beside.write_text(text)
+        beside.replace(file)
+
+    def documents(self) -> dict[str, dict[str, Any]]:
+        """By path, every document of the mirror, in canonical form."""
+        with self.notebook() as notebook:
+            return {document["path"]: canonical(document) for document in notebook.mirror.documents()}
+
+    def whole(self) -> dict[str, dict[str, Any]]:
+        """By path, every document as it is."""
+        with self.notebook() as notebook:
+            return {document["path"]: document for document in notebook.mirror.documents()}
+
+    def refs(self) -> dict[str, dict[str, Any]]:
+        """By id, every ref that hot memory holds."""
+        with self.notebook() as notebook:
+            ids = [note_id for note_id, _, _ in notebook.refs.digests()]
+            return {note_id: notebook.refs.get(note_id) or {} for note_id in ids}
+
+    def stream(self) -> list[tuple[str, str, str]]:
+        """Note, action and version of each entry of today's stream."""
+        with self.notebook() as notebook:
+            day = datetime.now(UTC).astimezone(notebook.settings.timezone).date().isoformat()
+            entries = notebook.refs.day(day)
+        return [(entry["ref"]["notebook_id"], entry["action"], entry["ref"]["version"]) for entry in entries]
+
+    def prompt(self) -> str:
+        with self.notebook() as notebook:
+            return notebook.prompt(Session.owner()).text
+
+    def is_consistent(self) -> bool:
+        with self.notebook() as notebook:
+            return notebook.verify().consistent
+
+    def converges(self) -> None:
+        """Files, mirror and refs agree, after a while."""
+        try:
+            eventually(self.is_consistent, "files, mirror and refs agree", 45)
+        except AssertionError:
+            with self.notebook() as notebook:
+                assert notebook.verify().differences == []
+
+    def assert_whole(self) -> None:
+        """Files = mirror = refs, and no version is missing, doubled, or unknown to the refs."""
+        texts = {
+            str(file.relative_to(self.root)): file.read_text()
+            for file in self.root.rglob("*.md")
+            if ".notebook" not in file.parts
+        }
+        documents = self.whole()
+        assert {path: document["content"] for path, document in documents.items()} == texts
+        for document in documents.values():
+            versions = [crumb["version"] for crumb in document["history"]]
+            assert versions == list(range(1, document["metadata"]["version"] + 1)), document["path"]
+        with self.notebook() as notebook:
+            expected = {ref.id: ref_fields(ref) for ref in notebook.mirror.refs()}
+        assert self.refs() == expected
+
+    def _command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "notebook_sync", "-C", str(self.root), *arguments]
+
+    def _environment(self) -> Mapping[str, str]:
+        return {**os.environ, "PYTHONPATH": str(REPOSITORY), **self.urls}
+
+
+class Watching:
+    """A watch that runs, and what it has told."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.events: list[dict[str, Any]] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def told(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["event"] == kind]
+
+    def tells(self, kind: str, times: int = 1) -> None:
+        eventually(lambda: len(self.told(kind)) >= times, f"the watch tells {kind}: {self.events}", 45)
+
+    def close(self) -> None:
+        self._reader.join(10)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.events.append(json.loads(line))
