@@ -138,8 +138,8 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(PIECES, max_size=30).map("".join), st.booleans())
-@example("> - <!--```\n> ", owner=False)
-@example("--><!--\\```\n", owner=False)
+@example("> - <!--```\n> ", False)
+@example("--><!--\\```\n", False)
 def test_the_text_less_its_gaps_is_what_is_shown_and_code_is_never_touched(text: str, owner: bool) -> None:
     result = without_hidden(text, keep_grammar=owner, today=TODAY)
     assert without(text, result.gaps) == result.text
@@ -147,7 +147,8 @@ def test_the_text_less_its_gaps_is_what_is_shown_and_code_is_never_touched(text:
         assert text[before_gaps(position, result.gaps)] == character
     for gap in result.gaps:
         assert "-->" in text[gap.start : gap.end]
-    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    # The added line end keeps markdown-it-py from reading past an open comment; see `parse_blocks`.
+    tokens = MarkdownIt("commonmark").enable("table").parse(text + "\n")
     starts = [0]
     for line in text.replace("\r\n", "\0\n").split("\n"):
         starts.append(starts[-1] + len(line) + 1)
