@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from itertools import accumulate, pairwise
 
 from notebook_sync.files.note import Section
 from notebook_sync.files.outline import Heading
+from prompt.anchors import anchors_of
 from prompt.budget import count_many
 
 
@@ -22,7 +22,7 @@ def sections_of(
     counts = count_many([content[start:end] for start, end in pairwise(starts)], encoding)
     tokens_before = [0, *accumulate(counts)]
     ends = _last_stretches([heading.level for heading in headings])
-    anchors = unique_anchors([heading.text for heading in headings])
+    anchors = anchors_of([heading.text for heading in headings])
     sections = tuple(
         Section(
             heading.text,
@@ -47,23 +47,3 @@ def _last_stretches(levels: list[int]) -> list[int]:
             ends[still_open.pop()] = index + 1
         still_open.append(index)
     return ends
-
-
-_NOT_IN_ANCHOR = re.compile(r"[^\w\- ]")
-
-
-def unique_anchors(headings: list[str]) -> list[str]:
-    """An anchor per heading as GitHub makes them: lower case, no punctuation, `-` for spaces, `-1`, `-2` for repeats.
-
-    A heading of punctuation alone, which has no anchor at GitHub, gets `section`, so that it can be named.
-    """
-    taken: dict[str, int] = {}
-    anchors = []
-    for heading in headings:
-        wanted = anchor = _NOT_IN_ANCHOR.sub("", heading.lower()).replace(" ", "-") or "section"
-        while anchor in taken:
-            taken[wanted] += 1
-            anchor = f"{wanted}-{taken[wanted]}"
-        taken[anchor] = 0
-        anchors.append(anchor)
-    return anchors

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from notebook_sync.files.note import HISTORY_LIMIT, Stamp
+from notebook_sync.files.note import Stamp
 from notebook_sync.mirror.base import MarkStale, Put, Remove, Touch, Write
-from notebook_sync.mirror.document import document_of, moment, to_milliseconds
+from notebook_sync.mirror.document import document_of, moment
 from notebook_sync.mirror.mongo_rows import PLAIN, Row, encodable, signed, to_bson
+from notebook_sync.mirror.past import first_version, next_version, untold
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +142,11 @@ def _row_of(put: Put, row: Row | None, past: Row | None) -> Row:
     document = document_of(put)
     metadata = document["metadata"]
     if past is None:
-        version, history = _first_version(put)
+        version, history = first_version(put)
     else:
-        changed = past["source"]["digest"] != put.note.digest
-        version, history = past["metadata"]["version"] + changed, past["history"]
-        if changed:
-            history = [*history, _crumb(put, version)][-HISTORY_LIMIT:]
+        version, history = past["metadata"]["version"], past["history"]
+        if past["source"]["digest"] != put.note.digest:
+            version, history = next_version(put, version, history)
         if metadata["created_from"] != "frontmatter" and past["metadata"]["created_from"] != "frontmatter":
             metadata |= {key: past["metadata"][key] for key in ("created_at", "created_from")}
     kept = {"usage": past["usage"]} if past is not None and "usage" in past else {}
@@ -161,32 +160,14 @@ def _row_of(put: Put, row: Row | None, past: Row | None) -> Row:
         **fields,
         **kept,
         "history": history,
-        "pending": _merged(row, put.action),
+        "pending": _untold(row, put.action),
         "awaits_ref": True,
         "gone": False,
     }
 
 
-def _first_version(put: Put) -> tuple[int, list[dict[str, Any]]]:
-    if put.seed is not None:
-        return put.seed.version, list(put.seed.history)[-HISTORY_LIMIT:]
-    return 1, [_crumb(put, 1)]
-
-
-def _crumb(put: Put, version: int) -> dict[str, Any]:
-    crumb = put.breadcrumb
-    return {
-        "version": version,
-        "timestamp": to_milliseconds(crumb.timestamp),
-        "summary": crumb.summary,
-        "changed_by": crumb.changed_by,
-    }
-
-
-def _merged(row: Row | None, action: str) -> str:
-    """What hot memory has to be told, when an earlier action was not told yet."""
-    earlier = "" if row is None or row["gone"] else str(row["pending"])
-    return earlier if earlier and (earlier == "created" or action == "touched") else action
+def _untold(row: Row | None, action: str) -> str:
+    return untold("" if row is None or row["gone"] else str(row["pending"]), action)
 
 
 def _touched(row: Row, stamp: Stamp) -> Row:
@@ -197,7 +178,7 @@ def _touched(row: Row, stamp: Stamp) -> Row:
         "source.inode": signed(stamp.inode),
         "metadata.updated_at": moment(stamp.mtime_ns),
         "stale": None,
-        "pending": _merged(row, "touched"),
+        "pending": _untold(row, "touched"),
         "awaits_ref": True,
     }
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from notebook_sync.files.note import HISTORY_LIMIT
 from notebook_sync.mirror.base import Document, MarkStale, Put, Remove, Touch, Write
-from notebook_sync.mirror.document import document_of, moment, to_milliseconds
+from notebook_sync.mirror.document import document_of, moment
+from notebook_sync.mirror.past import first_version, next_version, untold
 
 DOCUMENT = """id, wants, path, collection, title, summary, content, code, created_by, created_at, created_from,
     updated_at, version, tags, status, word_count, digest, size, mtime_ns, ctime_ns, inode, revision, has_own_id,
@@ -65,11 +65,11 @@ class Batch:
         document = document_of(put)
         history = self._history(past.n) if past is not None else []
         if past is None:
-            version, history = _first_version(put)
+            version, history = first_version(put)
         else:
-            version = past.version + changed
+            version = past.version
             if changed:
-                history = [*history, _crumb(put, version)][-HISTORY_LIMIT:]
+                version, history = next_version(put, version, history)
             if document["metadata"]["created_from"] != "frontmatter" and past.created_from != "frontmatter":
                 document["metadata"] |= {
                     "created_at": from_ms(past.created_at),
@@ -148,7 +148,7 @@ class Batch:
             "version": version,
             "problems": len(document["problems"]),
             "stale": "",
-            "pending": _merged(row, put.action),
+            "pending": untold(row.pending if row is not None and not row.deleted else "", put.action),
             "deleted": 0,
         }
         if row is None:
@@ -289,26 +289,3 @@ def _may_put(put: Put, row: _Row) -> bool:
     if put.base is None:
         return row.digest == put.note.digest and row.path == put.note.path
     return row.digest in {put.base, put.note.digest}
-
-
-def _first_version(put: Put) -> tuple[int, list[dict[str, Any]]]:
-    if put.seed is not None:
-        return put.seed.version, list(put.seed.history)[-HISTORY_LIMIT:]
-    return 1, [_crumb(put, 1)]
-
-
-def _crumb(put: Put, version: int) -> dict[str, Any]:
-    crumb = put.breadcrumb
-    return {
-        "version": version,
-        "timestamp": to_milliseconds(crumb.timestamp),
-        "summary": crumb.summary,
-        "changed_by": crumb.changed_by,
-    }
-
-
-def _merged(row: _Row | None, action: str) -> str:
-    """What hot memory has to be told, when an earlier action was not told yet."""
-    if row is None or row.deleted or not row.pending:
-        return action
-    return row.pending if row.pending == "created" or action == "touched" else action
