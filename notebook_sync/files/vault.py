@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +16,10 @@ from notebook_sync.files.beneath import open_beneath
 from notebook_sync.files.ignore import GITIGNORE, Rules, is_hidden, is_ignored, is_note_name
 from notebook_sync.files.note import Stamp
 
-_TRIES = 5
+# Two writes within one tick of the kernel's clock can leave the same stamp; kernels tick at least every 10 ms.
+RACY_SECONDS = 0.02
+_TRIES = 10
+_PAUSE_SECONDS = 0.001
 _CHUNK = 1 << 20
 _GONE = {errno.ENOENT, errno.ENOTDIR}
 
@@ -70,7 +75,8 @@ class Vault:
         return _stamp(found) if stat.S_ISREG(found.st_mode) else None
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
-        """The file's bytes and the stamp they belong to: `fstat` was the same before and after.
+        """The file's bytes and the stamp they belong to: `fstat` was the same before and after, and where the file was
+        written to so lately that this proves nothing, so were the bytes.
 
         Raises FileNotFoundError, or UnreadableFile with the reason (a link, no permission, too large).
         """
@@ -95,12 +101,15 @@ class Vault:
                     raise UnreadableFile(path, "not a regular file")
                 if before.st_size > self.max_file_bytes:
                     raise UnreadableFile(path, self._too_large(before.st_size))
+                _await_write(fd)
                 raw = _read_all(fd, self.max_file_bytes + 1)
+                is_whole = not is_racy(_stamp(before)) or raw == _read_all(fd, self.max_file_bytes + 1)
                 after = _stamp(os.fstat(fd))
             finally:
                 os.close(fd)
-            if after == _stamp(before) and after.size == len(raw):
+            if is_whole and after == _stamp(before) and after.size == len(raw):
                 return raw, after
+            time.sleep(_PAUSE_SECONDS)
         raise UnreadableFile(path, "was written to during every read; it is looked at again")
 
     def _too_large(self, size: int) -> str:
@@ -176,6 +185,12 @@ class Vault:
         return [Rules.read(folder, raw.decode(errors="replace").splitlines())]
 
 
+def is_racy(stamp: Stamp) -> bool:
+    """Whether the file was written to so lately that a further write may leave the very same stamp."""
+    # Not the mtime, which anybody can set to any time, the future included.
+    return abs(time.time_ns() - stamp.ctime_ns) < RACY_SECONDS * 1e9
+
+
 def printable(path: str) -> str:
     """The path as it can be printed and stored: bytes of the name that are not UTF-8 are shown as `\\xNN`."""
     return os.fsencode(path).decode(errors="backslashreplace")
@@ -224,7 +239,15 @@ def _stamp(found: os.stat_result) -> Stamp:
     return Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
+def _await_write(fd: int) -> None:
+    """Let a write that is under way end. It changed the file's times when it began, so that no stamp betrays it; a
+    search for holes takes the lock that it holds (Linux, the usual file systems)."""
+    with contextlib.suppress(OSError):
+        os.lseek(fd, 0, os.SEEK_HOLE)
+
+
 def _read_all(fd: int, limit: int) -> bytes:
+    os.lseek(fd, 0, os.SEEK_SET)
     chunks = []
     while limit > 0 and (chunk := os.read(fd, min(_CHUNK, limit))):
         chunks.append(chunk)

@@ -10,7 +10,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO
 
@@ -18,12 +17,10 @@ from notebook_sync.errors import UnreadableFile
 from notebook_sync.files.note import PARSER_REVISION
 from notebook_sync.files.parse import parse
 from notebook_sync.files.unfinished import looks_unfinished
-from notebook_sync.files.vault import Vault
+from notebook_sync.files.vault import Vault, is_racy
 from notebook_sync.mirror.base import Known
 from notebook_sync.sync.diff import Look
 
-# Two writes within one tick of the kernel's clock can leave the same stamp; kernels tick at least every 10 ms.
-RACY_SECONDS = 0.02
 # Below this another process costs more to start than it saves.
 _WORTH_A_PROCESS = 1500
 
@@ -38,8 +35,7 @@ def look_at(vault: Vault, path: str, digest: str, encoding: str) -> Look:
         return Look(path)
     except UnreadableFile as error:
         return Look(path, refusal=error.reason)
-    # Not the mtime, which anybody can set to any time, the future included.
-    racy = abs(time.time_ns() - stamp.ctime_ns) < RACY_SECONDS * 1e9
+    racy = is_racy(stamp)
     if digest and digest == hashlib.sha256(raw).hexdigest():
         return Look(path, stamp, racy=racy)
     return Look(path, stamp, parse(path, raw, encoding=encoding), unfinished=looks_unfinished(raw), racy=racy)

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from notebook_sync.errors import BackendDown, RootLost, WouldDeleteEverything
 from notebook_sync.files.note import Stamp
-from notebook_sync.files.vault import Vault
+from notebook_sync.files.vault import RACY_SECONDS, Vault
 from notebook_sync.sync.engine import Engine
 from notebook_sync.sync.events import EventSource
 from notebook_sync.sync.lock import WatchNote, watch_lock
-from notebook_sync.sync.reading import RACY_SECONDS
 from notebook_sync.sync.report import Report
 from notebook_sync.sync.sweep import Outcome, Task
 

@@ -105,5 +105,3 @@ def every_state_of(root: Path, path: str) -> Iterator[set[str | None]]:
         done.set()
         reader.join()
         mirror.close()
-
-

@@ -185,9 +185,7 @@ def test_a_checkout_of_many_files(root: Path) -> None:
             watch.becomes(states[state])
 
 
-def test_a_file_dated_in_the_future_does_not_keep_the_watcher_busy(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_dated_in_the_future_does_not_keep_the_watcher_busy(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads: list[str] = []
     read = Vault.read
 
