@@ -39,12 +39,12 @@ class World:
         self.root.mkdir()
         self.fuse = Fuse()
         self.vault = Vault(self.root)
-        self._store_path = folder / "mirror.db"
+        self.store_path = folder / "mirror.db"
         self._batch = batch
-        self.mirror = WatchedMirror(SqliteMirror(self._store_path))
-        self.refs = WatchedRefs(SqliteRefs(self._store_path, UTC))
-        self.engine = self._new_engine()
-        self.other = self._new_engine(fused=False)
+        self.mirror = WatchedMirror(SqliteMirror(self.store_path))
+        self.refs = WatchedRefs(SqliteRefs(self.store_path, UTC))
+        self.engine = self.restarted()
+        self.other = self.restarted(fused=False)
 
     def close(self) -> None:
         self.mirror.close()
@@ -211,7 +211,7 @@ class World:
     def _is_broken(self, path: str) -> bool:
         return parse(path, (self.root / path).read_bytes(), encoding=ENCODING).broken
 
-    def _new_engine(self, *, fused: bool = True) -> Engine:
+    def restarted(self, *, fused: bool = True) -> Engine:
         mirror, refs = cast("Mirror", self.mirror), cast("Refs", self.refs)
         if fused:
             mirror, refs = fused_mirror(mirror, self.fuse), fused_refs(refs, self.fuse)
@@ -224,7 +224,7 @@ class World:
         except BackendDown:
             pass
         except Crash:
-            self.engine = self._new_engine()
+            self.engine = self.restarted()
         finally:
             self.fuse.clear()
 
