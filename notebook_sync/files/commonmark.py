@@ -19,7 +19,11 @@ _REFERENCE = re.compile(r"\[([^\[\]]+)\]\[[^\[\]]*\]")
 
 def block_tokens(text: str) -> list[Token]:
     """The block structure of `text`. `token.map` counts lines ended by \\n, \\r\\n or a lone \\r."""
-    return _blocks().parse(text)
+    try:
+        return _blocks().parse(text)
+    except IndexError:
+        # It reads one character too far when a comment is still open in a list or quote at the very end of the text.
+        return _blocks().parse(text + "\n")
 
 
 def inline_tokens(source: str) -> list[Token]:

@@ -1,4 +1,4 @@
-"""Which names are notes: hidden names never are, `.gitignore` and `exclude` may say no, everything else with .md is one.
+"""Which names are notes: hidden ones never, `.gitignore` and `exclude` may say no, everything else with .md is one.
 
 The rules are relative to the notebook, so a notebook below `.venv` or `node_modules` is seen like any other.
 """

@@ -116,7 +116,14 @@ def scan(text: str) -> Outline | None:
                 if _OPENS_A_BLOCK.search(source, end, settled):
                     return None
         elif _may_matter(source, start, end, lead, opener):
-            return None
+            before = source.rfind("\n", 0, start)
+            if opener or not _is_alone(source, before, start):
+                return None
+            line += source.count("\n", counted, start + 1)
+            counted = start + 1
+            level = 1 if "=" in lead else 2
+            title = heading_text(source[before + 1 : start])
+            headings.append(Heading(level, title, line - 1, before, min(end, len(text))))
         if lead and ("    " in lead or "\t" in lead) and _MEANS_SOMETHING.search(source, match.start(4), end):
             return None
     return Outline(tuple(headings), tuple(fences), tuple(hidden))
@@ -162,6 +169,14 @@ def _may_matter(source: str, start: int, end: int, lead: str, opener: str | None
         return False
     before = source.rfind("\n", 0, start)
     return bool(source[before + 1 : start].strip(" \t\r"))
+
+
+def _is_alone(source: str, before: int, start: int) -> bool:
+    """Whether the line from `before` to `start` is surely a paragraph of its own: a letter at column 0, below a blank
+    line or nothing, which also ends any list, and no table's head."""
+    above = source.rfind("\n", 0, before) if before > 0 else 0
+    first = source[before + 1 : before + 2]
+    return first.isalpha() and not source[above:before].strip(" \t\r\n") and source.find("|", before, start) < 0
 
 
 def read(text: str) -> Outline:
