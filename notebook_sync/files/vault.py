@@ -7,7 +7,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +21,7 @@ RACY_SECONDS = 0.02
 _TRIES = 10
 _PAUSE_SECONDS = 0.001
 _CHUNK = 1 << 20
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _GONE = {errno.ENOENT, errno.ENOTDIR}
 
 
@@ -49,10 +50,7 @@ class Vault:
         """The notes at `places` and below them; of the whole notebook for None. Raises RootLost."""
         scan = Scan()
         self.identity()
-        if places is None:
-            self._walk("", [self._exclude], scan)
-            return scan
-        for place in sorted(set(places)):
+        for place in [""] if places is None else sorted(set(places)):
             self._look_at(place, scan)
         return scan
 
@@ -80,17 +78,15 @@ class Vault:
 
         Raises FileNotFoundError, or UnreadableFile with the reason (a link, no permission, too large).
         """
-        root_fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            return self._read(root_fd, path)
+            with self._opened("") as root_fd:
+                return self._read(root_fd, path)
         except FileNotFoundError:
             raise
         except OSError as error:
             if error.errno in _GONE:
                 raise FileNotFoundError(path) from None
             raise UnreadableFile(path, _worded(error)) from None
-        finally:
-            os.close(root_fd)
 
     def _read(self, root_fd: int, path: str) -> tuple[bytes, Stamp]:
         for _ in range(_TRIES):
@@ -149,31 +145,48 @@ class Vault:
         while folders:
             folder, rules = folders.pop()
             try:
-                with os.scandir(self.root / folder) as listing:
-                    entries = list(listing)
+                with self._opened(folder) as fd, os.scandir(fd) as listing:
+                    folders += self._walk_one(folder, list(listing), rules, scan)
             except OSError as error:
                 _note_blindness(folder, error, scan)
+
+    def _walk_one(
+        self, folder: str, entries: list[os.DirEntry[str]], rules: list[Rules], scan: Scan
+    ) -> Iterator[tuple[str, list[Rules]]]:
+        """Sort the entries of one folder into the scan; yields the folders among them, with the rules for them."""
+        if any(entry.name == GITIGNORE for entry in entries):
+            rules = [*rules, *self._rules_in(folder)]
+        prefix = folder + "/" if folder else ""
+        for entry in entries:
+            name = entry.name
+            if name[0] == ".":  # as `is_hidden`, which a walk over 100,000 names has no time to call
                 continue
-            if any(entry.name == GITIGNORE for entry in entries):
-                rules = [*rules, *self._rules_in(folder)]
-            prefix = folder + "/" if folder else ""
-            for entry in entries:
-                name = entry.name
-                if name[0] == ".":  # as `is_hidden`, which a walk over 100,000 names has no time to call
+            path = prefix + name
+            if entry.is_dir(follow_symlinks=False):
+                if not is_ignored(rules, path, is_dir=True):
+                    yield path, rules
+            elif name.endswith(".md") or is_note_name(name):
+                try:
+                    found = entry.stat(follow_symlinks=False)
+                except OSError as error:
+                    _note_blindness(path, error, scan)
                     continue
-                path = prefix + name
-                if entry.is_dir(follow_symlinks=False):
-                    if not is_ignored(rules, path, is_dir=True):
-                        folders.append((path, rules))
-                elif name.endswith(".md") or is_note_name(name):
-                    try:
-                        found = entry.stat(follow_symlinks=False)
-                    except OSError as error:
-                        _note_blindness(path, error, scan)
-                        continue
-                    _meet(path, found, rules, scan)
-                elif entry.is_symlink() and _leads_to_folder(entry) and not is_ignored(rules, path, is_dir=True):
-                    scan.refused[printable(path)] = _LINKED_FOLDER
+                _meet(path, found, rules, scan)
+            elif entry.is_symlink() and _leads_to_folder(entry) and not is_ignored(rules, path, is_dir=True):
+                scan.refused[printable(path)] = _LINKED_FOLDER
+
+    @contextlib.contextmanager
+    def _opened(self, folder: str) -> Iterator[int]:
+        """A descriptor of a folder below the root that no link leads to, also not one that was just put there."""
+        root_fd = os.open(self.root, _FOLDER)
+        try:
+            fd = open_beneath(root_fd, folder or ".", _FOLDER)
+        finally:
+            os.close(root_fd)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
 
     def _rules_in(self, folder: str) -> list[Rules]:
         """The rules of the `.gitignore` in `folder`, if it has one that can be read."""

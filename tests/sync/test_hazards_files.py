@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import threading
@@ -108,6 +109,7 @@ class TestLinks:
         reads = int(os.environ.get("NOTEBOOK_TEST_READS", "1500"))
         (tmp_path / "outside").mkdir()
         (tmp_path / "outside" / "a.md").write_text("secret")
+        (tmp_path / "outside" / "only-outside.md").write_text("secret")
         (root / "d").mkdir()
         (root / "d" / "a.md").write_text("good")
         (root / "link").symlink_to(tmp_path / "outside")
@@ -126,17 +128,17 @@ class TestLinks:
         swapping.start()
         vault = Vault(root)
         got: set[bytes] = set()
+        seen: set[str] = set()
         try:
             for _ in range(reads):
-                try:
+                seen |= vault.scan().seen.keys()
+                with contextlib.suppress(FileNotFoundError, UnreadableFile):
                     got.add(vault.read("d/a.md")[0])
-                    vault.scan()
-                except (FileNotFoundError, UnreadableFile):
-                    continue
         finally:
             done.set()
             swapping.join()
         assert got == {b"good"}
+        assert "d/only-outside.md" not in seen
 
 
 class TestNames:
