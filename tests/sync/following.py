@@ -16,9 +16,9 @@ from tests.waiting import eventually
 class Following:
     """A running watch. Its timer is far away: what it finds, it finds by file events or by a doubt about them."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, settings: str = "") -> None:
         self.root = root
-        (root / "notebook.toml").write_text("[sync]\nreconcile_seconds = 3600\nsettle_ms = 300\n")
+        (root / "notebook.toml").write_text(settings + "[sync]\nreconcile_seconds = 3600\nsettle_ms = 300\n")
         self.notebook = Notebook.open(root)
         self.notebook.folder  # noqa: B018 - made by the first to ask
         self._watch = self.notebook.watch()
@@ -76,9 +76,9 @@ class Following:
 
 
 @contextlib.contextmanager
-def following(root: Path) -> Iterator[Following]:
+def following(root: Path, settings: str = "") -> Iterator[Following]:
     """A watch over `root` that is ready, and has ended well afterwards."""
-    found = Following(root)
+    found = Following(root, settings)
     try:
         yield found
     finally:
