@@ -166,10 +166,12 @@ class Watch:
             del self._racy[path]
         if now >= self._refs.due:
             yield from self._try(lambda outcome: self._engine.announce(outcome), note, tries_refs=True)
+        # With what waits: a file that is new here may be a note that vanished there, told of in another batch.
         if paths:
-            yield from self._look(Task(frozenset(paths)), note)
+            vanishing = {path for path, (_, found) in self._waiting.items() if found is None}
+            yield from self._look(Task(frozenset(paths | vanishing)), note)
         if settled:
-            yield from self._look(Task(frozenset(settled), settled), note)
+            yield from self._look(Task(frozenset(settled.keys() | self._waiting.keys()), settled), note)
         if racy:
             yield from self._look(Task(racy, rehash=True), note)
 
@@ -236,9 +238,14 @@ class Watch:
 
     def _look_later(self, outcome: Outcome) -> None:
         now = time.monotonic()
+        for path in outcome.seen - outcome.waiting.keys():
+            self._waiting.pop(path, None)
         for path, found in outcome.waiting.items():
-            self._waiting[path] = (now + self._settle_seconds, found)
-        self._racy |= dict.fromkeys(outcome.racy, now + RACY_SECONDS)
+            held = self._waiting.get(path)
+            if held is None or held[1] != found:
+                self._waiting[path] = (now + self._settle_seconds, found)
+        # What waits is read then; looked at by itself, a renamed file would be a new note.
+        self._racy |= dict.fromkeys(outcome.racy - self._waiting.keys(), now + RACY_SECONDS)
 
     def _tell_trouble(self, note: WatchNote) -> None:
         """Let `status` see what is wrong, or that nothing is."""
