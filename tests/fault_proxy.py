@@ -22,6 +22,8 @@ class FaultProxy:
     refuse  open connections end, new ones are refused
     hang    connections are accepted and stay open; no byte gets through until the mode changes
     reset   open connections and every new one are reset
+
+    `accepted` counts the connections that came, those that were reset included.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -31,6 +33,7 @@ class FaultProxy:
         self._closed = False
         self._open: set[socket.socket] = set()
         self.delay = 0.0
+        self.accepted = 0
         self._listener = self._listen(0)
         self.port: int = self._listener.getsockname()[1]
 
@@ -76,6 +79,7 @@ class FaultProxy:
                 client, _ = listener.accept()
             except OSError:  # closed: the mode is `refuse`, or the proxy ends
                 return
+            self.accepted += 1
             if self._mode == "reset":
                 _close(client, reset=True)
                 continue

@@ -138,7 +138,9 @@ def test_one_server_alone_works_and_the_other_may_come_and_go(
         assert [note["path"] for note in notebook.search("Turn")] == ["pages/plan.md"]
 
 
-def test_versions_come_from_git_where_the_new_mirror_has_none(embedded: World, mongodb_url: str, redis_url: str) -> None:
+def test_versions_come_from_git_where_the_new_mirror_has_none(
+    embedded: World, mongodb_url: str, redis_url: str
+) -> None:
     git = ["git", "-C", str(embedded.root), "-c", "user.name=A", "-c", "user.email=a@example.org"]
     subprocess.run([*git, "init", "-q"], check=True)
     for n in range(3):

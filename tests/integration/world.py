@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,7 @@ class World:
             assert process.wait(30) == 0
         finally:
             process.kill()
+            process.wait()
             watching.close()
 
     def write(self, path: str, text: str) -> None:
@@ -142,13 +144,10 @@ class World:
 
     def assert_whole(self) -> None:
         """Files = mirror = refs, and no version is missing, doubled, or unknown to the refs."""
-        texts = {
-            str(file.relative_to(self.root)): file.read_text()
-            for file in self.root.rglob("*.md")
-            if ".notebook" not in file.parts
-        }
+        files = [file for file in self.root.rglob("*.md") if not file.name.startswith(".")]
+        digests = {str(file.relative_to(self.root)): sha256(file.read_bytes()).hexdigest() for file in files}
         documents = self.whole()
-        assert {path: document["content"] for path, document in documents.items()} == texts
+        assert {path: document["source"]["digest"] for path, document in documents.items()} == digests
         for document in documents.values():
             versions = [crumb["version"] for crumb in document["history"]]
             assert versions == list(range(1, document["metadata"]["version"] + 1)), document["path"]
