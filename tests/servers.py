@@ -13,7 +13,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -22,6 +21,8 @@ import pymongo
 import pytest
 import redis
 from pymongo.errors import PyMongoError
+
+from tests.waiting import eventually
 
 _START_SECONDS = 60.0
 
@@ -157,14 +158,6 @@ def drop_keys(url: str, prefix: str) -> None:
     with redis.Redis.from_url(url) as client:
         for key in client.scan_iter(f"{prefix}:*", count=1000):
             client.delete(key)
-
-
-def eventually(condition: Callable[[], object], what: str, seconds: float = 20.0) -> None:
-    """Wait until the condition is true; fail, saying what did not come to be, after the deadline."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"still not so: {what}"
-        time.sleep(0.02)
 
 
 def _roomy_memory() -> str | None:

@@ -21,7 +21,8 @@ from notebook_sync.mirror.mongo import MongoMirror
 from notebook_sync.mirror.mongo_connection import mirror_errors
 from tests.fault_proxy import FaultProxy, Mode
 from tests.mirror.contract import T0, Opener, WholeMirrorContract, many, note, put, version
-from tests.servers import Server, eventually, free_port
+from tests.servers import Server, free_port
+from tests.waiting import eventually
 
 A_REF = Ref("a", "Plan", "", "pages", T0, "draft", 1, "digest", "owner", "pages/a.md", serial=1)
 CALLS: dict[str, Callable[[Mirror], object]] = {

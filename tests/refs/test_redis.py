@@ -13,7 +13,8 @@ from notebook_sync.refs.base import Refs
 from notebook_sync.refs.redis import RedisRefs
 from tests.fault_proxy import FaultProxy, Mode
 from tests.refs.contract import CALLS, Opener, RefsContract, gone, ref
-from tests.servers import Server, drop_keys, eventually, free_port
+from tests.servers import Server, drop_keys, free_port
+from tests.waiting import eventually
 
 
 class RedisContract(RefsContract):
