@@ -51,7 +51,7 @@ class Vault:
         scan = Scan()
         self.identity()
         for place in [""] if places is None else sorted(set(places)):
-            self._look_at(place, scan)
+            self._look_at(place, scan, rules_of)
         return scan
 
     def identity(self) -> tuple[int, int]:
@@ -114,14 +114,14 @@ class Vault:
             "raise the limit in notebook.toml or add the file to `exclude`"
         )
 
-    def _look_at(self, place: str, scan: Scan) -> None:
+    def _look_at(self, place: str, scan: Scan, rules_of: Callable[[str], list[Rules]]) -> None:
         """One place: a file, a folder, or nothing."""
         rules = [self._exclude]
         folder = ""
         *parents, name = place.split("/") if place else [""]
         try:
             for parent in parents:
-                rules += self._rules_in(folder)
+                rules += rules_of(folder)
                 folder = f"{folder}/{parent}" if folder else parent
                 is_folder = stat.S_ISDIR(os.lstat(self.root / folder).st_mode)
                 if not is_folder or is_hidden(parent) or is_ignored(rules, folder, is_dir=True):
@@ -133,7 +133,7 @@ class Vault:
         if is_hidden(name):
             return
         if place:
-            rules += self._rules_in(folder)
+            rules += rules_of(folder)
         if not stat.S_ISDIR(found.st_mode):
             if is_note_name(name):
                 _meet(place, found, rules, scan)
