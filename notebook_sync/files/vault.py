@@ -7,8 +7,9 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from notebook_sync.errors import RootLost, UnreadableFile
@@ -50,6 +51,7 @@ class Vault:
         """The notes at `places` and below them; of the whole notebook for None. Raises RootLost."""
         scan = Scan()
         self.identity()
+        rules_of = cache(self._rules_in)  # a checkout touches a thousand files in one folder
         for place in [""] if places is None else sorted(set(places)):
             self._look_at(place, scan, rules_of)
         return scan
