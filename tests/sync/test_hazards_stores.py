@@ -166,6 +166,22 @@ def test_a_note_that_the_store_cannot_hold_fails_and_the_others_go_on(world: Wor
     world.check()
 
 
+def test_a_file_that_changes_while_it_is_written_to_the_mirror_is_looked_at_again(world: World) -> None:
+    world.write("a.md", b"first")
+    apply = world.mirror.apply
+    later = [b"second", b"third"]
+
+    def slow(writes: list[Put]) -> list[Put]:
+        lost = apply(writes)
+        if later and any(isinstance(write, Put) for write in writes):
+            world.replace("a.md", later.pop(0))
+        return lost  # type: ignore[return-value]
+
+    world.mirror.apply = slow  # type: ignore[assignment, method-assign]
+    world.engine.look(Task(frozenset({"a.md"})))
+    assert [document["content"] for document in world.mirror.documents()] == ["third"]
+
+
 def interleaved(world: World, act: Callable[[], object]) -> None:
     """Run `act` before every single store operation of one sync, each time in a notebook that was just changed."""
     for at in range(1, 40):
