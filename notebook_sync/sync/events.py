@@ -49,6 +49,9 @@ class EventSource:
         self._armed = threading.Event()
         self._closing = threading.Event()
         self._missed = ""
+        self._is_strict = True
+        self.shortfall = ""
+        """Why some folders send no events, in words for people; "" when all do."""
         self._thread = threading.Thread(target=self._run, name="notebook-watch", daemon=True)
 
     @property
@@ -125,12 +128,17 @@ class EventSource:
                     rust_timeout=_IDLE_MS,
                     yield_on_timeout=True,
                     raise_interrupt=False,
-                    ignore_permission_denied=True,
+                    ignore_permission_denied=not self._is_strict,
                 ):
                     self._deliver({path for _, path in changes})
                     pause = shortest
             # Whatever ends the watcher, pyo3's panics and decoding errors included, it has to be built again.
             except BaseException as error:
+                if self._is_strict and _says(error, "limit reached", "permission denied"):
+                    # Told to overlook folders it may not watch, watchfiles overlooks its own limit in silence, too.
+                    self._is_strict = False
+                    self.shortfall = _AT_THE_LIMIT if _says(error, "limit reached") else ""
+                    continue
                 self._missed = f"the watcher ended ({type(error).__name__}: {error}) and was started again"
                 self._closing.wait(pause)
                 pause = min(pause * 2, longest)
@@ -143,3 +151,13 @@ class EventSource:
             self._missed = ""
         if paths:
             self._batches.put(paths)
+
+
+_AT_THE_LIMIT = (
+    "this machine allows no more file watches, so some folders are only looked at by the timer; "
+    "raise it: sysctl fs.inotify.max_user_watches=524288"
+)
+
+
+def _says(error: BaseException, *words: str) -> bool:
+    return any(word in str(error).lower() for word in words)

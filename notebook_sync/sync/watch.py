@@ -132,8 +132,12 @@ class Watch:
         self._source = EventSource(self._vault.root)
         try:
             self._source.start()
+            if self._source.shortfall:
+                note.write(trouble=self._source.shortfall)
+                yield Trouble(self._source.shortfall)
             yield from self._reconcile(note)
             if not self._is_ready:
+                self._engine.warm_up()
                 self._is_ready = True
                 yield Ready(self._source.armed)
             while not self._stopping:

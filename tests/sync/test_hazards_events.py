@@ -88,3 +88,26 @@ def test_an_event_of_the_root_or_beside_it_is_a_doubt(root: Path, watcher: FakeW
         (root / "a.md").write_text("a")
         watcher.batches.put({(3, str(root))})
         watch.becomes({"a.md": "a"})
+
+
+def test_a_machine_without_watches_to_spare_is_told_and_the_rest_is_watched(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = FakeWatcher()
+    strict: list[bool] = []
+
+    def few_watches(folder: Path, *, ignore_permission_denied: bool, **more: Any) -> Iterator[set[tuple[int, str]]]:
+        strict.append(not ignore_permission_denied)
+        if not ignore_permission_denied:
+            raise OSError("OS file watch limit reached. about [...]")
+        return fake(folder, **more)
+
+    monkeypatch.setattr(events, "watch_files", few_watches)
+    (root / ".notebook").mkdir()
+    source = events.EventSource(root)
+    try:
+        assert source.start()
+        assert "fs.inotify.max_user_watches" in source.shortfall
+        assert strict == [True, False]
+    finally:
+        source.close()
