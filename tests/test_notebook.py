@@ -88,6 +88,13 @@ def test_the_last_good_version_outlives_the_process(notebook: Notebook) -> None:
         assert later.prompt(Session.task()).text == good.text
 
 
+def test_explain_finds_a_line_in_any_note_and_says_that_it_is_not_in_the_prompt(notebook: Notebook) -> None:
+    found = notebook.explain("start  SMALL", Session.owner())
+    assert [(place.path, place.line, place.in_prompt, place.reason) for place in found] == [
+        ("pages/plan.md", 6, False, "not a prompt file")
+    ]
+
+
 def test_a_folder_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(NotANotebook, match="notebook-sync init"):
         Notebook.open(tmp_path / "nowhere")

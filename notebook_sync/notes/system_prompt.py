@@ -5,13 +5,15 @@ How files are laid out and cut is the business of the package `prompt`; here is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from importlib import resources
 from pathlib import Path
 
 from notebook_sync import config
+from notebook_sync.errors import UnreadableFile
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.sources import PromptFiles
 from notebook_sync.sessions import Session
@@ -24,6 +26,7 @@ class SystemPrompt:
     """Assembles prompts for one notebook. `folder` is its `.notebook`."""
 
     def __init__(self, vault: Vault, folder: Path, settings: config.Settings) -> None:
+        self._vault = vault
         self._timezone = settings.timezone
         self._files = PromptFiles(vault, folder, settings.sync.settle_ms / 1000)
         self._counts = CountFile(folder / COUNTS)
@@ -40,8 +43,21 @@ class SystemPrompt:
         return prompt
 
     def explain(self, text: str, session: Session) -> list[Found]:
-        """Where `text` stands in the prompt's files, and whether it reaches the session's prompt."""
-        return explain(text, self.assemble(session), self._sources())
+        """Where `text` stands, in the prompt's files and then in any note; and whether the session's prompt shows it."""
+        prompt = self.assemble(session)
+        sources = self._sources()
+        shown = {source.path for source in sources}
+        rest = sorted(path for path in self._vault.scan().seen if path not in shown)
+        return explain(text, prompt, [*sources, *self._holding(text, rest)])
+
+    def _holding(self, text: str, paths: Sequence[str]) -> Iterator[FileText]:
+        """Of the notes at `paths`, those that may hold `text`: its first word tells most of them apart quickly."""
+        word = next(iter(text.casefold().split()), "")
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError, UnreadableFile):
+                raw, _ = self._vault.read(path)
+                if word in raw.decode(errors="replace").casefold():
+                    yield FileText(path, raw)
 
     def _sources(self) -> Sequence[FileText]:
         settings = self._assembler.settings
