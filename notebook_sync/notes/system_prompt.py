@@ -43,7 +43,7 @@ class SystemPrompt:
         return prompt
 
     def explain(self, text: str, session: Session) -> list[Found]:
-        """Where `text` stands, in the prompt's files and then in any note; and whether the session's prompt shows it."""
+        """Where `text` stands, in the prompt's files and then in any note, and whether the session's prompt has it."""
         prompt = self.assemble(session)
         sources = self._sources()
         shown = {source.path for source in sources}
