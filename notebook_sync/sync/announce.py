@@ -26,13 +26,16 @@ def announce(mirror: Mirror, refs: Refs, ids: Collection[str] | None = None, *, 
             _tell(mirror, refs, some, announce=not quiet)
 
 
-def adopt(mirror: Mirror, refs: Refs, *, anew: bool = False) -> None:
-    """Write every ref when hot memory is new, was emptied or holds another mirror's refs (or `anew`)."""
+def adopt(mirror: Mirror, refs: Refs, *, anew: bool = False, quiet: bool = False) -> None:
+    """Write every ref when hot memory is new, was emptied or holds another mirror's refs (or `anew`).
+
+    What was told to one that was emptied is not told again; what it was not told yet is.
+    """
     store_id = mirror.store_id()
     if refs.owner() == store_id and not anew:
         return
     for some in _batches(mirror.refs()):
-        _tell(mirror, refs, some, announce=False)
+        _tell(mirror, refs, some, announce=not quiet)
     refs.adopt(store_id, (ref.id for ref in mirror.refs()))
 
 

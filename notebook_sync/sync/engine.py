@@ -37,6 +37,7 @@ class Engine:
         self._settle_seconds = settle_seconds
         self._batch = batch
         self._encoding = encoding
+        self._store_id = ""
 
     def reconcile(self, task: Task | None = None) -> Report:
         """Compare every file with the mirror and repair every difference, refs included; returns when all is quiet.
@@ -49,7 +50,7 @@ class Engine:
         task = replace(task or Task(), places=None)
         outcome = Outcome()
         report = outcome.report
-        self._reach_refs(outcome, adopt_anew=False)
+        self._adopt(outcome)
         self.look(task, outcome)
         for _ in range(_ROUNDS):
             if not outcome.waiting:
@@ -62,7 +63,7 @@ class Engine:
             time.sleep(RACY_SECONDS)
             self.look(Task(frozenset(outcome.racy), rehash=True, changed_by=task.changed_by), outcome)
         if not report.refs_trouble:
-            self._reach_refs(outcome, adopt_anew=task.force)
+            self._adopt(outcome, anew=task.force, quiet=task.force)
             self._announce(None, outcome, quiet=task.force)
         report.failed = {**self._faults(outcome.faulty), **report.failed}
         report.unchanged = len(outcome.seen - outcome.stored - report.failed.keys())
@@ -72,9 +73,14 @@ class Engine:
     def look(self, task: Task, outcome: Outcome | None = None) -> Outcome:
         """Bring the rows of the task's places in step with the disk, and announce them, batch by batch.
 
-        The outcome's `waiting` and `racy` are the caller's to look at later. Raises as `reconcile` does.
+        A mirror that was emptied since the last look is filled again. The outcome's `waiting` and `racy` are the
+        caller's to look at later. Raises as `reconcile` does.
         """
         outcome = outcome or Outcome()
+        store_id = self._mirror.store_id()
+        if self._store_id not in {"", store_id}:
+            task = replace(task, places=None)
+        self._store_id = store_id
         for _ in range(_ROUNDS):
             outcome.again = set()
             for path in task.places or ():
@@ -91,7 +97,6 @@ class Engine:
 
     def announce(self, outcome: Outcome) -> None:
         """Tell hot memory everything it has not been told, after it was away."""
-        self._reach_refs(outcome, adopt_anew=False)
         self._announce(None, outcome, quiet=False)
 
     def warm_up(self) -> None:
@@ -102,14 +107,15 @@ class Engine:
         """Write every ref anew and remove those of no note. Raises BackendDown."""
         adopt(self._mirror, self._refs, anew=True)
 
-    def _reach_refs(self, outcome: Outcome, *, adopt_anew: bool) -> None:
+    def _adopt(self, outcome: Outcome, *, anew: bool = False, quiet: bool = False) -> None:
         try:
-            adopt(self._mirror, self._refs, anew=adopt_anew)
+            adopt(self._mirror, self._refs, anew=anew, quiet=quiet)
         except BackendDown as down:
             self._note_trouble(down, outcome)
 
     def _announce(self, ids: Collection[str] | None, outcome: Outcome, *, quiet: bool) -> None:
         try:
+            adopt(self._mirror, self._refs, quiet=quiet)  # emptied while nobody looked, it needs the others' refs too
             announce(self._mirror, self._refs, ids, quiet=quiet)
         except BackendDown as down:
             self._note_trouble(down, outcome)

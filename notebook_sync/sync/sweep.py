@@ -101,9 +101,9 @@ class Sweep:
         known = {row.path: row for row in self._mirror.known(task.places)}
         vanished = Vanished(row for path, row in known.items() if not _stands(path, scan))
         if task.places is None:
-            if not known:
+            if not scan.seen.keys() <= known.keys():  # not only in a new mirror: filling one may have been broken off
                 self._past = git_history(self._vault.root)
-            elif not scan.seen and not scan.refused and not task.allow_empty:
+            if known and not scan.seen and not scan.refused and not task.allow_empty:
                 raise _would_delete_everything(len(known))
         self._outcome.faulty |= {row.id for row in known.values() if row.stale or row.broken or row.id != row.wants}
         self._outcome.seen |= scan.seen.keys()
