@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from notebook_sync.address import Address
 from notebook_sync.errors import ConfigError
 from notebook_sync.sessions import KINDS
 
@@ -125,19 +126,11 @@ def parse(text: str, source: str) -> Settings:
 
 
 def shown(settings: Settings) -> dict[str, Any]:
-    """The resolved settings for people, with passwords in URLs masked."""
+    """The resolved settings for people, the addresses of servers without what is secret in them."""
     values = dataclasses.asdict(settings)
     for store in ("mirror", "refs"):
-        values[store]["url"] = masked(values[store]["url"])
+        values[store]["url"] = Address.of(values[store]["url"]).shown()
     return values
-
-
-def masked(url: str) -> str:
-    """The URL without its user and password."""
-    scheme, slashes, rest = url.partition("://")
-    # The last @ counts: a password may hold one, or a /, though it should not.
-    _, at, place = rest.rpartition("@")
-    return f"{scheme}{slashes}***@{place}" if at else url
 
 
 def origins(settings: Settings, environ: Mapping[str, str] = os.environ) -> list[dict[str, Any]]:

@@ -73,20 +73,6 @@ def test_bytes_that_are_no_text_are_an_error_with_the_path(tmp_path: Path) -> No
         config.load(tmp_path, {})
 
 
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("mongodb://ann:secret@db.example:27017/x?tls=true", "mongodb://***@db.example:27017/x?tls=true"),
-        ("redis://:secret@h1/0", "redis://***@h1/0"),
-        ("redis://h1/0", "redis://h1/0"),
-        ("mongodb://a:p@ss@h1,h2/x", "mongodb://***@h1,h2/x"),
-        ("", ""),
-    ],
-)
-def test_a_url_is_shown_without_its_secret(url: str, shown: str) -> None:
-    assert config.masked(url) == shown
-
-
 def test_the_template_names_only_keys_there_are_with_their_defaults() -> None:
     template = (Path(__file__).parents[1] / "runtime_templates" / "notebook.toml").read_text()
     uncommented = "\n".join(

@@ -233,11 +233,11 @@ COMMANDS = (
     Command(
         "config",
         "show the settings in force, and where each comes from",
-        "Passwords in addresses are masked.",
+        "Of the address of a server, the user, the password and the values of options are masked.",
         ("notebook-sync config", "notebook-sync config --json"),
         """\
 {"root": "/home/me/notebook", "file": "/home/me/notebook/notebook.toml",
- "settings": [{"key": "mirror.url", "value": "mongodb://***@db/", "source": "MONGODB_URL"}]}""",
+ "settings": [{"key": "mirror.url", "value": "mongodb://***@db", "source": "MONGODB_URL"}]}""",
         (JSON,),
     ),
 )

@@ -102,11 +102,11 @@ def test_explain_tells_what_each_session_sees(answer: Answer, root: Path) -> Non
 
 def test_config_masks_passwords_and_names_sources(answer: Answer, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "notebook.toml").write_text('[mirror]\nurl = "mongodb://me:s3cr/et@db/"\n[sync]\nbatch = 7\n')
-    monkeypatch.setenv("REDIS_URL", "redis://:s3cret@cache")
+    monkeypatch.setenv("REDIS_URL", "redis://cache/0?password=s3cret")
     resolved = answer("config")
     told = {one["key"]: (one["value"], one["source"]) for one in resolved["settings"]}
-    assert told["mirror.url"] == ("mongodb://***@db/", "notebook.toml")
-    assert told["refs.url"] == ("redis://***@cache", "REDIS_URL")
+    assert told["mirror.url"] == ("mongodb://***@db", "notebook.toml")
+    assert told["refs.url"] == ("redis://cache/0?password=***", "REDIS_URL")
     assert told["sync.batch"] == (7, "notebook.toml")
     assert told["prompt.max_tokens"] == (16000, "default")
     assert resolved["root"] == str(root)
