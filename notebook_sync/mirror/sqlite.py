@@ -169,9 +169,13 @@ class SqliteMirror:
         }
 
     def store_id(self) -> str:
-        with self._db.writing() as connection:
-            connection.execute("INSERT OR IGNORE INTO meta VALUES ('store_id', ?)", (uuid.uuid4().hex,))
-        return str(self._db.rows("SELECT value FROM meta WHERE name = 'store_id'")[0][0])
+        asked = "SELECT value FROM meta WHERE name = 'store_id'"
+        found = self._db.rows(asked)
+        if not found:  # only then: to write means to wait for whoever else writes
+            with self._db.writing() as connection:
+                connection.execute("INSERT OR IGNORE INTO meta VALUES ('store_id', ?)", (uuid.uuid4().hex,))
+            found = self._db.rows(asked)
+        return str(found[0][0])
 
     def close(self) -> None:
         self._db.close()
