@@ -5,11 +5,13 @@ Parsing is what a cold sync waits for, and it holds the interpreter's lock; writ
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO
 
@@ -63,51 +65,73 @@ def looks(
 
 
 class _Reader:
-    """Another process that reads ahead by one batch; what it cannot do is done here."""
+    """Another process that reads ahead; what it cannot do is done here."""
 
     def __init__(self, vault: Vault, encoding: str) -> None:
         self._vault = vault
         self._encoding = encoding
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "notebook_sync.sync.reading"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            process_group=0,  # a terminal's Ctrl-C is for the process that reads, which ends this one
-        )
+        self._process = _start()
+        self._sender: threading.Thread | None = None
 
     def __enter__(self) -> _Reader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
+        if self._process is not None:
+            self._process.kill()
+            if self._sender is not None:
+                self._sender.join()  # its pipe is broken now
+            self._process.communicate()
 
     def carry_out(self, orders: Sequence[Order]) -> Iterator[list[Look]]:
-        """The looks of each order. Two orders are under way at a time, so that the reader never waits."""
-        works = self._send((self._vault.root, self._vault.max_file_bytes, self._encoding), orders[0])
-        for order, following in zip(orders, [*orders[1:], None], strict=True):
-            works = works and (following is None or self._send(following))
-            found = self._receive() if works else None
-            works = found is not None
-            yield found or [look_at(self._vault, path, digest, self._encoding) for path, digest in order]
+        """The looks of each order."""
+        answers = self._send(orders)
+        for order in orders:
+            found = _receive(answers) if answers is not None else None
+            if found is None:
+                answers = None
+                found = [look_at(self._vault, path, digest, self._encoding) for path, digest in order]
+            yield found
 
-    def _send(self, *messages: object) -> bool:
-        pipe = self._process.stdin
-        try:
-            for message in messages:
-                pickle.dump(message, pipe)  # type: ignore[arg-type]
-            pipe.flush()  # type: ignore[union-attr]
-        except OSError:
-            return False
-        return True
-
-    def _receive(self) -> list[Look] | None:
-        try:
-            found: list[Look] = pickle.load(self._process.stdout)  # type: ignore[arg-type]  # noqa: S301 - our own child
-        except (OSError, EOFError, pickle.UnpicklingError):
+    def _send(self, orders: Sequence[Order]) -> IO[bytes] | None:
+        """Where the answers come from. The orders are sent beside that: an order may be larger than the pipe, whose
+        other end takes no more of them before its last answer is taken."""
+        if self._process is None or self._process.stdin is None:
             return None
-        return found
+        first = (self._vault.root, self._vault.max_file_bytes, self._encoding)
+        self._sender = threading.Thread(target=_write, args=(self._process.stdin, (first, *orders)), daemon=True)
+        self._sender.start()
+        return self._process.stdout
+
+
+def _start() -> subprocess.Popen[bytes] | None:
+    """The other process, or None where there is no room for one."""
+    try:
+        return subprocess.Popen(
+            # -P: else a file of the folder we stand in, which may be a notebook, could pass for a module.
+            [sys.executable, "-P", "-m", "notebook_sync.sync.reading"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            process_group=0,  # a terminal's Ctrl-C is for the process that reads, which ends this one
+        )
+    except OSError:
+        return None
+
+
+def _write(pipe: IO[bytes], messages: Sequence[object]) -> None:
+    with contextlib.suppress(OSError):  # who waits for the answers learns of it there
+        for message in messages:
+            pickle.dump(message, pipe)
+            pipe.flush()
+
+
+def _receive(answers: IO[bytes]) -> list[Look] | None:
+    try:
+        found: list[Look] = pickle.load(answers)  # noqa: S301 - our own child
+    except (OSError, EOFError, pickle.UnpicklingError):
+        return None
+    return found
 
 
 def _serve(orders: IO[bytes], answers: IO[bytes]) -> None:
