@@ -14,9 +14,9 @@ from typing import Any
 import bson
 from bson.errors import BSONError
 from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
-from pymongo.errors import BulkWriteError
+from pymongo.errors import BulkWriteError, OperationFailure
 
-from notebook_sync.errors import UnreadableFile
+from notebook_sync.errors import BackendDown, UnreadableFile
 from notebook_sync.files.note import COLLECTIONS
 from notebook_sync.mirror import mongo_plan as planning
 from notebook_sync.mirror import mongo_rows as rows
@@ -29,8 +29,9 @@ _ROW_BYTES = 16 * 1024 * 1024
 # A bulk of this size is taken and indexed well within a request's deadline; the text index is what takes long.
 _BULK_BYTES = 1024 * 1024
 _DUPLICATE_KEY = 11000
-# Stepping down, shutting down, too slow: the server is at fault, not the note.
-_SERVERS_FAULT = frozenset({6, 7, 50, 64, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436})
+# What a server says of one write that no other server would take either: a value, depth, size, key, or reference that
+# cannot be stored, or a row the validator refuses. A full disk or a quota is not the note's fault.
+_NOTES_FAULT = frozenset({2, 15, 22, 52, 55, 57, 121, 171, 10334, 17280, 17419, 17420})
 
 _Operation = InsertOne[Any] | ReplaceOne[Any] | UpdateOne | DeleteOne
 
@@ -100,8 +101,10 @@ def _attempt(connection: Connection, writes: Sequence[Write], batch: Sequence[Wr
             raced |= _send(connection, bulk, refused)
         for n, reason in refused.items():
             write = writes[n]
+            if not isinstance(write, Put):
+                raise BackendDown(connection.name, f"cannot change the row of {write.id}: {reason}")
             del plans[n]
-            outcome.refused.append(UnreadableFile(write.note.path if isinstance(write, Put) else write.id, reason))
+            outcome.refused.append(UnreadableFile(write.note.path, reason))
     new = {writes[n].id: n for n, plan in plans.items() if n not in raced and any(step.is_new for step in plan.main)}
     raced |= {new[note_id] for note_id in _twins(connection, new)}
     return [writes[n] for n in plans if n in raced]
@@ -177,9 +180,9 @@ def _send(connection: Connection, bulk: _Bulk, refused: dict[int, str]) -> set[i
             result = dict(database[bulk.collection].bulk_write(bulk.operations, ordered=False).bulk_api_result)
         except BulkWriteError as error:
             result = dict(error.details)
-            codes = {failure["code"] for failure in result["writeErrors"]}
-            if codes & _SERVERS_FAULT or result["writeConcernErrors"]:
-                raise
+            trouble = [one for one in result["writeErrors"] if one["code"] not in {_DUPLICATE_KEY, *_NOTES_FAULT}]
+            for failure in trouble + result["writeConcernErrors"]:
+                raise OperationFailure(failure["errmsg"], failure["code"]) from None
     for failure in result["writeErrors"]:
         owner = bulk.owners[failure["index"]]
         if failure["code"] == _DUPLICATE_KEY:
