@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from notebook_sync.errors import NotebookError
+from notebook_sync.errors import NotebookError, UsageError
 
-_PROGRAM = (sys.executable, "-m", "notebook_sync")
+# -P: else a file of the folder that the reader stands in could pass for a module.
+_PROGRAM = (sys.executable, "-P", "-m", "notebook_sync")
 _RULE = "- **Mira Holt** (mira@lighthouse.example): draft only [until 2199-12-31]\n"
 _HEADING = "## Temporary Instructions\n\n"
 
@@ -25,6 +26,8 @@ _HEADING = "## Temporary Instructions\n\n"
 def show(folder: Path | None) -> int:
     """Play the demonstration in `folder`, or in a new temporary one, and leave it there to be looked at."""
     root = folder if folder is not None else Path(tempfile.mkdtemp(prefix="notebook-demo-")) / "notebook"
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder; name a new or an empty one")
     if folder is not None and folder.exists() and any(folder.iterdir()):
         raise NotebookError(f"{folder} is not empty; the demonstration wants a folder of its own")
     _say("1. Make a notebook from the templates.")
@@ -85,7 +88,8 @@ def _run(*arguments: str) -> None:
 
 def _environment() -> dict[str, str]:
     """Without servers: the demonstration shows what works on a fresh machine, and touches nobody's database."""
-    return {name: value for name, value in os.environ.items() if name not in {"MONGODB_URL", "REDIS_URL"}}
+    kept = {name: value for name, value in os.environ.items() if name not in {"MONGODB_URL", "REDIS_URL"}}
+    return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 def _tell(arguments: tuple[str, ...]) -> None:
