@@ -39,9 +39,10 @@ def status_of(
     try:
         store = open_mirror()
         counts = store.counts()
-        rows = {row.path: row for row in store.known()}
+        known = {row.path: row for row in store.known()}
         store_id = store.store_id()
         mirror = {"name": store.name, "ok": True, "error": "", **counts}
+        rows = known  # last: a mirror that goes down between two answers counts as one that gave none
     except BackendDown as down:
         mirror = {"name": down.backend, "ok": False, "error": down.reason}
     try:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from notebook_sync import doctor
+from notebook_sync.errors import BackendDown
+from notebook_sync.mirror.sqlite import SqliteMirror
 from notebook_sync.notebook import Notebook
 from tests.servers import Server
 
@@ -90,6 +92,16 @@ def test_servers_that_hang_cost_their_own_line_only(root: Path, redis_to_break: 
     assert not checks["mirror"].ok
     assert not checks["refs"].ok
     assert "s3cret" not in f"{told} {checks}"
+
+
+def test_a_mirror_that_goes_down_between_two_answers_is_down(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def down(_: object) -> str:
+        raise BackendDown("SQLite (embedded)", "database is locked")
+
+    monkeypatch.setattr(SqliteMirror, "store_id", down)
+    told = status(root)
+    assert told["mirror"] == {"name": "SQLite (embedded)", "ok": False, "error": "database is locked"}
+    assert (told["behind"], told["refs"]["ok"], told["refs"]["pending"]) == (None, True, None)
 
 
 def test_a_broken_embedded_file_is_told(root: Path) -> None:
