@@ -107,7 +107,7 @@ def parse(text: str, source: str) -> Settings:
     """The settings in `text`. Raises ConfigError naming `source`, the key and what would be right."""
     try:
         found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
         raise ConfigError(f"{source}: {error}") from None
     settings: Settings = _build(Settings, found, source, "")
     try:
@@ -152,6 +152,9 @@ def origins(settings: Settings, environ: Mapping[str, str] = os.environ) -> list
     ]
 
 
+_LARGEST = 10**9
+# Drivers count milliseconds, and take none for waiting for ever.
+_SHORTEST = 0.001
 _OVERRIDES = {"mirror.url": "MONGODB_URL", "refs.url": "REDIS_URL"}
 
 
@@ -183,12 +186,14 @@ def _coerced(wanted: Any, value: Any, source: str, where: str) -> Any:
         if isinstance(value, list):
             return tuple(_coerced(item, one, source, where) for one in value)
         raise ConfigError(f"{source}: {where} must be a list")
-    if wanted is float and type(value) is int:
-        value = float(value)
-    if type(value) is not wanted:
+    if type(value) is not wanted and not (wanted is float and type(value) is int):
         raise ConfigError(f"{source}: {where} must be of type {wanted.__name__}, not {type(value).__name__}")
-    if wanted in (int, float) and value < 0:
-        raise ConfigError(f"{source}: {where} must not be negative")
+    if wanted is int and not 0 <= value <= _LARGEST:
+        raise ConfigError(f"{source}: {where} must {'not be negative' if value < 0 else f'be at most {_LARGEST:,}'}")
+    if wanted is float:  # a time
+        if not _SHORTEST <= value <= _LARGEST:  # what is not a number is not between two either
+            raise ConfigError(f"{source}: {where} must be from {_SHORTEST} to {_LARGEST:,}")
+        return float(value)
     return value
 
 

@@ -48,6 +48,13 @@ def test_values_are_read_into_their_tables() -> None:
         ("[[prompt.files]]\nheading = 'x'", "'prompt.files.path' is missing"),
         ("[[prompt.files]]\npath = 'x.md'\nsessions = ['boss']", "knows owner, task, external, not 'boss'"),
         ("[sync]\nbatch = 0", "sync.batch must be at least 1"),
+        ("[mirror]\ntimeout_seconds = nan", "mirror.timeout_seconds must be from 0.001 to 1,000,000,000"),
+        ("[refs]\ntimeout_seconds = inf", "refs.timeout_seconds must be from 0.001 to 1,000,000,000"),
+        ("[mirror]\ntimeout_seconds = 0", "mirror.timeout_seconds must be from 0.001 to 1,000,000,000"),
+        ("[sync]\nreconcile_seconds = 0.0", "sync.reconcile_seconds must be from 0.001 to 1,000,000,000"),
+        (f"[sync]\nreconcile_seconds = 1{'0' * 400}", "sync.reconcile_seconds must be from 0.001 to 1,000,000,000"),
+        (f"[sync]\nsettle_ms = 1{'0' * 400}", "sync.settle_ms must be at most 1,000,000,000"),
+        (f"[sync]\nsettle_ms = 1{'0' * 5000}", "notebook.toml: "),
         ("notebook = 3", "[notebook] must be a table"),
         ("[notebook]\ntimezone = 'Mars/Olympus'", "notebook.timezone = 'Mars/Olympus' is not known"),
         ("[notebook]\ntimezone = '../../etc/passwd'", "is not known"),
@@ -59,6 +66,10 @@ def test_a_wrong_setting_names_file_key_and_remedy(text: str, told: str) -> None
         config.parse(text, "notebook.toml")
     assert told in str(raised.value)
     assert "notebook.toml" in str(raised.value)
+
+
+def test_files_need_no_time_to_settle() -> None:
+    assert config.parse("[sync]\nsettle_ms = 0", "notebook.toml").sync.settle_ms == 0
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
