@@ -15,7 +15,7 @@ def mirror_told(settings: Settings, folder: Path) -> str:
     """What the content store is. Raises BackendDown, ConfigError."""
     if settings.mirror.url:
         return _mongodb(settings)
-    store = open_mirror(settings, folder)
+    store = open_mirror(settings, lambda: folder)
     try:
         return f"{store.name}: {store.counts()['notes']:,} notes"
     finally:
@@ -26,7 +26,7 @@ def refs_told(settings: Settings, folder: Path) -> str:
     """What hot memory is. Raises BackendDown, ConfigError."""
     if settings.refs.url:
         return _redis(settings)
-    store = open_refs(settings, folder)
+    store = open_refs(settings, lambda: folder)
     try:
         store.owner()
         return store.name

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from prompt import Found, Prompt
 
 FOLDER = ".notebook"
+# What every store can count to.
+_LARGEST_LIMIT = 2**31 - 1
 # `list` names a method here, so the type needs a name of its own.
 Documents = list[dict[str, Any]]
 
@@ -105,7 +107,7 @@ class Notebook:
     def mirror(self) -> Mirror:
         from notebook_sync.stores import open_mirror
 
-        mirror = open_mirror(self.settings, self.folder)
+        mirror = open_mirror(self.settings, lambda: self.folder)
         self._open.append(mirror)
         return mirror
 
@@ -113,7 +115,7 @@ class Notebook:
     def refs(self) -> Refs:
         from notebook_sync.stores import open_refs
 
-        refs = open_refs(self.settings, self.folder)
+        refs = open_refs(self.settings, lambda: self.folder)
         self._open.append(refs)
         return refs
 
@@ -213,13 +215,15 @@ class Notebook:
         raise NoSuchNote(f"{document['path']} has {what} named {name!r}; anchors: {anchors}")
 
     def list(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> Documents:
-        """Light fields of notes, the latest change first; never content. Raises UsageError for an unknown name."""
+        """Light fields of notes, the latest change first; never content. Raises UsageError for what is unknown."""
         _must_be_known("collection", collection, COLLECTIONS)
         _must_be_known("status", status, STATUSES)
+        _must_be_count(limit)
         return self.mirror.light(collection, status, limit)
 
     def search(self, query: str, limit: int = 10) -> Documents:
-        """Notes that match the words of `query`, best first; never content."""
+        """Notes that match the words of `query`, best first; never content. Raises UsageError for a wrong limit."""
+        _must_be_count(limit)
         return self.mirror.search(query, limit)
 
     # The prompt.
@@ -280,6 +284,11 @@ class Notebook:
 def _must_be_known(what: str, name: str | None, known: tuple[str, ...]) -> None:
     if name is not None and name not in known:
         raise UsageError(f"there is no {what} {name!r}; use one of {', '.join(known)}")
+
+
+def _must_be_count(limit: int) -> None:
+    if not 0 <= limit <= _LARGEST_LIMIT:
+        raise UsageError(f"a limit is a number from 0 to {_LARGEST_LIMIT:,}")
 
 
 def find_root(start: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from notebook_sync.config import Settings
@@ -11,8 +12,11 @@ from notebook_sync.refs.base import Refs
 EMBEDDED_FILE = "mirror.db"
 
 
-def open_mirror(settings: Settings, folder: Path) -> Mirror:
-    """The content store. Drivers are imported only where they are used: each costs a tenth of a second to start."""
+def open_mirror(settings: Settings, folder: Callable[[], Path]) -> Mirror:
+    """The content store; `folder` is only called, and so only made, for an embedded one.
+
+    Drivers are imported only where they are used: each costs a tenth of a second to start.
+    """
     if settings.mirror.url:
         from notebook_sync.mirror.mongo import MongoMirror
 
@@ -21,11 +25,11 @@ def open_mirror(settings: Settings, folder: Path) -> Mirror:
         )
     from notebook_sync.mirror.sqlite import SqliteMirror
 
-    return SqliteMirror(folder / EMBEDDED_FILE)
+    return SqliteMirror(folder() / EMBEDDED_FILE)
 
 
-def open_refs(settings: Settings, folder: Path) -> Refs:
-    """Hot memory."""
+def open_refs(settings: Settings, folder: Callable[[], Path]) -> Refs:
+    """Hot memory. `folder` as in `open_mirror`."""
     if settings.refs.url:
         from notebook_sync.refs.redis import RedisRefs
 
@@ -37,4 +41,4 @@ def open_refs(settings: Settings, folder: Path) -> Refs:
         )
     from notebook_sync.refs.sqlite import SqliteRefs
 
-    return SqliteRefs(folder / EMBEDDED_FILE, settings.timezone)
+    return SqliteRefs(folder() / EMBEDDED_FILE, settings.timezone)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from notebook_sync import Notebook, Session
-from notebook_sync.errors import NoSuchNote, NotANotebook
+from notebook_sync.errors import NoSuchNote, NotANotebook, UsageError
 
 
 @pytest.fixture
@@ -100,6 +100,26 @@ def test_a_folder_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None
         Notebook.open(tmp_path / "nowhere")
     with pytest.raises(NotANotebook, match="notebook-sync init"):
         Notebook.find(tmp_path)
+
+
+@pytest.mark.parametrize("limit", [-1, 2**63, 10**30])
+def test_a_limit_that_no_store_can_count_to_is_a_wrong_call(notebook: Notebook, limit: int) -> None:
+    with pytest.raises(UsageError, match="a limit is a number"):
+        notebook.list(limit=limit)
+    with pytest.raises(UsageError, match="a limit is a number"):
+        notebook.search("plan", limit)
+
+
+def test_with_both_stores_on_servers_no_folder_is_made(tmp_path: Path) -> None:
+    (tmp_path / "notebook.toml").write_text(
+        '[mirror]\nurl = "mongodb://127.0.0.1:1/"\n[refs]\nurl = "redis://127.0.0.1:1/"\n'
+    )
+    with Notebook.open(tmp_path) as notebook:
+        assert (notebook.mirror.name, notebook.refs.name) == (
+            "MongoDB at 127.0.0.1:1/aether_notebook",
+            "Redis at 127.0.0.1:1",
+        )
+    assert not (tmp_path / ".notebook").exists()
 
 
 def test_the_embedded_folder_is_hidden_from_git(notebook: Notebook) -> None:

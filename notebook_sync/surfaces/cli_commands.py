@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import signal
@@ -84,7 +85,7 @@ def _watch(arguments: Namespace) -> int:
             for event in watch.events():
                 told = text.event_as_dict(event)
                 is_ready = is_ready or told["event"] == "ready"
-                print(json.dumps(told, ensure_ascii=False) if arguments.json else text.of_event(told), flush=True)
+                print(_as_json(told) if arguments.json else text.of_event(told), flush=True)
         except _Stopped:
             pass
         finally:
@@ -209,9 +210,15 @@ def _session(arguments: Namespace) -> Session:
 
 def _show(arguments: Namespace, value: Any, worded: Callable[[Any], str]) -> None:
     """Print the answer, as JSON or in words."""
-    shown = json.dumps(value, ensure_ascii=False, default=_plain) if arguments.json else worded(value)
+    shown = _as_json(value) if arguments.json else worded(value)
     if shown:
         print(shown, end="" if shown.endswith("\n") else "\n")
+
+
+def _as_json(value: Any) -> str:
+    """In plain ASCII where the output is not UTF-8: `\\xe9`, which it would show for é, is no JSON."""
+    encoding = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name
+    return json.dumps(value, ensure_ascii=encoding != "utf-8", default=_plain)
 
 
 def _plain(value: object) -> str:

@@ -70,6 +70,26 @@ def test_read_takes_a_path_an_id_and_a_bare_runtime_name(answer: Answer) -> None
     assert answer("read", "pages/plan", "--section", "budget")["content"] == "## Budget\n\n100\n"
 
 
+@pytest.mark.parametrize(("charset", "is_ascii"), [("ascii", True), ("latin-1", True), ("UTF8", False)])
+def test_json_is_valid_on_an_output_of_any_encoding(
+    root: Path, shell_environment: dict[str, str], charset: str, is_ascii: bool
+) -> None:
+    (root / "pages/plan.md").write_text("# Café ☕\n", encoding="utf-8")
+    printed = subprocess.run(
+        [sys.executable, "-m", "notebook_sync", "-C", str(root), "read", "pages/plan", "--json"],
+        env={**shell_environment, "PYTHONIOENCODING": charset},
+        capture_output=True,
+        check=True,
+    ).stdout
+    assert json.loads(printed)["title"] == "Café ☕"
+    assert printed.isascii() == is_ascii
+
+
+def test_a_demonstration_in_a_file_is_a_wrong_call(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["demo", str(root / "notebook.toml")]) == 2
+    assert "is not a folder" in capsys.readouterr().err
+
+
 def test_prompt_prints_its_text_and_nothing_else(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["-C", str(root), "prompt", "--session", "external"]) == 0
     text = capsys.readouterr().out
