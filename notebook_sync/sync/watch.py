@@ -59,12 +59,13 @@ class _Backoff:
 
     reason: str = ""
     due: float = float("inf")
+    _what: str = ""
     _pause: float = field(default=_BACKOFF_SECONDS[0])
 
-    def failed(self, reason: str) -> bool:
-        """Note a failure; whether it is another one than before."""
-        news = reason != self.reason
-        self.reason = reason
+    def failed(self, reason: str, what: str = "") -> bool:
+        """Note a failure of `what`; whether it worked before. The reason may be worded anew at each try."""
+        news = not self.reason or what != self._what
+        self.reason, self._what = reason, what
         self.due = time.monotonic() + self._pause * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
         self._pause = min(self._pause * 2, _BACKOFF_SECONDS[1])
         return news
@@ -215,7 +216,7 @@ class Watch:
             news += self._work_done(outcome.report.refs_trouble, tries_refs=tries_refs)
         except (BackendDown, RootLost) as error:
             outcome.report.refs_trouble = str(error)
-            if self._mirror.failed(str(error)):
+            if self._mirror.failed(str(error), error.backend if isinstance(error, BackendDown) else ""):
                 news.append(Trouble(str(error)))
         except WouldDeleteEverything as error:
             # Following goes on: only these deletions wait, for a file to come back or for the owner to allow them.
