@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.world import SETTINGS, World
+pytest.register_assert_rewrite("tests.integration.world")
+
+from tests.integration.world import SETTINGS, World  # noqa: E402 - after its asserts are told to explain themselves
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`watch` with MongoDB and Redis behind it: each change of a file is one change of the mirror, the refs and the stream."""
+"""`watch` on MongoDB and Redis: each change of a file is one change of the mirror, of the refs and of the stream."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from datetime import UTC, datetime
 
 import pymongo
@@ -14,10 +13,10 @@ from notebook_sync.files.note import COLLECTIONS
 from tests.integration.world import World
 
 NOTES = {
-    "pages/plan.md": "---\ntitle: The plan\ntags: [auth, été]\nstatus: in_progress\n---\n# Plan\n\nSmall.\n\n## Budget\n\n1\n",
+    "pages/plan.md": "---\ntitle: The plan\ntags: [auth, été]\nstatus: in_progress\n---\n# Plan\n\nSmall.\n\n## Cost\n",
     "pages/über/Ωmega.md": "# Omega\n\nText with `code`, [[plan]] and ünïcode 🧭.\n",
     "code_snippets/sort.md": "---\nlanguage: python\nrelated_page: plan\n---\n# Sort\n\n```python\nsorted([])\n```\n",
-    "research_notes/paper.md": "---\nsource_url: https://example.org\nkey_findings: [one, two]\nconfidence: 0.5\n---\n# Paper\n",
+    "research_notes/paper.md": "---\nsource_url: https://a.example\nkey_findings: [one]\nscore: 5\n---\n# Paper\n",
     "runtime/standing-orders.md": "# Standing Orders\n\n- Be kind.\n",
     "facts/core.md": "# Core\n\n- Water is wet.\n",
     "pages/empty.md": "",
@@ -141,12 +140,9 @@ def test_one_server_alone_works_and_the_other_may_come_and_go(
 def test_versions_come_from_git_where_the_new_mirror_has_none(
     embedded: World, mongodb_url: str, redis_url: str
 ) -> None:
-    git = ["git", "-C", str(embedded.root), "-c", "user.name=A", "-c", "user.email=a@example.org"]
-    subprocess.run([*git, "init", "-q"], check=True)
     for n in range(3):
         embedded.write("pages/plan.md", f"# Plan\n\nText {n}.\n")
-        subprocess.run([*git, "add", "--all"], check=True)
-        subprocess.run([*git, "commit", "-qm", f"Step {n}"], check=True)
+        embedded.commit_all(f"Step {n}")
     assert embedded.run("sync").code == 0
     served = embedded.on(mongodb_url, redis_url)
     assert served.run("rebuild").code == 0

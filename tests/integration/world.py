@@ -103,6 +103,12 @@ class World:
         beside.write_text(text)
         beside.replace(file)
 
+    def commit_all(self, message: str) -> None:
+        """Commit with git, which keeps the notes' past."""
+        git = ["git", "-C", str(self.root), "-c", "user.name=A", "-c", "user.email=a@example.org"]
+        for arguments in (["init", "-q"], ["add", "--all"], ["commit", "-qm", message]):
+            subprocess.run([*git, *arguments], check=True)
+
     def documents(self) -> dict[str, dict[str, Any]]:
         """By path, every document of the mirror, in canonical form."""
         with self.notebook() as notebook:
@@ -144,8 +150,9 @@ class World:
 
     def assert_whole(self) -> None:
         """Files = mirror = refs, and no version is missing, doubled, or unknown to the refs."""
-        files = [file for file in self.root.rglob("*.md") if not file.name.startswith(".")]
-        digests = {str(file.relative_to(self.root)): sha256(file.read_bytes()).hexdigest() for file in files}
+        paths = [str(file.relative_to(self.root)) for file in self.root.rglob("*.md")]
+        visible = [path for path in paths if not path.startswith(".")]
+        digests = {path: sha256((self.root / path).read_bytes()).hexdigest() for path in visible}
         documents = self.whole()
         assert {path: document["source"]["digest"] for path, document in documents.items()} == digests
         for document in documents.values():
