@@ -26,13 +26,15 @@ def announce(mirror: Mirror, refs: Refs, ids: Collection[str] | None = None, *, 
             _tell(mirror, refs, some, announce=not quiet)
 
 
-def adopt(mirror: Mirror, refs: Refs, *, anew: bool = False, quiet: bool = False) -> None:
+def adopt(mirror: Mirror, refs: Refs, *, anew: bool = False, quiet: bool = False, even_empty: bool = False) -> None:
     """Write every ref when hot memory is new, was emptied or holds another mirror's refs (or `anew`).
 
-    What was told to one that was emptied is not told again; what it was not told yet is.
+    What was told to one that was emptied is not told again; what it was not told yet is. A mirror without a note takes
+    no other's refs away, unless `even_empty`: a new store on an empty mount point looks like that.
     """
     store_id = mirror.store_id()
-    if refs.owner() == store_id and not anew:
+    owner = refs.owner()
+    if not anew and (owner == store_id or (owner and not even_empty and next(mirror.refs(), None) is None)):
         return
     for some in _batches(mirror.refs()):
         _tell(mirror, refs, some, announce=not quiet)

@@ -88,6 +88,11 @@ class Store:
     was: Known | None = None
 
     @property
+    def is_new(self) -> bool:
+        """Whether the mirror has no row that this note goes on from."""
+        return self.onto is None and self.was is None
+
+    @property
     def moved(self) -> bool:
         """Whether a note that was known elsewhere is now here."""
         past = self.onto or self.was
@@ -268,13 +273,15 @@ def _assign_ids(
     ids: dict[str, str] = {}
     for path in in_turn:
         wanted = notes[path].wants
-        candidates = [wanted] if holders[wanted] == path else _own_ids(path)
+        candidates = [wanted] if holders[wanted] == path else _own_ids(path, known.get(path))
         ids[path] = next(note_id for note_id in candidates if holders.setdefault(note_id, path) == path)
     return ids
 
 
-def _own_ids(path: str) -> Iterable[str]:
-    """Ids for a note that cannot have the one it wants: from its path, which no other file has."""
+def _own_ids(path: str, row: Known | None) -> Iterable[str]:
+    """Ids for a note that cannot have the one it wants: from its path, which no other file has; first the present."""
+    if row is not None and row.id.startswith(f"{path}#"):
+        yield row.id
     yield id_from_path(path)
     yield path
     number = 2

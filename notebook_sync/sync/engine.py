@@ -38,6 +38,7 @@ class Engine:
         self._batch = batch
         self._encoding = encoding
         self._store_id = ""
+        self._survivors: bool | None = None
 
     def reconcile(self, task: Task | None = None) -> Report:
         """Compare every file with the mirror and repair every difference, refs included; returns when all is quiet.
@@ -63,7 +64,7 @@ class Engine:
             time.sleep(RACY_SECONDS)
             self.look(Task(frozenset(outcome.racy), rehash=True, changed_by=task.changed_by), outcome)
         if not report.refs_trouble:
-            self._adopt(outcome, anew=task.force, quiet=task.force)
+            self._adopt(outcome, anew=task.force, quiet=task.force, even_empty=task.allow_empty)
             self._announce(None, outcome, quiet=task.force)
         report.failed = {**self._faults(outcome.faulty), **report.failed}
         report.unchanged = len(outcome.seen - outcome.stored - report.failed.keys())
@@ -77,10 +78,18 @@ class Engine:
         caller's to look at later. Raises as `reconcile` does.
         """
         outcome = outcome or Outcome()
+        outcome.survivors = self._survivors
         store_id = self._mirror.store_id()
         if self._store_id not in {"", store_id}:
             task = replace(task, places=None)
+        try:
+            self._look(task, outcome)
+        finally:
+            self._survivors = outcome.survivors
         self._store_id = store_id
+        return outcome
+
+    def _look(self, task: Task, outcome: Outcome) -> None:
         for _ in range(_ROUNDS):
             outcome.again = set()
             for path in task.places or ():
@@ -89,11 +98,11 @@ class Engine:
             for written in sweep.batches():
                 if written and not outcome.report.refs_trouble:
                     self._announce(written, outcome, quiet=task.force)
+            outcome.again.discard("")  # of a row that lost its place: not the whole notebook
             if not outcome.again:
-                return outcome
+                return
             task = replace(task, places=frozenset(outcome.again), rehash=True, progress=None)
         outcome.waiting |= dict.fromkeys(outcome.again, UNSETTLED)
-        return outcome
 
     def announce(self, outcome: Outcome) -> None:
         """Tell hot memory everything it has not been told, after it was away."""
@@ -107,9 +116,9 @@ class Engine:
         """Write every ref anew and remove those of no note. Raises BackendDown."""
         adopt(self._mirror, self._refs, anew=True)
 
-    def _adopt(self, outcome: Outcome, *, anew: bool = False, quiet: bool = False) -> None:
+    def _adopt(self, outcome: Outcome, *, anew: bool = False, quiet: bool = False, even_empty: bool = False) -> None:
         try:
-            adopt(self._mirror, self._refs, anew=anew, quiet=quiet)
+            adopt(self._mirror, self._refs, anew=anew, quiet=quiet, even_empty=even_empty)
         except BackendDown as down:
             self._note_trouble(down, outcome)
 

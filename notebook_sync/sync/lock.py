@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from notebook_sync.errors import WatchLocked
+from notebook_sync.errors import NotebookError, WatchLocked
 
 FILE = "watch.lock"
 _TRIES = 5
@@ -24,14 +24,18 @@ _TRY_SECONDS = 0.02
 @contextmanager
 def watch_lock(folder: Path) -> Iterator[WatchNote]:
     """Hold the watch lock in `folder` (the notebook's `.notebook`). Raises WatchLocked naming the holder."""
-    folder.mkdir(exist_ok=True)
-    fd = os.open(folder / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    path = folder / FILE
+    try:
+        folder.mkdir(exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise NotebookError(f"{path}: {error.strerror}; a watch needs to lock this file") from None
     try:
         if not _locked(fd):
             holder = watcher(folder) or {}
             who = f"process {holder.get('pid', '?')} on {holder.get('host', '?')} since {holder.get('since', '?')}"
             raise WatchLocked(f"this notebook is already watched by {who}; stop that one first", who)
-        note = WatchNote(fd)
+        note = WatchNote(fd, path)
         note.write()
         yield note
         os.ftruncate(fd, 0)
@@ -42,7 +46,7 @@ def watch_lock(folder: Path) -> Iterator[WatchNote]:
 def _locked(fd: int) -> bool:
     """Whether the lock could be had. One that only looks who holds it (`watcher`) is waited for: it is gone at once."""
     for _ in range(_TRIES):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         time.sleep(_TRY_SECONDS)
@@ -52,8 +56,9 @@ def _locked(fd: int) -> bool:
 class WatchNote:
     """What the lock's holder tells of itself to `status`."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, path: Path) -> None:
         self._fd = fd
+        self._path = path
         self._told: dict[str, Any] = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
 
     def write(self, **told: Any) -> None:
@@ -62,6 +67,14 @@ class WatchNote:
         raw = json.dumps(self._told).encode()
         os.pwrite(self._fd, raw, 0)
         os.ftruncate(self._fd, len(raw))
+
+    @property
+    def holds(self) -> bool:
+        """Whether the locked file is still the one that others would lock: `.notebook` may be deleted at any time."""
+        try:
+            return self._path.stat().st_ino == os.fstat(self._fd).st_ino
+        except OSError:
+            return False
 
     def reconciled(self) -> None:
         """A full reconcile has just ended well."""

@@ -5,10 +5,10 @@ A sweep's deletions come last and each is looked at once more; a folder that cou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from notebook_sync.errors import UnreadableFile, WouldDeleteEverything
+from notebook_sync.errors import BackendDown, UnreadableFile, WouldDeleteEverything
 from notebook_sync.files.history import GitHistory, git_history
 from notebook_sync.files.note import Seed, Stamp, id_from_path
 from notebook_sync.files.vault import Scan, Vault
@@ -34,6 +34,9 @@ from notebook_sync.sync.writes import write_for
 
 # What no file ever has: a path that was found like this is never settled.
 UNSETTLED = Stamp(-1, -1, -1, -1)
+
+# Deletions of fewer than one note in so many are not asked whether they would be all.
+_FEW = 100
 
 Progress = Callable[[int, int], None]
 _Planned = tuple[Change, Write | None]
@@ -64,7 +67,7 @@ class Outcome:
     seen: paths of the files that were there. stored: paths whose note was written. again: changed under its hands.
     waiting: to be looked at after the settle time, with what was found. racy: written so lately that the stamp may
     not show a further write; to be read once more after `RACY_SECONDS`. faulty: ids whose row told of a fault when a
-    sweep began.
+    sweep began. survivors: whether any note that the mirror knew still stands; None before a look at everything.
     """
 
     report: Report = field(default_factory=Report)
@@ -74,6 +77,7 @@ class Outcome:
     racy: set[str] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
     faulty: set[str] = field(default_factory=set)
+    survivors: bool | None = None
 
 
 class Sweep:
@@ -88,7 +92,7 @@ class Sweep:
         self._outcome = outcome
         self._batch = batch
         self._encoding = encoding
-        self._past = GitHistory()
+        self._past: GitHistory | None = None
         self._released: set[str] = set()
 
     def batches(self) -> Iterator[set[str]]:
@@ -98,13 +102,15 @@ class Sweep:
         """
         task = self._task
         scan = self._vault.scan(task.places)
-        known = {row.path: row for row in self._mirror.known(task.places)}
-        vanished = Vanished(row for path, row in known.items() if not _stands(path, scan))
+        rows = self._mirror.known(task.places)
+        known = {row.path: row for row in rows if row.path}
+        vanished = Vanished(row for row in rows if not row.path or not _stands(row.path, scan))
         if task.places is None:
-            if not scan.seen.keys() <= known.keys():  # not only in a new mirror: filling one may have been broken off
-                self._past = git_history(self._vault.root)
+            self._outcome.survivors = not known
             if known and not scan.seen and not scan.refused and not task.allow_empty:
                 raise _would_delete_everything(len(known))
+        if any(_stands(path, scan) for path in known):
+            self._outcome.survivors = True
         self._outcome.faulty |= {row.id for row in known.values() if row.stale or row.broken or row.id != row.wants}
         self._outcome.seen |= scan.seen.keys()
         yield self._apply([Fail(path, reason, known.get(path)) for path, reason in scan.refused.items()])
@@ -113,12 +119,11 @@ class Sweep:
         for batch in looks(self._vault, reading, known, encoding=self._encoding, batch=self._batch, force=task.force):
             self._outcome.racy |= {look.path for look in batch if look.racy}
             self._outcome.again |= {look.path for look in batch if look.stamp is None and not look.refusal}
-            rows = {look.path: known[look.path] for look in batch if look.path in known}
-            yield self._apply(self._decide(batch, rows, vanished, scan))
+            yield self._apply(self._held_back(self._decide(batch, known, vanished, scan)))
             done += len(batch)
             if task.progress is not None:
                 task.progress(done, len(scan.seen))
-        yield self._delete(vanished, len(known))
+        yield self._delete(vanished)
         self._wake_contenders()
 
     def _to_read(self, scan: Scan, known: Mapping[str, Known]) -> list[str]:
@@ -131,7 +136,10 @@ class Sweep:
         ]
         return sorted(reading, key=lambda path: (len(path), path))
 
-    def _decide(self, batch: Sequence[Look], rows: Mapping[str, Known], vanished: Vanished, scan: Scan) -> list[Change]:
+    def _decide(
+        self, batch: Sequence[Look], known: Mapping[str, Known], vanished: Vanished, scan: Scan
+    ) -> list[Change]:
+        rows = {look.path: known[look.path] for look in batch if look.path in known}
         ids = {row.id for row in rows.values()}
         for look in batch:
             if look.note is not None:
@@ -144,6 +152,14 @@ class Sweep:
                 vanished.add(row)
         outside = [row for row in others if row.path not in gone]
         return diff(batch, rows, vanished, outside, settled=self._task.settled, force=self._task.force)
+
+    def _held_back(self, changes: list[Change]) -> list[Change]:
+        """While none of the known notes stands, new ones wait: they may lie on an empty mount point, and once they
+        were mirrored, the others would seem to have been deleted one by one."""
+        found = any(isinstance(change, Store) and not change.is_new for change in changes)
+        if self._task.allow_empty or self._outcome.survivors is not False or self._outcome.report.moved or found:
+            return changes
+        return [Wait(change.note.path, change.stamp) if isinstance(change, Store) else change for change in changes]
 
     def _gone(self, paths: Sequence[str]) -> set[str]:
         """Those of the paths where no note is, looked at now: not there, or ignored, or behind a link."""
@@ -170,7 +186,7 @@ class Sweep:
                 written.add(write.id)
                 if isinstance(write, Put) and write.replaces is not None:
                     written.add(write.replaces)
-            if isinstance(change, Store | Refresh) and self._vault.stamp(path) != change.stamp:
+            if path and _is_outdated(change, self._vault.stamp(path)):
                 self._outcome.again.add(path)
         return written
 
@@ -185,7 +201,7 @@ class Sweep:
                 return planned, {id(write) for write in self._mirror.apply(writes)} if writes else set()
             except UnreadableFile as error:
                 if not any(_puts(write, error.path) for write in writes):
-                    raise
+                    raise BackendDown(self._mirror.name, error.reason) from error
                 planned = [_refused(*one, error.reason) if _puts(one[1], error.path) else one for one in planned]
 
     def _documents_before(self, changes: Sequence[Change]) -> dict[str, Document]:
@@ -199,7 +215,13 @@ class Sweep:
         return {ending[note_id]: document for note_id, document in found.items()}
 
     def _seed_for(self, change: Change) -> Seed | None:
-        return self._past.seed_of(change.note.path) if isinstance(change, Store) else None
+        """What git knows of a file without a row, asked once a sweep, and only by one that looks at everything: when
+        a store was lost, or when filling it was broken off."""
+        if self._task.places is not None or not isinstance(change, Store) or not change.is_new:
+            return None
+        if self._past is None:
+            self._past = git_history(self._vault.root)
+        return self._past.seed_of(change.note.path)
 
     def _count(self, change: Change) -> None:
         report = self._outcome.report
@@ -218,11 +240,10 @@ class Sweep:
                     report.paths.add(known.path)
                 report.failed.pop(known.path, None)
                 self._released.add(known.id)
-            case Store(_, note, _, onto, was):
-                is_new = onto is None and was is None
-                report.added += is_new
+            case Store(_, note, _, _, was):
+                report.added += change.is_new
                 report.moved += change.moved
-                report.updated += not is_new and not change.moved
+                report.updated += not change.is_new and not change.moved
                 report.paths.add(note.path)
                 self._outcome.stored.add(note.path)
                 report.failed.pop(note.path, None)
@@ -232,27 +253,42 @@ class Sweep:
                 if was is not None:
                     self._released.add(was.id)
 
-    def _delete(self, vanished: Vanished, known: int) -> set[str]:
+    def _delete(self, vanished: Vanished) -> set[str]:
         """Delete what is still not there, unless that would be everything."""
         changes = deletions(vanished, self._task.settled)
         gone = self._gone([change.known.path for change in changes if isinstance(change, Delete)])
         certain = [change for change in changes if not isinstance(change, Delete) or change.known.path in gone]
         self._outcome.again |= {_path_of(change) for change in changes} - {_path_of(change) for change in certain}
         deletes = sum(isinstance(change, Delete) for change in certain)
-        if deletes and not self._task.allow_empty and self._would_leave_nothing(deletes, known):
+        if deletes and not self._task.allow_empty and not self._others_stand(gone):
             raise _would_delete_everything(deletes)
         return self._apply(certain)
 
-    def _would_leave_nothing(self, deletes: int, known: int) -> bool:
-        if self._task.places is None:
-            return deletes == known
-        return deletes == self._mirror.counts()["notes"]
+    def _others_stand(self, gone: Collection[str]) -> bool:
+        """Whether another note that the mirror knows still stands, or was found elsewhere."""
+        if self._outcome.report.moved or self._outcome.survivors is not None:
+            return bool(self._outcome.report.moved or self._outcome.survivors)
+        if len(gone) * _FEW < self._mirror.counts()["notes"]:
+            return True
+        rows = (row.path for row in self._mirror.known() if row.path not in gone)
+        return any(path and self._vault.stamp(path) is not None for path in rows)
 
     def _wake_contenders(self) -> None:
         """Files that want an id which this sweep set free are looked at again."""
         if self._released:
             rows = self._mirror.claimants(self._released)
             self._outcome.again |= {row.path for row in rows if row.wants in self._released and row.id != row.wants}
+
+
+def _is_outdated(change: Change, now: Stamp | None) -> bool:
+    """Whether the file is no longer what was written of it."""
+    match change:
+        case Store(_, _, stamp) | Refresh(_, stamp):
+            return now != stamp
+        case Delete():
+            return now is not None
+        case _:
+            return False
 
 
 def _stands(path: str, scan: Scan) -> bool:
