@@ -9,7 +9,8 @@ day         `YYYY-MM-DD` in the notebook's timezone
 owner       the `store_id` of the mirror whose refs these are; a different or missing one means: write them all again
 
 All writes are idempotent; the stream is at least once, and an entry's id is a digest of what it tells
-(note, version, action, digest), so that a reader drops a repeated one.
+(the note's id, serial, version, action, digest and path), so that a reader drops a repeated one. The serial tells one
+event from another that says the same: a note may be moved there and back twice in a day.
 Every method may raise `BackendDown`; no adapter lets a driver's own error out.
 """
 
@@ -31,7 +32,7 @@ class Refs(Protocol):
 
     def write(self, refs: Sequence[Ref], *, announce: bool = True) -> None:
         """Write or remove (`deleted`) each ref; with `announce`, append a stream entry per ref whose action is one of
-        created, updated, moved, deleted."""
+        created, updated, moved, deleted, and opened, which a host may tell and no sync does."""
 
     def get(self, note_id: str) -> dict[str, Any] | None:
         """The ref as stored: str values as in the field list of the hash, or None."""
@@ -40,10 +41,10 @@ class Refs(Protocol):
         """`(id, digest, version)` of every ref, streamed, without scanning the server's other keys."""
 
     def recent(self, limit: int = 20) -> list[dict[str, Any]]:
-        """The refs changed last, newest first."""
+        """The refs changed last, newest first; none for a limit below 1."""
 
     def day(self, day: str) -> list[Entry]:
-        """The stream of one day, oldest first, each entry once."""
+        """The stream of one day, oldest first, each entry once, where it was told first."""
 
     def owner(self) -> str:
         """The `store_id` these refs belong to, or "" when hot memory is new or was emptied."""

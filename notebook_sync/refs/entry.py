@@ -39,7 +39,7 @@ def ref_fields(ref: Ref) -> dict[str, str]:
 
 def entry_for(ref: Ref, now: datetime) -> Entry:
     """The stream entry that tells what happened to a note. Told twice, it has the same id."""
-    told = f"{ref.id}\n{ref.version}\n{ref.action}\n{ref.digest}\n{ref.path}"
+    told = f"{ref.id}\n{ref.serial}\n{ref.version}\n{ref.action}\n{ref.digest}\n{ref.path}"
     fields: dict[str, Any] = ref_fields(ref)
     return {
         "id": hashlib.sha256(told.encode()).hexdigest()[:16],
@@ -54,5 +54,8 @@ def entry_for(ref: Ref, now: datetime) -> Entry:
 
 
 def once_each(entries: list[Entry]) -> list[Entry]:
-    """The entries without repetitions of one id, in order: the stream is written at least once."""
-    return list({entry["id"]: entry for entry in reversed(entries)}.values())[::-1]
+    """The entries without repetitions of one id, each where it was told first."""
+    first: dict[str, Entry] = {}
+    for entry in entries:
+        first.setdefault(entry["id"], entry)
+    return list(first.values())

@@ -58,8 +58,8 @@ class SqliteRefs:
         yield from self._db.rows("SELECT id, digest, version FROM ref ORDER BY id")
 
     def recent(self, limit: int = 20) -> list[dict[str, Any]]:
-        found = self._db.rows(f"SELECT {', '.join(_COLUMNS)} FROM ref ORDER BY updated_at DESC, id LIMIT ?", (limit,))
-        return [ref_fields(_ref(row)) for row in found]
+        newest = f"SELECT {', '.join(_COLUMNS)} FROM ref ORDER BY updated_at DESC, id LIMIT ?"
+        return [ref_fields(_ref(row)) for row in self._db.rows(newest, (max(limit, 0),))]
 
     def day(self, day: str) -> list[Entry]:
         return once_each(

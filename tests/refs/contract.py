@@ -170,7 +170,7 @@ class RefsContract:
         assert [entry["notebook_id"] for entry in refs.recent(3)] == ["pages/5", "pages/4", "pages/3"]
         assert refs.recent()[0] == refs.get("pages/5")
         assert len(refs.recent()) == 5
-        assert refs.recent(0) == []
+        assert refs.recent(0) == refs.recent(-1) == []
 
     def test_recent_follows_a_change(self, refs: Refs) -> None:
         refs.write([ref("pages/a", n=1), ref("pages/b", n=2)])
@@ -217,6 +217,17 @@ class RefsContract:
         for _ in range(3):
             refs.write([ref(), ref("pages/b")])
         assert sorted(entry["ref"]["notebook_id"] for entry in today(refs)) == ["pages/b", "pages/plan"]
+
+    def test_a_note_that_goes_there_and_back_tells_of_every_move(self, refs: Refs) -> None:
+        paths = ["pages/b.md", "pages/a.md", "pages/b.md", "pages/a.md"]
+        for serial, path in enumerate(paths):
+            refs.write([ref(path=path, action="moved", serial=serial)])
+        assert [entry["ref"]["path"] for entry in today(refs)] == paths
+
+    def test_what_is_told_again_later_stands_where_it_was_told_first(self, refs: Refs) -> None:
+        for serial in (1, 2, 1):
+            refs.write([ref(action="updated", version=serial, serial=serial)])
+        assert [entry["ref"]["version"] for entry in today(refs)] == ["1", "2"]
 
     def test_an_unknown_day_is_empty(self, refs: Refs) -> None:
         assert refs.day("1999-12-31") == []
