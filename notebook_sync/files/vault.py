@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from notebook_sync.errors import RootLost, UnreadableFile
+from notebook_sync.errors import ConfigError, RootLost, UnreadableFile
 from notebook_sync.files.beneath import open_beneath
 from notebook_sync.files.ignore import GITIGNORE, Rules, is_hidden, is_ignored, is_note_name
 from notebook_sync.files.note import Stamp
@@ -40,12 +40,17 @@ class Scan:
 
 
 class Vault:
-    """A folder of Markdown. Paths are relative to `root`, with `/` between the parts."""
+    """A folder of Markdown. Paths are relative to `root`, with `/` between the parts.
+
+    Raises ConfigError for an `exclude` that is no pattern.
+    """
 
     def __init__(self, root: Path, *, exclude: Sequence[str] = (), max_file_bytes: int = 2 << 20) -> None:
         self.root = root
         self.max_file_bytes = max_file_bytes
         self._exclude = Rules.read("", exclude)
+        if self._exclude.broken:
+            raise ConfigError(f"exclude = {self._exclude.broken[0]!r} is no pattern; write it as in a .gitignore")
 
     def scan(self, places: Iterable[str] | None = None) -> Scan:
         """The notes at `places` and below them; of the whole notebook for None. Raises RootLost."""
