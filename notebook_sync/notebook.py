@@ -175,8 +175,9 @@ class Notebook:
 
     def find_path(self, name: str) -> str:
         """The path of a note, given its path, its id, or a runtime file's bare name. Raises NoSuchNote."""
-        for path in (name, f"{name}.md", f"runtime/{name}"):
-            if self.vault.stamp(path) is not None and path.lower().endswith(".md"):
+        for spelled in (name, f"{name}.md", f"runtime/{name}"):
+            path = self.vault.relative(spelled)
+            if path and path in self.vault.scan([path]).seen:
                 return path
         for row in self.mirror.claimants([name]):
             if row.id == name:

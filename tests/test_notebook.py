@@ -27,6 +27,23 @@ def test_a_note_is_found_by_path_and_by_id(notebook: Notebook, name: str) -> Non
     assert notebook.read(name)["title"] == "Plan"
 
 
+@pytest.mark.parametrize(
+    "name", ["./pages/plan.md", "pages//plan.md", "pages/../pages/plan.md", "{root}/pages/plan.md"]
+)
+def test_another_spelling_of_a_path_is_the_same_note(notebook: Notebook, name: str) -> None:
+    assert notebook.read(name.format(root=notebook.root))["id"] == "the-plan"
+    assert len(notebook.list()) == 2
+
+
+@pytest.mark.parametrize("name", [".draft.md", ".trash/old.md", "ignored.md", "../beside.md"])
+def test_what_the_notebook_does_not_show_is_no_note(notebook: Notebook, name: str) -> None:
+    (notebook.root / ".gitignore").write_text("ignored.md\n")
+    (notebook.root / name).parent.mkdir(exist_ok=True)
+    (notebook.root / name).write_text("x")
+    with pytest.raises(NoSuchNote, match="no note has the id or path"):
+        notebook.read(name)
+
+
 def test_a_runtime_file_is_found_by_its_bare_name(notebook: Notebook) -> None:
     assert notebook.read("reminders.md")["path"] == "runtime/reminders.md"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import posixpath
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -57,9 +58,21 @@ class Vault:
         scan = Scan()
         self.identity()
         rules_of = cache(self._rules_in)  # a checkout touches a thousand files in one folder
-        for place in [""] if places is None else sorted(set(places)):
+        below = {self.relative(place) for place in ([""] if places is None else places)}
+        for place in sorted(place for place in below if place is not None):
             self._look_at(place, scan, rules_of)
         return scan
+
+    def relative(self, name: str) -> str | None:
+        """The one spelling of a path below the root, without `.`, `..` and empty parts; None for a place outside."""
+        path = posixpath.normpath(name)
+        if path.startswith("/"):
+            root = self.root.as_posix().rstrip("/")
+            path = "/" + path.lstrip("/") + "/"
+            if not path.startswith(root + "/"):
+                return None
+            path = path[len(root) :].strip("/")
+        return None if path.split("/")[0] == ".." else "" if path == "." else path
 
     def identity(self) -> tuple[int, int]:
         """Device and inode of the root: another pair means that the folder was replaced. Raises RootLost."""
@@ -73,8 +86,11 @@ class Vault:
 
     def stamp(self, path: str) -> Stamp | None:
         """The stamp of the regular file at `path`, or None where there is none."""
+        place = self.relative(path)
+        if place is None:
+            return None
         try:
-            found = os.lstat(self.root / path)
+            found = os.lstat(self.root / place)
         except (OSError, ValueError):
             return None
         return _stamp(found) if stat.S_ISREG(found.st_mode) else None

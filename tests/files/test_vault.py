@@ -32,3 +32,26 @@ def test_a_named_class_of_characters_means_what_it_means_to_git(tmp_path: Path) 
 def test_an_exclude_that_is_no_pattern_is_a_mistake_in_the_settings(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"\[z-a\]"):
         Vault(tmp_path, exclude=["drafts/", "[z-a]"])
+
+
+@pytest.mark.parametrize("name", ["./d/a.md", "d//a.md", "d/../d/a.md", "d/./a.md", "{root}/d/a.md", "/{root}//d/a.md"])
+def test_every_spelling_of_a_path_means_the_one_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a.md").write_text("x")
+    vault = Vault(tmp_path)
+    spelled = name.format(root=tmp_path)
+    assert vault.relative(spelled) == "d/a.md"
+    assert vault.scan([spelled]).seen == {"d/a.md": vault.stamp(spelled)} == {"d/a.md": vault.stamp("d/a.md")}
+
+
+@pytest.mark.parametrize("name", ["../other.md", "d/../../other.md", "/etc/hosts", "{root}-other.md"])
+def test_a_path_out_of_the_notebook_means_nothing(tmp_path: Path, name: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    for other in (tmp_path / "other.md", tmp_path / "root-other.md"):
+        other.write_text("x")
+    vault = Vault(root)
+    spelled = name.format(root=root)
+    assert vault.relative(spelled) is None
+    assert vault.stamp(spelled) is None
+    assert vault.scan([spelled]).seen == {}
