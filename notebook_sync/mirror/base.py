@@ -72,7 +72,8 @@ class Put:
 
     base: the digest the row has now; None when no row is expected.
     replaces: the id of the row this file had before, which ends without an announcement (its ref is removed).
-    Where no row is expected (base is None), version, history, usage and created_at come from there.
+    Where no row has the id, version, history, usage and created_at come from there; a tombstone of the id is this note's
+    own past and comes first, so that two notes that swap names one after the other do not swap their pasts.
     A row whose digest already equals the note's is rewritten without a new version or breadcrumb.
     """
 

@@ -120,9 +120,8 @@ def _plan_put(put: Put, row: Row | None, seen: Seen, first_serial: int) -> Plan 
         after = [step for step in after if step.collection != home]
     if carried is not None and not carried["gone"]:
         after.append(_replace(carried, _tombstone(carried, "")))
-    # A row that is there already although none was expected is this note, written by another process.
-    expects_this_row = row is not None and (put.base is not None or not row["gone"])
-    new = _row_of(put, row, past=row if expects_this_row else carried or row)
+    # A row that is there although none was expected is this note: its tombstone, or written by another process.
+    new = _row_of(put, row, past=row if row is not None else carried)
     return Plan(tuple(before), (Step(home, put.id, expected, row={**new, "serial": serial}),), tuple(after))
 
 

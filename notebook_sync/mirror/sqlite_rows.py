@@ -59,8 +59,8 @@ class Batch:
             return False
         if not self._vacate(put):
             return False
-        # A row that is there already although none was expected is this note, written by another process.
-        past = row if row is not None and (put.base is not None or not row.deleted) else carried or row
+        # A row that is there although none was expected is this note: its tombstone, or written by another process.
+        past = row if row is not None else carried
         changed = past is None or past.digest != put.note.digest
         document = document_of(put)
         history = self._history(past.n) if past is not None else []

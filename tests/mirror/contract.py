@@ -654,6 +654,14 @@ class TombstoneContract(MirrorContract):
         assert [(known.id, known.version) for known in mirror.known()] == [("pages/new", 1)]
         assert summaries(mirror, "pages/new") == ["Said 'new'"]
 
+    def test_two_notes_that_swap_names_one_after_the_other_keep_each_its_own_past(self, mirror: Mirror) -> None:
+        mirror.apply([put(note("pages/1.md", "one", wants="one")), put(note("pages/2.md", "two", wants="two"))])
+        mirror.apply([put(note("pages/1.md", "two"), replaces="one", action="moved")])
+        mirror.apply([put(note("pages/2.md", "one", wants="one"), replaces="two", action="moved")])
+        mirror.apply([put(note("pages/1.md", "two", wants="two"), replaces="pages/1", action="moved")])
+        assert [(known.id, known.version) for known in sorted(mirror.known())] == [("one", 1), ("two", 1)]
+        assert (summaries(mirror, "one"), summaries(mirror, "two")) == (["Said 'one'"], ["Said 'two'"])
+
 
 class PendingContract(MirrorContract):
     """What hot memory has still to be told."""
