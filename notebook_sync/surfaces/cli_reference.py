@@ -78,7 +78,8 @@ COMMANDS = (
         "bring the mirror and the refs in step with the files, once",
         "Looks at every file and repairs every difference. One bad file never stops the run: its last good version\n"
         "stays, and the run ends with exit code 1. A look that finds none of the known notes deletes nothing, because\n"
-        "a lost mount looks the same; --allow-empty says that it is meant.",
+        "a lost mount looks the same; --allow-empty says that it is meant. Where only the refs could not be told, the\n"
+        "run ends with exit code 4 and its JSON has one more key, `refs_trouble`, that says why.",
         ("notebook-sync sync", "notebook-sync -C ~/notebook sync --json"),
         _SYNC_SHAPE,
         (

@@ -29,7 +29,7 @@ class Report:
         return bool(self.added or self.updated or self.moved or self.deleted)
 
     def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json` prints."""
+        """The shape that `--json` prints; `refs_trouble` is in it only where there is some."""
         return {
             "added": self.added,
             "updated": self.updated,
@@ -38,4 +38,5 @@ class Report:
             "unchanged": self.unchanged,
             "failed": [{"path": path, "error": error} for path, error in sorted(self.failed.items())],
             "seconds": round(self.seconds, 3),
+            **({"refs_trouble": self.refs_trouble} if self.refs_trouble else {}),
         }

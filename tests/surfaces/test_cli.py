@@ -46,6 +46,11 @@ def test_json_shapes_of_reports(answer: Answer, root: Path) -> None:
     assert answer("verify") == {"consistent": True, "files": 4, "mirror": 4, "refs": 4, "differences": []}
 
 
+def test_a_report_says_why_the_refs_could_not_be_told(answer: Answer, root: Path) -> None:
+    (root / "notebook.toml").write_text('[refs]\nurl = "redis://127.0.0.1:1"\n')
+    assert "Redis at 127.0.0.1:1" in answer("sync", code=4)["refs_trouble"]
+
+
 def test_verify_ends_with_1_until_it_has_repaired(answer: Answer, root: Path) -> None:
     answer("sync")
     (root / "pages/new.md").write_text("New.\n")
