@@ -1,4 +1,4 @@
-"""Is the environment fit, and if not, what is to be done? Changes nothing but a probe file in `.notebook`."""
+"""Is the environment fit, and if not, what is to be done? What it makes to try things out, it removes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from typing import Any
 from notebook_sync import config
 from notebook_sync.config import Settings
 from notebook_sync.doctor_stores import mirror_told, refs_told
+from notebook_sync.embedded import is_damage
 from notebook_sync.errors import BackendDown, ConfigError
 from notebook_sync.stores import EMBEDDED_FILE
 
@@ -55,10 +56,10 @@ def examine(root: Path | None) -> list[Check]:
     where = settings.source or "defaults; there is no notebook.toml"
     checks += [_vocabulary(settings.prompt.encoding), Check("settings", True, where)]
     folder = root / ".notebook"
-    writable = _writable(folder)
+    writable = _writable(folder if folder.is_dir() else root)
     checks.append(writable)
     if writable.ok:
-        checks += [_clock(folder), *_watches(root), _events(root)]
+        checks += [_clock(root), *_watches(root), _events(root)]
     mirror = _store("mirror", mirror_told, settings, folder, settings.mirror.url and "MONGODB_URL")
     refs = _store("refs", refs_told, settings, folder, settings.refs.url and "REDIS_URL")
     return [*checks, mirror, refs]
@@ -105,21 +106,16 @@ def _vocabulary(encoding: str) -> Check:
 
 def _writable(folder: Path) -> Check:
     try:
-        folder.mkdir(exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            return Check("folder", True, f"{folder.parent} can be written to")
+            return Check("folder", True, f"{folder} can be written to")
     except OSError as error:
-        return Check(
-            "folder",
-            False,
-            f"{folder} cannot be written to: {error.strerror}",
-            f"make {folder.parent} writable for this user",
-        )
+        message = f"{folder} cannot be written to: {error.strerror}"
+        return Check("folder", False, message, f"make {folder} writable for this user")
 
 
 def _clock(folder: Path) -> Check:
     """Files get their times from where they are stored, which need not be here."""
-    with tempfile.NamedTemporaryFile(dir=folder) as probe:
+    with tempfile.TemporaryFile(dir=folder) as probe:
         skew = abs(os.fstat(probe.fileno()).st_mtime - time.time())
     if skew > _SKEW_SECONDS:
         message = f"the folder's clock is {skew:.0f} s apart from this machine's"
@@ -143,11 +139,14 @@ def _watches(root: Path, limits: Path = _INOTIFY) -> Iterator[Check]:
 def _events(root: Path) -> Check:
     from notebook_sync.sync.events import EventSource
 
-    source = EventSource(root)
-    try:
-        arrive = source.start()
-    finally:
-        source.close()
+    # In a folder of its own: where nothing was synced yet there is no `.notebook` for the probe of the watch.
+    with tempfile.TemporaryDirectory(prefix=".notebook-doctor-", dir=root) as own:
+        (Path(own) / ".notebook").mkdir()
+        source = EventSource(Path(own))
+        try:
+            arrive = source.start()
+        finally:
+            source.close()
     if arrive:
         return Check("events", True, "file events arrive")
     step = "`watch` finds changes by its timer all the same; lower sync.reconcile_seconds to find them sooner"
@@ -159,6 +158,10 @@ def _store(name: str, ask: Callable[[Settings, Path], str], settings: Settings, 
     try:
         return Check(name, True, ask(settings, folder), is_backend=True)
     except (BackendDown, ConfigError) as error:
-        anew = f"rm {folder / EMBEDDED_FILE}* && notebook-sync -C {folder.parent} sync"
-        step = f"start the server, or correct {variable} or [{name}] url in {config.FILE}" if variable else anew
+        if variable:
+            step = f"start the server, or correct {variable} or [{name}] url in {config.FILE}"
+        elif is_damage(error.__cause__):
+            step = f"rm {folder / EMBEDDED_FILE}* && notebook-sync -C {folder.parent} sync"
+        else:
+            step = f"see that {folder} has room, can be written to, and that no other program holds {EMBEDDED_FILE}"
         return Check(name, False, str(error), step, is_backend=True)

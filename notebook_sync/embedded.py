@@ -93,8 +93,15 @@ class Embedded:
     def _blamed(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.OperationalError, sqlite3.DatabaseError, OSError) as error:
-            raise BackendDown(NAME, f"{error}; .notebook/ may be deleted and is then made anew") from error
+        except (sqlite3.Error, OSError) as error:
+            remedy = "; .notebook/ may be deleted and is then made anew" if is_damage(error) else ""
+            raise BackendDown(NAME, f"{error}{remedy}") from error
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Whether the file itself is broken; one that is locked, full or closed is as good as ever."""
+    # The low byte is the kind, the others say more about it.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def _storable(value: Any) -> Any:

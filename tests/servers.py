@@ -75,6 +75,12 @@ class Server:
         self.pid = self._process.pid
         eventually(self._answers, f"{self.url} answers", _START_SECONDS)
 
+    def demand_login(self) -> None:
+        """It runs again, and nobody may do anything before he has said who he is."""
+        command = self._command
+        self._command = lambda port, data: [*command(port, data), "--auth"]
+        self.restart()
+
     def _answers(self) -> bool:
         assert self._process is not None
         assert self._process.poll() is None, (self._folder / "server.log").read_text()[-2000:]

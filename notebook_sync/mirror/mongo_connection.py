@@ -31,7 +31,7 @@ class Connection:
         self.name = f"MongoDB at {self._address.place.partition('/')[0]}/{database}"
         self._timeout = timeout_seconds
         self._is_own = client is None
-        self._client = self._open(url) if client is None else client
+        self._client = open_client(url, timeout_seconds) if client is None else client
         self._database: Database[dict[str, Any]] = self._client[database]
         self._has_schema = False
         self._making_schema = threading.Lock()
@@ -59,25 +59,6 @@ class Connection:
         if self._is_own:
             self._client.close()
 
-    def _open(self, url: str) -> MongoClient[Any]:
-        if not url.startswith(("mongodb://", "mongodb+srv://")):  # the driver takes anything else for a host's name
-            raise ConfigError("[mirror] url does not begin with mongodb:// or mongodb+srv://")
-        milliseconds = int(self._timeout * 1000)
-        try:
-            return MongoClient(
-                url,
-                tz_aware=True,
-                tzinfo=UTC,
-                serverSelectionTimeoutMS=milliseconds,
-                connectTimeoutMS=milliseconds,
-                socketTimeoutMS=milliseconds,
-                retryWrites=False,  # a repetition would wait twice as long; the engine tries again anyway
-                appname="notebook-sync",
-            )
-        except (ConfigurationError, ValueError) as error:
-            reason = self._address.without_secrets(str(error))
-            raise ConfigError(f"[mirror] url is not a MongoDB address: {reason}") from None
-
     def _make_schema(self) -> None:
         """Without the deadline of a request: an index over many notes takes its time."""
         if self._has_schema:
@@ -85,6 +66,27 @@ class Connection:
         with self._making_schema:
             make_schema(self._database)
             self._has_schema = True
+
+
+def open_client(url: str, timeout_seconds: float) -> MongoClient[Any]:
+    """A client that has asked nothing yet and waits no longer than it is told. Raises ConfigError."""
+    if not url.startswith(("mongodb://", "mongodb+srv://")):  # the driver takes anything else for a host's name
+        raise ConfigError("[mirror] url does not begin with mongodb:// or mongodb+srv://")
+    milliseconds = int(timeout_seconds * 1000)
+    try:
+        return MongoClient(
+            url,
+            tz_aware=True,
+            tzinfo=UTC,
+            serverSelectionTimeoutMS=milliseconds,
+            connectTimeoutMS=milliseconds,
+            socketTimeoutMS=milliseconds,
+            retryWrites=False,  # a repetition would wait twice as long; the engine tries again anyway
+            appname="notebook-sync",
+        )
+    except (ConfigurationError, ValueError) as error:
+        reason = Address.of(url).without_secrets(str(error))
+        raise ConfigError(f"[mirror] url is not a MongoDB address: {reason}") from None
 
 
 @contextmanager

@@ -48,7 +48,7 @@ class RedisRefs:
         self._prefix = prefix
         self._timezone = timezone
         self._is_own = client is None
-        self._client: Any = self._open(url, timeout_seconds) if client is None else client
+        self._client: Any = open_client(url, timeout_seconds) if client is None else client
 
     def write(self, refs: Sequence[Ref], *, announce: bool = True) -> None:
         now = datetime.now(UTC)
@@ -116,22 +116,6 @@ class RedisRefs:
         if self._is_own:
             self._client.close()
 
-    def _open(self, url: str, timeout_seconds: float) -> redis.Redis:
-        try:
-            return redis.Redis.from_url(
-                url,
-                decode_responses=True,
-                encoding_errors="surrogatepass",
-                socket_timeout=timeout_seconds,
-                socket_connect_timeout=timeout_seconds,
-                # Once, for a connection that broke while it was idle. A server that hangs is not asked twice.
-                retry=Retry(NoBackoff(), 1, supported_errors=(BrokenConnection,)),
-            )
-        except ValueError as error:
-            raise ConfigError(
-                f"[refs] url is not a Redis address: {self._address.without_secrets(str(error))}"
-            ) from None
-
     def _key(self, kind: str, name: str) -> str:
         return f"{self._prefix}:{kind}:{name}"
 
@@ -161,6 +145,23 @@ class RedisRefs:
         """Commands sent together, without a transaction: their keys may live on different servers."""
         with self._asking() as client, client.pipeline(transaction=False) as pipeline:
             yield pipeline
+
+
+def open_client(url: str, timeout_seconds: float) -> redis.Redis:
+    """A client that has asked nothing yet and waits no longer than it is told. Raises ConfigError."""
+    try:
+        return redis.Redis.from_url(
+            url,
+            decode_responses=True,
+            encoding_errors="surrogatepass",
+            socket_timeout=timeout_seconds,
+            socket_connect_timeout=timeout_seconds,
+            # Once, for a connection that broke while it was idle. A server that hangs is not asked twice.
+            retry=Retry(NoBackoff(), 1, supported_errors=(BrokenConnection,)),
+        )
+    except ValueError as error:
+        reason = Address.of(url).without_secrets(str(error))
+        raise ConfigError(f"[refs] url is not a Redis address: {reason}") from None
 
 
 def _pieces(values: Iterable[_T]) -> Iterator[list[_T]]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pymongo
 import pytest
+import redis
 
 from notebook_sync import doctor
 from notebook_sync.errors import BackendDown
 from notebook_sync.mirror.sqlite import SqliteMirror
 from notebook_sync.notebook import Notebook
-from tests.servers import Server
+from tests.servers import Server, start_mongod
 
 
 def status(root: Path) -> dict[str, Any]:
@@ -136,6 +140,73 @@ def test_doctor_finds_nothing_wrong_with_a_new_notebook(tmp_path: Path) -> None:
     assert [check["check"] for check in checks if not check["ok"] or check["next"]] == []
     names = {check["check"] for check in checks}
     assert {"python", "sqlite", "git", "vocabulary", "settings", "folder", "clock", "events", "mirror", "refs"} <= names
+
+
+def test_doctor_leaves_nothing_behind(root: Path) -> None:
+    before = sorted(root.rglob("*"))
+    checks = {check.check: check for check in doctor.examine(root)}
+    assert checks["mirror"].ok
+    assert "not made yet" in checks["mirror"].message
+    assert checks["folder"].ok
+    assert sorted(root.rglob("*")) == before
+
+
+def test_a_locked_embedded_file_is_not_to_be_deleted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync(root)
+    monkeypatch.setattr("notebook_sync.embedded._BUSY_SECONDS", 0.05)
+    with closing(sqlite3.connect(root / ".notebook/mirror.db", isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("DELETE FROM ref")
+        told = status(root)["mirror"]
+        checks = {check.check: check for check in doctor.examine(root)}
+        other.rollback()
+    assert told == {"name": "SQLite (embedded)", "ok": False, "error": "database is locked"}
+    assert "no other program holds" in checks["mirror"].next
+
+
+@pytest.mark.parametrize("url", ["localhost:27017", "mongodb://host:port/"])
+def test_doctor_takes_for_an_address_what_sync_takes(root: Path, url: str) -> None:
+    (root / "notebook.toml").write_text(f'[mirror]\nurl = "{url}"\n')
+    checks = {check.check: check for check in doctor.examine(root)}
+    assert not checks["mirror"].ok
+    assert checks["mirror"].message.startswith("[mirror] url ")
+
+
+def test_doctor_finds_a_user_who_may_only_look(root: Path) -> None:
+    server = start_mongod()
+    try:
+        client: pymongo.MongoClient[Any]
+        with pymongo.MongoClient(server.url) as client:
+            for user, role in (("ann", "readAnyDatabase"), ("bob", "readWriteAnyDatabase")):
+                client.admin.command(
+                    {"createUser": user, "pwd": "s3cret", "roles": [role], "writeConcern": {"j": True}}
+                )
+        server.demand_login()
+        for user, is_fit in (("", False), ("ann:s3cret@", False), ("bob:s3cret@", True)):
+            url = f"mongodb://{user}127.0.0.1:{server.port}/"
+            (root / "notebook.toml").write_text(f'[mirror]\nurl = "{url}"\n')
+            (mirror,) = (check for check in doctor.examine(root) if check.check == "mirror")
+            assert mirror.ok == is_fit, mirror
+            assert "s3cret" not in str(mirror)
+            assert is_fit or "requires authentication" in mirror.message or "not authorized" in mirror.message
+        with pymongo.MongoClient(f"mongodb://bob:s3cret@127.0.0.1:{server.port}/") as client:
+            assert "aether_notebook" not in client.list_database_names()
+    finally:
+        server.stop()
+
+
+def test_doctor_is_content_with_a_redis_user_who_may_use_the_keys_alone(
+    root: Path, redis_to_break: Server, redis_prefix: str
+) -> None:
+    with redis.Redis.from_url(redis_to_break.url) as client:
+        client.execute_command("ACL", "SETUSER", "ann", "on", ">s3cret", "~*", "+@all", "-info")
+    (root / "notebook.toml").write_text(
+        f'[refs]\nurl = "redis://ann:s3cret@127.0.0.1:{redis_to_break.port}"\nprefix = "{redis_prefix}"\n'
+    )
+    (refs,) = (check for check in doctor.examine(root) if check.check == "refs")
+    assert refs.ok
+    assert "a version it does not tell" in refs.message
 
 
 def test_doctor_says_what_to_do(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
