@@ -18,6 +18,7 @@ from notebook_sync.files.vault import Vault
 from prompt import FileText
 
 FOLDER = "good"
+_UNDER_WAY = "it is being written"
 
 
 class PromptFiles:
@@ -28,39 +29,85 @@ class PromptFiles:
         self._folder = folder / FOLDER
         self._settle_seconds = settle_seconds
         self._kept: dict[str, bytes] = {}
+        self._copied: dict[str, bytes] = {}
 
     def read(self, path: str) -> FileText:
         """The file as it is; its last good version and the reason when it cannot be read or is being written."""
         try:
             raw, stamp = self._vault.read(path)
         except FileNotFoundError:
-            return FileText(path, None)
+            return self._missing(path)
         except UnreadableFile as error:
             return self._last_good(path, error.reason, None)
-        if looks_unfinished(raw) and time.time() - stamp.mtime_ns / 1e9 < self._settle_seconds:
-            return self._last_good(path, "it is being written", raw)
+        if looks_unfinished(raw) and self._is_recent(stamp.ctime_ns):
+            return self._last_good(path, _UNDER_WAY, raw)
         with contextlib.suppress(OSError):
             self._keep(path, raw)
         return FileText(path, raw)
 
+    def _is_recent(self, ctime_ns: int) -> bool:
+        """Whether this is within the settle time of now. For a ctime: an mtime can be set to any time."""
+        return abs(time.time_ns() - ctime_ns) < self._settle_seconds * 1e9
+
+    def _changed_in_folder_of(self, path: str) -> int:
+        try:
+            return (self._vault.root / path).parent.stat().st_ctime_ns
+        except OSError:
+            return 0
+
+    def _missing(self, path: str) -> FileText:
+        """Editors may put the old file aside before the new one is there."""
+        if not self._is_recent(self._changed_in_folder_of(path)):
+            self._forget(path)
+        good = self._good(path)
+        return FileText(path, good, _UNDER_WAY if good is not None else "")
+
     def _last_good(self, path: str, reason: str, found: bytes | None) -> FileText:
+        good = self._good(path)
+        return FileText(path, found if good is None else good, reason)
+
+    def _good(self, path: str) -> bytes | None:
+        if path in self._kept:
+            return self._kept[path]
         with contextlib.suppress(OSError):
-            return FileText(path, self._kept.get(path) or self._copy_of(path).read_bytes(), reason)
-        return FileText(path, found, reason)
+            return self._copy_of(path).read_bytes()
+        return None
 
     def _keep(self, path: str, raw: bytes) -> None:
-        if self._kept.get(path) == raw:
+        self._kept[path] = raw  # also when no copy can be written
+        if self._copied.get(path) == raw:
             return
-        self._kept[path] = raw
         copy = self._copy_of(path)
-        with contextlib.suppress(FileNotFoundError):
-            if copy.read_bytes() == raw:
-                return
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        fd, temporary = tempfile.mkstemp(dir=copy.parent)
-        with os.fdopen(fd, "wb") as file:
-            file.write(raw)
-        Path(temporary).replace(copy)
+        if not _holds(copy, raw):
+            _write(copy, raw)
+        self._copied[path] = raw
+
+    def _forget(self, path: str) -> None:
+        """Else a file removed long ago would be back for a moment whenever its folder changes."""
+        self._kept.pop(path, None)
+        self._copied.pop(path, None)
+        with contextlib.suppress(OSError):
+            self._copy_of(path).unlink()
 
     def _copy_of(self, path: str) -> Path:
         return self._folder / f"{hashlib.sha256(path.encode()).hexdigest()[:16]}.md"
+
+
+def _holds(copy: Path, raw: bytes) -> bool:
+    try:
+        return copy.read_bytes() == raw
+    except FileNotFoundError:
+        return False
+
+
+def _write(copy: Path, raw: bytes) -> None:
+    """In one step, and leaving nothing behind when it fails."""
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    fd, temporary = tempfile.mkstemp(dir=copy.parent)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(raw)
+        Path(temporary).replace(copy)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise
