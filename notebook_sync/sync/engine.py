@@ -78,7 +78,8 @@ class Engine:
         caller's to look at later. Raises as `reconcile` does.
         """
         outcome = outcome or Outcome()
-        outcome.survivors = self._survivors
+        if outcome.survivors is None and self._survivors is False:
+            outcome.survivors = False  # until a known note is seen to stand; that one stood once proves nothing now
         store_id = self._mirror.store_id()
         if self._store_id not in {"", store_id}:
             task = replace(task, places=None)

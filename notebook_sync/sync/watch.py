@@ -127,7 +127,7 @@ class Watch:
                 yield from self._follow_root(note)
 
     def _follow_root(self, note: WatchNote) -> Iterator[Event]:
-        """Follow the folder that is now at the root's path; returns when it is another one, lock file and all."""
+        """Follow the folder that is now at the root's path; returns when it, or its lock file, is another one."""
         followed = self._vault.identity()
         present = True
         self._source = EventSource(self._vault.root)
@@ -144,7 +144,7 @@ class Watch:
             while not self._stopping:
                 places = self._source.wait(self._seconds_to_wait())
                 found = self._identity()
-                if self._stopping or found not in {None, followed}:
+                if self._stopping or found not in {None, followed} or (found is not None and not note.holds):
                     return
                 if present != (found is not None):
                     present = found is not None

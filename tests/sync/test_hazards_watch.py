@@ -124,6 +124,14 @@ def test_an_emptied_root_suspends_deletions_each_time_and_recovers(root: Path, t
         assert watch.deleted() == 0
 
 
+def test_a_watch_whose_lock_was_deleted_locks_again(root: Path) -> None:
+    with following(root) as watch:
+        shutil.rmtree(root / ".notebook")
+        eventually(lambda: watcher(root / ".notebook"), "the lock is held again")
+        (root / "second.md").write_text("second")
+        watch.becomes({**FIRST, "second.md": "second"})
+
+
 def test_a_name_that_is_not_utf8_is_reported_and_the_watcher_lives_on(root: Path) -> None:
     with following(root) as watch:
         Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.md")).write_text("latin")
