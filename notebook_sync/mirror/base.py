@@ -24,6 +24,7 @@ Document shape (also what MongoDB holds, with `_id` for `id`)
      source: {path, digest, size, mtime_ns, ctime_ns, inode, revision, has_own_id, broken},
      problems: [{line, message, severe}], stale}                                    stale: None or the reason
 
+`path` is "" where another note took the row's place and its own file was not looked at since; `source.path` stays.
 Times are aware UTC datetimes with millisecond precision, which is what BSON keeps.
 Every method may raise `BackendDown`; no adapter lets a driver's own error out.
 """
@@ -72,7 +73,7 @@ class Put:
 
     base: the digest the row has now; None when no row is expected.
     replaces: the id of the row this file had before, which ends without an announcement (its ref is removed).
-    Where no row has the id, version, history, usage and created_at come from there; a tombstone of the id is this note's
+    Where no row has the id, version, history, usage and created_at come from there. A tombstone of the id is the note's
     own past and comes first, so that two notes that swap names one after the other do not swap their pasts.
     A row whose digest already equals the note's is rewritten without a new version or breadcrumb.
     """

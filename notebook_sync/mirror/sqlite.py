@@ -41,7 +41,12 @@ _REF_FIELDS = (
     *("id", "title", "summary", "collection", "updated_at", "status", "version", "digest"),
     *("agent", "path", "action", "serial", "deleted"),
 )
-_LIGHT = "id, path, collection, title, summary, tags, updated_at, status, created_by, word_count, version"
+_LIGHT = """id, coalesce(path, '') AS path, collection, title, summary, tags, updated_at, status, created_by,
+    word_count, version"""
+_LIGHT_FIELDS = (
+    *("id", "path", "collection", "title", "summary", "tags"),
+    *("updated_at", "status", "created_by", "word_count", "version"),
+)
 _PAGE = 500
 # Title, summary, content, code: a word in a title tells most about what a note is for.
 _WEIGHTS = "8.0, 2.0, 1.0, 1.0"
@@ -200,5 +205,5 @@ def _ref(row: Any) -> Ref:
 
 
 def _light(row: Any) -> Document:
-    light = dict(zip(map(str.strip, _LIGHT.split(",")), row, strict=False))
+    light = dict(zip(_LIGHT_FIELDS, row, strict=False))
     return {**light, "tags": rows.from_json(light["tags"]), "updated_at": rows.from_ms(light["updated_at"])}

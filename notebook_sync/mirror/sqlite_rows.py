@@ -14,9 +14,9 @@ from notebook_sync.mirror.base import Document, MarkStale, Put, Remove, Touch, W
 from notebook_sync.mirror.document import document_of, moment
 from notebook_sync.mirror.past import first_version, next_version, untold
 
-DOCUMENT = """id, wants, path, collection, title, summary, content, code, created_by, created_at, created_from,
-    updated_at, version, tags, status, word_count, digest, size, mtime_ns, ctime_ns, inode, revision, has_own_id,
-    broken, stale, rest, history"""
+DOCUMENT = """id, wants, coalesce(path, ''), coalesce(path, was_at, ''), collection, title, summary, content, code,
+    created_by, created_at, created_from, updated_at, version, tags, status, word_count, digest, size, mtime_ns,
+    ctime_ns, inode, revision, has_own_id, broken, stale, rest, history"""
 _SECTION = ("heading", "level", "anchor", "line", "start", "end", "token_count")
 _SOURCE = ("digest", "size", "mtime_ns", "ctime_ns", "inode", "revision", "has_own_id", "broken")
 _COMMON = frozenset(
@@ -124,7 +124,7 @@ class Batch:
             return True
         if self._bound_for.get(found[0], path) == path:
             return False
-        self._connection.execute("UPDATE note SET path = NULL WHERE id = ?", found)
+        self._connection.execute("UPDATE note SET was_at = path, path = NULL WHERE id = ?", found)
         return True
 
     def _history(self, n: int) -> list[dict[str, Any]]:
@@ -188,15 +188,16 @@ class Batch:
         self._forget_words(row.n)
         self._connection.execute("UPDATE body SET content = '', code = '', rest = '{}' WHERE n = ?", (row.n,))
         self._connection.execute(
-            "UPDATE note SET was_at = path, path = NULL, deleted = 1, pending = ?, serial = serial + 1 WHERE n = ?",
+            """UPDATE note SET was_at = coalesce(path, was_at), path = NULL, deleted = 1, pending = ?,
+            serial = serial + 1 WHERE n = ?""",
             ("deleted" if announce else "", row.n),
         )
 
 
 def document_from(row: Any) -> Document:
     """The document of a row selected as `DOCUMENT`."""
-    (note_id, wants, path, collection, title, summary, content, code, created_by, created_at, created_from, *more) = row
-    updated_at, version, tags, status, word_count, *source, stale, rest, history = more
+    note_id, wants, path, source_path, collection, title, summary, content, code, created_by, *more = row
+    created_at, created_from, updated_at, version, tags, status, word_count, *source, stale, rest, history = more
     kept = from_json(rest)
     metadata = {
         "created_by": created_by,
@@ -222,7 +223,7 @@ def document_from(row: Any) -> Document:
         **kept["fields"],
         "metadata": metadata,
         "history": from_json(history),
-        "source": {"path": path, **dict(zip(_SOURCE, source, strict=True))},
+        "source": {"path": source_path, **dict(zip(_SOURCE, source, strict=True))},
         "problems": kept["problems"],
         "stale": stale or None,
     }

@@ -509,6 +509,20 @@ class WriteContract(MirrorContract):
         assert mirror.apply([intruder]) == [intruder]
         assert [known.id for known in mirror.known()] == ["one"]
 
+    def test_a_row_that_lost_its_place_has_an_empty_path_wherever_it_is_read(self, mirror: Mirror) -> None:
+        one, two = note("pages/1.md", "one", wants="one"), note("pages/2.md", "two", wants="two")
+        mirror.apply([put(one), put(two)])
+        late = put(note("pages/3.md", "newer", wants="one"), digest_of("another"), action="moved")
+        assert mirror.apply([late, put(note("pages/1.md", "two", wants="two"), two.digest, action="moved")]) == [late]
+        document = mirror.get("one")
+        assert document is not None
+        assert (document["path"], document["source"]["path"]) == ("", "pages/1.md")
+        assert {light["id"]: light["path"] for light in mirror.light()} == {"one": "", "two": "pages/1.md"}
+        assert {known.id: known.path for known in mirror.known()} == {"one": "", "two": "pages/1.md"}
+        assert {ref.id: ref.path for ref in mirror.refs()} == {"one": "pages/1.md", "two": "pages/1.md"}
+        mirror.apply([Remove("one", one.digest)])
+        assert [ref.path for ref in mirror.pending(["one"])] == ["pages/1.md"]
+
     def test_a_path_is_free_once_its_note_is_removed(self, mirror: Mirror) -> None:
         mirror.apply([put(note(wants="one"))])
         assert mirror.apply([Remove("one", note().digest), put(note(content="other", wants="two"))]) == []
