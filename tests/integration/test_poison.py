@@ -13,7 +13,7 @@ FRONTMATTER = {
     "surrogate": 'text: "\\ud800"\n"\\udfff": key',
     "set": "tags: !!set {a, b}\nraw: !!binary aGVsbG8=",
     "nested": "deep: " + "[" * 900 + "]" * 900,
-    "own": "_id: other\nserial: 1\ngone: true\npending: x\nawaits_ref: false\nusage: 9\nsource: {digest: x}\nhistory: []",
+    "own": "_id: other\nserial: 1\ngone: true\npending: x\nusage: 9\nsource: {digest: x}\nhistory: []",
 }
 
 

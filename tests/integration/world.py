@@ -17,6 +17,7 @@ from typing import Any
 
 from notebook_sync import Notebook, Session
 from notebook_sync.config import load
+from notebook_sync.files.note import HISTORY_LIMIT
 from notebook_sync.mirror.document import canonical
 from notebook_sync.refs.entry import ref_fields
 from tests.waiting import eventually
@@ -76,6 +77,16 @@ class World:
         )
         assert "Traceback" not in done.stderr, done.stderr
         return Done(done.returncode, done.stdout, done.stderr)
+
+    def live(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start one of `tests.integration.lives` with this notebook."""
+        command, *more = arguments
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.integration.lives", command, str(self.root), *more],
+            env=self._environment(),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[Watching]:
@@ -157,7 +168,8 @@ class World:
         assert {path: document["source"]["digest"] for path, document in documents.items()} == digests
         for document in documents.values():
             versions = [crumb["version"] for crumb in document["history"]]
-            assert versions == list(range(1, document["metadata"]["version"] + 1)), document["path"]
+            version = document["metadata"]["version"]
+            assert versions == list(range(max(1, version - HISTORY_LIMIT + 1), version + 1)), document["path"]
         with self.notebook() as notebook:
             expected = {ref.id: ref_fields(ref) for ref in notebook.mirror.refs()}
         assert self.refs() == expected
