@@ -139,6 +139,7 @@ def _may_put(put: Put, row: Row) -> bool:
 def _row_of(put: Put, row: Row | None, past: Row | None) -> Row:
     """The Put's row, with what is operational carried over from `past`."""
     document = document_of(put)
+    del document["id"]
     metadata = document["metadata"]
     if past is None:
         version, history = first_version(put)

@@ -117,6 +117,13 @@ class TestMongo(WholeMirrorContract):
             mirror.apply([put(note("pages/a.md", "a")), put(note("pages/bad.md", extra=deep)), *many(2)])
         assert len(mirror.known()) == 3
 
+    def test_a_row_is_the_document_under_its_id(self, mirror: Mirror, database: Any) -> None:
+        mirror.apply([put(note())])
+        document, row = mirror.get("pages/plan"), database.pages.find_one({"_id": "pages/plan"})
+        assert document is not None
+        assert row.keys() - document.keys() == {"_id", "serial", "pending", "awaits_ref", "gone"}
+        assert document.keys() - row.keys() == {"id"}
+
     def test_usage_is_carried_along(self, mirror: Mirror, database: Any) -> None:
         mirror.apply([put(note())])
         database.pages.update_one({"_id": "pages/plan"}, {"$set": {"usage": {"opened": 7}}})
