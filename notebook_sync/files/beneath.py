@@ -10,11 +10,15 @@ import ctypes
 import errno
 import os
 import platform
+import stat
+import time
 
 _RESOLVE_NO_SYMLINKS = 0x04
 _RESOLVE_BENEATH = 0x08
 # The same number on every architecture that Linux has given it to.
 _SYS_OPENAT2 = 437
+_TRIES = 10
+_PAUSE_SECONDS = 0.001
 _UNAVAILABLE = {errno.ENOSYS, errno.EPERM, errno.E2BIG}
 
 
@@ -25,16 +29,23 @@ class _OpenHow(ctypes.Structure):
 def open_beneath(root_fd: int, path: str, flags: int) -> int:
     """A descriptor for the relative POSIX `path` below the folder `root_fd`.
 
-    Raises OSError: ELOOP for a symbolic link on the way, EXDEV or EINVAL for a way out of the folder, ENOENT as usual.
+    Raises OSError: ELOOP for a symbolic link on the way, EXDEV or EINVAL for a way out of the folder, ENOENT as usual,
+    EAGAIN for a file that another program keeps for itself.
     """
     if path.startswith("/") or "\0" in path or ".." in path.split("/"):
         raise OSError(errno.EINVAL, "not a path below the notebook", path)
     flags |= os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY | os.O_NONBLOCK
-    if _openat2 is not None:
-        fd = _openat2(root_fd, path, flags)
-        if fd is not None:
-            return fd
-    return _open_by_components(root_fd, path, flags)
+    for _ in range(_TRIES):
+        try:
+            return _open(root_fd, path, flags)
+        except BlockingIOError:  # a rename went on beside the look-up, or another program has a lease on the file
+            time.sleep(_PAUSE_SECONDS)
+    raise OSError(errno.EAGAIN, "another program has it for itself", path)
+
+
+def _open(root_fd: int, path: str, flags: int) -> int:
+    fd = _openat2(root_fd, path, flags) if _openat2 is not None else None
+    return fd if fd is not None else _open_by_components(root_fd, path, flags)
 
 
 def _call_openat2(root_fd: int, path: str, flags: int) -> int | None:
@@ -47,7 +58,7 @@ def _call_openat2(root_fd: int, path: str, flags: int) -> int | None:
         code = ctypes.get_errno()
         if code in _UNAVAILABLE:
             return None
-        if code not in (errno.EAGAIN, errno.EINTR):  # EAGAIN: a rename went on beside the look-up
+        if code != errno.EINTR:
             raise OSError(code, os.strerror(code), path)
 
 
@@ -56,12 +67,21 @@ def _open_by_components(root_fd: int, path: str, flags: int) -> int:
     try:
         *parents, name = path.split("/")
         for parent in parents:
-            below = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            below = _open_folder(folder, parent)
             os.close(folder)
             folder = below
         return os.open(name, flags, dir_fd=folder)
     finally:
         os.close(folder)
+
+
+def _open_folder(above: int, name: str) -> int:
+    try:
+        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+    except NotADirectoryError:
+        if stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
+        raise
 
 
 _libc = ctypes.CDLL(None, use_errno=True)
