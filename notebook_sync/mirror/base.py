@@ -162,11 +162,11 @@ class Mirror(Protocol):
 
     def light(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
         """Light fields of notes, newest `updated_at` first then id: id, path, collection, title, summary, tags,
-        updated_at, status, created_by, word_count, version. Never content."""
+        updated_at, status, created_by, word_count, version. Never content. None for a limit below 1."""
 
     def search(self, query: str, limit: int = 10) -> list[Document]:
         """Notes that match the words of `query`, best first: the fields of `light` and a `score`, higher is better.
-        The query is data: no punctuation mark in it is an operator."""
+        The query is data: no punctuation mark in it is an operator. None for a limit below 1."""
 
     def counts(self) -> dict[str, int]:
         """`{"notes", "stale", "problems", "pending"}`, and one key per collection as `collection:NAME`."""

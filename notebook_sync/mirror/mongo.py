@@ -100,6 +100,8 @@ class MongoMirror:
             yield rows.document_from(row)
 
     def light(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
+        if limit <= 0:  # the server would take 0 for no limit
+            return []
         condition: dict[str, Any] = {"gone": False, **({} if status is None else {"metadata.status": status})}
         found: list[Document] = []
         for name in COLLECTIONS if collection is None else {collection} & set(COLLECTIONS):
@@ -112,7 +114,7 @@ class MongoMirror:
 
     def search(self, query: str, limit: int = 10) -> list[Document]:
         words = _as_words(query)
-        if not words:
+        if not words or limit <= 0:
             return []
         condition = {"$text": {"$search": words}, "gone": False}
         score = {"$meta": "textScore"}

@@ -140,7 +140,7 @@ class SqliteMirror:
         found = self._db.rows(
             f"""SELECT {_LIGHT} FROM note WHERE NOT deleted AND (?1 IS NULL OR collection = ?1)
             AND (?2 IS NULL OR status = ?2) ORDER BY updated_at DESC, id LIMIT ?3""",
-            (collection, status, limit),
+            (collection, status, max(limit, 0)),
         )
         return [_light(row) for row in found]
 
@@ -152,7 +152,7 @@ class SqliteMirror:
             f"""SELECT {_LIGHT}, hit.score FROM (
                 SELECT rowid, -bm25(words, {_WEIGHTS}) AS score FROM words WHERE words MATCH ?
                 ORDER BY score DESC LIMIT ?) AS hit JOIN note ON note.n = hit.rowid ORDER BY hit.score DESC, id""",
-            (words, limit),
+            (words, max(limit, 0)),
         )
         return [{**_light(row), "score": row[-1]} for row in found]
 

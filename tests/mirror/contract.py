@@ -288,6 +288,11 @@ class DocumentContract(MirrorContract):
         assert mirror.light("facts", "complete") == []
         assert mirror.light("no such collection") == []
 
+    @pytest.mark.parametrize("limit", [0, -1])
+    def test_light_of_none_is_empty(self, mirror: Mirror, limit: int) -> None:
+        mirror.apply(many(3))
+        assert mirror.light(limit=limit) == []
+
     def test_times_are_utc_to_the_millisecond(self, mirror: Mirror) -> None:
         elsewhere = datetime.fromisoformat("2026-02-03T04:05:06.789999+05:30")
         crumb = Breadcrumb(elsewhere, "Created")
@@ -901,6 +906,11 @@ class SearchContract(MirrorContract):
         assert [hit["id"] for hit in hits] == ["facts/about", "pages/mentions"]
         assert hits[0]["score"] > hits[1]["score"]
         assert [hit["id"] for hit in mirror.search("race condition", limit=1)] == ["facts/about"]
+
+    @pytest.mark.parametrize("limit", [0, -1])
+    def test_a_search_for_none_is_empty(self, mirror: Mirror, limit: int) -> None:
+        mirror.apply(many(3))
+        assert mirror.search("text", limit) == []
 
     def test_changed_words_are_found_and_former_ones_are_not(self, mirror: Mirror) -> None:
         mirror.apply([put(note(content="numbat"))])
