@@ -40,6 +40,15 @@ class Scan:
         return any(not place or path == place or path.startswith(place + "/") for place in self.blind)
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A file's bytes and the stamp they belong to. `racy`: a write after the reading may leave the very same stamp."""
+
+    raw: bytes
+    stamp: Stamp
+    racy: bool
+
+
 class Vault:
     """A folder of Markdown. Paths are relative to `root`, with `/` between the parts.
 
@@ -96,14 +105,22 @@ class Vault:
         return _stamp(found) if stat.S_ISREG(found.st_mode) else None
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
-        """The file's bytes and the stamp they belong to: `fstat` was the same before and after, and where the file was
-        written to so lately that this proves nothing, so were the bytes.
+        """The file's bytes and the stamp they belong to. As `read_closely`."""
+        reading = self.read_closely(path)
+        return reading.raw, reading.stamp
+
+    def read_closely(self, path: str) -> Reading:
+        """The file's bytes, and how far its stamp vouches for them: `fstat` was the same before and after, and where
+        the file was written to so lately that this proves nothing, so were the bytes.
 
         Raises FileNotFoundError, or UnreadableFile with the reason (a link, no permission, too large).
         """
         try:
-            with self._opened("") as root_fd:
+            root_fd = os.open(self.root, _FOLDER)
+            try:
                 return self._read(root_fd, path)
+            finally:
+                os.close(root_fd)
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -111,7 +128,7 @@ class Vault:
                 raise FileNotFoundError(path) from None
             raise UnreadableFile(path, _worded(error)) from None
 
-    def _read(self, root_fd: int, path: str) -> tuple[bytes, Stamp]:
+    def _read(self, root_fd: int, path: str) -> Reading:
         for _ in range(_TRIES):
             fd = open_beneath(root_fd, path, os.O_RDONLY)
             try:
@@ -121,13 +138,15 @@ class Vault:
                 if before.st_size > self.max_file_bytes:
                     raise UnreadableFile(path, self._too_large(before.st_size))
                 _await_write(fd)
+                began = time.time_ns()
                 raw = _read_all(fd, self.max_file_bytes + 1)
-                is_whole = not is_racy(_stamp(before)) or raw == _read_all(fd, self.max_file_bytes + 1)
+                racy = _is_racy(_stamp(before), began)
+                is_whole = not racy or raw == _read_all(fd, self.max_file_bytes + 1)
                 after = _stamp(os.fstat(fd))
             finally:
                 os.close(fd)
             if is_whole and after == _stamp(before) and after.size == len(raw):
-                return raw, after
+                return Reading(raw, after, racy)
             time.sleep(_PAUSE_SECONDS)
         raise UnreadableFile(path, "was written to during every read; it is looked at again")
 
@@ -221,12 +240,6 @@ class Vault:
         return [Rules.read(folder, raw.decode(errors="replace").splitlines())]
 
 
-def is_racy(stamp: Stamp) -> bool:
-    """Whether the file was written to so lately that a further write may leave the very same stamp."""
-    # Not the mtime, which anybody can set to any time, the future included.
-    return abs(time.time_ns() - stamp.ctime_ns) < RACY_SECONDS * 1e9
-
-
 def printable(path: str) -> str:
     """The path as it can be printed and stored: bytes of the name that are not UTF-8 are shown as `\\xNN`."""
     return os.fsencode(path).decode(errors="backslashreplace")
@@ -273,6 +286,12 @@ def _note_blindness(path: str, error: OSError | ValueError, scan: Scan) -> None:
 
 def _stamp(found: os.stat_result) -> Stamp:
     return Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+def _is_racy(stamp: Stamp, now_ns: int) -> bool:
+    """Whether a write after `now_ns` may leave this very stamp."""
+    # Not the mtime, which anybody can set to any time, the future included.
+    return abs(now_ns - stamp.ctime_ns) < RACY_SECONDS * 1e9
 
 
 def _await_write(fd: int) -> None:

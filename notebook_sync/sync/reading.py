@@ -19,7 +19,7 @@ from notebook_sync.errors import UnreadableFile
 from notebook_sync.files.note import PARSER_REVISION
 from notebook_sync.files.parse import parse
 from notebook_sync.files.unfinished import looks_unfinished
-from notebook_sync.files.vault import Vault, is_racy
+from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import Known
 from notebook_sync.sync.diff import Look
 
@@ -32,15 +32,15 @@ Order = Sequence[tuple[str, str]]
 def look_at(vault: Vault, path: str, digest: str, encoding: str) -> Look:
     """What is at `path`. Bytes with this `digest` are not parsed: the look then has a stamp and no note."""
     try:
-        raw, stamp = vault.read(path)
+        found = vault.read_closely(path)
     except FileNotFoundError:
         return Look(path)
     except UnreadableFile as error:
         return Look(path, refusal=error.reason)
-    racy = is_racy(stamp)
-    if digest and digest == hashlib.sha256(raw).hexdigest():
-        return Look(path, stamp, racy=racy)
-    return Look(path, stamp, parse(path, raw, encoding=encoding), unfinished=looks_unfinished(raw), racy=racy)
+    if digest and digest == hashlib.sha256(found.raw).hexdigest():
+        return Look(path, found.stamp, racy=found.racy)
+    note = parse(path, found.raw, encoding=encoding)
+    return Look(path, found.stamp, note, unfinished=looks_unfinished(found.raw), racy=found.racy)
 
 
 def digest_to_trust(row: Known | None) -> str:

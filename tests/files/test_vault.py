@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
 from notebook_sync.errors import ConfigError
-from notebook_sync.files.vault import Vault
+from notebook_sync.files.vault import RACY_SECONDS, Vault
+from notebook_sync.sync.reading import look_at
+from tests.waiting import eventually
 
 
 def seen(root: Path) -> set[str]:
@@ -55,3 +59,26 @@ def test_a_path_out_of_the_notebook_means_nothing(tmp_path: Path, name: str) -> 
     assert vault.relative(spelled) is None
     assert vault.stamp(spelled) is None
     assert vault.scan([spelled]).seen == {}
+
+
+def test_a_file_that_was_being_read_for_long_is_racy_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.md").write_text("x")
+    read = os.read
+
+    def slowly(fd: int, size: int) -> bytes:
+        got = read(fd, size)
+        written = os.fstat(fd).st_ctime_ns
+        eventually(lambda: time.time_ns() - written > 2e9 * RACY_SECONDS, "the clock has gone on")
+        return got
+
+    monkeypatch.setattr(os, "read", slowly)
+    look = look_at(Vault(tmp_path), "a.md", "", "cl100k_base")
+    assert look.racy
+
+
+def test_a_file_that_was_left_alone_for_a_while_is_not_racy(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("x")
+    vault = Vault(tmp_path)
+    eventually(lambda: not look_at(vault, "a.md", "", "cl100k_base").racy, "its stamp vouches for it")

@@ -195,13 +195,13 @@ def test_a_checkout_of_many_files(root: Path) -> None:
 
 def test_a_file_dated_in_the_future_does_not_keep_the_watcher_busy(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads: list[str] = []
-    read = Vault.read
+    read = Vault.read_closely
 
     def counting(vault: Vault, path: str) -> object:
         reads.append(path)
         return read(vault, path)
 
-    monkeypatch.setattr(Vault, "read", counting)
+    monkeypatch.setattr(Vault, "read_closely", counting)
     (root / "later.md").write_text("later")
     os.utime(root / "later.md", (2**32, 2**32))
     with following(root) as watch:
