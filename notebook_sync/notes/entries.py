@@ -89,9 +89,6 @@ def _below(under: tuple[str, str], tag: str, title: str) -> tuple[str, str]:
     return (title, "") if tag == "h2" else ("", "") if tag == "h1" else under
 
 
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-
-
 def _first_paragraph(tokens: Sequence[Token], item: int) -> str:
     if item + 2 >= len(tokens) or tokens[item + 1].type != "paragraph_open":
         return ""
@@ -102,8 +99,19 @@ def _item(paragraph: str, line: int, under: tuple[str, str]) -> list[Entry]:
     """The entry that a list item is, and those that were meant to be their own and became its next lines."""
     first, *others = paragraph.split("\n")
     strays = _lookalikes("\n".join(others), line + 1, under)
-    own = [first, *(text for number, text in enumerate(others, line + 1) if all(number != s.line for s in strays))]
-    return [Entry(line, under, " ".join(_COMMENT.sub(" ", "\n".join(own)).split())), *strays]
+    stray_lines = {stray.line for stray in strays}
+    own = [first, *(text for number, text in enumerate(others, line + 1) if number not in stray_lines)]
+    return [Entry(line, under, " ".join(_without_comments("\n".join(own)).split())), *strays]
+
+
+def _without_comments(text: str) -> str:
+    """No regular expression: one that is never closed would be searched for from each that is opened."""
+    kept = []
+    at = 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        kept.append(text[at:start])
+        at = end + 3
+    return " ".join([*kept, text[at:]])
 
 
 _LOOKALIKE = re.compile(r"[ \t]*(?:[-+*](?=\*\*|\[[ xX]?\])|(?=\*\*[^*]+\*\*[ \t]*\([^()]*\):)|[-+*][ \t]+(?=\*\*|\[))")

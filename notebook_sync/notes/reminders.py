@@ -77,7 +77,8 @@ _RECURRENCE = re.compile(
     r"(?:\s+at\s+(?:[01]?\d|2[0-3]):[0-5]\d)?",
     re.IGNORECASE,
 )
-_WHEN = re.compile(r"\[(due|expected):?\s*([^\]]*)\]", re.IGNORECASE)
+# No bracket within, and an end to it: a line of nothing but openings would be searched to its end from each of them.
+_WHEN = re.compile(r"\[(due|expected)\b:? ?([^\[\]]{0,80})\]", re.IGNORECASE)
 
 
 def read_reminder(entry: Entry, kind: Kind, today: date) -> Reminder | Malformed:

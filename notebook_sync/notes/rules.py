@@ -19,7 +19,8 @@ SECTIONS = ("Permanent Rules", "Temporary Instructions", "Channel-Specific")
 GRAMMAR = "- **Name** (identity): action [until 2026-02-25]"
 
 _RULE = re.compile(r"\*\*([^*]+)\*\*\s*\(((?:[^()]|\([^()]*\))+)\)\s*:\s*(.+)")
-_UNTIL = re.compile(r"\[until:?\s*([^\]]*)\]", re.IGNORECASE)
+# No bracket within, and an end to it: a line of nothing but openings would be searched to its end from each of them.
+_UNTIL = re.compile(r"\[until\b:? ?([^\[\]]{0,80})\]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,6 @@ class Rule:
     identity: str
     action: str
     until: date | None = None
-
-    def is_expired(self, today: date) -> bool:
-        """Whether its last day is past."""
-        return self.until is not None and self.until < today
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,12 +73,13 @@ def test_a_day_that_is_none_is_pointed_at(day: str) -> None:
 
 
 @given(st.dates(date(1900, 1, 1), date(2200, 1, 1)), st.dates(date(1900, 1, 1), date(2200, 1, 1)))
-def test_a_rule_is_expired_when_the_prompt_drops_it(until: date, today: date) -> None:
+def test_a_rule_holds_until_the_prompt_drops_it(until: date, today: date) -> None:
     line = f"- **Odile** (a@b): respond [until {until}]\n"
     read = rule(line[2:-1])
     assert isinstance(read, Rule)
     dropped = without_hidden(f"## Permanent Rules\n\n{line}", keep_grammar=True, today=today).expired
-    assert read.is_expired(today) == bool(dropped)
+    assert read.until == until
+    assert (until < today) == bool(dropped)
 
 
 def test_lines_that_only_look_like_entries_are_told_apart() -> None:
@@ -201,3 +202,27 @@ def test_the_examples_in_the_templates_follow_their_grammar() -> None:
     for entry in entries:
         kind = "task" if "[due" in entry.text else "waiting" if "[expected" in entry.text else "recurring"
         assert isinstance(read_reminder(entry, kind, TODAY), Reminder)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("opening", ["[due: ", "[expected ", "[until: "])
+def test_a_line_of_nothing_but_openings_is_read_at_once(opening: str) -> None:
+    text = opening * 20_000  # half an hour, if each were searched to the end of the line
+    reminder = read_reminder(Entry(1, ("Today", ""), f"[ ] Oil the lamp {text}"), "task", TODAY)
+    assert isinstance(reminder, Reminder)
+    assert reminder.when is None
+    read = rule(f"**Odile** (odile@ferry.example): respond {text}")
+    assert isinstance(read, Rule)
+    assert read.until is None
+
+
+def test_comments_that_are_never_closed_stay_in_their_entry() -> None:
+    text = "<!-- " * 3000
+    (entry,) = contents_of(f"- one <!-- gone --> two {text}\n").entries
+    assert entry.text == f"one two {text}".strip()
+
+
+@pytest.mark.parametrize(("text", "told"), [("[dueling]", "[dueling]"), ("[due 2026-03-01]", "")])
+def test_only_a_whole_word_tells_a_day(text: str, told: str) -> None:
+    reminder = read_reminder(Entry(1, ("Today", ""), f"[ ] Practise {text}"), "task", TODAY)
+    assert isinstance(reminder, Reminder)
+    assert reminder.text == f"Practise {told}".strip()
