@@ -171,6 +171,9 @@ class Mirror(Protocol):
     def counts(self) -> dict[str, int]:
         """`{"notes", "stale", "problems", "pending"}`, and one key per collection as `collection:NAME`."""
 
+    def note_count(self) -> int:
+        """How many notes there are: rows that are no tombstones."""
+
     def store_id(self) -> str:
         """An id made with the store, another after it was lost: hot memory keeps it to know whose refs it has."""
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pymongo import DeleteOne, MongoClient, UpdateOne
+from pymongo.collection import Collection
 
 from notebook_sync.files.note import COLLECTIONS, Ref
 from notebook_sync.mirror import mongo_rows as rows
@@ -135,12 +136,19 @@ class MongoMirror:
         counts = {"notes": 0, **dict.fromkeys(asked, 0)}
         for name in COLLECTIONS:
             with self._connection.asking() as database:
-                notes = database[name].count_documents({}) - database[name].count_documents({"gone": True})
+                notes = _notes_in(database[name])
                 for what, condition in asked.items():
                     counts[what] += database[name].count_documents(condition)
             counts["notes"] += notes
             counts[f"collection:{name}"] = notes
         return counts
+
+    def note_count(self) -> int:
+        count = 0
+        for name in COLLECTIONS:
+            with self._connection.asking() as database:
+                count += _notes_in(database[name])
+        return count
 
     def store_id(self) -> str:
         with self._connection.asking() as database:
@@ -185,6 +193,11 @@ class MongoMirror:
             if len(page) < page_size:
                 return
             condition = {"gone": False, "_id": {"$gt": page[-1]["_id"]}}
+
+
+def _notes_in(collection: Collection[dict[str, Any]]) -> int:
+    """What are tombstones an index knows; to ask what are none would mean to look at every document."""
+    return collection.count_documents({}) - collection.count_documents({"gone": True})
 
 
 def _at_or_below(places: list[str]) -> dict[str, Any]:

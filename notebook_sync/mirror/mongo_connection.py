@@ -60,12 +60,15 @@ class Connection:
             self._client.close()
 
     def _make_schema(self) -> None:
-        """Without the deadline of a request: an index over many notes takes its time."""
+        """Like a write, not broken off when time is up: an index over many notes takes longer to make than a request
+        is waited for, and a later one finds it made.
+        """
         if self._has_schema:
             return
         with self._making_schema:
-            make_schema(self._database)
-            self._has_schema = True
+            if not self._has_schema:
+                make_schema(self._database)
+                self._has_schema = True
 
 
 def open_client(url: str, timeout_seconds: float) -> MongoClient[Any]:

@@ -18,6 +18,8 @@ from notebook_sync.files.note import COLLECTIONS
 META = "meta"
 # A word in a title tells most about what a note is for.
 _WEIGHTS = {"title": 8, "summary": 2, "content": 1, "code": 1}
+# Two rows are at one path, the collection is sharded by something else, or a plain index is there already.
+_UNIQUE_REFUSED = frozenset({11000, 67, 85, 86})
 _OF_ONE_COLLECTION = {"code_snippets": "language", "research_notes": "source_url"}
 _STRING, _DATE, _WHOLE = {"bsonType": "string"}, {"bsonType": "date"}, {"bsonType": ["int", "long"]}
 _VALIDATOR = {
@@ -52,7 +54,9 @@ def make_schema(database: Database[dict[str, Any]]) -> None:
         collection = database[name]
         try:
             collection.create_indexes([*indexes_of(name), _path_index(unique=True)])
-        except OperationFailure:
+        except OperationFailure as error:
+            if error.code not in _UNIQUE_REFUSED:
+                raise
             collection.create_indexes([*indexes_of(name), _path_index(unique=False)])
 
 

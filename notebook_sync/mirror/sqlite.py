@@ -173,6 +173,9 @@ class SqliteMirror:
             **{f"collection:{name}": by_collection.get(name, 0) for name in COLLECTIONS},
         }
 
+    def note_count(self) -> int:
+        return int(self._db.rows("SELECT count(*) FROM note WHERE NOT deleted")[0][0])
+
     def store_id(self) -> str:
         asked = "SELECT value FROM meta WHERE name = 'store_id'"
         found = self._db.rows(asked)

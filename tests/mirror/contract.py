@@ -799,6 +799,7 @@ class PendingContract(MirrorContract):
         mirror.apply([*many(3), put(odd)])
         mirror.refs_written(mirror.pending(["pages/n0000"]))
         mirror.apply([MarkStale("pages/n0001", digest_of("text 1"), "bad"), Remove("pages/n0002", digest_of("text 2"))])
+        assert mirror.note_count() == mirror.counts()["notes"]
         assert mirror.counts() == {
             **empty,
             "notes": 3,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -10,15 +11,16 @@ from typing import Any
 import pymongo
 import pytest
 from bson.errors import InvalidDocument
+from pymongo.collection import Collection
 from pymongo.errors import AutoReconnect, ExecutionTimeout, OperationFailure, WriteError
 
 from notebook_sync.address import Address
 from notebook_sync.errors import BackendDown, ConfigError, UnreadableFile
 from notebook_sync.files.note import COLLECTIONS, Ref
-from notebook_sync.mirror import mongo_write
+from notebook_sync.mirror import mongo_connection, mongo_write
 from notebook_sync.mirror.base import Mirror, Put, Remove
 from notebook_sync.mirror.mongo import MongoMirror
-from notebook_sync.mirror.mongo_connection import mirror_errors
+from notebook_sync.mirror.mongo_connection import Connection, mirror_errors
 from tests.fault_proxy import FaultProxy, Mode
 from tests.mirror.contract import T0, Opener, WholeMirrorContract, many, note, put, version
 from tests.servers import Server, free_port
@@ -40,6 +42,7 @@ CALLS: dict[str, Callable[[Mirror], object]] = {
     "light": lambda mirror: mirror.light(),
     "search": lambda mirror: mirror.search("word"),
     "counts": lambda mirror: mirror.counts(),
+    "note_count": lambda mirror: mirror.note_count(),
     "store_id": lambda mirror: mirror.store_id(),
 }
 MODES: tuple[Mode, ...] = ("reset", "refuse", "hang")
@@ -73,6 +76,23 @@ class TestMongo(WholeMirrorContract):
         mirror.apply([put(note())])
         assert "path_plain" in database.pages.index_information()
         assert [known.id for known in mirror.known()] == ["pages/plan"]
+
+    def test_trouble_while_indexes_are_made_does_not_cost_the_unique_one(
+        self, mirror: Mirror, database: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        create_indexes, failures = Collection.create_indexes, [OperationFailure("stepping down", 189)]
+
+        def first_failing(*arguments: Any) -> Any:
+            if failures:
+                raise failures.pop()
+            return create_indexes(*arguments)
+
+        monkeypatch.setattr(Collection, "create_indexes", first_failing)
+        with pytest.raises(BackendDown, match="stepping down"):
+            mirror.known()
+        mirror.known()
+        for name in COLLECTIONS:
+            assert "path_unique" in database[name].index_information()
 
     def test_the_server_refuses_rows_that_are_none(self, mirror: Mirror, database: Any) -> None:
         mirror.apply([put(note())])
@@ -284,6 +304,47 @@ class TestTrouble:
             mirror.apply([put(note())])
             assert version(mirror) == 1
             mirror.close()
+
+
+class EntryCounter:
+    """A lock that tells how many have come to it, those who wait included."""
+
+    def __init__(self) -> None:
+        self.entries = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        self.entries += 1
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+class TestSchema:
+    def test_a_second_first_request_waits_and_does_not_make_it_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        connection, lock = Connection("mongodb://127.0.0.1:1", "any", 0.1, None), EntryCounter()
+        made = 0
+
+        def request() -> None:
+            with connection.telling():
+                pass
+
+        second = threading.Thread(target=request)
+
+        def make_schema(_: Any) -> None:
+            nonlocal made
+            made += 1
+            if made == 1:
+                second.start()
+                eventually(lambda: lock.entries == 2, "the second request at the lock")
+
+        monkeypatch.setattr(mongo_connection, "make_schema", make_schema)
+        monkeypatch.setattr(connection, "_making_schema", lock)
+        request()
+        second.join()
+        connection.close()
+        assert made == 1
 
 
 class TestNames:
