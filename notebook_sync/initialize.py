@@ -124,14 +124,18 @@ def _repository(root: Path) -> Git:
 
 def _plan(brain: Path, directive: str) -> tuple[bytes | None, bytes]:
     """What the file holds, None where there is none, and what it is to hold."""
+    raw = _held(brain)
     try:
-        raw = brain.read_bytes()
-    except FileNotFoundError:
-        return None, with_directive(b"", directive)
-    try:
-        return raw, with_directive(raw, directive)
+        return raw, with_directive(raw or b"", directive)
     except Refused as error:
         raise Refused(f"{brain} has {error}") from None
+
+
+def _held(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def _carry_out(brain: Path, before: bytes | None, after: bytes) -> Change:
@@ -149,8 +153,24 @@ def _carry_out(brain: Path, before: bytes | None, after: bytes) -> Change:
             Path(temporary).chmod(0o644)
         else:
             shutil.copymode(target, temporary)
+        _must_still_hold(target, before)
         Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    _keep(target.parent)
     return "refreshed" if before is not None and BEGIN in before else "added"
+
+
+def _must_still_hold(file: Path, before: bytes | None) -> None:
+    if _held(file) != before:
+        raise Refused(f"{file} was changed by someone else just now and is left as it is; run the command again")
+
+
+def _keep(folder: Path) -> None:
+    """Make what was renamed in `folder` outlast a power cut."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

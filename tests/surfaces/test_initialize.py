@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notebook_sync import config
+from notebook_sync import config, initialize
 from notebook_sync.errors import NotebookError, Refused, UsageError
 from notebook_sync.files.note import RUNTIME_FILES
 from notebook_sync.initialize import BEGIN, END, template, with_directive
@@ -105,6 +105,25 @@ def test_a_brain_that_is_not_there_is_made_and_a_linked_one_stays_a_link(tmp_pat
     assert made.brain_change == "added"
     assert (tmp_path / "CLAUDE.md").is_symlink()
     assert (tmp_path / "AGENTS.md").read_bytes().startswith(BEGIN)
+
+
+@pytest.mark.parametrize("before", [b"Be kind.\n", None])
+def test_what_someone_writes_into_the_brain_meanwhile_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bytes | None
+) -> None:
+    brain = tmp_path / "AGENTS.md"
+    if before is not None:
+        brain.write_bytes(before)
+
+    def saved_meanwhile(_: Path) -> bool:
+        brain.write_bytes(b"Be brief.\n")
+        return True
+
+    monkeypatch.setattr(initialize, "is_tracked_by_git", saved_meanwhile)
+    with pytest.raises(Refused, match="run the command again"):
+        Notebook.init(tmp_path / "nb", brain=brain)
+    assert brain.read_bytes() == b"Be brief.\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["AGENTS.md", "nb"]
 
 
 @pytest.mark.parametrize("marks", [BEGIN, END, END + b"\n" + BEGIN, (BEGIN + b"\n" + END + b"\n") * 2])
