@@ -15,7 +15,7 @@ _ADDRESS = re.compile(
 _CUTS = re.compile(r"[/?#@]")
 _OPTIONS = re.compile(r"[&;]")
 _SECRET_OPTION = re.compile(r"pass|secret|token|user|properties", re.IGNORECASE)
-# A shorter piece stands in harmless words too: hiding it would garble a message more than it hides.
+# A shorter piece stands in harmless words too: but for where it is quoted, hiding it would garble a message.
 _SHORTEST_PIECE = 4
 
 
@@ -65,7 +65,7 @@ class Address:
 def _secret_in(credentials: str) -> set[str]:
     password = credentials.partition(":")[2]
     # A driver cuts a password that is not escaped at these marks, and shows the pieces as a host or a port.
-    pieces = {piece for piece in _CUTS.split(password) if len(piece) >= _SHORTEST_PIECE}
+    pieces = {piece if len(piece) >= _SHORTEST_PIECE else f"'{piece}'" for piece in _CUTS.split(password) if piece}
     return {credentials, password, unquote(password), *pieces}
 
 

@@ -35,4 +35,5 @@ def test_a_message_of_a_driver_loses_the_password_and_its_pieces() -> None:
 
 def test_a_short_piece_of_a_password_does_not_garble_a_message() -> None:
     address = Address.of("mongodb://ann:x@1@127.0.0.1:27017")
+    assert address.without_secrets("bad port '1'") == "bad port ***"
     assert address.without_secrets("127.0.0.1:27017: timed out after 10 s") == "127.0.0.1:27017: timed out after 10 s"
