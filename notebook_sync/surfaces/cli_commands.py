@@ -22,6 +22,7 @@ from notebook_sync.surfaces.cli_progress import progress
 
 if TYPE_CHECKING:
     from notebook_sync.sync.report import Report
+    from notebook_sync.sync.watch import Watch
 
 _FAILED = 1
 _DOWN = BackendDown.exit_code
@@ -71,17 +72,19 @@ class _Stopped(BaseException):
 
 def _watch(arguments: Namespace) -> int:
     with _open(arguments) as notebook:
-        watch = notebook.watch()
+        watch: Watch | None = None
         is_ready = False
 
         def stop(number: int, _: object) -> None:
             signal.signal(number, before[number])  # asked twice, it ends at once
-            watch.stop()
+            if watch is not None:
+                watch.stop()
             if not is_ready:
                 raise _Stopped  # the first reconcile may take long, and may be broken off anywhere
 
         before: dict[int, Any] = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
+            watch = notebook.watch()
             for event in watch.events():
                 told = text.event_as_dict(event)
                 is_ready = is_ready or told["event"] == "ready"
