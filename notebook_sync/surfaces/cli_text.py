@@ -24,18 +24,20 @@ def safe(line: str) -> str:
 
 
 def counts(number: int, singular: str, plural: str = "") -> str:
+    """The number with its noun, in the plural for all but one."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def of_init(made: Mapping[str, Any]) -> str:
+    """What was made, and what to do next, from `Initialized.as_dict`."""
     lines = [f"notebook in {made['root']}"]
-    lines += [f"  created  {safe(path)}" for path in made["created"]]
-    lines += [f"  kept     {safe(path)}" for path in made["kept"]]
+    lines += [f"  created  {path}" for path in made["created"]]
+    lines += [f"  kept     {path}" for path in made["kept"]]
     lines.append(f"  git      {_GIT[made['git']]}")
     if made["brain"] is not None:
-        lines.append(f"  brain    {safe(made['brain']['path'])}: {made['brain']['change']}")
+        lines.append(f"  brain    {made['brain']['path']}: {made['brain']['change']}")
     lines.append(f"next: notebook-sync -C {made['root']} sync")
-    return "\n".join(lines)
+    return "\n".join(map(safe, lines))
 
 
 _GIT = {
@@ -47,6 +49,7 @@ _GIT = {
 
 
 def of_report(report: Mapping[str, Any]) -> str:
+    """The changes on one line, and the first of the files that failed, from `Report.as_dict`."""
     told = _changes(report) or "nothing to do"
     lines = [f"{told}; {counts(report['unchanged'], 'note')} unchanged ({report['seconds']:.1f} s)"]
     failed = [f"{_at(one['path'], one['error'])}" for one in report["failed"]]
@@ -105,8 +108,9 @@ def of_event(event: Mapping[str, Any]) -> str:
 
 
 def of_status(status: Mapping[str, Any]) -> str:
+    """A line for each part, from `Notebook.status`."""
     mirror, refs, watcher = status["mirror"], status["refs"], status["watcher"]
-    lines = [f"{safe(status['name'])} in {status['root']}"]
+    lines = [f"{status['name']} in {status['root']}"]
     if mirror["ok"]:
         kinds = [f"{number:,} {key.partition(':')[2]}" for key, number in mirror.items() if ":" in key and number]
         of_kinds = f" ({', '.join(kinds)})" if kinds else ""
@@ -130,11 +134,12 @@ def of_status(status: Mapping[str, Any]) -> str:
         lines.append(f"stale    … and {len(status['stale']) - _NAMED:,} more; --json lists all")
     for path, use in status["prompt"].items():
         cut = f", {counts(use['omitted'], 'part')} left out" if use["omitted"] else ""
-        lines.append(f"prompt   {safe(path)}: {use['tokens']:,} of {use['cap']:,} tokens{cut}")
-    return "\n".join(lines)
+        lines.append(f"prompt   {path}: {use['tokens']:,} of {use['cap']:,} tokens{cut}")
+    return "\n".join(map(safe, lines))
 
 
 def of_verdict(verdict: Mapping[str, Any]) -> str:
+    """Whether all is in step, and the first of what is not, from `Verdict.as_dict`."""
     found = f"{counts(verdict['files'], 'file')}, {counts(verdict['mirror'], 'row')}, {counts(verdict['refs'], 'ref')}"
     if verdict["consistent"]:
         return f"consistent: {found}"
@@ -146,6 +151,7 @@ def of_verdict(verdict: Mapping[str, Any]) -> str:
 
 
 def of_findings(findings: Sequence[Mapping[str, Any]]) -> str:
+    """A line for each finding, from `Notebook.check`."""
     if not findings:
         return "nothing to point at"
     return "\n".join(
@@ -155,10 +161,12 @@ def of_findings(findings: Sequence[Mapping[str, Any]]) -> str:
 
 
 def of_note(found: Mapping[str, Any]) -> str:
+    """The text of a document or of one of its sections, as it is."""
     return str(found["content"])
 
 
 def of_notes(notes: Sequence[Mapping[str, Any]]) -> str:
+    """A line for each note, from its light fields."""
     return "\n".join(
         safe(f"{_day(note['updated_at'])}  {note['status']:<11}  {note['path']}  {note['title']}") for note in notes
     )
@@ -169,6 +177,7 @@ def _day(moment: datetime) -> str:
 
 
 def of_explanation(explanation: Mapping[str, Any]) -> str:
+    """A line for each place, from `{"found": [place, …]}`."""
     if not explanation["found"]:
         return "not in the notebook"
     return "\n".join(
@@ -183,6 +192,7 @@ def of_explanation(explanation: Mapping[str, Any]) -> str:
 
 
 def of_checks(checks: Sequence[Mapping[str, Any]]) -> str:
+    """A line for each check, and one more where there is a next step."""
     lines = []
     for check in checks:
         lines.append(safe(f"{'ok  ' if check['ok'] else 'FAIL'}  {check['check']}: {check['message']}"))
@@ -192,5 +202,6 @@ def of_checks(checks: Sequence[Mapping[str, Any]]) -> str:
 
 
 def of_settings(resolved: Mapping[str, Any]) -> str:
+    """Lines as in notebook.toml, with where each comes from, from `Notebook.resolved_settings`."""
     lines = [f"{one['key']} = {one['value']!r}  ({one['source']})" for one in resolved["settings"]]
     return "\n".join([f"# {resolved['file'] or 'no notebook.toml: defaults'}", *map(safe, lines)])

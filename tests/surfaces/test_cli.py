@@ -17,7 +17,7 @@ from notebook_sync.sessions import Session
 from notebook_sync.surfaces import cli_commands
 from notebook_sync.surfaces.cli import run
 from notebook_sync.surfaces.cli_commands import asking
-from notebook_sync.surfaces.cli_text import of_notes, of_report
+from notebook_sync.surfaces.cli_text import of_notes, of_report, of_status
 from prompt.errors import VocabularyMissing
 
 Answer = Callable[..., Any]
@@ -254,6 +254,25 @@ def test_what_would_steer_a_terminal_is_shown() -> None:
         "title": "\x1b]0;owned\x07 \u202egnp",
     }
     assert of_notes([note]).endswith(r"\x1b]0;owned\x07 \u202egnp")
+
+
+def test_nothing_in_a_status_steers_a_terminal() -> None:
+    esc = "\x1b[2J"
+    down = {"name": f"Redis at {esc}", "ok": False, "error": esc}
+    watcher = {"pid": 1, "host": esc, "since": esc, "trouble": esc}
+    told = of_status(
+        {
+            "name": esc,
+            "root": f"/home/{esc}",
+            "mirror": down,
+            "refs": down,
+            "watcher": watcher,
+            "stale": [{"path": esc, "error": esc}],
+            "prompt": {esc: {"tokens": 1, "cap": 2, "omitted": 0}},
+        }
+    )
+    assert "\x1b" not in told
+    assert told.count(r"\x1b[2J") == 12
 
 
 def test_people_see_the_first_twenty_failures() -> None:
