@@ -105,6 +105,7 @@ class Notebook:
 
     @cached_property
     def mirror(self) -> Mirror:
+        """The content store. Raises ConfigError; BackendDown where the embedded file cannot be opened."""
         from notebook_sync.stores import open_mirror
 
         mirror = open_mirror(self.settings, lambda: self.folder)
@@ -113,6 +114,7 @@ class Notebook:
 
     @cached_property
     def refs(self) -> Refs:
+        """Hot memory. Raises as `mirror`."""
         from notebook_sync.stores import open_refs
 
         refs = open_refs(self.settings, lambda: self.folder)
@@ -161,13 +163,17 @@ class Notebook:
         )
 
     def verify(self, *, repair: bool = False, progress: Callable[[int, int], None] | None = None) -> Verdict:
-        """Compare files, mirror and refs by digest; with `repair`, reconcile what differs and compare again."""
+        """Compare files, mirror and refs by digest; with `repair`, after a reconcile that rewrites what differs.
+
+        What the repair could not mend is among the differences. `progress(done, total)` counts files, of the repair
+        and then of the comparison.
+        """
         from notebook_sync.sync.verify import verify
 
         if repair:
             from notebook_sync.sync.sweep import Task
 
-            self._engine.reconcile(Task(rehash=True))
+            self._engine.reconcile(Task(rehash=True, progress=progress))
             self._engine.rewrite_refs()
         return verify(self.vault, self.mirror, self.refs, encoding=self.settings.prompt.encoding, progress=progress)
 
@@ -270,12 +276,6 @@ class Notebook:
 
         today = datetime.now(self.settings.timezone).date()
         return [finding.as_dict() for finding in check(self.vault, self.settings.prompt, today)]
-
-    def doctor(self) -> Documents:
-        """Whether the environment is fit: `{check, ok, message, next}` each."""
-        from notebook_sync.doctor import examine
-
-        return [check.as_dict() for check in examine(self.root)]
 
     def resolved_settings(self) -> dict[str, Any]:
         """The settings in force, passwords masked, and where each comes from."""

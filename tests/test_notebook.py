@@ -139,5 +139,14 @@ def test_with_both_stores_on_servers_no_folder_is_made(tmp_path: Path) -> None:
     assert not (tmp_path / ".notebook").exists()
 
 
+def test_a_repair_tells_how_far_it_is_as_a_comparison_does(notebook: Notebook) -> None:
+    compared: list[tuple[int, int]] = []
+    notebook.verify(progress=lambda done, total: compared.append((done, total)))
+    repaired: list[tuple[int, int]] = []
+    assert notebook.verify(repair=True, progress=lambda done, total: repaired.append((done, total))).consistent
+    assert repaired[-len(compared) :] == compared
+    assert (2, 2) in repaired[: -len(compared)]
+
+
 def test_the_embedded_folder_is_hidden_from_git(notebook: Notebook) -> None:
     assert (notebook.root / ".notebook" / ".gitignore").read_text() == "*\n"
