@@ -26,6 +26,8 @@ FILE = "notebook.toml"
 
 @dataclass(frozen=True, slots=True)
 class NotebookSettings:
+    """[notebook]: `exclude` are patterns as in .gitignore; a larger file than `max_file_bytes` is refused."""
+
     name: str = ""
     timezone: str = "UTC"
     max_file_bytes: int = 2 << 20
@@ -34,6 +36,8 @@ class NotebookSettings:
 
 @dataclass(frozen=True, slots=True)
 class MirrorSettings:
+    """[mirror], the content store: MongoDB at `url`, the embedded file where there is none."""
+
     url: str = ""
     database: str = "aether_notebook"
     timeout_seconds: float = 5.0
@@ -41,6 +45,8 @@ class MirrorSettings:
 
 @dataclass(frozen=True, slots=True)
 class RefsSettings:
+    """[refs], hot memory: Redis at `url`, keys below `prefix`; the embedded file where there is none."""
+
     url: str = ""
     prefix: str = "aether"
     timeout_seconds: float = 2.0
@@ -48,6 +54,8 @@ class RefsSettings:
 
 @dataclass(frozen=True, slots=True)
 class SyncSettings:
+    """[sync]: a file is read once it rests for `settle_ms`; `batch` is how many are written at a time."""
+
     settle_ms: int = 300
     reconcile_seconds: float = 60.0
     full_hash_hours: float = 24.0
@@ -56,6 +64,8 @@ class SyncSettings:
 
 @dataclass(frozen=True, slots=True)
 class PromptFile:
+    """[[prompt.files]], one more file of the prompt. Its `max_tokens` 0 is that of every file."""
+
     path: str
     heading: str = ""
     max_tokens: int = 0
@@ -65,6 +75,8 @@ class PromptFile:
 
 @dataclass(frozen=True, slots=True)
 class PromptSettings:
+    """[prompt]: what the prompt is made of, and how many tokens of `encoding` it may have."""
+
     max_tokens_per_file: int = 2000
     max_tokens: int = 16000
     encoding: str = "cl100k_base"
@@ -170,10 +182,10 @@ def _build(kind: type[Any], found: Any, source: str, where: str) -> Any:
             raise ConfigError(
                 f"{source}: unknown key {_dotted(where, key)!r}; did you mean {_dotted(where, near[0])!r}?"
             )
-    required = [f.name for f in dataclasses.fields(kind) if f.default is f.default_factory is dataclasses.MISSING]
-    for name in required:
-        if name not in found:
-            raise ConfigError(f"{source}: {_dotted(where, name)!r} is missing")
+    for one in dataclasses.fields(kind):
+        has_default = one.default is not dataclasses.MISSING or one.default_factory is not dataclasses.MISSING
+        if not has_default and one.name not in found:
+            raise ConfigError(f"{source}: {_dotted(where, one.name)!r} is missing")
     return kind(**{key: _coerced(hints[key], value, source, _dotted(where, key)) for key, value in found.items()})
 
 

@@ -60,6 +60,7 @@ class Embedded:
                 raise
 
     def close(self) -> None:
+        """Let the file go. Twice is allowed; a later use is `BackendDown`."""
         with self._lock:
             self._closed = True
             self._connection.close()

@@ -25,6 +25,8 @@ class NotebookError(Exception):
 
 
 class UsageError(NotebookError):
+    """The call or a setting is wrong; calling again in the same way is of no use."""
+
     exit_code = 2
 
 
@@ -37,6 +39,8 @@ class NotANotebook(UsageError):
 
 
 class Refused(NotebookError):
+    """It is not permitted, or somebody else was faster. Nothing was changed."""
+
     exit_code = 3
 
 

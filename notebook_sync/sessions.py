@@ -23,14 +23,17 @@ class Session:
 
     @classmethod
     def owner(cls, agent: str = "") -> Session:
+        """The session of the person the notebook belongs to."""
         return cls("owner", agent)
 
     @classmethod
     def task(cls, agent: str = "") -> Session:
+        """The session of an agent on its own."""
         return cls("task", agent)
 
     @classmethod
     def external(cls, agent: str = "") -> Session:
+        """The session of an agent that acts on someone else's message."""
         return cls("external", agent)
 
     @classmethod

@@ -82,7 +82,10 @@ class EventSource:
         self.wake()
 
     def wait(self, seconds: float) -> Places:
-        """The places of the next batch and of all that are already there; empty when `seconds` pass first."""
+        """The places of the next batch and of all that are already there; empty when `seconds` pass first.
+
+        Of several doubts the last is told: one is enough for looking at everything.
+        """
         found = Places(set())
         try:
             batch = self._batches.get(timeout=max(seconds, 0.0))
