@@ -135,7 +135,8 @@ class Mirror(Protocol):
         A Put over a tombstone revives its row. A Put that succeeds adds 1 to `version` and a breadcrumb exactly
         once per change of digest, however many processes try the same. Put, Touch and Remove set `pending`.
         A Put wins only if the row's digest is its base or already the note's; a note that cannot be stored
-        (too large for the store) raises UnreadableFile naming the path, after the others were written.
+        (too large for the store) raises UnreadableFile naming the path, after the others were written. Only a Put's
+        note can be at fault: whatever else a store refuses is `BackendDown`.
         """
 
     def pending(self, ids: Iterable[str] | None = None) -> list[Ref]:

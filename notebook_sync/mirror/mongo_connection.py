@@ -56,6 +56,7 @@ class Connection:
         self._has_schema = False
 
     def close(self) -> None:
+        """Close the client, unless it was passed in."""
         if self._is_own:
             self._client.close()
 

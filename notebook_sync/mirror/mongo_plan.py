@@ -30,6 +30,7 @@ class Step:
 
     @property
     def is_new(self) -> bool:
+        """Whether it makes a row that was not there."""
         return self.serial is None
 
 
@@ -64,6 +65,7 @@ class Seen:
                     self._bound_for[write.id] = ""
 
     def row(self, note_id: str | None) -> Row | None:
+        """The latest row of one id, tombstone or not."""
         return next(iter(self._rows.get(note_id or "", [])), None)
 
     def leftovers(self, note_id: str) -> list[Row]:

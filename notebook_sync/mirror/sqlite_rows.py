@@ -45,7 +45,7 @@ class _Row:
 
 
 class Batch:
-    """The writes of one transaction."""
+    """The writes of one transaction: each method makes one of them, or tells by False that it lost."""
 
     def __init__(self, connection: sqlite3.Connection, writes: Sequence[Write]) -> None:
         self._connection = connection
@@ -53,6 +53,7 @@ class Batch:
         self._bound_for = {note_id: put.note.path for put in puts for note_id in (put.id, put.replaces) if note_id}
 
     def put(self, put: Put) -> bool:
+        """Make or replace the row. Lost where the row or the path has come to belong to what `put` does not know of."""
         row = self._row(put.id)
         carried = self._row(put.replaces) if put.replaces is not None else None
         if row is not None and not row.deleted and not _may_put(put, row):
@@ -81,6 +82,7 @@ class Batch:
         return True
 
     def touch(self, touch: Touch) -> bool:
+        """Set the stamp and clear `stale`."""
         stamp = touch.stamp
         return self._update(
             """size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, updated_at = ?, stale = '',
@@ -90,9 +92,11 @@ class Batch:
         )
 
     def mark_stale(self, mark: MarkStale) -> bool:
+        """Set `stale`, and nothing else: the row's ref stays as it is."""
         return self._update("stale = ?", (mark.reason.encode(errors="replace").decode(),), mark)
 
     def remove(self, remove: Remove) -> bool:
+        """Bury the row. One that is already gone was removed as asked."""
         row = self._row(remove.id)
         if row is None or row.deleted:
             return True
