@@ -6,6 +6,7 @@ Surfaces only translate arguments and results. Stores are opened when they are f
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from notebook_sync import config
 from notebook_sync.errors import NoSuchNote, NotANotebook, NotebookError, UnreadableFile, UsageError
 from notebook_sync.files.note import COLLECTIONS, STATUSES
-from notebook_sync.files.vault import Vault
+from notebook_sync.files.vault import RACY_SECONDS, Vault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from notebook_sync.sessions import Session
     from notebook_sync.sync.engine import Engine
     from notebook_sync.sync.report import Report
+    from notebook_sync.sync.sweep import Outcome
     from notebook_sync.sync.verify import Verdict
     from notebook_sync.sync.watch import Watch
     from prompt import Found, Prompt
@@ -193,21 +195,32 @@ class Notebook:
     def read(self, name: str) -> Document:
         """The document of a note, given its id, its path or a runtime file's bare name: as the file is now.
 
-        Raises NoSuchNote, UnreadableFile.
+        Where that cannot be had the document is the last good one, and its `stale` says why. Raises NoSuchNote,
+        UnreadableFile.
         """
-        from notebook_sync.sync.sweep import Task
-
         path = self.find_path(name)
         rows = {row.path: row for row in self.mirror.known([path])}
+        why = ""
         if path not in rows or rows[path].stamp != self.vault.stamp(path):
-            outcome = self._engine.look(Task(frozenset({path})))
+            outcome = self._look_at(path)
             if path in outcome.report.failed and path not in rows:
                 raise UnreadableFile(path, outcome.report.failed[path])
+            why = "it is being written, or went away" if path in outcome.waiting else ""
             rows = {row.path: row for row in self.mirror.known([path])}
         document = self.mirror.get(rows[path].id) if path in rows else None
         if document is None:
             raise NoSuchNote(f"{path} went away, or is being written; try again")
-        return document
+        return {**document, "stale": document["stale"] or why or None}
+
+    def _look_at(self, path: str) -> Outcome:
+        """Bring one row in step, also with a write that its file's stamp does not show."""
+        from notebook_sync.sync.sweep import Task
+
+        outcome = self._engine.look(Task(frozenset({path})))
+        if path in outcome.racy:
+            time.sleep(RACY_SECONDS)
+            self._engine.look(Task(frozenset({path}), rehash=True), outcome)
+        return outcome
 
     def section(self, document: Document, name: str) -> dict[str, Any]:
         """The section of a document with this anchor or heading. Raises NoSuchNote naming the anchors there are."""

@@ -1,0 +1,57 @@
+"""Reading one note: what it says is the file as it is now, or it says that it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from notebook_sync import Notebook
+from notebook_sync.errors import UnreadableFile
+from notebook_sync.files.vault import Reading, Vault
+
+
+@pytest.fixture
+def notebook(tmp_path: Path) -> Iterator[Notebook]:
+    (tmp_path / "notebook.toml").write_text("[sync]\nsettle_ms = 60000\n")
+    (tmp_path / "plan.md").write_text("# Plan\n\nStart small.\n")
+    with Notebook.open(tmp_path) as opened:
+        opened.read("plan")
+        yield opened
+
+
+def test_a_file_that_cannot_be_read_now_gives_the_last_good_note_and_why(notebook: Notebook) -> None:
+    (notebook.root / "plan.md").write_bytes(b"# Plan \xff\n")
+    document = notebook.read("plan")
+    assert document["content"] == "# Plan\n\nStart small.\n"
+    assert "UTF-8" in document["stale"]
+
+
+def test_a_file_that_never_could_be_read_gives_why(notebook: Notebook) -> None:
+    (notebook.root / "huge.md").write_bytes(b"x" * (2 << 20) + b"x")
+    with pytest.raises(UnreadableFile, match="max_file_bytes"):
+        notebook.read("huge")
+
+
+def test_a_file_that_is_being_written_gives_the_last_good_note_and_says_so(notebook: Notebook) -> None:
+    (notebook.root / "plan.md").write_text("")
+    document = notebook.read("plan")
+    assert document["content"] == "# Plan\n\nStart small.\n"
+    assert "written" in document["stale"]
+
+
+def test_a_write_that_hides_behind_the_stamp_of_the_one_before_is_read(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (notebook.root / "plan.md").write_text("# Two\n")
+    readings: list[Reading] = []
+    read = Vault.read_closely
+
+    def first_too_early(vault: Vault, path: str) -> Reading:
+        reading = read(vault, path)
+        readings.append(reading)
+        return reading if len(readings) > 1 else Reading(b"# One\n", reading.stamp, racy=True)
+
+    monkeypatch.setattr(Vault, "read_closely", first_too_early)
+    assert notebook.read("plan")["title"] == "Two"
