@@ -34,21 +34,26 @@ class SystemPrompt:
 
     def assemble(self, session: Session, *, max_tokens: int | None = None, today: date | None = None) -> Prompt:
         """The prompt that `session` gets today (in the notebook's timezone). Raises VocabularyMissing."""
+        return self._assemble(self._sources(), session, max_tokens, today)
+
+    def explain(self, text: str, session: Session) -> list[Found]:
+        """Where `text` stands, in the prompt's files and then in any note, and whether the session's prompt has it."""
+        sources = self._sources()
+        prompt = self._assemble(sources, session)
+        shown = {source.path for source in sources}
+        rest = sorted(path for path in self._vault.scan().seen if path not in shown)
+        return explain(text, prompt, [*sources, *self._holding(text, rest)])
+
+    def _assemble(
+        self, sources: Sequence[FileText], session: Session, max_tokens: int | None = None, today: date | None = None
+    ) -> Prompt:
         assembler = self._assembler
         if max_tokens is not None:
             assembler = Assembler(replace(assembler.settings, max_tokens=max_tokens), self._counts)
         day = today or datetime.now(self._timezone).date()
-        prompt = assembler.assemble(self._sources(), session.kind, today=day)
+        prompt = assembler.assemble(sources, session.kind, today=day)
         self._counts.save()
         return prompt
-
-    def explain(self, text: str, session: Session) -> list[Found]:
-        """Where `text` stands, in the prompt's files and then in any note, and whether the session's prompt has it."""
-        prompt = self.assemble(session)
-        sources = self._sources()
-        shown = {source.path for source in sources}
-        rest = sorted(path for path in self._vault.scan().seen if path not in shown)
-        return explain(text, prompt, [*sources, *self._holding(text, rest)])
 
     def _holding(self, text: str, paths: Sequence[str]) -> Iterator[FileText]:
         """Of the notes at `paths`, those that may hold `text`: its first word tells most of them apart quickly."""
