@@ -175,7 +175,7 @@ def diff(
     storing: list[Look] = []
     for look in looks:
         row = known.get(look.path)
-        early = _decide_alone(look, row, settled=_is_settled(look.path, look.stamp, settled), force=force)
+        early = _decide_alone(look, row, settled=_is_settled(look.path, look.stamp, settled))
         if early is None:
             storing.append(look)
         else:
@@ -198,7 +198,7 @@ def _is_settled(path: str, stamp: Stamp | None, settled: Settled) -> bool:
     return not path or (path in settled and settled[path] == stamp)
 
 
-def _decide_alone(look: Look, row: Known | None, *, settled: bool, force: bool) -> Change | None:
+def _decide_alone(look: Look, row: Known | None, *, settled: bool) -> Change | None:
     """The change that one path decides for itself, or None: a note to be stored."""
     if look.refusal:
         return Fail(look.path, look.refusal, row)
@@ -207,7 +207,7 @@ def _decide_alone(look: Look, row: Known | None, *, settled: bool, force: bool) 
     same = row is not None and row.digest == look.note.digest
     if look.unfinished and not settled and not same:
         return Wait(look.path, look.stamp)
-    if look.note.broken and row is not None and not row.broken and not same and not force:
+    if look.note.broken and row is not None and not row.broken and not same:
         first = next(problem for problem in look.note.problems if problem.severe)
         return Fail(look.path, str(first), row)
     return None

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from watchfiles import watch as watch_files
 
+from notebook_sync import config
 from notebook_sync.files.ignore import GITIGNORE, is_hidden, is_note_name
 
 # watchfiles gathers for `_STEP_MS` after the first event, and for `_DEBOUNCE_MS` at most (its defaults: 50 and 1,600).
@@ -33,10 +34,14 @@ _RESTART_SECONDS = (0.05, 5.0)
 
 @dataclass(slots=True)
 class Places:
-    """Paths to look at, and why everything has to be looked at instead ("" if it need not)."""
+    """Paths to look at, and why everything has to be looked at instead ("" if it need not; the last reason told).
+
+    `new_settings`: notebook.toml was written to.
+    """
 
     paths: set[str]
     doubt: str = ""
+    new_settings: bool = False
 
 
 class EventSource:
@@ -112,6 +117,8 @@ class EventSource:
         *folders, name = relative.split("/")
         if any(is_hidden(folder) for folder in folders):
             return
+        if relative == config.FILE:
+            found.new_settings = True
         if name == GITIGNORE:
             found.doubt = f"{relative} changed"
         elif not is_hidden(name) and (is_note_name(name) or not os.path.isfile(path)):  # noqa: PTH113 - hot path

@@ -19,6 +19,7 @@ from notebook_sync.sync.sweep import Outcome, Task
 
 # The root is looked at this often, because a replaced folder sends no event. One `stat` each time.
 _TICK_SECONDS = 2.0
+_NEW_SETTINGS = "notebook.toml was changed; this watch goes on with the settings it began with: start it again"
 _BACKOFF_SECONDS = (0.5, 30.0)
 
 
@@ -146,6 +147,8 @@ class Watch:
                 found = self._identity()
                 if self._stopping or found not in {None, followed} or (found is not None and not note.holds):
                     return
+                if places.new_settings:
+                    yield Trouble(_NEW_SETTINGS)
                 if present != (found is not None):
                     present = found is not None
                     self._mirror.hurry()

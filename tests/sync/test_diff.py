@@ -128,9 +128,10 @@ class TestDecisionTable:
         assert stored(diff([broken], by_path(known), Vanished())) == {"a.md": "a"}
         assert stored(diff([broken], {}, Vanished())) == {"a.md": "a"}
 
-    def test_a_rebuild_takes_a_broken_file_as_a_new_store_would(self) -> None:
+    def test_a_rebuild_keeps_the_last_good_row_of_a_broken_file_too(self) -> None:
         broken = Look("a.md", NOW, replace(note("a.md", "other"), problems=(BROKEN,)))
-        assert stored(diff([broken], by_path(row("a.md")), Vanished(), force=True)) == {"a.md": "a"}
+        known = row("a.md")
+        assert diff([broken], by_path(known), Vanished(), force=True) == [Fail("a.md", str(BROKEN), known)]
 
     def test_the_same_bytes_under_the_same_stamp_are_kept(self) -> None:
         known = by_path(row("a.md"))

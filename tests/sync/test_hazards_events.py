@@ -11,6 +11,7 @@ import pytest
 
 from notebook_sync.sync import events
 from tests.sync.following import following
+from tests.waiting import eventually
 
 
 class FakeWatcher:
@@ -111,3 +112,9 @@ def test_a_machine_without_watches_to_spare_is_told_and_the_rest_is_watched(
         assert strict == [True, False]
     finally:
         source.close()
+
+
+def test_new_settings_are_told_to_need_a_new_start(root: Path, watcher: FakeWatcher) -> None:
+    with following(root) as watch:
+        watcher.batches.put({(2, str(root / "notebook.toml"))})
+        eventually(lambda: any("start it again" in message for message in watch.troubles()), "the notice is told")

@@ -85,3 +85,17 @@ def test_a_file_that_comes_back_while_it_is_being_deleted_is_looked_at_again(
         monkeypatch.setattr(notebook.mirror, "apply", apply_late)
         notebook.sync()
         assert [row.path for row in notebook.mirror.known(["a.md"])] == ["a.md"]
+
+
+def test_a_rebuild_keeps_the_last_good_note_of_a_broken_file(tmp_path: Path) -> None:
+    path = tmp_path / "z.md"
+    path.write_text("---\nid: winter\n---\n# Winter\n")
+    with Notebook.open(tmp_path) as notebook:
+        notebook.sync()
+        path.write_text("---\nid: [winter\n---\n# Broken\n")
+        report = notebook.rebuild()
+        assert report.failed.keys() == {"z.md"}
+        document = notebook.mirror.get("winter")
+        assert document is not None
+        assert document["content"] == "# Winter\n"
+        assert document["stale"]
