@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import date
 
 from notebook_sync.config import PromptSettings
@@ -21,7 +22,7 @@ def check(vault: Vault, settings: PromptSettings, today: date) -> list[Finding]:
     scan = vault.scan()
     findings = [Finding(path, 0, "error", why) for path, why in scan.refused.items()]
     findings += _twins(scan.seen)
-    notes: list[Note] = []
+    notes: list[_Named] = []
     for path in scan.seen:
         try:
             raw, _ = vault.read(path)
@@ -31,7 +32,7 @@ def check(vault: Vault, settings: PromptSettings, today: date) -> list[Finding]:
             findings.append(Finding(path, error.line, "error", error.reason))
             continue
         note = parse(path, raw, encoding=settings.encoding)
-        notes.append(note)
+        notes.append(_Named(path, note.title, note.wants, note.links))
         findings += _problems(note)
         findings += check_runtime(path, raw.decode(errors="replace"), settings, today)
     findings += _contended_ids(notes)
@@ -39,12 +40,22 @@ def check(vault: Vault, settings: PromptSettings, today: date) -> list[Finding]:
     return sorted(findings)
 
 
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What of a note is compared with other notes; its text would fill the memory with the whole notebook."""
+
+    path: str
+    title: str
+    wants: str
+    links: tuple[str, ...]
+
+
 def _problems(note: Note) -> Iterator[Finding]:
     for problem in note.problems:
         yield Finding(note.path, problem.line, "error" if problem.severe else "warning", problem.message)
 
 
-def _contended_ids(notes: Iterable[Note]) -> Iterator[Finding]:
+def _contended_ids(notes: Iterable[_Named]) -> Iterator[Finding]:
     """As the sync engine decides where nothing is known yet: the shortest path has the id, then the first."""
     holders: dict[str, str] = {}
     for note in sorted(notes, key=lambda note: (len(note.path), note.path)):
@@ -68,20 +79,20 @@ def _twins(paths: Iterable[str]) -> Iterator[Finding]:
                 yield Finding(place, 0, "warning", f"macOS and Windows take this for {twin}; rename one of them")
 
 
-def _broken_links(vault: Vault, notes: list[Note]) -> Iterator[Finding]:
+def _broken_links(vault: Vault, notes: list[_Named]) -> Iterator[Finding]:
     names = Names(notes, lambda path: os.path.lexists(vault.root / path))
     texts: dict[str, str] = {}
     for note in notes:
         for link in note.links:
             reason = names.leads_nowhere(link, note.path)
             if reason:
-                text = texts.get(note.path) or texts.setdefault(note.path, _text(vault, note))
+                text = texts.get(note.path) or texts.setdefault(note.path, _text(vault, note.path))
                 yield Finding(note.path, line_of(link, text), "warning", f"broken link to `{link}`: {reason}")
 
 
-def _text(vault: Vault, note: Note) -> str:
+def _text(vault: Vault, path: str) -> str:
     """The whole file, whose lines people count."""
     try:
-        return vault.read(note.path)[0].decode(errors="replace")
+        return vault.read(path)[0].decode(errors="replace")
     except (FileNotFoundError, UnreadableFile):
         return ""

@@ -5,9 +5,19 @@ from __future__ import annotations
 import posixpath
 import unicodedata
 from collections.abc import Callable, Iterable
+from typing import Protocol
 from urllib.parse import quote
 
-from notebook_sync.files.note import Note
+
+class Named(Protocol):
+    """What a note is known by."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def wants(self) -> str: ...
 
 
 class Names:
@@ -16,7 +26,7 @@ class Names:
     `stands` tells whether a path below the notebook is there at all: links may lead to pictures and folders.
     """
 
-    def __init__(self, notes: Iterable[Note], stands: Callable[[str], bool]) -> None:
+    def __init__(self, notes: Iterable[Named], stands: Callable[[str], bool]) -> None:
         self._stands = stands
         self._names: set[str] = set()
         for note in notes:
