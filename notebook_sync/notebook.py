@@ -253,7 +253,7 @@ class Notebook:
         from notebook_sync.notes.system_prompt import SystemPrompt
 
         folder = self.root / FOLDER
-        with contextlib.suppress(OSError):  # on a medium that cannot be written, the prompt is assembled all the same
+        with contextlib.suppress(NotebookError):  # where nothing can be written, the prompt is assembled all the same
             folder = self.folder
         return SystemPrompt(self.vault, folder, self.settings)
 

@@ -268,7 +268,7 @@ class Sweep:
         """Whether another note that the mirror knows still stands, or was found elsewhere."""
         if self._outcome.report.moved or self._outcome.survivors is not None:
             return bool(self._outcome.report.moved or self._outcome.survivors)
-        if len(gone) * _FEW < self._mirror.counts()["notes"]:
+        if len(gone) * _FEW < self._mirror.note_count():
             return True
         rows = (row.path for row in self._mirror.known() if row.path not in gone)
         return any(path and self._vault.stamp(path) is not None for path in rows)
