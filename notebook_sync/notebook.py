@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync import config
-from notebook_sync.errors import NoSuchNote, NotANotebook, NotebookError, UnreadableFile, UsageError
+from notebook_sync.errors import ConfigError, NoSuchNote, NotANotebook, NotebookError, UnreadableFile, UsageError
 from notebook_sync.files.note import COLLECTIONS, STATUSES
 from notebook_sync.files.vault import RACY_SECONDS, Vault
 
@@ -162,7 +163,16 @@ class Notebook:
             settle_seconds=sync.settle_ms / 1000,
             reconcile_seconds=sync.reconcile_seconds,
             full_hash_seconds=sync.full_hash_hours * 3600,
+            has_new_settings=self._has_new_settings,
         )
+
+    def _has_new_settings(self) -> bool:
+        """Whether notebook.toml now asks for something else than this notebook does, prompts apart."""
+        try:
+            now = config.load(self.root)
+        except ConfigError:
+            return True
+        return replace(now, prompt=self.settings.prompt, source=self.settings.source) != self.settings
 
     def verify(self, *, repair: bool = False, progress: Callable[[int, int], None] | None = None) -> Verdict:
         """Compare files, mirror and refs by digest; with `repair`, after a reconcile that rewrites what differs.

@@ -95,6 +95,7 @@ class Watch:
         settle_seconds: float,
         reconcile_seconds: float,
         full_hash_seconds: float,
+        has_new_settings: Callable[[], bool],
     ) -> None:
         self._vault = vault
         self._engine = engine
@@ -102,6 +103,7 @@ class Watch:
         self._settle_seconds = settle_seconds
         self._reconcile_seconds = reconcile_seconds
         self._full_hash_seconds = full_hash_seconds
+        self._has_new_settings = has_new_settings
         self._source = EventSource(vault.root)
         self._is_ready = False
         self._stopping = False
@@ -147,7 +149,7 @@ class Watch:
                 found = self._identity()
                 if self._stopping or found not in {None, followed} or (found is not None and not note.holds):
                     return
-                if places.new_settings:
+                if places.new_settings and self._has_new_settings():
                     yield Trouble(_NEW_SETTINGS)
                 if present != (found is not None):
                     present = found is not None

@@ -115,6 +115,15 @@ def test_a_machine_without_watches_to_spare_is_told_and_the_rest_is_watched(
 
 
 def test_new_settings_are_told_to_need_a_new_start(root: Path, watcher: FakeWatcher) -> None:
+    settings = root / "notebook.toml"
     with following(root) as watch:
-        watcher.batches.put({(2, str(root / "notebook.toml"))})
+        before = settings.read_text()
+        settings.write_text(before + "[prompt]\nmax_tokens = 900\n")
+        watcher.batches.put({(2, str(settings))})
+        (root / "a.md").write_text("a")
+        watcher.batches.put({(1, str(root / "a.md"))})
+        watch.becomes({"a.md": "a"})
+        assert watch.troubles() == []
+        settings.write_text(before + '[notebook]\nexclude = ["pages/"]\n')
+        watcher.batches.put({(2, str(settings))})
         eventually(lambda: any("start it again" in message for message in watch.troubles()), "the notice is told")
