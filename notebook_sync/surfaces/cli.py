@@ -6,6 +6,7 @@ The one place that words errors. An error that nobody foresaw is not caught here
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -23,6 +24,8 @@ _PIPE_CLOSED = 141
 
 def run(argv: Sequence[str]) -> int:
     """Run one command; the exit code is returned. Prints to standard output and standard error."""
+    if sys.stdout is None:  # closed by whoever started us, as in `notebook-sync sync >&-`
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - stands until the process ends
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -36,6 +39,11 @@ def run(argv: Sequence[str]) -> int:
         # Whoever read the output has gone, as in `notebook-sync list | head`. Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _fail(NotebookError("what was to be printed could not be written: no space left"), 1, as_json=False)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except SystemExit as done:  # how argparse ends --help and --version

@@ -121,6 +121,8 @@ def _check(arguments: Namespace) -> int:
 def _read(arguments: Namespace) -> int:
     with _open(arguments) as notebook:
         found = notebook.read(arguments.id)
+        if found["stale"]:
+            sys.stderr.write(f"notebook-sync: {found['path']} is shown as it was; its file: {found['stale']}\n")
         if arguments.section is not None:
             found = notebook.section(found, arguments.section)
     _show(arguments, found, text.of_note)

@@ -281,3 +281,25 @@ def test_people_see_the_first_twenty_failures() -> None:
     lines = of_report({**counts, "failed": failed, "seconds": 0.0}).splitlines()
     assert lines[1] == "  0.md:3: broken"
     assert lines[21:] == ["  … and 5 more failed; --json lists all"]
+
+
+def test_a_note_that_is_shown_as_it_was_is_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "z.md"
+    path.write_text("---\ntags: [a]\n---\n# Good\n")
+    assert run(["-C", str(tmp_path), "sync"]) == 0
+    path.write_text("---\ntags: [a\n---\n# Broken\n")
+    assert run(["-C", str(tmp_path), "sync"]) == 1
+    capsys.readouterr()
+    assert run(["-C", str(tmp_path), "read", "z"]) == 0
+    out, complaint = capsys.readouterr()
+    assert "# Good" in out
+    assert "z.md is shown as it was; its file: line 3" in complaint
+
+
+@pytest.mark.parametrize(("redirection", "code"), [(">/dev/full", 1), (">&-", 0)])
+def test_an_output_that_takes_nothing_is_no_traceback(tmp_path: Path, redirection: str, code: int) -> None:
+    (tmp_path / "a.md").write_text("# A\n")
+    command = f'"{sys.executable}" -m notebook_sync -C "{tmp_path}" sync {redirection}'
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)  # noqa: S602 - a shell redirects
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
