@@ -72,7 +72,7 @@ def indexes_of(collection: str) -> list[IndexModel]:
         IndexModel(
             [(field, TEXT) for field in _WEIGHTS], name="words", weights=_WEIGHTS, language_override="prose_language"
         ),
-        # Small ones over the few rows that need attention: they cost the other rows nothing. None on `awaits_ref`, which
+        # Small ones over the few rows that need attention: they cost the others nothing. None on `awaits_ref`, which
         # each ref that is told changes: a change to any index has the server cut the row into words again (0.7 ms). In
         # exchange, asking for all that is pending reads every row (2 ms for a thousand).
         _partial("gone", {"gone": True}),
