@@ -171,12 +171,8 @@ class MongoMirror:
     def _where(
         self, projection: list[str] | None, conditions: Iterable[dict[str, Any]], *, live: bool = False
     ) -> list[rows.Row]:
-        found: list[rows.Row] = []
-        for condition in conditions:
-            for name in COLLECTIONS:
-                with self._connection.asking() as database:
-                    found += database[name].find({**condition, "gone": False} if live else condition, projection)
-        return found
+        asked = [{**condition, "gone": False} if live else condition for condition in conditions]
+        return [row for condition in asked for row in self._connection.found(condition, projection)]
 
     def _in_id_order(self, projection: list[str] | None) -> Iterator[rows.Row]:
         """Every row that is no tombstone."""

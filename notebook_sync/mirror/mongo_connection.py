@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC
 from typing import Any
@@ -17,10 +17,13 @@ from pymongo.errors import ConfigurationError, PyMongoError
 
 from notebook_sync.address import Address
 from notebook_sync.errors import BackendDown, ConfigError
+from notebook_sync.files.note import COLLECTIONS
 from notebook_sync.mirror.mongo_schema import make_schema
 
 # What pymongo appends to the first cause: the timeouts it was given and all it knows of every server.
 _APPENDIX = re.compile(r"( \(configured timeouts:|, Timeout: |, full error: ).*", re.DOTALL)
+
+Condition = Mapping[str, Any]
 
 
 class Connection:
@@ -41,6 +44,17 @@ class Connection:
         """The database, for one read: answered in time, repetitions included, or `BackendDown`."""
         with self.telling() as database, pymongo.timeout(self._timeout):
             yield database
+
+    def found(self, condition: Condition, fields: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """What of every collection meets the condition, whole or these fields of it, by one request: seven collections
+        asked one by one are what saving a note would wait for."""
+        steps: list[dict[str, Any]] = [{"$match": condition}]
+        if fields is not None:
+            steps.append({"$project": dict.fromkeys(fields, 1)})
+        first, *others = COLLECTIONS
+        unions = [{"$unionWith": {"coll": name, "pipeline": steps}} for name in others]
+        with self.asking() as database:
+            return list(database[first].aggregate([*steps, *unions]))
 
     @contextmanager
     def telling(self) -> Iterator[Database[dict[str, Any]]]:

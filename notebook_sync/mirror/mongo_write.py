@@ -17,7 +17,6 @@ from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
 from pymongo.errors import BulkWriteError, OperationFailure
 
 from notebook_sync.errors import BackendDown, UnreadableFile
-from notebook_sync.files.note import COLLECTIONS
 from notebook_sync.mirror import mongo_plan as planning
 from notebook_sync.mirror import mongo_rows as rows
 from notebook_sync.mirror.base import Put, Write
@@ -117,11 +116,8 @@ def _twins(connection: Connection, ids: Iterable[str]) -> set[str]:
     seen: set[str] = set()
     twins: set[str] = set()
     for piece in rows.askable(ids):
-        for collection in COLLECTIONS:
-            with connection.asking() as database:
-                found = {row["_id"] for row in database[collection].find({"_id": {"$in": piece}}, ["_id"])}
-            twins |= seen & found
-            seen |= found
+        for row in connection.found({"_id": {"$in": piece}}, ["_id"]):
+            (twins if row["_id"] in seen else seen).add(row["_id"])
     return twins
 
 
@@ -133,10 +129,8 @@ def _rows_for(connection: Connection, writes: Sequence[Write]) -> list[rows.Row]
     found: dict[tuple[str, str], rows.Row] = {}
     for field_name, values in (("_id", ids), ("path", paths)):
         for piece in rows.askable(values):
-            for collection in COLLECTIONS:
-                with connection.asking() as database:
-                    for row in database[collection].find({field_name: {"$in": piece}}, rows.HEAD):
-                        found[collection, row["_id"]] = row
+            for row in connection.found({field_name: {"$in": piece}}, rows.HEAD):
+                found[row["collection"], row["_id"]] = row
     return list(found.values())
 
 

@@ -10,7 +10,7 @@ the schema       it knows neither validators nor partial indexes, so `path` is n
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any
 
@@ -20,9 +20,11 @@ from mongomock.collection import BulkOperationBuilder
 from pymongo.errors import BulkWriteError
 
 from notebook_sync.errors import BackendDown, UnreadableFile
+from notebook_sync.files.note import COLLECTIONS
 from notebook_sync.mirror import mongo_connection
 from notebook_sync.mirror.base import MarkStale, Mirror, Remove, Touch, Write
 from notebook_sync.mirror.mongo import MongoMirror
+from notebook_sync.mirror.mongo_connection import Condition, Connection
 from tests.mirror.contract import (
     DocumentContract,
     KnownContract,
@@ -40,6 +42,7 @@ class TestMongomock(DocumentContract, WriteContract, PendingContract, KnownContr
     @pytest.fixture
     def open_mirror(self, monkeypatch: pytest.MonkeyPatch) -> Opener:
         monkeypatch.setattr(mongo_connection, "make_schema", lambda database: None)
+        monkeypatch.setattr(Connection, "found", found_one_by_one)
         for method in ("add_update", "add_replace"):
             monkeypatch.setattr(BulkOperationBuilder, method, without_sort(getattr(BulkOperationBuilder, method)))
         client: Any = mongomock.MongoClient(tz_aware=True)
@@ -70,6 +73,14 @@ class TestMongomock(DocumentContract, WriteContract, PendingContract, KnownContr
         monkeypatch.setattr(mongomock.collection.Collection, "bulk_write", refusing(64, "writeConcernErrors"))
         with pytest.raises(BackendDown, match="no, said the server"):
             mirror.apply([put(note())])
+
+
+def found_one_by_one(
+    connection: Connection, condition: Condition, fields: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """mongomock knows no `$unionWith`."""
+    with connection.asking() as database:
+        return [row for name in COLLECTIONS for row in database[name].find(condition, fields)]
 
 
 def refusing(code: int, kind: str = "writeErrors") -> Callable[..., Any]:
