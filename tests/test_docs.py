@@ -25,8 +25,6 @@ from tests.servers import drop_keys
 DOCS = REPOSITORY / "docs"
 PAGES = [REPOSITORY / "README.md", *sorted(DOCS.glob("*.md"))]
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-# Written by the benchmarks, on the machine that runs them.
-NOT_IN_THE_REPOSITORY_YET = {"docs/performance.md"}
 
 
 def test_the_tutorial(home: Path, request: pytest.FixtureRequest, mongo_name: str, redis_prefix: str) -> None:
@@ -76,7 +74,7 @@ def test_operations_shows_what_a_command_prints(home: Path) -> None:
 def test_every_link_leads_somewhere(page: Path) -> None:
     for target in _links(page):
         place = urlsplit(target)
-        if place.scheme or target in NOT_IN_THE_REPOSITORY_YET:
+        if place.scheme:
             continue
         found = (page.parent / place.path).resolve() if place.path else page
         assert found.exists(), f"{page.name}: {target}"
