@@ -88,7 +88,8 @@ def _git(root: Path | None) -> Check:
         return Check("git", False, "git is not on PATH: notes have no history", "install git, as in: apt install git")
     version = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False).stdout.strip()
     if root is not None and root.is_dir() and not is_tracked_by_git(root):
-        return Check("git", False, f"{version}; the notebook lies in no repository", f"git -C {root} init")
+        # No fault: a folder of notes needs no git. Only versions and history of a lost store cannot be made again then.
+        return Check("git", True, f"{version}; the notebook lies in no repository", f"git -C {root} init")
     return Check("git", True, version)
 
 
