@@ -1,4 +1,4 @@
-"""Reading and parsing files for a sweep: here, or ahead of it in another process when there are many.
+"""Reading and parsing files for a sweep: here, or ahead of it in other processes when there are many.
 
 Parsing is what a cold sync waits for, and it holds the interpreter's lock; writing the batches is the other half.
 """
@@ -25,6 +25,8 @@ from notebook_sync.sync.diff import Look
 
 # Below this another process costs more to start than it saves.
 _WORTH_A_PROCESS = 1500
+# Parsing takes twice as long as writing what was parsed.
+_READERS = 2
 
 Order = Sequence[tuple[str, str]]
 
@@ -60,8 +62,11 @@ def looks(
         for order in orders:
             yield [look_at(vault, path, digest, encoding) for path, digest in order]
     else:
-        with _Reader(vault, encoding) as reader:
-            yield from reader.carry_out(orders)
+        with contextlib.ExitStack() as stack:
+            readers = [stack.enter_context(_Reader(vault, encoding)) for _ in range(_READERS)]
+            shares = [reader.carry_out(orders[turn::_READERS]) for turn, reader in enumerate(readers)]
+            for turn in range(len(orders)):
+                yield next(shares[turn % _READERS])
 
 
 class _Reader:
@@ -84,8 +89,10 @@ class _Reader:
             self._process.communicate()
 
     def carry_out(self, orders: Sequence[Order]) -> Iterator[list[Look]]:
-        """The looks of each order."""
-        answers = self._send(orders)
+        """The looks of each order. The reader begins at once, before the first of them is asked for."""
+        return self._answers(orders, self._send(orders))
+
+    def _answers(self, orders: Sequence[Order], answers: IO[bytes] | None) -> Iterator[list[Look]]:
         for order in orders:
             found = _receive(answers) if answers is not None else None
             if found is None:
