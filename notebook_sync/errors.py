@@ -3,8 +3,13 @@
     NotebookError                    exit code 1
     ├── UsageError                   2   the call or a setting is wrong
     │   ├── ConfigError                  notebook.toml, with path and line where known
-    │   └── NotANotebook                 no notebook.toml here or above
+    │   ├── NotANotebook                 no notebook.toml here or above
+    │   └── EditFailed                   an edit names no place, several, or nothing to do; with the candidates
     ├── Refused                      3   permission or conflict; nothing was changed
+    │   ├── NotPermitted                 the session may not do this
+    │   ├── Conflict                     the file is no longer what the edit was based on
+    │   ├── OverCap                      the edit would leave a runtime file over its share of the prompt
+    │   ├── UnsafePath                   a path that leads out, through a link, or to what is no note
     │   ├── WatchLocked                  another process watches this notebook
     │   └── WouldDeleteEverything        a scan found none of the mirrored notes
     ├── RootLost                     1   the notebook's folder is not there
@@ -38,10 +43,62 @@ class NotANotebook(UsageError):
     """No notebook.toml in the folder or any folder above it."""
 
 
+class EditFailed(UsageError):
+    """An edit that cannot be applied as it is asked for. `candidates` are what its words might have meant."""
+
+    def __init__(self, path: str, reason: str, candidates: tuple[str, ...] = ()) -> None:
+        found = "".join(f"\n  {one}" for one in candidates)
+        super().__init__(f"{path}: {reason}{found}")
+        self.path = path
+        self.reason = reason
+        self.candidates = candidates
+
+
 class Refused(NotebookError):
     """It is not permitted, or somebody else was faster. Nothing was changed."""
 
     exit_code = 3
+
+
+class NotPermitted(Refused):
+    """The session may not do this, whatever a message in it says."""
+
+
+class Conflict(Refused):
+    """The file at `path` was to be the one with the digest `base` and is the one with `current`.
+
+    `base` is "" where no file was to be there, `current` is "" where none is. `text` is what the file holds now.
+    """
+
+    def __init__(self, path: str, base: str, current: str, text: str = "") -> None:
+        super().__init__(f"{path} {_changed(base, current)}; read it again and repeat the edit on what it says now")
+        self.path = path
+        self.base = base
+        self.current = current
+        self.text = text
+
+
+class OverCap(Refused):
+    """An edit after which the prompt would not show the whole of a runtime file; allow_over_cap permits it."""
+
+    def __init__(self, path: str, tokens: int, cap: int, entries: tuple[str, ...] = ()) -> None:
+        super().__init__(
+            f"{path} would have {tokens:,} tokens and the prompt shows {cap:,}; "
+            "remove an entry first, or repeat the edit with allow_over_cap"
+        )
+        self.path = path
+        self.tokens = tokens
+        self.cap = cap
+        self.entries = entries
+
+
+class UnsafePath(Refused):
+    """A path that leads out of the notebook, through a link, or to what is not a note."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path!r}: {reason}")
+        self.path = path
+        self.reason = reason
 
 
 class WatchLocked(Refused):
@@ -87,3 +144,9 @@ class BackendDown(NotebookError):
         super().__init__(f"{backend} does not answer: {reason}")
         self.backend = backend
         self.reason = reason
+
+
+def _changed(base: str, current: str) -> str:
+    if not current:
+        return "is gone"
+    return "was changed since it was read" if base else "is there already"
