@@ -16,6 +16,7 @@ It reads no file and no clock, and knows notes only as `Source`: a path and the 
 
 from prompt.assemble import Assembler, assemble
 from prompt.budget import count_many, count_tokens, encoding_named, share
+from prompt.compare import Change, Passage, compare
 from prompt.counts import CountCache, CountFile
 from prompt.errors import PromptError, VocabularyMissing
 from prompt.explain import Found, explain
@@ -40,6 +41,7 @@ __all__ = [
     "RUNTIME_FILES",
     "SESSIONS",
     "Assembler",
+    "Change",
     "CountCache",
     "CountFile",
     "Expired",
@@ -47,6 +49,7 @@ __all__ = [
     "Found",
     "Omission",
     "Part",
+    "Passage",
     "Prompt",
     "PromptError",
     "PromptFile",
@@ -57,6 +60,7 @@ __all__ = [
     "VocabularyMissing",
     "Volatile",
     "assemble",
+    "compare",
     "count_many",
     "count_tokens",
     "encoding_named",

@@ -27,8 +27,6 @@ NOTHING_VOLATILE = Volatile()
 
 # What each part is granted, if it needs it, before priorities count: its markers and its newest entry.
 RESERVE = 120
-# System files are an agent's own instructions: they are cut after the notebook's files, these after what is volatile.
-SYSTEM_PRIORITY = 9
 VOLATILE_PRIORITY = 1
 
 
@@ -71,7 +69,7 @@ class Assembler:
         self, sources: Sequence[Source], digests: dict[str, str], session: Session, today: date, volatile: Volatile
     ) -> Prompt:
         by_path = {source.path: source for source in sources}
-        rules = [rule for rule in _rules(self.settings) if not rule.optional or rule.path in by_path]
+        rules = [rule for rule in self.settings.shown_files if not rule.optional or rule.path in by_path]
         seen = [rule for rule in rules if session in rule.sessions]
 
         def part(rule: PromptFile, cap: int) -> Part:
@@ -87,7 +85,7 @@ class Assembler:
         tokens = self.count(text)
         limit, spare = self.settings.max_tokens, 0
         wanted = [part.tokens for part in parts]
-        loose = [self.count(each) for each in (volatile.refs, volatile.notes, volatile.brief)]
+        loose = [self.count(each) for each in (volatile.refs, volatile.facts, volatile.notes, volatile.brief)]
         while tokens > limit and spare <= limit:
             # What is neither file nor volatile text is the layout; `spare` grows by what the last try was over.
             spare += max(tokens - limit, 1) if spare else max(tokens - sum(wanted) - sum(loose), 0) + 1
@@ -98,9 +96,10 @@ class Assembler:
                 part(rule, cap if have >= need else have)
                 for rule, cap, need, have in zip(seen, caps, wanted, granted, strict=False)
             ]
-            refs, notes, brief = granted[len(seen) :]
+            refs, facts, notes, brief = granted[len(seen) :]
             cut = Volatile(
                 trim(volatile.refs, refs, self.count).text,
+                trim(volatile.facts, facts, self.count).text,
                 trim(volatile.notes, notes, self.count).text,
                 trim(volatile.brief, brief, self.count).text,
             )
@@ -120,11 +119,13 @@ class Assembler:
             parts=tuple(parts),
             filtered=tuple(rule.path for rule in rules if session not in rule.sessions),
             problems=tuple(f"{part.path}: {part.problem}" for part in parts if part.problem),
+            encoding=self.settings.encoding,
         )
 
     def _laid_out(self, parts: Sequence[Part], volatile: Volatile) -> tuple[str, str]:
-        system = len(self.settings.system_files)
-        stable = stable_text(parts[:system], self.settings.directive, parts[system:])
+        system = [part for part in parts if part.path in self.settings.system_files]
+        files = [part for part in parts if part.path not in self.settings.system_files]
+        stable = stable_text(system, self.settings.directive, files)
         return stable, stable + volatile_text(volatile)
 
     def _part(self, rule: PromptFile, content: bytes | None, cap: int, session: Session, today: date) -> Part:
@@ -155,13 +156,10 @@ class Assembler:
             expired=shown.expired,
             gaps=(*shown.gaps, *gaps),
             problem=problem,
+            tokens_whole=self.count(shown.text),
+            whole=shown.text,
+            cut=cut.cut,
         )
-
-
-def _rules(settings: PromptSettings) -> list[PromptFile]:
-    """The files of the stable part, in the order in which they stand there."""
-    system = (PromptFile(path, priority=SYSTEM_PRIORITY) for path in settings.system_files)
-    return [*system, *settings.runtime_files, *settings.files, settings.core_facts]
 
 
 def _digest(content: bytes | None) -> str:

@@ -31,7 +31,12 @@ def stable_text(system: Sequence[Part], directive: str, files: Sequence[Part]) -
 
 def volatile_text(volatile: Volatile) -> str:
     """What may differ at each call; "" for nothing."""
-    sections = (("Notebook", volatile.refs), ("Recent Notes", volatile.notes), ("Task Brief", volatile.brief))
+    sections = (
+        ("Notebook", volatile.refs),
+        ("Facts", volatile.facts),
+        ("Recent Notes", volatile.notes),
+        ("Task Brief", volatile.brief),
+    )
     if not any(text for _, text in sections):
         return ""
     return _environment().get_template("volatile.md.j2").render(sections=sections)

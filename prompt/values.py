@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 Session = Literal["owner", "task", "external"]
 SESSIONS: tuple[Session, ...] = ("owner", "task", "external")
-Reason = Literal["cap", "comment", "expired", "frontmatter"]
+# System files are an agent's own instructions: they are cut after the notebook's files.
+SYSTEM_PRIORITY = 9
+Reason = Literal["cap", "comment", "expired", "frontmatter", "quarantined"]
 
 
 class Source(Protocol):
     """All that this package knows of a note: where it is, and the bytes its caller read.
 
     `content` is None when the file is not there. `problem` is not empty when the file as it now is could not be
-    read and `content` is its last good version; it is passed on in the prompt's `problems`.
+    read and `content` is its last good version; it is passed on in the prompt's `problems`. `found` are then the
+    bytes that are there now, where they could be had: only `explain` looks at them. `external` is for what the owner
+    did not write: it never stands in the stable part.
     """
 
     @property
@@ -23,6 +28,10 @@ class Source(Protocol):
     def content(self) -> bytes | None: ...
     @property
     def problem(self) -> str: ...
+    @property
+    def found(self) -> bytes | None: ...
+    @property
+    def external(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,8 @@ class FileText:
     path: str
     content: bytes | None
     problem: str = ""
+    found: bytes | None = None
+    external: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +71,9 @@ RUNTIME_FILES = (
 class PromptSettings:
     """The prompt's layout and limits, in tokens of `encoding`.
 
-    The order is: `system_files`, `directive` (a constant text), `runtime_files`, `files`, `core_facts`.
+    The order is: `system_files`, `directive` (a constant text), `runtime_files`, `files`, `core_facts`. One of `files`
+    whose path stands among the others is not shown a second time: it sets that one's heading (where it has one),
+    cap, priority and sessions, at that one's place. Raises ValueError where `files` names a path twice.
     """
 
     system_files: tuple[str, ...] = ()
@@ -72,12 +85,39 @@ class PromptSettings:
     max_tokens: int = 16_000
     encoding: str = "cl100k_base"
 
+    def __post_init__(self) -> None:
+        twice = [path for path, times in Counter(file.path for file in self.files).items() if times > 1]
+        if twice:
+            raise ValueError(f"PromptSettings.files names {twice[0]} more than once; one entry for each file is enough")
+
+    @property
+    def shown_files(self) -> tuple[PromptFile, ...]:
+        """Every file of the stable part, each once, in the order in which they stand there."""
+        system = [PromptFile(path, priority=SYSTEM_PRIORITY) for path in self.system_files]
+        known = {file.path for file in (*system, *self.runtime_files, self.core_facts)}
+        more = [file for file in self.files if file.path not in known]
+        set_anew = {file.path: file for file in self.files if file.path in known}
+        shown: dict[str, PromptFile] = {}
+        for file in (*system, *self.runtime_files, *more, self.core_facts):
+            shown.setdefault(file.path, _set_anew(file, set_anew.get(file.path)))
+        return tuple(shown.values())
+
+
+def _set_anew(file: PromptFile, by: PromptFile | None) -> PromptFile:
+    if by is None:
+        return file
+    return replace(by, heading=by.heading or file.heading, optional=file.optional)
+
 
 @dataclass(frozen=True, slots=True)
 class Volatile:
-    """The part of the prompt that may differ at each call: texts as their makers give them, "" for none."""
+    """The part of the prompt that may differ at each call: texts as their makers give them, "" for none.
+
+    They stand under the headings Notebook, Facts, Recent Notes, Task Brief.
+    """
 
     refs: str = ""
+    facts: str = ""
     notes: str = ""
     brief: str = ""
 
@@ -114,7 +154,9 @@ class Expired:
 class Part:
     """One file as it stands in the prompt. `tokens_raw` counts the file as it is, `tokens` what is shown of it.
 
-    `digest` is the SHA-256 of the bytes, "" for a missing file. `gaps` are in characters of the decoded file.
+    `whole` is all that the session would see of it without a cap, in `tokens_whole` tokens, and `cut` are the
+    stretches `[start, end)` of it that the cap took. `digest` is the SHA-256 of the bytes, "" for a missing file.
+    `gaps` are in characters of the decoded file.
     """
 
     name: str
@@ -128,6 +170,9 @@ class Part:
     expired: tuple[Expired, ...] = ()
     gaps: tuple[Gap, ...] = ()
     problem: str = ""
+    tokens_whole: int = 0
+    whole: str = field(default="", repr=False)
+    cut: tuple[tuple[int, int], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The part's stable JSON shape."""
@@ -148,6 +193,7 @@ class Prompt:
     """An assembled prompt. `text` begins with `stable`, and `revision` is the SHA-256 of `stable`.
 
     `filtered` are the paths that this session does not see; `problems` are for the log, never for the model.
+    `tokens` are counted in `encoding`.
     """
 
     text: str
@@ -157,7 +203,8 @@ class Prompt:
     session: Session
     parts: tuple[Part, ...]
     filtered: tuple[str, ...] = ()
-    problems: tuple[str, ...] = field(default=())
+    problems: tuple[str, ...] = ()
+    encoding: str = "cl100k_base"
 
     def as_json(self) -> dict[str, Any]:
         """The stable JSON shape of the command `prompt`."""

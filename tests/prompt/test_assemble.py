@@ -53,7 +53,7 @@ def test_the_parts_stand_in_their_order_stable_ones_first() -> None:
         FileText("pages/glossary.md", b"- oil: lamp oil\n"),
         FileText("AGENT.md", b"You are the keeper's hand.\n"),
     ]
-    prompt = made(sources, settings=layout, volatile=Volatile("- a ref", "- a note", "the brief"))
+    prompt = made(sources, settings=layout, volatile=Volatile("- a ref", "- a fact", "- a note", "the brief"))
     order = [
         "You are the keeper's hand.",
         "## Your Notebook",
@@ -63,6 +63,7 @@ def test_the_parts_stand_in_their_order_stable_ones_first() -> None:
         "## Glossary",
         "## Core Facts",
         "## Notebook",
+        "## Facts",
         "## Recent Notes",
         "## Task Brief",
     ]
@@ -103,8 +104,10 @@ def test_a_file_within_its_cap_is_byte_identical() -> None:
 
 def test_text_is_data() -> None:
     text = "- {{ 7*7 }} {% for x in y %} {{ undefined_name }} {# note #} <|endoftext|> $HOME ${x} %s\n"
-    assert text in made([FileText(ORDERS.path, text.encode())], volatile=Volatile(text, text, text)).text
-    assert made(volatile=Volatile(text, text, text)).text.count(text.strip()) == 3
+    assert (
+        text in made([FileText(ORDERS.path, text.encode())], volatile=Volatile(refs=text, notes=text, brief=text)).text
+    )
+    assert made(volatile=Volatile(refs=text, notes=text, brief=text)).text.count(text.strip()) == 3
 
 
 def test_a_missing_file_is_one_line() -> None:
@@ -159,7 +162,10 @@ def test_nothing_changed_is_the_same_prompt_again() -> None:
 
 
 def test_the_stable_part_depends_on_files_and_session_alone() -> None:
-    one, other = made(volatile=Volatile("refs")), made(volatile=Volatile("", "notes", "brief"), today=date(2031, 5, 6))
+    one, other = (
+        made(volatile=Volatile("refs")),
+        made(volatile=Volatile(notes="notes", brief="brief"), today=date(2031, 5, 6)),
+    )
     assert one.stable == other.stable == made().text
     assert one.revision == other.revision == sha256(one.stable.encode()).hexdigest()
     assert made(session="owner").revision != one.revision
@@ -182,7 +188,9 @@ FULL = [FileText(source.path, b"## Entries\n\n" + b"- an entry of this file\n" *
 
 
 @pytest.mark.parametrize("limit", [0, 1, 20, 60, 150, 300, 500, 1000, 3000, 5900, 16_000])
-@pytest.mark.parametrize("volatile", [Volatile(), Volatile("- a ref\n" * 400, "- a note\n" * 400, "- brief\n" * 400)])
+@pytest.mark.parametrize(
+    "volatile", [Volatile(), Volatile("- a ref\n" * 400, "- a fact\n" * 400, "- a note\n" * 400, "- brief\n" * 400)]
+)
 def test_the_total_is_never_exceeded(limit: int, volatile: Volatile) -> None:
     prompt = made(FULL, settings=replace(SETTINGS, max_tokens=limit), volatile=volatile)
     assert prompt.tokens == count_tokens(prompt.text) <= limit
