@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -10,16 +11,30 @@ from notebook_sync.errors import UsageError
 Kind = Literal["owner", "task", "external"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
+# An agent's name is a folder's name below channels/ and one line of a commit's message.
+_AGENT = re.compile(r"\w(?:[\w .@+:-]{0,62}[\w@+:-])?")
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
     """owner: the person the notebook belongs to. task: an agent on its own. external: someone else's message.
 
-    `agent` names the agent that acts, "" for a person.
+    `agent` names the agent that acts, "" for a person. Raises UsageError for what is no name.
     """
 
     kind: Kind
     agent: str = ""
+
+    def __post_init__(self) -> None:
+        if self.agent and not _AGENT.fullmatch(self.agent):
+            raise UsageError(f"{self.agent!r} is no agent's name; use letters, digits, and .-_@+: between them")
+
+    @property
+    def changed_by(self) -> str:
+        """Who a breadcrumb names: `agent:NAME`, `agent:unknown` where it gave no name, else `owner`."""
+        if self.agent:
+            return f"agent:{self.agent}"
+        return "owner" if self.kind == "owner" else "agent:unknown"
 
     @classmethod
     def owner(cls, agent: str = "") -> Session:

@@ -1,0 +1,183 @@
+"""Who may do what: the table of sessions, resources and verbs, and which resource a path is.
+
+Decides from names alone and reads no file. A path is judged by what any file system might take it for, so that no
+other spelling of a guarded file is less guarded.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import tomllib
+import unicodedata
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Literal
+
+from notebook_sync.config import FILE as SETTINGS
+from notebook_sync.config import PromptSettings
+from notebook_sync.errors import NotPermitted
+from notebook_sync.sessions import Kind, Session
+
+# add: make a note that is not there. peek: look through an agent's notes by the tool for it.
+Verb = Literal["read", "write", "add", "peek"]
+Resource = Literal[
+    "runtime",
+    "in the prompt",
+    "core facts",
+    "settings",
+    "notes",
+    "own channel",
+    "another's channel",
+    "hidden",
+    "outside",
+]
+Members = Mapping[str, Collection[str]]
+
+CHANNEL = "channel.toml"
+CORE_FACTS = "facts/core.md"
+
+_ALL = frozenset[Verb](("read", "write", "add", "peek"))
+_READ = frozenset[Verb](("read", "peek"))
+_ADD = frozenset[Verb](("add",))
+_NOTHING = frozenset[Verb]()
+
+# What is injected into prompts is judged twice: as what it is, and as a part of the prompt.
+TABLE: Mapping[Resource, Mapping[Kind, frozenset[Verb]]] = {
+    "runtime": {"owner": _ALL, "task": _READ, "external": _READ},
+    "in the prompt": {"owner": _ALL, "task": _READ, "external": _READ},
+    "core facts": {"owner": _ALL, "task": _READ, "external": _NOTHING},
+    "settings": {"owner": _ALL, "task": _READ, "external": _NOTHING},
+    "notes": {"owner": _ALL, "task": _ALL, "external": _READ},
+    # What another's message makes an agent write down is added, marked as external; it changes no note that stands.
+    "own channel": {"owner": _ALL, "task": _ALL, "external": _ADD},
+    "another's channel": {"owner": _ALL, "task": _NOTHING, "external": _NOTHING},  # a task: what its membership grants
+    # Tokens, git's files, who is a member of a channel: changed by commands and by hand, never by a tool.
+    "hidden": {"owner": _NOTHING, "task": _NOTHING, "external": _NOTHING},
+    "outside": {"owner": _NOTHING, "task": _NOTHING, "external": _NOTHING},
+}
+_MEMBERSHIP: Mapping[str, frozenset[Verb]] = {
+    "read": _READ,
+    "write": frozenset[Verb](("write", "add")),
+    "peek": frozenset[Verb](("peek",)),
+}
+NOBODY: Members = {}
+
+
+def may(session: Session, verb: Verb, path: str, settings: PromptSettings, members: Members = NOBODY) -> bool:
+    """Whether `session` may do this to the note at `path`. `members` are those of the channel it stands in."""
+    return all(verb in _rights(session, each, members) for each in resources_of(path, session.agent, settings))
+
+
+def require(session: Session, verb: Verb, path: str, settings: PromptSettings, members: Members = NOBODY) -> None:
+    """Raises NotPermitted, saying what is possible, where `may` is False."""
+    if not may(session, verb, path, settings, members):
+        raise NotPermitted(_refusal(verb, resources_of(path, session.agent, settings)))
+
+
+def resources_of(path: str, agent: str, settings: PromptSettings) -> frozenset[Resource]:
+    """What the path is to the agent; one that is several things grants only what all of them do."""
+    parts = plain_parts(path)
+    if parts is None:
+        return frozenset({"outside"})
+    found: set[Resource] = {_resource_of(parts, path, agent)}
+    if parts in _injected(settings):
+        found.add("in the prompt")
+    return frozenset(found)
+
+
+def plain_parts(path: str) -> tuple[str, ...] | None:
+    """The names on the way to `path` as the most forgiving file system compares them; None for a way out.
+
+    Linux knows folders that fold case and Unicode forms and skip what has no glyph; shares that drop dots and spaces
+    at a name's end; and other systems that take `\\` for `/`.
+    """
+    plain = _folded(path).replace("\\", "/")
+    if plain.startswith("/") or "\0" in path:
+        return None
+    plain = posixpath.normpath("/".join(part if set(part) <= {"."} else part.rstrip(". ") for part in plain.split("/")))
+    if plain.split("/")[0] == "..":
+        return None
+    return () if plain == "." else tuple(plain.split("/"))
+
+
+def channel_of(path: str) -> str | None:
+    """`channels/scribe/global` for any path in it; None where `path` is in no channel."""
+    parts = posixpath.normpath(path).split("/")
+    return "/".join(parts[:_SCOPE]) if len(parts) >= _SCOPE and parts[0] == "channels" else None
+
+
+def members_in(raw: bytes) -> Members:
+    """Members by agent, as a channel.toml names them: `[members]` with `pilot = ["read", "write", "peek"]`.
+
+    One that cannot be read names nobody.
+    """
+    try:
+        members = tomllib.loads(raw.decode()).get("members", {})
+    except ValueError:
+        return NOBODY
+    if not isinstance(members, dict):
+        return NOBODY
+    return {agent: [str(one) for one in granted] for agent, granted in members.items() if isinstance(granted, list)}
+
+
+_SCOPE = 3
+
+
+def _resource_of(parts: tuple[str, ...], path: str, agent: str) -> Resource:
+    name = parts[-1] if parts else ""
+    if any(part.startswith(".") for part in parts) or name == CHANNEL:
+        return "hidden"
+    if name == SETTINGS:
+        return "settings"
+    if parts[:1] == ("runtime",):
+        return "runtime"
+    if parts[:1] == ("channels",):
+        return "own channel" if _is_own(parts, path, agent) else "another's channel"
+    return "core facts" if "/".join(parts) == CORE_FACTS else "notes"
+
+
+def _is_own(parts: tuple[str, ...], path: str, agent: str) -> bool:
+    """By the exact name, and by every other reading of it: what is merely like it is another's."""
+    exact = posixpath.normpath(path).split("/")
+    return bool(agent) and exact[:2] == ["channels", agent] and parts[1:2] == plain_parts(agent)
+
+
+@lru_cache(maxsize=8)
+def _injected(settings: PromptSettings) -> frozenset[tuple[str, ...] | None]:
+    paths = (*settings.system_files, *(file.path for file in settings.files), CORE_FACTS)
+    return frozenset(plain_parts(path) for path in paths) - {None}
+
+
+def _folded(path: str) -> str:
+    if path.isascii():
+        return path.casefold()
+    # Folding may leave what is to be composed, and composing what is to be folded.
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold()).casefold()
+    return "".join(each for each in folded if not _is_ignorable(each))
+
+
+def _is_ignorable(character: str) -> bool:
+    """What file systems skip when they compare: format characters, variation selectors, fillers."""
+    return unicodedata.category(character) == "Cf" or character in _FILLERS or "\ufe00" <= character <= "\ufe0f"
+
+
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u3164\uffa0")
+
+
+def _rights(session: Session, resource: Resource, members: Members) -> frozenset[Verb]:
+    rights = TABLE[resource][session.kind]
+    if resource == "another's channel" and session.kind == "task" and session.agent:
+        granted = (_MEMBERSHIP.get(one, _NOTHING) for one in members.get(session.agent, ()))
+        return rights.union(*granted)
+    return rights
+
+
+def _refusal(verb: Verb, resources: frozenset[Resource]) -> str:
+    """What a person or a model is told. The same whether the note is there or not."""
+    if "outside" in resources or "hidden" in resources:
+        return "Only notes in the notebook are available to tools"
+    if "another's channel" in resources:
+        return "The private notes of another agent are not available in this conversation"
+    if verb in ("read", "peek"):
+        return "This part of the notebook is not available in this conversation"
+    return "Notebook editing is only available in owner conversations"
