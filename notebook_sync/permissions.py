@@ -16,13 +16,14 @@ from typing import Literal
 from notebook_sync.config import FILE as SETTINGS
 from notebook_sync.config import PromptSettings
 from notebook_sync.errors import NotPermitted
-from notebook_sync.sessions import Kind, Session
+from notebook_sync.sessions import KINDS, Kind, Session
 
 # add: make a note that is not there. peek: look through an agent's notes by the tool for it.
 Verb = Literal["read", "write", "add", "peek"]
 Resource = Literal[
     "runtime",
     "in the prompt",
+    "withheld",
     "core facts",
     "settings",
     "notes",
@@ -45,6 +46,8 @@ _NOTHING = frozenset[Verb]()
 TABLE: Mapping[Resource, Mapping[Kind, frozenset[Verb]]] = {
     "runtime": {"owner": _ALL, "task": _READ, "external": _READ},
     "in the prompt": {"owner": _ALL, "task": _READ, "external": _READ},
+    # [[prompt.files]] shows it to other sessions only.
+    "withheld": {"owner": _ALL, "task": _NOTHING, "external": _NOTHING},
     "core facts": {"owner": _ALL, "task": _READ, "external": _NOTHING},
     "settings": {"owner": _ALL, "task": _READ, "external": _NOTHING},
     "notes": {"owner": _ALL, "task": _ALL, "external": _READ},
@@ -65,23 +68,26 @@ NOBODY: Members = {}
 
 def may(session: Session, verb: Verb, path: str, settings: PromptSettings, members: Members = NOBODY) -> bool:
     """Whether `session` may do this to the note at `path`. `members` are those of the channel it stands in."""
-    return all(verb in _rights(session, each, members) for each in resources_of(path, session.agent, settings))
+    return all(verb in _rights(session, each, members) for each in resources_of(path, session, settings))
 
 
 def require(session: Session, verb: Verb, path: str, settings: PromptSettings, members: Members = NOBODY) -> None:
     """Raises NotPermitted, saying what is possible, where `may` is False."""
     if not may(session, verb, path, settings, members):
-        raise NotPermitted(_refusal(verb, resources_of(path, session.agent, settings)))
+        raise NotPermitted(_refusal(verb, resources_of(path, session, settings)))
 
 
-def resources_of(path: str, agent: str, settings: PromptSettings) -> frozenset[Resource]:
-    """What the path is to the agent; one that is several things grants only what all of them do."""
+def resources_of(path: str, session: Session, settings: PromptSettings) -> frozenset[Resource]:
+    """What the path is to the session; one that is several things grants only what all of them do."""
     parts = plain_parts(path)
     if parts is None:
         return frozenset({"outside"})
-    found: set[Resource] = {_resource_of(parts, path, agent)}
-    if parts in _injected(settings):
+    found: set[Resource] = {_resource_of(parts, path, session.agent)}
+    shown_to = _injected(settings).get(parts)
+    if shown_to is not None:
         found.add("in the prompt")
+        if session.kind not in shown_to:
+            found.add("withheld")
     return frozenset(found)
 
 
@@ -143,9 +149,14 @@ def _is_own(parts: tuple[str, ...], path: str, agent: str) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _injected(settings: PromptSettings) -> frozenset[tuple[str, ...] | None]:
-    paths = (*settings.system_files, *(file.path for file in settings.files), CORE_FACTS)
-    return frozenset(plain_parts(path) for path in paths) - {None}
+def _injected(settings: PromptSettings) -> Mapping[tuple[str, ...], tuple[str, ...]]:
+    """By what path it is compared as, which sessions are shown each file of the prompt."""
+    shown = dict.fromkeys((*settings.system_files, CORE_FACTS), KINDS)
+    return {
+        parts: sessions
+        for path, sessions in (shown | {file.path: file.sessions for file in settings.files}).items()
+        if (parts := plain_parts(path)) is not None
+    }
 
 
 def _folded(path: str) -> str:

@@ -170,6 +170,18 @@ def test_a_note_in_a_channel_that_the_prompt_shows_is_still_private() -> None:
     assert may(TASK, "read", "channels/scribe/x/a.md", settings)
 
 
+def test_what_the_prompt_withholds_from_a_session_it_cannot_read_either() -> None:
+    files = (
+        PromptFile("runtime/reminders.md", sessions=("owner", "task")),
+        PromptFile("pages/a.md", sessions=("owner",)),
+    )
+    settings = PromptSettings(files=files)
+    assert may(TASK, "read", "runtime/reminders.md", settings)
+    assert not may(EXTERNAL, "read", "Runtime/reminders.md", settings)
+    assert not may(TASK, "read", "pages/a.md", settings)
+    assert may(OWNER, "write", "pages/a.md", settings)
+
+
 def test_members_are_read_from_their_file_and_a_broken_one_names_nobody() -> None:
     assert members_in(b'[members]\npilot = ["read", "write"]\n') == {"pilot": ["read", "write"]}
     for broken in (b"[members", b"\xff", b"members = 3", b'[members]\npilot = "read"\n', b""):
