@@ -10,7 +10,7 @@ import os
 import subprocess
 import tempfile
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -106,6 +106,28 @@ def init_repository(root: Path) -> bool:
     return True
 
 
+def committed(root: Path, paths: Sequence[str]) -> dict[str, bytes] | None:
+    """What the last commit holds of the files at `paths`, relative to `root`; None where there is no commit to ask."""
+    asked = [path for path in paths if "\n" not in path]
+    names = "".join(f"HEAD:./{path}\n" for path in asked)
+    try:
+        if _git(root, "rev-parse", "--verify", "--quiet", "HEAD").returncode != 0:
+            return None
+        answer = _git(root, "cat-file", "--batch", given=names.encode()).stdout
+    except FileNotFoundError:
+        return None
+    held = {}
+    for path in asked:
+        head, _, answer = answer.partition(b"\n")
+        kind, _, size = head.partition(b" ")[2].rpartition(b" ")  # of `OID blob SIZE`, or of `NAME missing`
+        if not size.isdigit():
+            continue
+        if kind == b"blob":
+            held[path] = answer[: int(size)]
+        answer = answer[int(size) + 1 :]
+    return held
+
+
 # The repository may be anyone's: its settings could change what the log looks like, or name programs to run.
 _LOG = (
     *("log", "-z", "--raw", "--no-abbrev", "-M", "-l300", "--reverse", "--topo-order"),
@@ -128,11 +150,11 @@ def _git_log(root: Path, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
     )
 
 
-def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _git(root: Path, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         _command(root, *arguments),
         env=_environment(),
-        stdin=subprocess.DEVNULL,
+        input=given,
         capture_output=True,
         check=False,
     )

@@ -12,7 +12,7 @@ import pytest
 
 from notebook_sync.errors import NotebookError
 from notebook_sync.files import history as module
-from notebook_sync.files.history import git_history, init_repository, is_tracked_by_git
+from notebook_sync.files.history import committed, git_history, init_repository, is_tracked_by_git
 
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 
@@ -425,3 +425,22 @@ def test_a_refusal_to_make_a_repository_is_told(tmp_path: Path) -> None:
 
     with pytest.raises(NotebookError, match="git made no repository in"):
         init_repository(tmp_path)
+
+
+def test_what_the_last_commit_holds_is_told_to_the_byte(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    files = {"nb/a b.md": "one\n\ntwo", "nb/empty.md": "", "nb/folder/x.md": "x\n", "nb/5": "number"}
+    repository.commit("Begin", files)
+    (tmp_path / "nb/a b.md").write_text("edited")
+    (tmp_path / "nb/new.md").write_text("new")
+    asked = ["a b.md", "nowhere blob 5", "folder", "new.md", "two\nlines.md", "empty.md", "../outside.md", "5"]
+    held = committed(tmp_path / "nb", asked)
+    assert held == {"a b.md": b"one\n\ntwo", "empty.md": b"", "5": b"number"}
+
+
+def test_without_a_commit_nothing_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert committed(tmp_path, ["a.md"]) is None
+    Repository(tmp_path)
+    assert committed(tmp_path, ["a.md"]) is None
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert committed(tmp_path, ["a.md"]) is None
