@@ -15,6 +15,8 @@
     ├── RootLost                     1   the notebook's folder is not there
     ├── NoSuchNote                   1
     ├── UnreadableFile               1   one file could not be read or decoded
+    ├── UnwritableFile               1   one file could not be written; it is as it was
+    ├── GitFailed                    1   git did not do what it was asked; the files are as they should be
     └── BackendDown                  4   MongoDB, Redis or the embedded file does not answer
 
 The class tells the kind, the fields tell the case, the message tells a person what to do next.
@@ -135,6 +137,19 @@ class UnreadableFile(NotebookError):
         self.reason = message
 
 
+class UnwritableFile(NotebookError):
+    """The disk did not take a change of one file. The file is as it was."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} cannot be written: {reason}; mend that, then repeat the edit")
+        self.path = path
+        self.reason = reason
+
+
+class GitFailed(NotebookError):
+    """git did not commit, or told nothing. The notebook's files are as they should be all the same."""
+
+
 class BackendDown(NotebookError):
     """A store does not answer. `backend` is its name for people ("MongoDB at localhost:27017"), without secrets."""
 
@@ -149,4 +164,6 @@ class BackendDown(NotebookError):
 def _changed(base: str, current: str) -> str:
     if not current:
         return "is gone"
+    if current == base:
+        return "is being written by another program"
     return "was changed since it was read" if base else "is there already"

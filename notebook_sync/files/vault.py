@@ -1,9 +1,10 @@
-"""The notebook's folder: walk it, stamp a file, read a file whole. Reads only; follows no symbolic link, ever."""
+"""The notebook's folder: walk it, stamp a file, read a file whole, write a note. Follows no symbolic link, ever."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import posixpath
 import stat
@@ -13,10 +14,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from notebook_sync.errors import ConfigError, RootLost, UnreadableFile
+from notebook_sync.errors import ConfigError, RootLost, UnreadableFile, UnsafePath
 from notebook_sync.files.beneath import open_beneath
+from notebook_sync.files.disk import Disk
 from notebook_sync.files.ignore import GITIGNORE, Rules, is_hidden, is_ignored, is_note_name
+from notebook_sync.files.names import reason_against
 from notebook_sync.files.note import Stamp
+from notebook_sync.files.writing import renaming, writing
 
 # Two writes within one tick of the kernel's clock can leave the same stamp; kernels tick at least every 10 ms.
 RACY_SECONDS = 0.02
@@ -54,6 +58,8 @@ class Vault:
 
     Raises ConfigError for an `exclude` that is no pattern.
     """
+
+    disk = Disk()
 
     def __init__(self, root: Path, *, exclude: Sequence[str] = (), max_file_bytes: int = 2 << 20) -> None:
         self.root = root
@@ -127,6 +133,49 @@ class Vault:
             if error.errno in _GONE:
                 raise FileNotFoundError(path) from None
             raise UnreadableFile(path, _worded(error)) from None
+
+    def digest(self, path: str) -> str | None:
+        """The sha256 of the file as it is now, in hex; None where there is none. Raises UnreadableFile."""
+        try:
+            return hashlib.sha256(self.read(path)[0]).hexdigest()
+        except FileNotFoundError:
+            return None
+
+    def write(self, path: str, raw: bytes, *, base: str | None) -> Stamp:
+        """Make `raw` the note at `path`, durably, if its digest is `base`; for None, if there is no such note yet.
+
+        Raises Conflict, UnsafePath, UnreadableFile, UnwritableFile, RootLost; nothing was changed then.
+        """
+        if len(raw) > self.max_file_bytes:
+            raise UnsafePath(path, self._too_large(len(raw)))
+        self._must_be_for_notes(path)
+        with writing(self.root, path, base, self.max_file_bytes, self.disk) as note:
+            return _stamp(note.create(raw) if base is None else note.replace(raw, base))
+
+    def delete(self, path: str, *, base: str) -> None:
+        """Remove the note at `path` if its digest is `base`. Raises as `write`."""
+        self._must_be_for_notes(path)
+        with writing(self.root, path, base, self.max_file_bytes, self.disk) as note:
+            note.delete(base)
+
+    def rename(self, old: str, new: str, *, base: str) -> Stamp:
+        """Give the note at `old` the path `new`, where nothing is yet, if its digest is `base`. Raises as `write`."""
+        self._must_be_for_notes(old)
+        self._must_be_for_notes(new)
+        with renaming(self.root, old, new, base, self.max_file_bytes, self.disk) as (note, target):
+            return _stamp(note.move(target, base))
+
+    def _must_be_for_notes(self, path: str) -> None:
+        """Raises UnsafePath where a file at `path` would not be a note, or be one under another name elsewhere."""
+        if reason := reason_against(path):
+            raise UnsafePath(path, reason)
+        rules = [self._exclude]
+        folder = ""
+        for name in path.split("/"):
+            rules += self._rules_in(folder)
+            folder = f"{folder}/{name}" if folder else name
+            if is_ignored(rules, folder, is_dir=folder != path):
+                raise UnsafePath(path, "is left out by .gitignore or by `exclude` in notebook.toml, so it is no note")
 
     def _read(self, root_fd: int, path: str) -> Reading:
         for _ in range(_TRIES):
