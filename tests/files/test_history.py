@@ -428,13 +428,14 @@ def test_a_refusal_to_make_a_repository_is_told(tmp_path: Path) -> None:
 
 
 def test_what_the_last_commit_holds_is_told_to_the_byte(tmp_path: Path) -> None:
-    repository = Repository(tmp_path)
+    root = tmp_path / "vault"
+    repository = Repository(root)
     files = {"nb/a b.md": "one\n\ntwo", "nb/empty.md": "", "nb/folder/x.md": "x\n", "nb/5": "number"}
     repository.commit("Begin", files)
-    (tmp_path / "nb/a b.md").write_text("edited")
-    (tmp_path / "nb/new.md").write_text("new")
+    (root / "nb/a b.md").write_text("edited")
+    (root / "nb/new.md").write_text("new")
     asked = ["a b.md", "nowhere blob 5", "folder", "new.md", "two\nlines.md", "empty.md", "../outside.md", "5"]
-    held = committed(tmp_path / "nb", asked)
+    held = committed(root / "nb", asked)
     assert held == {"a b.md": b"one\n\ntwo", "empty.md": b"", "5": b"number"}
 
 
