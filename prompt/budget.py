@@ -6,7 +6,7 @@ Never an estimate, and never the network: a vocabulary is on this machine or is 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -54,25 +54,35 @@ def encoding_named(name: str) -> Encoding:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one part of the prompt would use, in tokens, and how dear it is: a higher priority is served first."""
+    """What one part of the prompt would use, in tokens, and how dear it is: a higher priority is served first.
+
+    `floor` is what it needs to say even that it is cut, `reserve` what it is granted before priorities count.
+    """
 
     need: int
     priority: int = 0
     reserve: int = 0
+    floor: int = 0
 
 
 def share(total: int, claims: Sequence[Claim]) -> list[int]:
-    """How many tokens each claim gets: at most its need, together at most `total`.
+    """How many tokens each claim gets: at most its need, together at most `total`; never less of a larger total.
 
-    Each first gets its reserve (all alike less, where the reserves alone are more than the total). What is left
-    goes to the highest priority until its need is met, then to the next; equals share alike.
+    First come the floors, then the reserves, each to all alike where there is not enough. What is left goes to the
+    highest priority until its need is met, then to the next; equals share alike.
     """
-    granted = _level(max(total, 0), [min(claim.need, claim.reserve) for claim in claims])
+    granted = [0] * len(claims)
+
+    def grant(up_to: Callable[[Claim], int], among: Sequence[int]) -> None:
+        wanted = [max(min(claims[index].need, up_to(claims[index])) - granted[index], 0) for index in among]
+        for index, more in zip(among, _level(max(total, 0) - sum(granted), wanted), strict=True):
+            granted[index] += more
+
+    everyone = range(len(claims))
+    grant(lambda claim: claim.floor, everyone)
+    grant(lambda claim: claim.reserve, everyone)
     for priority in sorted({claim.priority for claim in claims}, reverse=True):
-        rank = [index for index, claim in enumerate(claims) if claim.priority == priority]
-        more = _level(max(total, 0) - sum(granted), [claims[index].need - granted[index] for index in rank])
-        for index, extra in zip(rank, more, strict=True):
-            granted[index] += extra
+        grant(lambda claim: claim.need, [index for index in everyone if claims[index].priority == priority])
     return granted
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from prompt.anchors import heading_text
-from prompt.blocks import Lines, parse_blocks
+from prompt.blocks import Lines
 from prompt.comments import end_of_frontmatter
+from prompt.outline import Outline
 from prompt.values import Part, Prompt, Source
 
 
@@ -16,7 +19,8 @@ class Found:
     """One place where the text stands: its 1-based line, and the heading above it ("" before the first).
 
     `reason` is "" when it is in the prompt, else `cap`, `comment`, `expired`, `frontmatter`, `session filter`,
-    or `not a prompt file`.
+    `quarantined` (the owner did not write it), `not yet parsed` (the file as it is now could not be used, and its last
+    good version, which the prompt shows, does not have it), or `not a prompt file`.
     """
 
     path: str
@@ -27,67 +31,89 @@ class Found:
 
 
 def explain(text: str, prompt: Prompt, sources: Sequence[Source]) -> list[Found]:
-    """Every place in `sources` where `text` stands, and whether `prompt`, assembled from them, shows it.
+    """Every line in `sources` where `text` begins, and whether `prompt`, assembled from them, shows it.
 
     Case and the kind of white space do not matter, and the text may run over several lines. It counts as shown when
-    all of it is.
+    all of it is; shown in part, it is not, for the reason of the first part that is missing. Where it begins twice on
+    a line, one place that is shown is enough. What only the layout says (the directive, a heading of the prompt, a
+    line on what is left out) stands in no file and is not found. Raises ValueError for a text without words.
     """
+    pattern = _pattern(text)
     parts = {part.path: part for part in prompt.parts}
-    found = []
+    found: dict[tuple[str, int], Found] = {}
     for source in sources:
-        content = (source.content or b"").decode(errors="replace")
-        places = list(_places(text, content))
-        lines, headings = Lines(content), _headings(content) if places else []
-        for start, end in places:
-            reason = _reason(source.path, start, end, parts.get(source.path), prompt)
-            section = next((heading for at, heading in reversed(headings) if at <= start), "")
-            found.append(Found(source.path, lines.at(start) + 1, section, not reason, reason))
-    return found
+        for each in _found_in(source, pattern, parts.get(source.path), prompt):
+            key = each.path, each.line
+            if key not in found or each.in_prompt > found[key].in_prompt:
+                found[key] = each
+    return list(found.values())
 
 
-def _reason(path: str, start: int, end: int, part: Part | None, prompt: Prompt) -> str:
-    if path in prompt.filtered:
+def _pattern(text: str) -> re.Pattern[str]:
+    words = text.casefold().split()
+    if not words:
+        raise ValueError("there is nothing to look for; give some words of the line that you want explained")
+    return re.compile(r"\s+".join(re.escape(word) for word in words))
+
+
+def _found_in(source: Source, pattern: re.Pattern[str], part: Part | None, prompt: Prompt) -> Iterator[Found]:
+    content = _decoded(source.content)
+    if places := list(_places(pattern, content)):
+        yield from _told(
+            source.path, content, [(start, _reason(source, start, end, part, prompt)) for start, end in places]
+        )
+    elif source.found is not None:
+        newer = _decoded(source.found)
+        yield from _told(source.path, newer, [(start, "not yet parsed") for start, _ in _places(pattern, newer)])
+
+
+def _decoded(content: bytes | None) -> str:
+    return (content or b"").decode(errors="replace")
+
+
+def _told(path: str, content: str, places: Sequence[tuple[int, str]]) -> Iterator[Found]:
+    if not places:
+        return
+    begin = end_of_frontmatter(content)
+    lines, outline = Lines(content), Outline(content[begin:])
+    for start, reason in places:
+        section = outline.at(start - begin).text
+        yield Found(path, lines.at(start) + 1, section, not reason, reason)
+
+
+def _reason(source: Source, start: int, end: int, part: Part | None, prompt: Prompt) -> str:
+    if source.path in prompt.filtered:
         return "session filter"
     if part is None:
-        return "not a prompt file"
-    return next((gap.reason for gap in part.gaps if gap.start < end and start < gap.end), "")
+        return "quarantined" if source.external else "not a prompt file"
+    touched = [gap for gap in part.gaps if gap.start < end and start < gap.end]
+    # What hides a line stands before what cuts it, in `gaps` and here.
+    return min(touched, key=lambda gap: max(gap.start, start)).reason if touched else ""
 
 
-def _places(wanted: str, content: str) -> Iterator[tuple[int, int]]:
-    """Where `wanted` stands in `content`, as characters of it; each place once, none inside another."""
-    needle = " ".join(wanted.casefold().split())
-    if not needle:
+def _places(pattern: re.Pattern[str], content: str) -> Iterator[tuple[int, int]]:
+    """Where the pattern stands in `content`, as characters of it; each place once, none inside another."""
+    folded = content.casefold()
+    if len(folded) == len(content):
+        yield from (match.span() for match in pattern.finditer(folded))
         return
-    folded, origin = _folded(content)
-    at = folded.find(needle)
-    while at >= 0:
-        yield origin[at], origin[at + len(needle) - 1] + 1
-        at = folded.find(needle, at + len(needle))
+    # Where each character that grew begins in `folded`, and by how much all after it are shifted.
+    at, shifts, shift = [-1], [0], 0
+    for grown in _growing().finditer(content):
+        at.append(grown.start() + shift)
+        shift += len(grown[0].casefold()) - 1
+        shifts.append(shift)
+    for match in pattern.finditer(folded):
+        yield _unfolded(match.start(), at, shifts), _unfolded(match.end() - 1, at, shifts) + 1
 
 
-def _folded(content: str) -> tuple[str, list[int]]:
-    """`content` with case folded and white space made single spaces, and where each of its characters comes from."""
-    pieces: list[str] = []
-    origin: list[int] = []
-    in_space = False
-    for position, character in enumerate(content):
-        if character.isspace():
-            if not in_space:
-                pieces.append(" ")
-                origin.append(position)
-            in_space = True
-        else:
-            fold = character.casefold()
-            pieces.append(fold)
-            origin.extend([position] * len(fold))
-            in_space = False
-    return "".join(pieces), origin
+def _unfolded(position: int, at: Sequence[int], shifts: Sequence[int]) -> int:
+    """The character of the text to which the one at `position` of the folded text belongs."""
+    index = bisect_right(at, position) - 1
+    return max(position - shifts[index], at[index] - shifts[index - 1] if index else 0)
 
 
-def _headings(content: str) -> list[tuple[int, str]]:
-    """Where each section begins, and its heading."""
-    begin = end_of_frontmatter(content)
-    body = content[begin:]
-    lines = Lines(body)
-    nodes = [node for node in parse_blocks(body).children if node.type == "heading"]
-    return [(begin + lines.span_of(node)[0], heading_text(body[slice(*lines.span_of(node))])) for node in nodes]
+@cache
+def _growing() -> re.Pattern[str]:
+    """Characters that are several when case is folded: ß, İ, ligatures. There are none beyond the first plane."""
+    return re.compile("[" + "".join(chr(code) for code in range(0x10000) if len(chr(code).casefold()) > 1) + "]")

@@ -3,15 +3,60 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Sequence
 from secrets import token_hex
 
-# Anything that could be taken for the tag, however it is spaced or cased.
-_LOOK_ALIKE = re.compile(r"<(?=\s*/?\s*external[\s_-]*text)", re.IGNORECASE)
+from prompt.open_end import closing_line
+
+# A fence as `fence_external` makes it. No inside holds another opening or end.
+FENCED = re.compile(
+    r'(?P<opening><external-text id="(?P<id>[^"]+)" from="[^"]*">\n)(?P<inside>.*?)\n'
+    r'(?P<closing></external-text id="(?P=id)">)',
+    re.DOTALL,
+)
+# Anything that could be taken for the tag, however it is spaced, cased or spelled.
+_LOOK_ALIKE = re.compile(r"(?:<|&(?:lt|#0*60|#x0*3c);?)(?=[\s/\\]*external[\W_]*text)")
+_PLAIN = re.compile(r"[\t\n\r -~]*")
+_UNSEEN = ("Cc", "Cf", "Mn", "Me")
+_SAME_SHAPE = str.maketrans("‹〈《⟨еёхтпгаӏ∕⁄", "<<<<eextnral//")
 
 
 def fence_external(text: str, provenance: str, fence_id: str | None = None) -> str:
     """`text` between tags that carry a random id and where the text comes from. For the volatile part only."""
     fence_id = fence_id or token_hex(8)
     origin = re.sub(r"[^\w@.:+/ -]", "?", provenance)
-    inside = _LOOK_ALIKE.sub("‹", text).replace(fence_id, "?" * len(fence_id))
+    inside = _neutralised(text, fence_id)
+    if closing := closing_line(inside):
+        inside = f"{inside}\n{closing}"
     return f'<external-text id="{fence_id}" from="{origin}">\n{inside}\n</external-text id="{fence_id}">'
+
+
+def _neutralised(text: str, fence_id: str) -> str:
+    characters = list(text)
+    plain, origin = _as_read(text)
+    for match in _LOOK_ALIKE.finditer(plain):
+        for position in origin[match.start() : match.end()]:
+            characters[position] = "?"
+    own, _ = _as_read(fence_id)
+    at = plain.find(own)
+    while at >= 0:
+        for position in origin[at : at + len(own)]:
+            characters[position] = "?"
+        at = plain.find(own, at + len(own))
+    return "".join(characters)
+
+
+def _as_read(text: str) -> tuple[str, Sequence[int]]:
+    """`text` as an eye takes it, without what it cannot see or tell apart, and where each character comes from."""
+    if _PLAIN.fullmatch(text):
+        return text.lower(), range(len(text))
+    pieces: list[str] = []
+    origin: list[int] = []
+    for position, character in enumerate(text):
+        if unicodedata.category(character) in _UNSEEN and not character.isspace():
+            continue
+        plain = unicodedata.normalize("NFKC", character).casefold().translate(_SAME_SHAPE)
+        pieces.append(plain)
+        origin.extend([position] * len(plain))
+    return "".join(pieces), origin

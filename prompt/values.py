@@ -74,6 +74,9 @@ class PromptSettings:
     The order is: `system_files`, `directive` (a constant text), `runtime_files`, `files`, `core_facts`. One of `files`
     whose path stands among the others is not shown a second time: it sets that one's heading (where it has one),
     cap, priority and sessions, at that one's place. Raises ValueError where `files` names a path twice.
+
+    `max_tokens` is for the whole prompt. An eighth of it is kept for what is volatile, also in a call without any, so
+    that the stable part is the same whatever comes after it; the volatile part may use all that is left.
     """
 
     system_files: tuple[str, ...] = ()
@@ -156,7 +159,8 @@ class Part:
 
     `whole` is all that the session would see of it without a cap, in `tokens_whole` tokens, and `cut` are the
     stretches `[start, end)` of it that the cap took. `digest` is the SHA-256 of the bytes, "" for a missing file.
-    `gaps` are in characters of the decoded file.
+    `gaps` are in characters of the decoded file. `closing` is the line that the layout adds below the text, where a
+    fence or a comment in it is never closed.
     """
 
     name: str
@@ -173,6 +177,7 @@ class Part:
     tokens_whole: int = 0
     whole: str = field(default="", repr=False)
     cut: tuple[tuple[int, int], ...] = ()
+    closing: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The part's stable JSON shape."""

@@ -62,14 +62,19 @@ def test_every_place_is_named_and_each_by_itself() -> None:
     assert 0 < len(shown) < 60
 
 
-@pytest.mark.parametrize("text", ["", "  \n", "nowhere at all"])
-def test_what_is_nowhere_is_not_found(text: str) -> None:
-    assert found(text) == []
+def test_what_is_nowhere_is_not_found() -> None:
+    assert found("nowhere at all") == []
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "\u2003"])
+def test_a_text_without_words_is_refused_with_the_next_step(text: str) -> None:
+    with pytest.raises(ValueError, match="give some words"):
+        found(text)
 
 
 def test_what_it_says_is_in_the_prompt_is_there() -> None:
     prompt = assemble(SOURCES, "task", SETTINGS, today=date(2026, 3, 1))
-    for line in TEXT.splitlines():
+    for line in filter(str.strip, TEXT.splitlines()):
         for each in explain(line, prompt, SOURCES):
             assert each.in_prompt <= (line.strip() in prompt.text)
 
