@@ -9,14 +9,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
 
-from prompt.blocks import Lines, lines_of, parse_blocks, walk_blocks
+from prompt.blocks import Lines, Node, lines_of, parse_blocks, walk_blocks
 from prompt.inline import comments_in_html, inline_spans
 from prompt.values import Expired, Gap
-
-if TYPE_CHECKING:
-    from markdown_it.tree import SyntaxTreeNode
 
 UNTIL = re.compile(r"\[until:?\s+(\d{4}-\d{2}-\d{2})\]", re.IGNORECASE)
 _FRONTMATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -121,7 +117,7 @@ def _is_past(day: str, today: date) -> bool:
         return False
 
 
-def _expired_items(tree: SyntaxTreeNode, lines: Lines, today: date) -> Iterator[tuple[SyntaxTreeNode, str]]:
+def _expired_items(tree: Node, lines: Lines, today: date) -> Iterator[tuple[Node, str]]:
     """List items whose first paragraph names a past day. An item on the line of an item around it is left alone."""
     taken = -1
     for node in walk_blocks(tree):
@@ -137,7 +133,7 @@ def _expired_items(tree: SyntaxTreeNode, lines: Lines, today: date) -> Iterator[
             yield node, until
 
 
-def _until(lines: Lines, paragraph: SyntaxTreeNode) -> str:
+def _until(lines: Lines, paragraph: Node) -> str:
     start, end = lines.span_of(paragraph)
     text = lines.text[start:end]
     quoted = [span for span in inline_spans(text) if span.kind != "emphasis"]
@@ -147,7 +143,7 @@ def _until(lines: Lines, paragraph: SyntaxTreeNode) -> str:
     return found[-1] if found else ""
 
 
-def _comments(tree: SyntaxTreeNode, lines: Lines) -> Iterator[tuple[int, int]]:
+def _comments(tree: Node, lines: Lines) -> Iterator[tuple[int, int]]:
     for node in walk_blocks(tree):
         if node.type not in ("html_block", "paragraph", "heading", "tr"):
             continue
@@ -197,7 +193,7 @@ def _whole_lines(lines: Lines, first: int, last: int, *, keep_apart: bool = Fals
     return start, end
 
 
-def _pinned_headings(tree: SyntaxTreeNode, lines: Lines) -> Iterator[int]:
+def _pinned_headings(tree: Node, lines: Lines) -> Iterator[int]:
     for heading, below in zip(tree.children, tree.children[1:], strict=False):
         if heading.type != "heading" or below.type != "html_block" or lines_of(heading)[1] != lines_of(below)[0]:
             continue

@@ -8,13 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from prompt.anchors import anchors_of, heading_text
-from prompt.blocks import Lines, lines_of, parse_blocks
-
-if TYPE_CHECKING:
-    from markdown_it.tree import SyntaxTreeNode
+from prompt.blocks import Lines, Node, lines_of, parse_blocks
 
 Kind = Literal["root", "section", "entry", "line"]
 IsLarge = Callable[[int, int], bool]
@@ -64,7 +61,7 @@ def tree_of(text: str, pinned: frozenset[int], is_large: IsLarge) -> Block:
     sections: list[Block] = []
     for node in parse_blocks(text).children:
         if node.type == "heading":
-            level = int(node.tag[1])
+            level = len(node.markup)
             while path[-1][0] >= level:
                 path.pop()
             start, end = lines.span_of(node)
@@ -138,7 +135,7 @@ def _close(block: Block) -> None:
         block.end = block.children[-1].end
 
 
-def _entries(node: SyntaxTreeNode, lines: Lines, is_large: IsLarge) -> Iterator[Block]:
+def _entries(node: Node, lines: Lines, is_large: IsLarge) -> Iterator[Block]:
     """The blocks that `node` is: the items of a list, each by itself, or one."""
     if node.type in ("bullet_list", "ordered_list"):
         for item in node.children:
@@ -146,18 +143,29 @@ def _entries(node: SyntaxTreeNode, lines: Lines, is_large: IsLarge) -> Iterator[
         return
     start, end = lines.span_of(node)
     block = Block("entry", start, end, ends=_ENDS.get(node.type, "never"))
-    block.unclosed = node.type == "fence" and node.level == 0 and not _closing_line(node, lines)
+    block.unclosed = (
+        node.type == "fence"
+        and node.parent is not None
+        and node.parent.type == "root"
+        and not _closing_line(node, lines)
+    )
     if block.unclosed:
         block.tail = node.markup
     if node.type in _DIVIDERS and is_large(start, end):
         _DIVIDERS[node.type](block, node, lines, is_large)
-    if node.type == "list_item" and node.level > 1 and node.parent and node.parent.type == "bullet_list":
+    if (
+        node.type == "list_item"
+        and node.parent
+        and node.parent.type == "bullet_list"
+        and node.parent.parent
+        and node.parent.parent.type != "root"
+    ):
         block.tight = not lines.is_blank(lines_of(node)[0] - 1)
     if start < end:
         yield block
 
 
-def _divide_container(block: Block, node: SyntaxTreeNode, lines: Lines, is_large: Callable[[int, int], bool]) -> None:
+def _divide_container(block: Block, node: Node, lines: Lines, is_large: Callable[[int, int], bool]) -> None:
     block.children = [inner for child in node.children for inner in _entries(child, lines, is_large)]
     block.leads = node.type == "list_item"
     if block.children:
@@ -166,13 +174,13 @@ def _divide_container(block: Block, node: SyntaxTreeNode, lines: Lines, is_large
         block.children[-1].end = block.end
 
 
-def _divide_table(block: Block, node: SyntaxTreeNode, lines: Lines, _: IsLarge) -> None:
+def _divide_table(block: Block, node: Node, lines: Lines, _: IsLarge) -> None:
     first, last = lines_of(node)
     block.head = lines.span(first, first + 2)
     block.children = [Block("line", *lines.span(line, line + 1), ends="prose") for line in range(first + 2, last)]
 
 
-def _divide_fence(block: Block, node: SyntaxTreeNode, lines: Lines, _: IsLarge) -> None:
+def _divide_fence(block: Block, node: Node, lines: Lines, _: IsLarge) -> None:
     first, _last = lines_of(node)
     closing = _closing_line(node, lines)
     last = lines.filled(node)[1] - bool(closing)
@@ -200,7 +208,7 @@ _DIVIDERS = {
 _QUOTE_OR_INDENT = re.compile(r"[>\s]*")
 
 
-def _closing_line(node: SyntaxTreeNode, lines: Lines) -> str:
+def _closing_line(node: Node, lines: Lines) -> str:
     """The line that closes a fence, as it stands; "" where the fence runs to the end of what holds it."""
     first, last = lines.filled(node)
     if last - first < 2:
