@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
+import posixpath
+import re
 import tomllib
 import types
 import typing
@@ -22,6 +24,10 @@ from notebook_sync.errors import ConfigError
 from notebook_sync.sessions import KINDS
 
 FILE = "notebook.toml"
+COMMITS = ("tools", "all", "off")
+# What a file needs in the prompt for one entry and the line that tells what is left out, and all files for the layout.
+SMALLEST_FILE = 40
+SMALLEST_PROMPT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,10 @@ class SyncSettings:
 
 @dataclass(frozen=True, slots=True)
 class PromptFile:
-    """[[prompt.files]], one more file of the prompt. Its `max_tokens` 0 is that of every file."""
+    """[[prompt.files]]: one more file of the prompt, or other settings for one that is in it anyway.
+
+    `heading` "", `max_tokens` 0 and `priority` 0 are what holds without them.
+    """
 
     path: str
     heading: str = ""
@@ -85,6 +94,23 @@ class PromptSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class GitSettings:
+    """[git]: which edits are committed, and by whom ("Name <mail>"; "" is whom git itself names)."""
+
+    commit: str = "tools"
+    author: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """[server]: where `serve` listens, and which further Host names it answers to."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    allowed_hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings. `source` is the file they came from, or "" for defaults alone."""
 
@@ -93,6 +119,8 @@ class Settings:
     refs: RefsSettings = field(default_factory=RefsSettings)
     sync: SyncSettings = field(default_factory=SyncSettings)
     prompt: PromptSettings = field(default_factory=PromptSettings)
+    git: GitSettings = field(default_factory=GitSettings)
+    server: ServerSettings = field(default_factory=ServerSettings)
     source: str = ""
 
     @property
@@ -130,11 +158,48 @@ def parse(text: str, source: str) -> Settings:
         ) from None
     if settings.sync.batch < 1:
         raise ConfigError(f"{source}: sync.batch must be at least 1")
-    for file in settings.prompt.files:
+    if settings.git.commit not in COMMITS:
+        raise ConfigError(f"{source}: git.commit knows {', '.join(COMMITS)}, not {settings.git.commit!r}")
+    if settings.git.author and not _AUTHOR.fullmatch(settings.git.author):
+        raise ConfigError(f"{source}: git.author = {settings.git.author!r}; write it like Ines <ines@ferry.example>")
+    if settings.server.port > _LARGEST_PORT:
+        raise ConfigError(f"{source}: server.port must be at most {_LARGEST_PORT:,}")
+    return dataclasses.replace(settings, prompt=_checked(settings.prompt, source), source=source)
+
+
+def _checked(prompt: PromptSettings, source: str) -> PromptSettings:
+    """The settings with one spelling for each path, which are fit for a prompt."""
+    files = tuple(dataclasses.replace(file, path=_inside(file.path, source)) for file in prompt.files)
+    paths = [file.path for file in files]
+    for file in files:
+        if paths.count(file.path) > 1:
+            raise ConfigError(f"{source}: [[prompt.files]] has {file.path!r} more than once; make one block of them")
         for kind in file.sessions:
             if kind not in KINDS:
                 raise ConfigError(f"{source}: prompt.files.sessions knows {', '.join(KINDS)}, not {kind!r}")
-    return dataclasses.replace(settings, source=source)
+        if file.max_tokens:
+            _must_suffice(file.max_tokens, SMALLEST_FILE, f"prompt.files.max_tokens of {file.path!r}", source)
+    _must_suffice(prompt.max_tokens_per_file, SMALLEST_FILE, "prompt.max_tokens_per_file", source)
+    _must_suffice(prompt.max_tokens, SMALLEST_PROMPT, "prompt.max_tokens", source)
+    system_files = tuple(dict.fromkeys(posixpath.normpath(path) for path in prompt.system_files))
+    return dataclasses.replace(prompt, files=files, system_files=system_files)
+
+
+def _inside(path: str, source: str) -> str:
+    """The one spelling of a path below the notebook."""
+    plain = posixpath.normpath(path)
+    if plain.startswith("/") or plain.split("/")[0] in ("..", "."):
+        raise ConfigError(
+            f"{source}: prompt.files.path = {path!r} is no file in the notebook; write its path from the notebook's "
+            "folder, as pages/plan.md"
+        )
+    return plain
+
+
+def _must_suffice(tokens: int, needed: int, what: str, source: str) -> None:
+    # An agent without its rules is found out late, so this is not left to `check`.
+    if tokens < needed:
+        raise ConfigError(f"{source}: {what} = {tokens} is too small to show anything; it must be at least {needed}")
 
 
 def shown(settings: Settings) -> dict[str, Any]:
@@ -165,6 +230,8 @@ def origins(settings: Settings, environ: Mapping[str, str] = os.environ) -> list
 
 
 _LARGEST = 10**9
+_LARGEST_PORT = 65_535
+_AUTHOR = re.compile(r"[^<>\n\0]*[^<>\s][^<>\n\0]* <[^<>\s\0]+>")
 # Drivers count milliseconds, and take none for waiting for ever.
 _SHORTEST = 0.001
 _OVERRIDES = {"mirror.url": "MONGODB_URL", "refs.url": "REDIS_URL"}

@@ -47,6 +47,19 @@ def test_values_are_read_into_their_tables() -> None:
         ("[notebook]\nexclude = [1]", "notebook.exclude must be of type str, not int"),
         ("[[prompt.files]]\nheading = 'x'", "'prompt.files.path' is missing"),
         ("[[prompt.files]]\npath = 'x.md'\nsessions = ['boss']", "knows owner, task, external, not 'boss'"),
+        ("[[prompt.files]]\npath = '/etc/passwd'", "prompt.files.path = '/etc/passwd' is no file in the notebook"),
+        ("[[prompt.files]]\npath = 'a/../../b.md'", "prompt.files.path = 'a/../../b.md' is no file in the notebook"),
+        ("[[prompt.files]]\npath = ''", "prompt.files.path = '' is no file in the notebook"),
+        ("[[prompt.files]]\npath = 'a.md'\n[[prompt.files]]\npath = './a.md'", "has 'a.md' more than once"),
+        (
+            "[[prompt.files]]\npath = 'a.md'\nmax_tokens = 39",
+            "of 'a.md' = 39 is too small to show anything; it must be",
+        ),
+        ("[prompt]\nmax_tokens_per_file = 39", "prompt.max_tokens_per_file = 39 is too small to show anything"),
+        (
+            "[prompt]\nmax_tokens = 499",
+            "prompt.max_tokens = 499 is too small to show anything; it must be at least 500",
+        ),
         ("[sync]\nbatch = 0", "sync.batch must be at least 1"),
         ("[mirror]\ntimeout_seconds = nan", "mirror.timeout_seconds must be from 0.001 to 1,000,000,000"),
         ("[refs]\ntimeout_seconds = inf", "refs.timeout_seconds must be from 0.001 to 1,000,000,000"),
@@ -55,6 +68,10 @@ def test_values_are_read_into_their_tables() -> None:
         (f"[sync]\nreconcile_seconds = 1{'0' * 400}", "sync.reconcile_seconds must be from 0.001 to 1,000,000,000"),
         (f"[sync]\nsettle_ms = 1{'0' * 400}", "sync.settle_ms must be at most 1,000,000,000"),
         (f"[sync]\nsettle_ms = 1{'0' * 5000}", "notebook.toml: "),
+        ("[git]\ncommit = 'always'", "git.commit knows tools, all, off, not 'always'"),
+        ("[git]\nauthor = 'Ines'", "git.author = 'Ines'; write it like Ines <ines@ferry.example>"),
+        ('[git]\nauthor = "Ines\\n<ines@ferry.example>"', "git.author = "),
+        ("[server]\nport = 65536", "server.port must be at most 65,535"),
         ("notebook = 3", "[notebook] must be a table"),
         ("[notebook]\ntimezone = 'Mars/Olympus'", "notebook.timezone = 'Mars/Olympus' is not known"),
         ("[notebook]\ntimezone = '../../etc/passwd'", "is not known"),
@@ -66,6 +83,20 @@ def test_a_wrong_setting_names_file_key_and_remedy(text: str, told: str) -> None
         config.parse(text, "notebook.toml")
     assert told in str(raised.value)
     assert "notebook.toml" in str(raised.value)
+
+
+def test_a_path_of_the_prompt_has_one_spelling() -> None:
+    text = "[prompt]\nsystem_files = ['./AGENTS.md', 'AGENTS.md']\n[[prompt.files]]\npath = 'pages//x/../plan.md'\n"
+    prompt = config.parse(text, "notebook.toml").prompt
+    assert [file.path for file in prompt.files] == ["pages/plan.md"]
+    assert prompt.system_files == ("AGENTS.md",)
+
+
+@pytest.mark.parametrize(("cap", "total"), [(40, 500), (2000, 16000)])
+def test_the_smallest_prompt_that_shows_something_is_allowed(cap: int, total: int) -> None:
+    text = f"[prompt]\nmax_tokens_per_file = {cap}\nmax_tokens = {total}\n"
+    prompt = config.parse(f"{text}[[prompt.files]]\npath = 'a.md'\nmax_tokens = {cap}\n", "notebook.toml").prompt
+    assert (prompt.max_tokens_per_file, prompt.max_tokens, prompt.files[0].max_tokens) == (cap, total, cap)
 
 
 def test_files_need_no_time_to_settle() -> None:
@@ -93,5 +124,5 @@ def test_the_template_names_only_keys_there_are_with_their_defaults() -> None:
     settings = config.parse(uncommented, "notebook.toml")
     defaults = config.Settings()
     assert settings.prompt.files == (config.PromptFile("pages/glossary.md", "Glossary"),)
-    for table in ("notebook", "mirror", "refs", "sync"):
+    for table in ("notebook", "mirror", "refs", "sync", "git", "server"):
         assert getattr(settings, table) == getattr(defaults, table)
