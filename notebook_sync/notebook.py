@@ -267,9 +267,24 @@ class Notebook:
             folder = self.folder
         return SystemPrompt(self.vault, folder, self.settings)
 
-    def prompt(self, session: Session, *, max_tokens: int | None = None) -> Prompt:
-        """The system prompt for `session`, from the files as they are now. Raises prompt.VocabularyMissing."""
-        return self._system_prompt.assemble(session, max_tokens=max_tokens)
+    def prompt(
+        self, session: Session, *, max_tokens: int | None = None, include: Sequence[str] = (), task: str = ""
+    ) -> Prompt:
+        """The system prompt for `session`, from the files as they are now.
+
+        `include` names what stands behind them, of refs, facts and notes (those of the session's agent); `task` is
+        shown last. Only refs need the mirror, and a mirror that does not answer costs them alone: the prompt's
+        `problems` say so. Raises UsageError for what cannot be included, and prompt.VocabularyMissing.
+        """
+        from notebook_sync.notes.volatile import LIMIT_OF_REFS, Wish
+
+        def recent() -> Sequence[str]:
+            from notebook_sync.notes.recent import recent_paths
+
+            return recent_paths(lambda: self.mirror, LIMIT_OF_REFS, self.settings.mirror.timeout_seconds)
+
+        wish = Wish(tuple(include), task, recent)
+        return self._system_prompt.assemble(session, max_tokens=max_tokens, wish=wish)
 
     def explain(self, text: str, session: Session) -> Sequence[Found]:
         """Where `text` stands in the prompt's files, whether it reaches the session's prompt, and if not, why."""

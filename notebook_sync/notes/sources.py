@@ -15,6 +15,7 @@ from pathlib import Path
 from notebook_sync.errors import UnreadableFile
 from notebook_sync.files.unfinished import looks_unfinished
 from notebook_sync.files.vault import Vault
+from notebook_sync.notes.provenance import is_external
 from prompt import FileText
 
 FOLDER = "good"
@@ -43,7 +44,7 @@ class PromptFiles:
             return self._last_good(path, _UNDER_WAY, raw)
         with contextlib.suppress(OSError):
             self._keep(path, raw)
-        return FileText(path, raw)
+        return FileText(path, raw, external=is_external(raw))
 
     def _is_recent(self, ctime_ns: int) -> bool:
         """Whether this is within the settle time of now. For a ctime: an mtime can be set to any time."""
@@ -60,11 +61,14 @@ class PromptFiles:
         if not self._is_recent(self._changed_in_folder_of(path)):
             self._forget(path)
         good = self._good(path)
-        return FileText(path, good, _UNDER_WAY if good is not None else "")
+        if good is None:
+            return FileText(path, None)
+        return FileText(path, good, _UNDER_WAY, external=is_external(good))
 
     def _last_good(self, path: str, reason: str, found: bytes | None) -> FileText:
         good = self._good(path)
-        return FileText(path, found if good is None else good, reason)
+        shown = found if good is None else good
+        return FileText(path, shown, reason, found, external=shown is not None and is_external(shown))
 
     def _good(self, path: str) -> bytes | None:
         if path in self._kept:

@@ -13,13 +13,15 @@ from importlib import resources
 from pathlib import Path
 
 from notebook_sync import config
-from notebook_sync.errors import UnreadableFile
+from notebook_sync.errors import UnreadableFile, UsageError
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.sources import PromptFiles
+from notebook_sync.notes.volatile import Gathered, Gathering, Wish
 from notebook_sync.sessions import Session
 from prompt import Assembler, CountFile, FileText, Found, Prompt, PromptFile, PromptSettings, explain
 
 COUNTS = "tokens.json"
+NOTHING = Wish()
 
 
 class SystemPrompt:
@@ -32,28 +34,49 @@ class SystemPrompt:
         self._counts = CountFile(folder / COUNTS)
         self._assembler = Assembler(prompt_settings(settings.prompt), self._counts)
 
-    def assemble(self, session: Session, *, max_tokens: int | None = None, today: date | None = None) -> Prompt:
-        """The prompt that `session` gets today (in the notebook's timezone). Raises VocabularyMissing."""
-        return self._assemble(self._sources(), session, max_tokens, today)
+    def assemble(self, session: Session, *, max_tokens: int | None = None, wish: Wish = NOTHING) -> Prompt:
+        """The prompt that `session` gets today (in the notebook's timezone), with what `wish` asks for behind it.
 
-    def explain(self, text: str, session: Session) -> list[Found]:
-        """Where `text` stands, in the prompt's files and then in any note, and whether the session's prompt has it."""
-        sources = self._sources()
-        prompt = self._assemble(sources, session)
-        shown = {source.path for source in sources}
-        rest = sorted(path for path in self._vault.scan().seen if path not in shown)
-        return explain(text, prompt, [*sources, *self._holding(text, rest)])
-
-    def _assemble(
-        self, sources: Sequence[FileText], session: Session, max_tokens: int | None = None, today: date | None = None
-    ) -> Prompt:
+        The files come first: what is wished for gets the room that they leave, so that the stable part is the same
+        with it and without. Raises UsageError for a wish that cannot be, and VocabularyMissing.
+        """
+        wish = wish.checked(session)
         assembler = self._assembler
         if max_tokens is not None:
             assembler = Assembler(replace(assembler.settings, max_tokens=max_tokens), self._counts)
-        day = today or datetime.now(self._timezone).date()
-        prompt = assembler.assemble(sources, session.kind, today=day)
+        sources, today = self._sources(), self._today()
+        prompt = assembler.assemble(sources, session.kind, today=today)
+        if wish.task or wish.include:
+            gathered = self._gathered(wish, prompt, assembler, session, today)
+            prompt = assembler.assemble(sources, session.kind, today=today, volatile=gathered.volatile)
+            prompt = replace(prompt, problems=(*prompt.problems, *gathered.problems))
         self._counts.save()
         return prompt
+
+    def explain(self, text: str, session: Session) -> list[Found]:
+        """Where `text` stands, in the prompt's files and then in any note, and whether the session's prompt has it.
+
+        Raises UsageError for a text of white space alone.
+        """
+        if not text.strip():
+            raise UsageError("name a text to look for, as in: notebook-sync explain 'never share my calendar'")
+        sources = self._sources()
+        prompt = self._assembler.assemble(sources, session.kind, today=self._today())
+        self._counts.save()
+        shown = {source.path for source in sources}
+        rest = sorted(path for path in self._vault.scan().seen if path not in shown)
+        return list(dict.fromkeys(explain(text, prompt, [*sources, *self._holding(text, rest)])))
+
+    def _gathered(self, wish: Wish, plain: Prompt, assembler: Assembler, session: Session, today: date) -> Gathered:
+        """What `wish` asks for, in the room that `plain` leaves."""
+        settings = assembler.settings
+        elsewhere = {file.path for file in settings.shown_files}
+        room = settings.max_tokens - plain.tokens
+        gathering = Gathering(self._vault, self._files, elsewhere, today, assembler.count, room)
+        return gathering.gather(wish, session, settings.max_tokens_per_file)
+
+    def _today(self) -> date:
+        return datetime.now(self._timezone).date()
 
     def _holding(self, text: str, paths: Sequence[str]) -> Iterator[FileText]:
         """Of the notes at `paths`, those that may hold `text`: its first word tells most of them apart quickly."""
@@ -65,29 +88,28 @@ class SystemPrompt:
                     yield FileText(path, raw)
 
     def _sources(self) -> Sequence[FileText]:
-        settings = self._assembler.settings
-        files = (*settings.runtime_files, *settings.files)
-        sources = [self._files.read(path) for path in (*settings.system_files, *(file.path for file in files))]
-        core = self._files.read(settings.core_facts.path)
-        return sources if core.content is None else [*sources, core]
+        sources = [(file, self._files.read(file.path)) for file in self._assembler.settings.shown_files]
+        return [source for file, source in sources if source.content is not None or not file.optional]
 
 
 def prompt_settings(settings: config.PromptSettings) -> PromptSettings:
     """The layout and limits that notebook.toml asks for."""
-    return PromptSettings(
+    asked = PromptSettings(
         system_files=settings.system_files,
         directive=resources.files("runtime_templates").joinpath("directive.md").read_text(encoding="utf-8"),
-        files=tuple(
-            PromptFile(
-                file.path,
-                file.heading,
-                file.max_tokens,
-                file.priority,
-                tuple(Session.named(kind).kind for kind in file.sessions),
-            )
-            for file in settings.files
-        ),
         max_tokens_per_file=settings.max_tokens_per_file,
         max_tokens=settings.max_tokens,
         encoding=settings.encoding,
     )
+    priorities = {file.path: file.priority for file in asked.shown_files}
+    files = tuple(
+        PromptFile(
+            file.path,
+            file.heading,
+            file.max_tokens,
+            file.priority or priorities.get(file.path, 0),
+            tuple(Session.named(kind).kind for kind in file.sessions),
+        )
+        for file in settings.files
+    )
+    return replace(asked, files=files)

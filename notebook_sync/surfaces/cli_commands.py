@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from notebook_sync.errors import BackendDown, NotANotebook
+from notebook_sync.errors import BackendDown, NotANotebook, UsageError
 from notebook_sync.notebook import Notebook, find_root
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces import cli_text as text
@@ -145,18 +145,34 @@ def _search(arguments: Namespace) -> int:
 
 def _prompt(arguments: Namespace) -> int:
     with _open(arguments) as notebook:
-        prompt = notebook.prompt(_session(arguments), max_tokens=arguments.max_tokens)
+        include = [part.strip() for part in (arguments.include or "").split(",") if part.strip()]
+        task = _task(arguments)
+        prompt = notebook.prompt(_session(arguments), max_tokens=arguments.max_tokens, include=include, task=task)
     for problem in prompt.problems:
         _complain(problem)
-    _show(arguments, prompt.as_json(), lambda _: prompt.text)
+    _show(arguments, prompt.as_json(), lambda _: prompt.text.rstrip("\n"))
     return 0
+
+
+def _task(arguments: Namespace) -> str:
+    """What --task or --task-file says, from wherever."""
+    if arguments.task is not None and arguments.task_file is not None:
+        raise UsageError("give the task once: with --task or with --task-file")
+    if arguments.task == "-" or arguments.task_file == "-":
+        return sys.stdin.read() if sys.stdin is not None else ""
+    if arguments.task_file is None:
+        return arguments.task or ""
+    try:
+        return Path(arguments.task_file).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--task-file {arguments.task_file}: {error}") from None
 
 
 def _explain(arguments: Namespace) -> int:
     with _open(arguments) as notebook:
         found = notebook.explain(arguments.text, _session(arguments))
     _show(arguments, {"found": [asdict(place) for place in found]}, text.of_explanation)
-    return 0
+    return 0 if found else _FAILED
 
 
 def _doctor(arguments: Namespace) -> int:

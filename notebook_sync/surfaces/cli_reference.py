@@ -197,8 +197,18 @@ COMMANDS = (
         "prompt",
         "print the assembled system prompt",
         "Assembled from the files at each call; needs no database. Whoever can run commands as the owner's user can\n"
-        "read and edit the files anyway: --session shows what such a session sees, it protects nothing here.",
-        ("notebook-sync prompt", "notebook-sync prompt --session external --max-tokens 4000 --json"),
+        "read and edit the files anyway: --session shows what such a session sees, it protects nothing here.\n"
+        "\n"
+        "--include adds what may differ at each call, behind the files and in the room that they leave: refs (title,\n"
+        "summary, id and status of recent notes, never of channels), facts (facts/notes.md) and notes (the latest\n"
+        "private notes of --agent; none in an external session). A note that says `provenance: external` stands in a\n"
+        "fence. Refs ask the mirror: where it does not answer within its timeout, they are left out. Standard error\n"
+        "tells what is left out, or shown in its last good version; the exit code is 0 all the same.",
+        (
+            "notebook-sync prompt",
+            "notebook-sync prompt --session external --max-tokens 4000 --json",
+            "notebook-sync prompt --agent scribe --include refs,facts,notes --task 'Write the winter timetable'",
+        ),
         """\
 {"text": "…", "tokens": 812, "revision": "9f86d0…", "session": "owner",
  "parts": [{"name": "Reminders", "path": "runtime/reminders.md", "digest": "…", "tokens_raw": 140, "tokens": 120,
@@ -208,14 +218,22 @@ COMMANDS = (
             SESSION,
             AGENT,
             Argument("--max-tokens", "at most so many tokens in all", {"metavar": "N", "type": "count"}),
+            Argument("--include", "what to add, parted by commas: refs, facts, notes", {"metavar": "PARTS"}),
+            Argument(
+                "--task", "what the agent is to do, shown last; - reads it from standard input", {"metavar": "TEXT"}
+            ),
+            Argument("--task-file", "a file that says what the agent is to do", {"metavar": "FILE"}),
             JSON,
         ),
     ),
     Command(
         "explain",
         "say where a text stands, and whether it reaches the prompt",
-        "For every place where TEXT stands: the file, the line, the section, and whether that session's prompt has\n"
-        "it; else what removed it.",
+        "For every place where TEXT stands, in any case and however it is spaced: the file, the line, the section,\n"
+        "and whether that session's prompt has it; else what removed it, and how to get it in. `reason` is cap,\n"
+        "comment, expired, frontmatter, session filter, not yet parsed (the file is being written), quarantined (the\n"
+        "file cannot be taken as it is) or not a prompt file. Where TEXT is nowhere, `found` is empty and the exit\n"
+        "code 1.",
         ('notebook-sync explain "Always respond" --session task',),
         """\
 {"found": [{"path": "runtime/reminders.md", "line": 9, "section": "today", "in_prompt": false,

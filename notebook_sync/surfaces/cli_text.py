@@ -177,18 +177,37 @@ def _day(moment: datetime) -> str:
 
 
 def of_explanation(explanation: Mapping[str, Any]) -> str:
-    """A line for each place, from `{"found": [place, …]}`."""
+    """A line for each place and one for what to do about it, from `{"found": [place, …]}`."""
     if not explanation["found"]:
-        return "not in the notebook"
-    return "\n".join(
-        safe(
-            f"{one['path']}:{one['line']}: "
-            f"{'in the prompt' if one['in_prompt'] else 'not in the prompt'}"
-            f"{': ' + one['reason'] if one['reason'] else ''}"
-            f"{' (section ' + one['section'] + ')' if one['section'] else ''}"
-        )
+        return "nowhere in the notebook: look for fewer words, as they stand in the file"
+    lines = [_place(one) for one in explanation["found"]]
+    lines += [
+        f"{one['reason']}: {_REMEDIES[one['reason']].replace('PATH', one['path'])}"
         for one in explanation["found"]
-    )
+        if one["reason"] in _REMEDIES
+    ]
+    return "\n".join(map(safe, dict.fromkeys(lines)))
+
+
+def _place(one: Mapping[str, Any]) -> str:
+    reach = "in the prompt" if one["in_prompt"] else "not in the prompt"
+    reason = f": {one['reason']}" if one["reason"] else ""
+    section = f" (section {one['section']})" if one["section"] else ""
+    return f"{one['path']}:{one['line']}: {reach}{reason}{section}"
+
+
+# What brings a text into the prompt that is not in it.
+_REMEDIES = {
+    "cap": "raise max_tokens for PATH in notebook.toml, pin its section with <!-- pin --> below the heading, or "
+    "shorten the file; an agent reads it with: notebook_read PATH",
+    "comment": "take it out of the comment; agents are shown no comments",
+    "expired": "give it a later day in [until …]; past its day it holds no more",
+    "frontmatter": "write it below the frontmatter, which agents are not shown",
+    "session filter": "add the session to `sessions` of PATH in notebook.toml",
+    "not a prompt file": "name PATH in [[prompt.files]] of notebook.toml; an agent reads it with: notebook_read PATH",
+    "not yet parsed": "finish writing PATH; until then its last good version is shown",
+    "quarantined": "see what is wrong with PATH, with: notebook-sync check",
+}
 
 
 def of_checks(checks: Sequence[Mapping[str, Any]]) -> str:
