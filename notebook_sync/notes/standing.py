@@ -1,0 +1,127 @@
+"""Which rule of runtime/external-communications.md holds for somebody today, and why that one. Pure.
+
+A rule that names the identity comes before one for everyone; a temporary one before a permanent one; one of the channel
+asked about before one for all channels; of what is left, the last in the file. A rule past its day never holds.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from notebook_sync.notes.rules import PATH, Rule
+
+_EVERYONE = frozenset({"*", "everyone", "everybody", "anyone", "anybody", "all"})
+_TEMPORARY, _IN_CHANNEL = "temporary instructions", "channel-specific"
+_SCHEME = re.compile(r"(?:mailto|tel|sms):", re.IGNORECASE)
+_PHONE = re.compile(r"(?:\+|00)?[\d\s().\-/]*\d[\d\s().\-/]*")
+_FEWEST_DIGITS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The rule that holds, None for none, and a sentence on why. `others` hold for the same identity, behind it.
+
+    `unread` are lines that look like rules and cannot be read: one of them may have been meant.
+    """
+
+    identity: str
+    channel: str
+    rule: Rule | None
+    reason: str
+    others: tuple[Rule, ...] = ()
+    unread: tuple[int, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that `--json` prints."""
+        return {
+            "identity": self.identity,
+            "channel": self.channel or None,
+            "rule": _rule_dict(self.rule) if self.rule else None,
+            "reason": self.reason,
+            "others": [_rule_dict(rule) for rule in self.others],
+            "unread": list(self.unread),
+        }
+
+
+def standing_of(
+    identity: str, rules: Sequence[Rule], today: date, *, channel: str = "", unread: Sequence[int] = ()
+) -> Standing:
+    """The rule for `identity`, a phone number, an e-mail address or a channel's id; in `channel`, where one is named."""
+    wanted, place = plain_identity(identity), plain_identity(channel)
+    about = [rule for rule in rules if _concerns(rule, wanted, place)]
+    holding = [rule for rule in about if rule.until is None or rule.until >= today]
+    ordered = sorted(holding, key=lambda rule: (_rank(rule, wanted), rule.line), reverse=True)
+    rule = ordered[0] if ordered else None
+    past = [one for one in about if one not in holding]
+    return Standing(
+        identity, channel, rule, _reason(rule, ordered[1:], past, wanted), tuple(ordered[1:]), tuple(unread)
+    )
+
+
+def plain_identity(text: str) -> str:
+    """An identity as it is compared: an e-mail address without case, a phone number without what is between its
+    digits and with `+` for `00`."""
+    plain = _SCHEME.sub("", unicodedata.normalize("NFKC", text).strip().strip("<>"), count=1).strip()
+    digits = re.sub(r"\D", "", plain)
+    if len(digits) >= _FEWEST_DIGITS and _PHONE.fullmatch(plain):
+        if plain.startswith("+"):
+            return f"+{digits}"
+        return f"+{digits[2:]}" if digits.startswith("00") else digits
+    return " ".join(plain.casefold().split())
+
+
+def _concerns(rule: Rule, wanted: str, channel: str) -> bool:
+    """Whether the rule speaks of this identity here, on whatever day."""
+    if _is_for_channel(rule) and plain_identity(rule.channel) != channel:
+        return False
+    return wanted in _identities(rule) or _is_for_everyone(rule, channel)
+
+
+def _is_for_everyone(rule: Rule, channel: str) -> bool:
+    identities = set(_identities(rule))
+    return bool(identities & _EVERYONE) or bool(channel and channel in identities)
+
+
+def _is_for_channel(rule: Rule) -> bool:
+    return rule.section.casefold() == _IN_CHANNEL
+
+
+def _identities(rule: Rule) -> Iterator[str]:
+    return (plain_identity(one) for one in re.split(r"[,;]", rule.identity))
+
+
+def _is_temporary(rule: Rule) -> bool:
+    return rule.until is not None or rule.section.casefold() == _TEMPORARY
+
+
+def _rank(rule: Rule, wanted: str) -> tuple[bool, bool, bool]:
+    return wanted in _identities(rule), _is_temporary(rule), _is_for_channel(rule)
+
+
+def _reason(rule: Rule | None, others: Sequence[Rule], past: Sequence[Rule], wanted: str) -> str:
+    if rule is None:
+        ended = f"; the rule in line {past[-1].line} ended on {past[-1].until}" if past else ""
+        return f"no rule in {PATH} is about this identity{ended}"
+    whom = "names this identity" if wanted in _identities(rule) else "is for everyone"
+    kind = "temporary" if _is_temporary(rule) else "permanent"
+    where = f" for {rule.channel}" if _is_for_channel(rule) else ""
+    until = f" until {rule.until}" if rule.until else ""
+    before = f"; it comes before line {', '.join(str(one.line) for one in others)}" if others else ""
+    return f"line {rule.line} of {PATH} {whom}, {kind}{where}{until}{before}"
+
+
+def _rule_dict(rule: Rule) -> dict[str, Any]:
+    return {
+        "line": rule.line,
+        "section": rule.section,
+        "channel": rule.channel or None,
+        "name": rule.name,
+        "identity": rule.identity,
+        "action": rule.action,
+        "until": rule.until.isoformat() if rule.until else None,
+    }

@@ -1,0 +1,135 @@
+"""Which rule holds for somebody: the specific, the temporary, the channel's, the last; never one past its day."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from notebook_sync.notes.entries import contents_of
+from notebook_sync.notes.rules import read_rules
+from notebook_sync.notes.standing import Standing, plain_identity, standing_of
+
+TODAY = date(2026, 3, 6)
+RULES = """\
+## Permanent Rules
+- **Odile** (odile@ferry.example): always respond
+- **Harbour office** (+00 555 0142): draft only
+- **Everyone** (*): observe only
+- **Ines** (ines@ferry.example, +49 30 555 01): respond by noon
+- **Odile** (odile@ferry.example): block [until 2026-03-05]
+
+## Temporary Instructions
+- **Harbour office** (+00 555 0142): never respond [until 2026-03-06]
+
+## Channel-Specific
+### deck-crew
+- **Everyone** (deck-crew): draft only
+- **Odile** (odile@ferry.example): respond in two lines
+### bridge
+- **Odile** (odile@ferry.example): observe only
+"""
+
+
+def standing(identity: str, channel: str = "", text: str = RULES, today: date = TODAY) -> Standing:
+    return standing_of(identity, read_rules(contents_of(text))[0], today, channel=channel)
+
+
+def action(identity: str, channel: str = "", text: str = RULES, today: date = TODAY) -> str:
+    rule = standing(identity, channel, text, today).rule
+    return rule.action if rule else ""
+
+
+@pytest.mark.parametrize(
+    ("identity", "channel", "expected"),
+    [
+        ("odile@ferry.example", "", "always respond"),
+        ("Odile@Ferry.Example", "", "always respond"),
+        ("mailto:ODILE@ferry.example", "", "always respond"),
+        ("<odile@ferry.example>", "", "always respond"),
+        ("odile@ferry.example.org", "", "observe only"),
+        ("odile@ferry", "", "observe only"),
+        ("+00 555 0142", "", "never respond"),
+        ("+00-555-0142", "", "never respond"),
+        ("tel:+005550142", "", "never respond"),
+        ("00 00 555 0142", "", "never respond"),
+        ("555 0142", "", "observe only"),
+        ("+49305550 1", "", "respond by noon"),
+        ("ines@ferry.example", "", "respond by noon"),
+        ("piotr@ferry.example", "", "observe only"),
+        ("odile@ferry.example", "deck-crew", "respond in two lines"),
+        ("odile@ferry.example", "Deck-Crew", "respond in two lines"),
+        ("odile@ferry.example", "bridge", "observe only"),
+        ("odile@ferry.example", "galley", "always respond"),
+        ("piotr@ferry.example", "deck-crew", "draft only"),
+        ("piotr@ferry.example", "bridge", "observe only"),
+        ("+00 555 0142", "deck-crew", "never respond"),
+    ],
+)
+def test_the_rule_that_holds(identity: str, channel: str, expected: str) -> None:
+    assert action(identity, channel) == expected
+
+
+def test_a_rule_holds_on_its_last_day_and_never_after_it() -> None:
+    assert action("+00 555 0142", today=date(2026, 3, 6)) == "never respond"
+    assert action("+00 555 0142", today=date(2026, 3, 7)) == "draft only"
+    assert action("odile@ferry.example", today=date(2026, 3, 5)) == "block"
+
+
+def test_of_two_alike_the_later_line_holds() -> None:
+    text = "## Temporary Instructions\n- **O** (o@x): block\n- **O** (o@x): draft only\n"
+    assert action("o@x", text=text) == "draft only"
+    assert [rule.action for rule in standing("o@x", text=text).others] == ["block"]
+
+
+def test_the_reason_names_the_line_and_what_it_comes_before() -> None:
+    found = standing("+00 555 0142")
+    assert found.reason == (
+        "line 9 of runtime/external-communications.md names this identity, temporary until 2026-03-06; "
+        "it comes before line 3, 4"
+    )
+
+
+def test_without_a_rule_the_one_that_ended_is_named() -> None:
+    text = "## Temporary Instructions\n- **Odile** (odile@ferry.example): block [until 2026-03-05]\n"
+    found = standing("odile@ferry.example", text=text)
+    assert found.rule is None
+    assert "the rule in line 2 ended on 2026-03-05" in found.reason
+    assert standing("odile@ferry.example", text="").rule is None
+
+
+def test_a_rule_for_a_channel_as_a_whole_holds_for_all_in_it_alone() -> None:
+    text = "## Permanent Rules\n- **Deck crew** (deck-crew): observe only\n"
+    assert action("odile@ferry.example", "deck-crew", text) == "observe only"
+    assert action("deck-crew", "", text) == "observe only"
+    assert action("odile@ferry.example", "", text) == ""
+
+
+def test_as_json() -> None:
+    found = standing("piotr@ferry.example", "deck-crew").as_dict()
+    assert found["rule"] == {
+        "line": 13,
+        "section": "Channel-Specific",
+        "channel": "deck-crew",
+        "name": "Everyone",
+        "identity": "deck-crew",
+        "action": "draft only",
+        "until": None,
+    }
+    assert [rule["line"] for rule in found["others"]] == [4]
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("+1 (555) 010-0142", "+15550100142"),
+        ("001 555 010 0142", "+15550100142"),
+        ("5550142", "5550142"),
+        ("42", "42"),
+        ("deck-crew 7", "deck-crew 7"),
+        ("\uff0b\uff11\uff15\uff15\uff15\uff10", "+15550"),
+        ("", ""),
+    ],
+)
+def test_identities_as_they_are_compared(text: str, plain: str) -> None:
+    assert plain_identity(text) == plain
