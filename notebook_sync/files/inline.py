@@ -68,7 +68,7 @@ def links_and_tags(text: str, hidden: Iterable[tuple[int, int]]) -> tuple[tuple[
 
     A link is the target of a [[wikilink]] without its heading, or the path of a relative Markdown link.
     """
-    shown = _without_comments(_without_code(text, hidden))
+    shown = without_comments(_without_code(text, hidden))
     links: dict[str, None] = {}
     if "[" in shown:
         shown = _without_links(shown, links)
@@ -132,7 +132,8 @@ def _is_escaped(text: str, at: int) -> bool:
     return (at - first) % 2 == 1
 
 
-def _without_comments(text: str) -> str:
+def without_comments(text: str) -> str:
+    """`text` with a space in place of each closed comment."""
     pieces = []
     end = 0
     while (start := text.find("<!--", end)) >= 0 and (stop := text.find("-->", start)) >= 0:

@@ -1,0 +1,82 @@
+"""Edits of one entry, which is a list item with its continuation lines and children: remove, tick, move. Pure."""
+
+from __future__ import annotations
+
+from notebook_sync.errors import EditFailed
+from notebook_sync.files.edit_lines import take_out
+from notebook_sync.files.edit_places import Found, Page, box_at, item_matching, page_of, section_named, shown_items
+from notebook_sync.files.edit_reading import first_right
+from notebook_sync.files.edit_sections import appended, checked, stretch_of
+from notebook_sync.files.edit_shape import shape_of
+
+
+def remove_entry(page: Page, words: str, section: str) -> str:
+    """The page's text without the entry that `words` name."""
+    return _without(page, item_matching(page, words, section))
+
+
+def toggle_checkbox(page: Page, words: str, section: str) -> str:
+    """The page's text with the box of the entry that `words` name ticked, or no more."""
+    found = item_matching(page, words, section)
+    item, structure = found.item, found.structure
+    line = structure.lines[item.first]
+    at = box_at(line)
+    if not item.box or at is None:
+        raise EditFailed(
+            page.path,
+            "the entry has no box to tick; replace it by one that begins with [ ]:",
+            shown_items(page, [found]),
+        )
+    mark = "x" if item.box == "[ ]" else " "
+    way = [*structure.lines]
+    way[item.first] = line[:at] + mark + line[at + 1 :]
+    tokens = structure.tokens
+    # The item's first token is the item, the second its paragraph, the third what the paragraph says.
+    said = item.opens + 2
+    ((level, kind, tag, markup, info, source),) = shape_of(tokens[said : said + 1])
+    ticked = ((level, kind, tag, markup, info, source[:1] + mark + source[2:]),)
+    meant = shape_of(tokens[:said]) + ticked + shape_of(tokens[said + 1 :])
+    return first_right(page, found.part, ["".join(way)], meant)
+
+
+def move_entry(page: Page, words: str, section: str, to: str) -> str:
+    """The page's text with the entry that `words` name at the end of the section `to`."""
+    if not to.strip():
+        raise EditFailed(page.path, "name the section to move the entry to")
+    found = item_matching(page, words, section)
+    number = section_named(page, to)
+    if number == found.part:
+        raise EditFailed(page.path, "the entry is in that section already:", shown_items(page, [found]))
+    tokens = found.structure.tokens[found.item.opens : found.item.closes]
+    content = checked(page, number, _at_the_margin(page, found))
+    if content.shape != shape_of(tokens, up=found.item.level - 1):
+        raise EditFailed(page.path, "the entry would not read the same elsewhere:", shown_items(page, [found]))
+    return appended(page_of(_without(page, found), page.path), number, content)
+
+
+def _without(page: Page, found: Found) -> str:
+    item, structure = found.item, found.structure
+    _refuse_shared_line(page, found)
+    ways = take_out(stretch_of(page, found.part, structure), item.first, item.after, ends_list=item.ends_list)
+    tokens = structure.tokens
+    return first_right(page, found.part, ways, shape_of(tokens[: item.opens]) + shape_of(tokens[item.closes :]))
+
+
+def _refuse_shared_line(page: Page, found: Found) -> None:
+    item = found.item
+    if any(other.first == item.first and other.level < item.level for other in found.structure.items):
+        raise EditFailed(page.path, "the entry begins on the line of another:", shown_items(page, [found]))
+
+
+def _at_the_margin(page: Page, found: Found) -> str:
+    """The lines of the entry without the white space that its first line begins with."""
+    _refuse_shared_line(page, found)
+    lines = found.structure.lines[found.item.first : found.item.after]
+    indent = lines[0][: len(lines[0]) - len(lines[0].lstrip(" \t"))]
+    return "\n".join(_outdented(line.rstrip("\r\n"), indent) for line in lines)
+
+
+def _outdented(line: str, indent: str) -> str:
+    if line.startswith(indent):
+        return line[len(indent) :]
+    return line[: len(indent)].lstrip(" \t") + line[len(indent) :]

@@ -1,0 +1,50 @@
+"""Reading the result of an edit before it is given back: it must be the old file with the edit in it, else the edit
+fails. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from notebook_sync.errors import EditFailed
+from notebook_sync.files.commonmark import block_tokens
+from notebook_sync.files.edit_places import Page, structure_of
+from notebook_sync.files.edit_shape import END, Shape, is_closed, shape_of
+from notebook_sync.files.frontmatter import read_frontmatter
+from notebook_sync.files.outline import Heading, outline
+
+
+def first_right(page: Page, number: int, ways: Iterable[str], meant: Shape) -> str:
+    """The text of the page with its part `number` written in the first of `ways` that reads as `meant`.
+
+    Raises EditFailed where none does: what stands around the place would take the edit in, or be taken in by it.
+    """
+    part = page.parts[number]
+    for way in ways:
+        content = page.content[: part.start] + way + page.content[part.end :]
+        if shape_of(block_tokens(way)) == meant and _others_stay(page, number, content, len(way)):
+            return page.head + content
+    text = page.text_of(part)
+    if not is_closed(block_tokens(text + END)):
+        line = part.line + structure_of(text).blocks[-1].first
+        raise EditFailed(
+            page.path, f"line {line} opens a code fence, a comment or HTML that nothing closes; close it first"
+        )
+    reason = "the file would not read as meant: the change would join, or part, what stands above and below it"
+    raise EditFailed(page.path, reason)
+
+
+def _others_stay(page: Page, number: int, content: str, length: int) -> bool:
+    """Whether every other part begins where it did, by the same heading, and the frontmatter ends where it did."""
+    if read_frontmatter(page.head + content).head != page.head:
+        return False
+    headings = outline(content).headings
+    part = page.parts[number]
+    moved = part.start + length - part.end
+    above = [other.heading for other in page.parts[1 : number + 1]]
+    below = [(h.level, h.text, h.start + moved) for other in page.parts[number + 1 :] if (h := other.heading)]
+    found_below = headings[len(headings) - len(below) :]
+    return _starts(headings[: len(above)]) == _starts(above) and _starts(found_below) == below
+
+
+def _starts(headings: Iterable[Heading | None]) -> list[tuple[int, str, int]]:
+    return [(heading.level, heading.text, heading.start) for heading in headings if heading]
