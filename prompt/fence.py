@@ -11,7 +11,7 @@ from prompt.open_end import closing_line
 
 # A fence as `fence_external` makes it. No inside holds another opening or end.
 FENCED = re.compile(
-    r'(?P<opening><external-text id="(?P<id>[^"]+)" from="[^"]*">\n)(?P<inside>.*?)\n'
+    r'(?P<opening><external-text id="(?P<id>[^"]+)" from="[^"]*">\n\n)(?P<inside>.*?)\n'
     r'(?P<closing></external-text id="(?P=id)">)',
     re.DOTALL,
 )
@@ -25,11 +25,11 @@ _SAME_SHAPE = str.maketrans("‹〈《⟨еёхтпгаӏ∕⁄", "<<<<eextnral/
 def fence_external(text: str, provenance: str, fence_id: str | None = None) -> str:
     """`text` between tags that carry a random id and where the text comes from. For the volatile part only."""
     fence_id = fence_id or token_hex(8)
-    origin = re.sub(r"[^\w@.:+/ -]", "?", provenance)
+    origin = re.sub(r"[^\w@.:+/ -]", "?", _neutralised(provenance, fence_id))
     inside = _neutralised(text, fence_id)
     if closing := closing_line(inside):
         inside = f"{inside}\n{closing}"
-    return f'<external-text id="{fence_id}" from="{origin}">\n{inside}\n</external-text id="{fence_id}">'
+    return f'<external-text id="{fence_id}" from="{origin}">\n\n{inside}\n</external-text id="{fence_id}">'
 
 
 def _neutralised(text: str, fence_id: str) -> str:

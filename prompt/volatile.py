@@ -5,7 +5,7 @@ A fence around external text is kept as a whole: what is cut is cut inside of it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from prompt.budget import Claim, share
@@ -44,23 +44,27 @@ def fitted(volatile: Volatile, stable: str, limit: int, count: Count) -> Fitted:
     needs = {heading: count(text) for heading, text in sections}
     kept = list(sections)
     while kept:
-        floors = [min(needs[heading], count(omission_line(needs[heading]))) for heading, _ in kept]
-        if sum(floors) + FRAME * len(kept) <= room:
-            claims = [
-                Claim(needs[heading], reserve=RESERVE, floor=floor)
-                for (heading, _), floor in zip(kept, floors, strict=True)
-            ]
-            granted = share(room - FRAME * len(kept), claims)
-            cut = [(heading, within(text, cap, count)) for (heading, text), cap in zip(kept, granted, strict=True)]
+        if cut := _cut_to(kept, needs, room, count):
             text = volatile_text(cut, after=stable)
             tokens = count(stable + text)
             if tokens <= limit:
-                names = {heading for heading, text in cut if text}
+                names = {heading for heading, _ in kept}
                 return Fitted(text, tuple(heading for heading, _ in sections if heading not in names))
             room -= tokens - limit
         else:
             kept.pop(0)
     return Fitted("", tuple(heading for heading, _ in sections))
+
+
+def _cut_to(
+    sections: Sequence[tuple[str, str]], needs: Mapping[str, int], room: int, count: Count
+) -> list[tuple[str, str]]:
+    """The sections in about `room` tokens; none where one of them could not even say that it is cut."""
+    floors = {heading: count(omission_line(needs[heading])) for heading, _ in sections}
+    claims = [Claim(needs[heading], reserve=RESERVE, floor=floors[heading]) for heading, _ in sections]
+    granted = share(room - FRAME * len(sections), claims)
+    cut = [(heading, within(text, cap, count)) for (heading, text), cap in zip(sections, granted, strict=True)]
+    return cut if all(text for _, text in cut) else []
 
 
 def within(text: str, cap: int, count: Count) -> str:

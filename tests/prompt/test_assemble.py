@@ -99,7 +99,7 @@ def test_the_grammar_is_for_the_owner_and_other_comments_are_for_nobody(session:
 
 def test_a_file_within_its_cap_is_byte_identical() -> None:
     source = "# T  \r\n\r\n\r\n*  odd\tspacing \r\n\r\n\r\n"
-    assert f">\n{source}</file>" in made([FileText(ORDERS.path, source.encode())]).text
+    assert f">\n\n{source}</file>" in made([FileText(ORDERS.path, source.encode())]).text
 
 
 def test_text_is_data() -> None:

@@ -82,3 +82,50 @@ def test_what_it_says_is_in_the_prompt_is_there() -> None:
 def test_a_prompt_too_small_for_anything_shows_nothing() -> None:
     prompt = assemble(SOURCES, "task", PromptSettings(max_tokens=5), today=date(2026, 3, 1))
     assert {each.reason for each in explain("tea, never coffee", prompt, SOURCES)} == {"cap"}
+
+
+def places(text: str, content: bytes) -> list[tuple[int, bool]]:
+    sources = [FileText(PATH, content)]
+    prompt = assemble(sources, "task", PromptSettings(), today=date(2026, 3, 1))
+    return [(each.line, each.in_prompt) for each in explain(text, prompt, sources)]
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "line"),
+    [
+        ("strasse\nzum hafen", "ßßß\nİİ\n- Straße\n  zum Hafen\n".encode(), 3),
+        ("İstanbul", "ß\n\ni̇stanbul\n".encode(), 3),
+        ("der hafen", b"\xef\xbb\xbf- eins\r\n- der\r\n  Hafen\r\n", 2),
+        ("flink", "ﬁﬁﬁ\nﬂink\n".encode(), 2),
+        ("s", "a\nß\n".encode(), 2),
+    ],
+)
+def test_the_line_is_right_whatever_the_folding_and_the_line_ends(text: str, content: bytes, line: int) -> None:
+    assert places(text, content) == [(line, True)]
+
+
+def test_a_line_that_has_the_text_twice_is_one_answer() -> None:
+    assert places("oil", b"- oil, oil\n- oil\n") == [(1, True), (2, True)]
+
+
+def test_a_text_that_is_shown_in_part_is_not_shown() -> None:
+    assert places("tea and oil", b"- tea <!-- and --> oil\n") == []
+    assert [each.reason for each in found("coffee - gone by now")] == ["expired"]
+
+
+def test_a_character_that_grows_is_hidden_with_its_comment_alone() -> None:
+    assert places("ss", "- ß\n\n<!-- ß -->\n\n- ß\n".encode()) == [(1, True), (3, False), (5, True)]
+
+
+def test_what_only_the_newer_bytes_say_is_not_yet_parsed() -> None:
+    source = FileText(PATH, b"- tea\n", problem="it is being written", found=b"- tea\n- mil")
+    prompt = assemble([source], "task", PromptSettings(), today=date(2026, 3, 1))
+    assert [(each.line, each.reason) for each in explain("mil", prompt, [source])] == [(2, "not yet parsed")]
+    assert [(each.line, each.reason) for each in explain("tea", prompt, [source])] == [(1, "")]
+
+
+def test_a_prompt_too_small_tells_a_comment_from_what_the_cap_took() -> None:
+    sources = [FileText(PATH, b"- tea\n" * 99 + b"<!-- ask Odile -->\n")]
+    prompt = assemble(sources, "task", PromptSettings(max_tokens=20), today=date(2026, 3, 1))
+    assert {each.reason for each in explain("tea", prompt, sources)} == {"cap"}
+    assert [each.reason for each in explain("ask Odile", prompt, sources)] == ["comment"]
