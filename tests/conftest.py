@@ -11,6 +11,16 @@ import pytest
 from tests.servers import Server, external, start_mongod, start_redis, start_redis_stack
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the long runs, unless -m names them."""
+    if "soak" in config.option.markexpr:
+        return
+    long = [item for item in items if item.get_closest_marker("soak")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
+
+
 @pytest.fixture(scope="session")
 def mongodb_url() -> Iterator[str]:
     """A MongoDB server, shared: tests keep to a database of their own."""

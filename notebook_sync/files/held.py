@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from notebook_sync.errors import UnreadableFile, UnsafePath
 from notebook_sync.files.disk import Disk, Inode, inode
 
-_PAUSE_SECONDS = 0.005
+_PAUSE_SECONDS = 0.001
 _CHUNK = 1 << 20
 
 
