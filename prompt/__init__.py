@@ -3,7 +3,7 @@ r"""The prompt assembler: Markdown files in, one system prompt out, exact to the
 It reads no file and no clock, and knows notes only as `Source`: a path and the bytes its caller read.
 
     >>> from datetime import date
-    >>> from prompt import FileText, PromptSettings, assemble, explain
+    >>> from prompt import FileText, PromptSettings, assemble, compare, explain
     >>> orders = FileText("runtime/standing-orders.md", b"## Preferences\n\n- Tea, never coffee\n<!-- ask Ines -->\n")
     >>> prompt = assemble([orders], "task", PromptSettings(), today=date(2026, 3, 1))
     >>> [(part.name, part.tokens) for part in prompt.parts if part.digest]
@@ -11,7 +11,17 @@ It reads no file and no clock, and knows notes only as `Source`: a path and the 
     >>> explain("ask Ines", prompt, [orders])[0].reason
     'comment'
 
-`Assembler` is the same for a process that stays: it remembers what did not change.
+What a change of the files or of the limits would do to it, before it is made:
+
+    >>> smaller = assemble([orders], "task", PromptSettings(max_tokens_per_file=4), today=date(2026, 3, 1))
+    >>> [(lost.heading, lost.tokens) for lost in compare(prompt, smaller).fell_out]
+    [('Preferences', 8)]
+    >>> smaller.problems[-1]
+    'runtime/standing-orders.md: a cap of 4 tokens cannot say what it leaves out; at least 9 are needed'
+
+Texts that differ from call to call come last, as `Volatile`, so that a provider's cache keeps all before them; what the
+owner did not write goes there in a `fence_external`. `Assembler` is the same for a process that stays: it remembers
+what did not change.
 """
 
 from prompt.assemble import Assembler, assemble

@@ -49,9 +49,9 @@ class Pager:
         caps = [file.max_tokens or self.settings.max_tokens_per_file for file in self.files]
         parts = [self.part(index, cap) for index, cap in enumerate(caps)]
         problems = tuple(
-            f"{view.path}: a cap of {cap} tokens cannot say what it leaves out; at least {view.line_tokens} are needed"
+            f"{view.path}: a cap of {cap} tokens cannot say what it leaves out; at least {enough} are needed"
             for view, cap in zip(self.views, caps, strict=True)
-            if min(view.tokens, view.line_tokens) > cap
+            if (enough := min(view.tokens, view.line_tokens)) > cap
         )
         page = self._laid_out(parts, problems)
         if page.tokens <= self._limit:

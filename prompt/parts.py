@@ -77,7 +77,11 @@ def part_of(view: View, cap: int, count: Count) -> Part:
         return replace(part, closing=closing_line(view.text) if view.is_text else "")
     if not view.is_text:
         return replace(part, text="", tokens=0)
-    cut = trim(view.text, cap, count, path=view.path, pinned=view.pinned)
+
+    def count_anew(text: str) -> int:
+        return view.tokens if text is view.text else count(text)  # to count a large file twice would be dear
+
+    cut = trim(view.text, cap, count_anew, path=view.path, pinned=view.pinned)
     gaps = [
         Gap(before_gaps(start, view.gaps), before_gaps(end - 1, view.gaps) + 1, "cap")
         for start, end in cut.cut
