@@ -39,10 +39,11 @@ def _neutralised(text: str, fence_id: str) -> str:
         for position in origin[match.start() : match.end()]:
             characters[position] = "?"
     own, _ = _as_read(fence_id)
+    mask = "o" if "x" in own else "x"  # a letter: a mark could bring two halves of a look-alike together
     at = plain.find(own)
     while at >= 0:
         for position in origin[at : at + len(own)]:
-            characters[position] = "?"
+            characters[position] = mask
         at = plain.find(own, at + len(own))
     return "".join(characters)
 

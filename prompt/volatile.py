@@ -60,8 +60,11 @@ def _cut_to(
     sections: Sequence[tuple[str, str]], needs: Mapping[str, int], room: int, count: Count
 ) -> list[tuple[str, str]]:
     """The sections in about `room` tokens; none where one of them could not even say that it is cut."""
-    floors = {heading: count(omission_line(needs[heading])) for heading, _ in sections}
-    claims = [Claim(needs[heading], reserve=RESERVE, floor=floors[heading]) for heading, _ in sections]
+    claims = [
+        Claim(needs[heading], reserve=RESERVE, floor=count(omission_line(needs[heading]))) for heading, _ in sections
+    ]
+    if sum(min(claim.need, claim.floor) for claim in claims) + FRAME * len(claims) > room:
+        return []
     granted = share(room - FRAME * len(sections), claims)
     cut = [(heading, within(text, cap, count)) for (heading, text), cap in zip(sections, granted, strict=True)]
     return cut if all(text for _, text in cut) else []

@@ -19,7 +19,7 @@ def made(text: str, cap: int = 150, session: str = "task") -> Prompt:
 def harbour(extra: int) -> str:
     early = "".join(f"- the ferry of day {number}\n" for number in range(12))
     late = "".join(f"- a lamp for berth {number}\n" for number in range(extra))
-    return f"## Early *days*\n\n{early}\n## Late\n\n{late}"
+    return f"## Early *days*\n\n{early}\n## Late\n<!-- pin -->\n\n{late}"
 
 
 def test_an_edit_that_pushes_a_section_out_names_it() -> None:

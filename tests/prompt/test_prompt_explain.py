@@ -12,7 +12,8 @@ PATH = "runtime/standing-orders.md"
 TEXT = (
     "---\ntitle: the hidden title\n---\n<!-- how to write an order -->\n\n## Old **ways**\n\n- an outdated custom\n"
     + "- filler that is long enough to be cut away\n" * 60
-    + "\n## Preferences\n\n- Tea,  never\n  coffee\n- gone by now [until 2026-01-31]\n<!-- ask Odile -->\n"
+    + "\n## Preferences\n<!-- pin -->\n\n"
+    "- Tea,  never\n  coffee\n- gone by now [until 2026-01-31]\n<!-- ask Odile -->\n"
 )
 SETTINGS = PromptSettings(
     max_tokens_per_file=120, files=(PromptFile("pages/private.md", "Private", sessions=("owner",)),)
@@ -33,11 +34,11 @@ def found(text: str, session: str = "task") -> list[Found]:
 @pytest.mark.parametrize(
     ("text", "line", "section", "reason"),
     [
-        ("TEA, never\tCOFFEE", 72, "Preferences", ""),
+        ("TEA, never\tCOFFEE", 73, "Preferences", ""),
         ("an outdated custom", 8, "Old ways", "cap"),
         ("how to write an order", 4, "", "comment"),
-        ("gone by now", 74, "Preferences", "expired"),
-        ("ask odile", 75, "Preferences", "comment"),
+        ("gone by now", 75, "Preferences", "expired"),
+        ("ask odile", 76, "Preferences", "comment"),
         ("the hidden title", 2, "", "frontmatter"),
     ],
 )
