@@ -1,13 +1,23 @@
-"""Section anchors as GitHub makes them, which is how `notebook_read` names a section."""
+"""Section anchors as GitHub makes them, by which `notebook_read` names a section, and the headings they are made of.
+
+The notebook reads its headings here as well: an anchor that a prompt names is one that a section has.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
-from prompt.blocks import plain_inline
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
 
-_WIKILINK = re.compile(r"\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\]")
+# [[target]], [[target|shown]], and [shown][label], whose definition stands elsewhere in the note.
+WIKILINK = re.compile(r"\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\]")
+_REFERENCE = re.compile(r"\[([^\[\]]+)\]\[[^\[\]]*\]")
 _MARKUP = re.compile(r"[*_`\[\]<>&\\~!]")
 _NOT_IN_ANCHOR = re.compile(r"[^\w\- ]")
 # Beyond this a heading is not for people, and its marks are left as they are.
@@ -29,13 +39,57 @@ def anchors_of(headings: Sequence[str]) -> list[str]:
 
 
 def heading_text(source: str) -> str:
-    """A heading as its reader sees it: without `#`, underline and inline marks, links as their text."""
+    """A heading as its reader sees it: without `#`, underline and inline marks, links as their text.
+
+    One that is only an image is read by the image's alternative text.
+    """
     source = source.strip()
     marks = len(source) - len(source.lstrip("#"))
     if marks:
         source = re.sub(r"(?:^|[ \t])#+$", "", source[marks:].strip()).strip()
     else:
         source = re.split(r"[\r\n][ \t]*(?:=+|-+)\Z", source)[0].strip()
+    source = source.replace("\0", "\ufffd")
     if len(source) <= _LONGEST and _MARKUP.search(source):
-        source = plain_inline(_WIKILINK.sub(lambda match: match[2] or match[1], source))
+        source = _shown(source) or _shown(source, images=True)
     return " ".join(source.split())
+
+
+def _shown(source: str, *, images: bool = False) -> str:
+    pieces = []
+    for token in inline_tokens(source):
+        if token.type in ("text", "code_inline") or (images and token.type == "image"):
+            pieces.append(token.content)
+        elif token.type in ("softbreak", "hardbreak"):
+            pieces.append(" ")
+    return " ".join("".join(pieces).split())
+
+
+def inline_tokens(source: str) -> list[Token]:
+    """The inline structure of one paragraph or heading."""
+    return _inlines().parseInline(source)[0].children or []
+
+
+@cache
+def _inlines() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # 30 ms that most notes, and `--version`, never need
+
+    parser = MarkdownIt("commonmark").enable("strikethrough")
+    parser.inline.ruler.before("link", "wikilink", _wikilink)
+    return parser
+
+
+def _wikilink(state: StateInline, silent: bool) -> bool:
+    if not state.src.startswith("[", state.pos):
+        return False
+    match = WIKILINK.match(state.src, state.pos)
+    shown = match and (match[2] or match[1])
+    if not match:
+        match = _REFERENCE.match(state.src, state.pos)
+        shown = match and match[1]
+    if not match or not shown:
+        return False
+    if not silent:
+        state.push("text", "", 0).content = shown
+    state.pos = match.end()
+    return True

@@ -143,20 +143,3 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable("table").disable("reference")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
-
-
-def plain_inline(source: str) -> str:
-    """One line of prose without its inline marks."""
-    tokens = _inline_parser().parseInline(source)[0].children or []
-    return "".join(
-        token.content if token.type in ("text", "code_inline") else " "
-        for token in tokens
-        if token.type in ("text", "code_inline", "softbreak", "hardbreak")
-    )
-
-
-@cache
-def _inline_parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark").enable("strikethrough")
