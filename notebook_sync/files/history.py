@@ -6,7 +6,6 @@ never reaches a network. A folder without git, or one that git will not open, ha
 
 from __future__ import annotations
 
-import os
 import subprocess
 import tempfile
 from array import array
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from notebook_sync.errors import NotebookError
+from notebook_sync.files.git import command, environment, first_line, run_git, why
 from notebook_sync.files.note import HISTORY_LIMIT, Seed
 
 SUMMARY_LIMIT = 200
@@ -71,17 +71,17 @@ def git_history(root: Path) -> GitHistory:
     A commit is the owner's, or `agent:NAME`'s when its message has a trailer `Agent: NAME`.
     """
     try:
-        with tempfile.TemporaryFile() as complaints, _git_log(root, complaints) as git:
+        with tempfile.TemporaryFile() as complaints, _git_log(root, complaints) as log:
             try:
-                history = _past_told_by(_tokens(git.stdout))
+                history = _past_told_by(_tokens(log.stdout))
             except BaseException:
-                git.kill()
+                log.kill()
                 raise
-            if git.wait() == 0:
+            if log.wait() == 0:
                 return history
             # A log that broke off half way would count too few versions: no past is better than a wrong one.
             complaints.seek(0)
-            return GitHistory(_reason(complaints.read(1 << 16).decode(errors="replace")))
+            return GitHistory(why(complaints.read(1 << 16).decode(errors="replace")))
     except FileNotFoundError:
         return GitHistory()
 
@@ -89,7 +89,7 @@ def git_history(root: Path) -> GitHistory:
 def is_tracked_by_git(root: Path) -> bool:
     """Whether `root` lies in the work tree of a repository: its own, or one around it."""
     try:
-        return _git(root, "rev-parse", "--is-inside-work-tree").stdout.strip() == b"true"
+        return run_git(root, "rev-parse", "--is-inside-work-tree").stdout.strip() == b"true"
     except FileNotFoundError:
         return False
 
@@ -97,11 +97,11 @@ def is_tracked_by_git(root: Path) -> bool:
 def init_repository(root: Path) -> bool:
     """Make `root` a repository, without a commit. False when there is no git; NotebookError when git refuses."""
     try:
-        answer = _git(root, "init", "--quiet")
+        answer = run_git(root, "init", "--quiet")
     except FileNotFoundError:
         return False
     if answer.returncode != 0:
-        complaint = _first_line(answer.stderr.decode(errors="replace"))
+        complaint = first_line(answer.stderr.decode(errors="replace"))
         raise NotebookError(f"git made no repository in {root}: {complaint}")
     return True
 
@@ -111,9 +111,9 @@ def committed(root: Path, paths: Sequence[str]) -> dict[str, bytes] | None:
     asked = [path for path in paths if "\n" not in path]
     names = "".join(f"HEAD:./{path}\n" for path in asked)
     try:
-        if _git(root, "rev-parse", "--verify", "--quiet", "HEAD").returncode != 0:
+        if run_git(root, "rev-parse", "--verify", "--quiet", "HEAD").returncode != 0:
             return None
-        answer = _git(root, "cat-file", "--batch", given=names.encode()).stdout
+        answer = run_git(root, "cat-file", "--batch", given=names.encode()).stdout
     except FileNotFoundError:
         return None
     held = {}
@@ -136,41 +136,17 @@ _LOG = (
     "--format=%x00commit%x00%at%x00%(trailers:key=Agent,valueonly,unfold,separator=%x0A)%x00%s",
     *("--relative", "--", "."),
 )
-_SETTINGS = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showRoot=true", "diff.orderFile=/dev/null")
 
 
 def _git_log(root: Path, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
     # Complaints go to a file: a pipe that nobody empties would stop git.
     return subprocess.Popen(
-        _command(root, *_LOG),
-        env=_environment(),
+        command(root, *_LOG),
+        env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=complaints,
     )
-
-
-def _git(root: Path, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        _command(root, *arguments),
-        env=_environment(),
-        input=given,
-        capture_output=True,
-        check=False,
-    )
-
-
-def _command(root: Path, *arguments: str) -> list[str]:
-    settings = [part for setting in _SETTINGS for part in ("-c", setting)]
-    return ["git", "--no-pager", "--no-optional-locks", "-C", str(root), *settings, *arguments]
-
-
-def _environment() -> dict[str, str]:
-    # Inside a hook, GIT_DIR and its like point at the hook's repository, which need not be the notebook's.
-    kept = {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES"}
-    own = {name: value for name, value in os.environ.items() if name in kept or not name.startswith("GIT_")}
-    # No protocol is allowed: a partial clone would fetch what it lacks, by a program that its settings name.
-    return own | {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "none", "GIT_TERMINAL_PROMPT": "0"}
 
 
 def _past_told_by(tokens: Iterator[bytes]) -> GitHistory:
@@ -228,17 +204,3 @@ def _tokens(stream: IO[bytes] | None) -> Iterator[bytes]:
     while stream and (chunk := stream.read(1 << 16)):
         *whole, rest = (rest + chunk).split(b"\0")
         yield from whole
-
-
-def _reason(complaint: str) -> str:
-    if "not a git repository" in complaint or "does not have any commits yet" in complaint:
-        return ""
-    advice = [line.strip() for line in complaint.splitlines() if "--add safe.directory" in line]
-    if advice:
-        return f"git does not trust this repository, which is another user's. If you do, run: {advice[0]}"
-    return f"git told no history: {_first_line(complaint)}"
-
-
-def _first_line(complaint: str) -> str:
-    lines = complaint.splitlines() or ["no reason given"]
-    return next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0])

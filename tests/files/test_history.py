@@ -12,6 +12,7 @@ import pytest
 
 from notebook_sync.errors import NotebookError
 from notebook_sync.files import history as module
+from notebook_sync.files.git import environment
 from notebook_sync.files.history import committed, git_history, init_repository, is_tracked_by_git
 
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
@@ -348,7 +349,7 @@ def test_what_a_partial_clone_lacks_is_not_fetched(repository: Repository, tmp_p
     history = git_history(clone)
 
     assert not ran.exists()
-    assert history.reason.startswith("git told no history: ")
+    assert history.reason.startswith("git does not answer: ")
 
 
 def test_the_repository_around_a_hook_is_not_mistaken_for_the_notebooks(
@@ -367,8 +368,8 @@ def test_a_repository_that_git_does_not_trust_says_how_to_trust_it(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit("First", {"notes/a.md": "a"})
-    environment = module._environment()
-    monkeypatch.setattr(module, "_environment", lambda: {**environment, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"})
+    told = {**environment(), "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
+    monkeypatch.setattr(module, "environment", lambda: told)
 
     history = git_history(repository.root / "notes")
 
@@ -385,7 +386,7 @@ def test_a_broken_log_tells_nothing_rather_than_half(repository: Repository) -> 
     history = git_history(repository.root)
 
     assert history.seed_of("a.md") is None
-    assert history.reason.startswith("git told no history: ")
+    assert history.reason.startswith("git does not answer: ")
 
 
 def test_a_missing_folder_has_no_past(tmp_path: Path) -> None:
