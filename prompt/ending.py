@@ -1,88 +1,116 @@
-"""The longest beginning of a text that fits a number of tokens, cut where a reader sees no character broken."""
+"""Where prose and code may end early, and what has to be written there so that nothing stays open.
+
+Never breaks a character a reader sees as one, a link, or the marks around code and emphasis.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from prompt.inline import Span, inline_spans
+from prompt.inline import Span, inline_spans, links
 
-# The longest tokens of the known vocabularies are runs of 128 spaces.
-LONGEST_TOKEN = 128
-# A last line that, cut short, could open a fence, underline a heading or become a rule.
-_COULD_BE_STRUCTURE = re.compile(r"[ \t>]*(?:(?:[-+*]|\d+[.)])[ \t]+)*(?:`{3}|~{3}|[-=*_ \t]+\Z)")
+# What tells a reader that the sentence goes on where it is not shown.
+MORE = "…"
+# About how many characters of a long text leave together; of a script that takes more bytes, fewer.
+STRETCH = 160
+# Marks nested deeper than this are nobody's prose; no end is looked for among them.
+_DEEPEST = 16
+_SENTENCE = re.compile(r"""[.!?…:;]["'”’)\]*_]*(?=\s)|[。！？；]|\n""")
+_SPACE = re.compile(r"\s+")
+# A last line that, cut short, could open a fence: its closing marks are what made it prose.
+_COULD_OPEN = re.compile(r"[ \t>]*(?:(?:[-+*]|\d+[.)])[ \t]+)*`{3}")
 
 
-def longest_beginning(text: str, room: int, count: Callable[[str], int], *, prose: bool) -> tuple[int, str]:
-    """How many characters of `text` fit in `room` tokens, and they themselves; (0, "") where none does.
+class End(NamedTuple):
+    """A place where a text may end, and what is written there."""
 
-    The end is a grapheme boundary. In `prose`, emphasis and code that are open there are closed again.
+    at: int
+    closing: str
+
+
+def size_of(text: str) -> int:
+    """How large a text is, in bytes: for every script nearer to its tokens than a number of characters."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def prose_ends(text: str, *, finely: bool) -> list[End]:
+    """Where a block of prose may end, in order, its own end apart: about each 160 characters, at the end of a sentence
+    where there is one, else of a word; `finely`, after every character.
+
+    What is open there is closed, and an ellipsis follows.
     """
-    spans = inline_spans(text) if prose else []
-    fits, too_long = 0, min(len(text), room * LONGEST_TOKEN) + 1
-    while too_long - fits > 1:
-        middle = (fits + too_long) // 2
-        if count(_closed(text, middle, spans)[1]) <= room:
-            fits = middle
-        else:
-            too_long = middle
-    end = fits
-    while end > 0:
-        end, beginning = _at_boundary(text, end, spans, prose)
-        if end and count(beginning) <= room:
-            return end, beginning
-        end -= 1
-    return 0, ""
-
-
-def _at_boundary(text: str, end: int, spans: Sequence[Span], prose: bool) -> tuple[int, str]:
-    """The beginning of at most `end` characters that ends between graphemes and outside of marks."""
-    while end > 0:
-        at = _grapheme_boundary(text, end)
-        end, beginning = _closed(text, at, spans)
-        if prose and end:
-            line = max(text.rfind("\n", 0, end), text.rfind("\r", 0, end)) + 1
-            if _COULD_BE_STRUCTURE.match(text[line:end]):
-                end = line and line - 1
-                continue
-        if end == at or end == _grapheme_boundary(text, end):
-            return end, beginning
-    return 0, ""
-
-
-def _closed(text: str, end: int, spans: Sequence[Span]) -> tuple[int, str]:
-    """`text[:end]` less what it cannot end with, and with the marks that are open there closed, innermost first."""
-    while True:
-        end = len(text[:end].rstrip())
-        around = [span for span in spans if span.start < end < span.end]
-        early = [span.start for span in around if span.kind == "comment" or end <= span.start + span.width]
-        if early:
-            end = min(early)
+    spans = sorted([*inline_spans(text), *links(text)], key=lambda span: span.start)
+    found: list[End] = []
+    around: list[Span] = []
+    upcoming = 0
+    for end in _boundaries(text) if finely else _stretches(text):
+        at = len(text[max(0, end - 2 * STRETCH) : end].rstrip()) + max(0, end - 2 * STRETCH)
+        if at <= (found[-1].at if found else 0):
             continue
-        late = [span.end - span.width for span in around if end > span.end - span.width]
-        if late:
-            end = min(late)
-            continue
-        if around and text[end - 1] == "\\" and all(span.kind == "emphasis" for span in around):
-            end -= 1
-            continue
-        around.sort(key=lambda span: -span.start)
-        return end, text[:end] + "".join(text[span.start : span.start + span.width] for span in around)
+        while upcoming < len(spans) and spans[upcoming].start < at:
+            around.append(spans[upcoming])
+            upcoming += 1
+        while around and around[-1].end <= at:
+            around.pop()
+        if len(around) <= _DEEPEST and (closing := _closing(text, at, around)) is not None:
+            found.append(End(at, closing + MORE))
+    return found
 
 
-def _grapheme_boundary(text: str, end: int) -> int:
-    """The last place at or before `end` where no grapheme is broken."""
+def bare_ends(text: str, *, finely: bool) -> list[int]:
+    """As `prose_ends`, for text in which marks mean nothing."""
+    return [end for end in (_boundaries(text) if finely else _stretches(text)) if end < len(text)]
+
+
+def _closing(text: str, at: int, around: list[Span]) -> str | None:
+    """What closes the marks that are open at `at`, innermost first; None where the text cannot end there."""
+    line = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+    if text[at - 1] in "\\`*_~<!" or _COULD_OPEN.match(text, line, at):
+        return None
+    closing = ""
+    for span in around:
+        if span.end <= at:
+            continue
+        if span.kind in ("comment", "link") or not span.start + span.width < at <= span.end - span.width:
+            return None
+        if span.kind == "code" and text[span.start + span.width].isspace():
+            return None  # a space at both ends is not shown, one at a single end is
+        closing = text[span.start : span.start + span.width] + closing
+    return closing
+
+
+def _stretches(text: str) -> Iterator[int]:
+    step = max(STRETCH // 4, STRETCH * len(text) // max(size_of(text), 1))
+    start = 0
+    while len(text) - start > step:
+        window = text[start + step // 2 : start + step]
+        ends = [match.end() for match in _SENTENCE.finditer(window)] or [
+            match.start() for match in _SPACE.finditer(window) if match.start()
+        ]
+        start = start + step // 2 + ends[-1] if ends else _boundary_near(text, start, start + step)
+        yield start
+
+
+def _boundary_near(text: str, start: int, end: int) -> int:
+    """The last boundary of characters up to `end`, counting from the one at `start`; else the first one after it."""
+    if text[start : end + 1].isascii():
+        return end
+    last = start
+    for boundary in _boundaries(text, start):
+        if boundary > end and last > start:
+            break
+        last = boundary
+        if boundary >= end:
+            break
+    return last
+
+
+def _boundaries(text: str, start: int = 0) -> Iterator[int]:
+    """After each grapheme from `start` on."""
     # Imported when a text must be cut inside a paragraph, which is rare: it costs 20 ms.
     import regex
 
-    if end >= len(text):
-        return len(text)
-    start = end
-    while start and not (text[start - 1 : start + 1].isascii() and text[start - 1 : start + 1].isalnum()):
-        start -= 1
     for match in regex.finditer(r"\X", text, pos=start):
-        if match.end() > end:
-            return int(match.start())
-        if match.end() == end:
-            return end
-    return len(text)
+        yield int(match.end())

@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 _INTERESTING = re.compile(r"\\.|`+|<!--|(?:\*+|_+|~~)", re.DOTALL)
+_LINK = re.compile(
+    r"""!?\[(?:[^\[\]\\]|\\.|\[[^\[\]]{0,200}\]){0,500}\](?:\((?:[^()\\]|\\.|\([^()]{0,200}\)){0,1000}\)|\[[^\[\]]{0,200}\])?
+    |<[A-Za-z/][^<>]{0,500}>|https?://[^\s<>]{1,500}""",
+    re.VERBOSE | re.DOTALL,
+)
 _COMMENT = re.compile(r"<!--(?:-?>|.*?-->)", re.DOTALL)
 
 
@@ -16,7 +21,7 @@ _COMMENT = re.compile(r"<!--(?:-?>|.*?-->)", re.DOTALL)
 class Span:
     """An inline construct `[start, end)`; `width` is the length of its delimiter on either side."""
 
-    kind: Literal["code", "comment", "emphasis"]
+    kind: Literal["code", "comment", "emphasis", "link"]
     start: int
     end: int
     width: int = 0
@@ -51,6 +56,12 @@ def inline_spans(text: str) -> list[Span]:
         else:
             found.extend(_emphasis(text, mark, start, openers))
     return found
+
+
+def links(text: str) -> Iterator[Span]:
+    """Links, images, wikilinks, tags, addresses, and what stands in brackets as `[until 2031-05-09]` does."""
+    for match in _LINK.finditer(text):
+        yield Span("link", *match.span())
 
 
 def comments_in_html(text: str) -> Iterator[tuple[int, int]]:

@@ -1,20 +1,35 @@
-"""A Markdown text as a tree that may lose leaves: sections, list items, paragraphs, and parts of what is too large.
+"""A Markdown text as a tree that may lose leaves: sections, entries, nested items, rows, and the ends of long blocks.
 
-What frames its children (a heading, a table's head, the two ends of a fence) stays as long as any of them does.
+What frames its children (a heading, a table's head, an item's own lines) stays as long as any of them does. Nothing
+here depends on a cap.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from prompt.anchors import anchors_of, heading_text
 from prompt.blocks import Lines, Node, lines_of, parse_blocks
+from prompt.divide import ends_within, fence_closing
+from prompt.ending import End, size_of
 
-Kind = Literal["root", "section", "entry", "line"]
-IsLarge = Callable[[int, int], bool]
+Kind = Literal["root", "section", "entry"]
+
+# In bytes. Code, tables, quotes and nested lists up to SMALL stay or leave whole. Prose beyond LONG is divided, and its
+# end leaves before any rule does.
+SMALL = 400
+LONG = 2000
+
+_DONE = re.compile(r"[ \t>]*(?:[-+*]|\d{1,9}[.)])[ \t]+\[[xX]\](?=\s)")
+_OPEN = re.compile(r"^[ \t>]*(?:[-+*]|\d{1,9}[.)])[ \t]+\[ \](?=\s)", re.MULTILINE)
+_BOX = re.compile(r"^[ \t]+(?:[-+*]|\d{1,9}[.)])[ \t]+\[[ xX]\](?=\s)", re.MULTILINE)
+_DAY = re.compile(r"\b\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])\b")
+# A day by which something is due says nothing of how old the entry is.
+_DEADLINE = re.compile(r"\[(?:due|until|expected)\b[^\]]*\]", re.IGNORECASE)
+_BULLET = re.compile(r"[ \t]*[-+*][ \t]+\S")
 
 
 @dataclass(slots=True)
@@ -22,198 +37,203 @@ class Block:
     """A stretch `[start, end)` of the text, without the blank lines around it.
 
     head: what stands above the children and frames them, as a stretch of the text.
-    tail: the line that closes what the head opened; written below the children.
-    entries: how many things a reader would count here; of a section, set by `leaving_order`.
-    ends: how it may be cut short: as prose with inline marks, as bare text, or not at all.
-    leads: the first child holds its siblings up (a list item's own first line) and leaves last.
-    latest_first: children leave from the end (code reads from its beginning).
-    tight: a nested bullet that stands directly below a line, and may do so below another one.
-    unclosed: a fence that runs to the end of the text.
-    tokens: of all leaves and heads below, set by who counts.
-    first, last: the smallest and largest rank of a leaf, set by `leaving_order`.
+    entries: how many things a reader would count here.
+    ends: where a leaf may end early. long: and its end leaves before any rule does.
+    leads: the first child holds its siblings up (an item's own lines) and leaves last.
+    is_row: prose in a table's row, which is no block by itself.
+    tight: a nested bullet that may stand directly below a line of prose. prose: its last line is one.
+    unclosed: what closes the fence in which it ends.
+    day: the ISO date that a heading or an entry carries, "" for none. done: a ticked task.
+    tokens, shares: of all of it; of each stretch between the ends of a leaf. Set by who counts.
+    first, last: the ranks at which the first and the last of it leave. A leaf's stretches leave from its end; all but
+    the first one after another.
     """
 
     kind: Kind
     start: int
     end: int
-    children: list[Block] = field(default_factory=list)
+    children: Sequence[Block] = ()
     head: tuple[int, int] | None = None
-    tail: str = ""
     heading: str = ""
     anchor: str = ""
     entries: int = 1
-    ends: Literal["prose", "bare", "never"] = "never"
+    ends: Sequence[End] = ()
+    long: bool = False
     leads: bool = False
-    latest_first: bool = False
-    pinned: bool = False
+    is_row: bool = False
     tight: bool = False
-    unclosed: bool = False
+    prose: bool = False
+    pinned: bool = False
+    unclosed: str = ""
+    day: str = ""
+    done: bool = False
     tokens: int = 0
-    first: int = 0
-    last: int = 0
+    shares: list[int] = field(default_factory=list)
+    first: int = -1
+    last: int = -1
 
 
-def tree_of(text: str, pinned: frozenset[int], is_large: IsLarge) -> Block:
-    """The tree of `text`. Sections nest; of what they hold, only stretches that `is_large` are divided further."""
+def tree_of(text: str, pinned: frozenset[int]) -> Block:
+    """The tree of `text`. `pinned` are the characters at which pinned headings begin; what they head is pinned too."""
     lines = Lines(text)
-    root = Block("root", 0, len(text), entries=0)
+    root = Block("root", 0, len(text), [], entries=0)
     path: list[tuple[int, Block]] = [(0, root)]
     sections: list[Block] = []
-    for node in parse_blocks(text).children:
-        if node.type == "heading":
-            level = len(node.markup)
-            while path[-1][0] >= level:
-                path.pop()
-            start, end = lines.span_of(node)
-            section = Block("section", start, end, head=(start, end), entries=0)
-            section.ends = "prose"
-            section.heading = heading_text(text[start:end])
-            section.pinned = start in pinned or path[-1][1].pinned
-            path[-1][1].children.append(section)
-            path.append((level, section))
-            sections.append(section)
+    blocks = parse_blocks(text)
+    for node in blocks.children:
+        if node.type != "heading":
+            _children(path[-1][1]).extend(_entries(node, lines))
+            continue
+        level = len(node.markup)
+        while path[-1][0] >= level:
+            path.pop()
+        start, end = lines.span_of(node)
+        section = Block("section", start, end, [], heading=heading_text(text[start:end]), entries=0)
+        section.pinned = start in pinned or path[-1][1].pinned
+        section.day = day_of(section.heading)
+        _children(path[-1][1]).append(section)
+        path.append((level, section))
+        sections.append(section)
+        if size_of(text[start:end]) > LONG:
+            # Nobody's heading: as a frame it would push out all that it heads.
+            _children(section).append(_leaf(node, lines, start, end))
         else:
-            path[-1][1].children.extend(_entries(node, lines, is_large))
+            section.head = (start, end)
     for section, anchor in zip(sections, anchors_of([section.heading for section in sections]), strict=True):
         section.anchor = anchor
     _close(root)
+    _mark_unclosed(root, blocks, lines)
     return root
 
 
-def leaving_order(root: Block) -> list[Block]:
-    """The leaves, least worth first: pinned sections after the others, and what was written first before what came
-    later, since additions go to the end."""
-    units: list[tuple[bool, list[Block]]] = []
-
-    def visit(section: Block) -> None:
-        own = [leaf for entry in section.children if entry.kind != "section" for leaf in _leaving(entry)]
-        if not section.children and section.kind == "section":
-            own = [section]
-        units.append((section.pinned, own))
-        for child in section.children:
-            if child.kind == "section":
-                visit(child)
-
-    visit(root)
-    units.sort(key=lambda unit: unit[0])
-    order = [leaf for _, leaves in units for leaf in leaves]
-    for rank, leaf in enumerate(order):
-        leaf.first = leaf.last = rank
-    _rank(root)
-    return order
+def stretches_left(leaf: Block, gone: int) -> int:
+    """How many of a leaf's stretches are shown when `gone` atoms have left."""
+    if gone > leaf.last:
+        return 0
+    return 1 + min(len(leaf.ends), max(0, leaf.first + len(leaf.ends) - gone))
 
 
-def _leaving(entry: Block) -> Iterator[Block]:
-    if not entry.children:
-        yield entry
-        return
-    children: Iterable[Block] = entry.children
-    if entry.leads:
-        children = [*entry.children[1:], entry.children[0]]
-    elif entry.latest_first:
-        children = reversed(entry.children)
-    for child in children:
-        yield from _leaving(child)
+def day_of(text: str) -> str:
+    match = _DAY.search(_DEADLINE.sub("", text))
+    return match[0] if match else ""
 
 
-def _rank(block: Block) -> None:
-    if block.children:
-        for child in block.children:
-            _rank(child)
-        block.first = min(child.first for child in block.children)
-        block.last = max(child.last for child in block.children)
-        if block.kind in ("root", "section"):
-            block.entries = sum(child.entries for child in block.children)
+def _children(block: Block) -> list[Block]:
+    assert isinstance(block.children, list)  # noqa: S101 - sections are made with a list
+    return block.children
 
 
 def _close(block: Block) -> None:
-    """Let every section end where its last child does."""
+    """Let every section end where its last child does, and count what it holds."""
     for child in block.children:
         if child.kind == "section":
             _close(child)
     if block.children:
         block.end = block.children[-1].end
+        block.entries = sum(child.entries for child in block.children)
 
 
-def _entries(node: Node, lines: Lines, is_large: IsLarge) -> Iterator[Block]:
+def _entries(node: Node, lines: Lines) -> Iterator[Block]:
     """The blocks that `node` is: the items of a list, each by itself, or one."""
-    if node.type in ("bullet_list", "ordered_list"):
-        for item in node.children:
-            yield from _entries(item, lines, is_large)
-        return
     start, end = lines.span_of(node)
-    block = Block("entry", start, end, ends=_ENDS.get(node.type, "never"))
-    block.unclosed = (
-        node.type == "fence"
-        and node.parent is not None
-        and node.parent.type == "root"
-        and not _closing_line(node, lines)
-    )
-    if block.unclosed:
-        block.tail = node.markup
-    if node.type in _DIVIDERS and is_large(start, end):
-        _DIVIDERS[node.type](block, node, lines, is_large)
-    if (
-        node.type == "list_item"
-        and node.parent
-        and node.parent.type == "bullet_list"
-        and node.parent.parent
-        and node.parent.parent.type != "root"
-    ):
-        block.tight = not lines.is_blank(lines_of(node)[0] - 1)
-    if start < end:
-        yield block
+    if start == end:
+        return
+    if node.type in ("bullet_list", "ordered_list") and _is_regular(node, lines):
+        for item in node.children:
+            yield from _item(item, lines)
+    elif node.type == "table" and size_of(lines.text[start:end]) > SMALL and node.last - node.first > 2:
+        yield _table(node, lines)
+    else:
+        yield _leaf(node, lines, start, end)
 
 
-def _divide_container(block: Block, node: Node, lines: Lines, is_large: Callable[[int, int], bool]) -> None:
-    block.children = [inner for child in node.children for inner in _entries(child, lines, is_large)]
-    block.leads = node.type == "list_item"
-    if block.children:
-        # What markdown-it swallowed around the children (an item's mark, lines nested too deep) belongs to one.
-        block.children[0].start = block.start
-        block.children[-1].end = block.end
+def _is_regular(bullets: Node, lines: Lines) -> bool:
+    """Whether the items of a list begin below one another, so that each stands for itself.
+
+    Else one might be read as nested in another when those between them are gone.
+    """
+    if len(bullets.children) > 1:
+        margins = {_margin(item, lines) for item in bullets.children}
+        return len(margins) == 1
+    return True
 
 
-def _divide_table(block: Block, node: Node, lines: Lines, _: IsLarge) -> None:
+def _margin(item: Node, lines: Lines) -> str:
+    """What stands before an item's mark on its line; the marks of items around it as well."""
+    start = lines.start(item.first)
+    line = lines.text[start : lines.start(item.first + 1)]
+    margin = line[: len(line) - len(line.lstrip(" \t"))]
+    outer = item.parent.parent if item.parent else None
+    return "*" if outer is not None and outer.type == "list_item" and outer.first == item.first else margin
+
+
+def _item(item: Node, lines: Lines) -> Iterator[Block]:
+    start, end = lines.span_of(item)
+    if start == end:
+        return
+    text = lines.text[start:end]
+    nested = next((n for n, child in enumerate(item.children) if child.type.endswith("_list")), 0)
+    # An item of ordinary size is one rule, with whatever it says below its first line; tasks are for themselves.
+    if not nested or (len(text) <= SMALL and size_of(text) <= SMALL and not _BOX.search(text)):
+        yield _leaf(item, lines, start, end)
+        return
+    own_end = lines.span_of(item.children[nested - 1])[1]
+    own = _leaf(Node("list_item", item.first, item.last, "", None, item.children[:nested]), lines, start, own_end)
+    inside = [block for child in item.children[nested:] for block in _entries(child, lines)]
+    inside[-1].end = end
+    block = Block("entry", start, end, [own, *inside], entries=1 + sum(each.entries for each in inside), leads=True)
+    block.day, block.done = own.day, own.done and not _OPEN.search(text)
+    own.done = False
+    yield block
+
+
+def _table(node: Node, lines: Lines) -> Block:
     first, last = lines_of(node)
-    block.head = lines.span(first, first + 2)
-    block.children = [Block("line", *lines.span(line, line + 1), ends="prose") for line in range(first + 2, last)]
+    start, end = lines.span_of(node)
+    rows = []
+    for line in range(first + 2, last):
+        row_start, row_end = lines.span(line, line + 1)
+        row = Block("entry", row_start, row_end, is_row=True, prose=True)
+        text = lines.text[row_start:row_end]
+        row.day = day_of(text)
+        if size_of(text) > LONG:
+            row.long, row.ends = True, ends_within(None, lines, row_start, row_end, finely=False)
+        rows.append(row)
+    return Block("entry", start, end, rows, head=lines.span(first, first + 2), entries=len(rows))
 
 
-def _divide_fence(block: Block, node: Node, lines: Lines, _: IsLarge) -> None:
-    first, _last = lines_of(node)
-    closing = _closing_line(node, lines)
-    last = lines.filled(node)[1] - bool(closing)
-    block.head = lines.span(first, first + 1)
-    block.tail = closing or block.tail
-    block.latest_first = True
-    for line in range(first + 1, last):
-        start = lines.start(line)
-        end = start + len(lines.text[start : lines.start(line + 1)].rstrip("\r\n"))
-        block.children.append(Block("line", start, end, entries=int(line == last - 1), ends="bare"))
+def _leaf(node: Node, lines: Lines, start: int, end: int) -> Block:
+    text = lines.text[start:end]
+    size = size_of(text)
+    block = Block("entry", start, end)
+    if node.type in ("fence", "blockquote", "bullet_list", "ordered_list", "code_block"):
+        divided = size > SMALL
+    else:
+        divided = size > LONG
+    if divided:
+        block.ends = ends_within(node, lines, start, end, finely=False)
+        block.long = size > LONG and bool(block.ends)
+    if node.type in ("hr", "heading"):
+        block.entries = 0
+    elif node.type == "list_item":
+        first_line = text.partition("\n")[0]
+        block.day = day_of(first_line)
+        block.done = bool(_DONE.match(text)) and not _OPEN.search(text)
+        block.tight = bool(_BULLET.match(text)) and not lines.is_blank(node.first - 1)
+        block.prose = bool(node.children) and node.children[-1].type == "paragraph"
+    elif node.type == "paragraph":
+        block.day = day_of(text.partition("\n")[0])
+        block.prose = True
+    return block
 
 
-_ENDS: dict[str, Literal["prose", "bare", "never"]] = {
-    "paragraph": "prose",
-    "heading": "prose",
-    "html_block": "bare",
-    "code_block": "bare",
-}
-_DIVIDERS = {
-    "list_item": _divide_container,
-    "blockquote": _divide_container,
-    "table": _divide_table,
-    "fence": _divide_fence,
-}
-_QUOTE_OR_INDENT = re.compile(r"[>\s]*")
-
-
-def _closing_line(node: Node, lines: Lines) -> str:
-    """The line that closes a fence, as it stands; "" where the fence runs to the end of what holds it."""
-    first, last = lines.filled(node)
-    if last - first < 2:
-        return ""
-    start, end = lines.span(last - 1, last)
-    line = lines.text[start:end]
-    mark = _QUOTE_OR_INDENT.sub("", line, count=1)
-    return line if len(mark) >= len(node.markup) and not mark.strip(node.markup[0]) else ""
+def _mark_unclosed(root: Block, node: Node, lines: Lines) -> None:
+    """Note with the last leaf of the text what closes the fence in which it ends, if it ends in one."""
+    leaf = root
+    while leaf.children:
+        leaf = leaf.children[-1]
+    while node.children:
+        node = node.children[-1]
+    if node.type == "fence":
+        closing, closed = fence_closing(node, lines)
+        leaf.unclosed = "" if closed else closing

@@ -12,10 +12,60 @@ from prompt.plain import stretches_of
 
 PARSER = MarkdownIt("commonmark").enable("table").disable("reference")
 LINES = st.sampled_from(
-    """# Harbour|## Ferry  |#no heading|   ### Pier|- tide|* star|+ plus|- **Odile** (o@x.example): block|- [ ] wind|- [x] row
-    |Ines rows.|  and on|    further on|\tfar|1. one|2) two|12 boats|12. boats|- 12. boats|- 2026-02-01 fog|```|```sh|~~~|- ```
-    |<div>|</div>|<!-- note -->|<!-- open|<pre>|---|===|| a | b |||---|---||a | b|--- | ---|> verse|  - nested|- - two|- # head
-    |_so_|**so**|*so*|[a]: b|- |-|    - deep|灯台守|-  two|- (a)|“said”|\x0b|\x00""".replace("\n    ", "").split("|")
+    [
+        "# Harbour",
+        "## Ferry  ",
+        "#no heading",
+        "   ### Pier",
+        "- tide",
+        "* star",
+        "+ plus",
+        "- **Odile** (o@x.example): block",
+        "- [ ] wind",
+        "Ines rows.",
+        "  and on",
+        "    further on",
+        "\tfar",
+        "1. one",
+        "2) two",
+        "12 boats",
+        "12. boats",
+        "- 12. boats",
+        "- 2026-02-01 fog",
+        "```",
+        "```sh",
+        "~~~",
+        "- ```",
+        "<div>",
+        "</div>",
+        "<!-- note -->",
+        "<!-- open",
+        "<pre>",
+        "---",
+        "===",
+        "| a | b |",
+        "|---|---|",
+        "a | b",
+        "--- | ---",
+        "> verse",
+        "  - nested",
+        "- - two",
+        "- # head",
+        "_so_",
+        "**so**",
+        "*so*",
+        "[a]: b",
+        "-  ",
+        "-",
+        "    - deep",
+        "灯台守",
+        "-  two",
+        "- (a)",
+        "“said”",
+        "\x0b",
+        "\x00",
+        "",
+    ]
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -19,7 +20,7 @@ PATH = "runtime/log.md"
 FIXTURES = Path(__file__).parent / "fixtures" / "trim.md"
 CAPS = st.sampled_from([0, 1, 5, 20, 33, 60, 120, 400])
 MARKER = regex.compile(
-    r"\[… (?:\d+ entr(?:y|ies), )?\d+ tokens? omitted: notebook_read runtime/log\.md(?:#[^\s\]]+)?\]"
+    r"\[…(?: (?:\d+ entr(?:y|ies), )?\d+ tokens? omitted(?:: notebook_read runtime/log\.md(?:#[^\s\]]+)?)?)?\]"
 )
 
 
@@ -122,7 +123,7 @@ def test_what_is_shown_is_the_text_less_what_is_accounted_for(text: str, cap: in
     expected = [line for piece in shown for line in piece.split("\n") if line.strip()]
     # Lines that frame what left (a heading, a fence, a table's head) may be gone; every other one is there, in order.
     for line in left:
-        assert any(line.rstrip("*`_~ ").strip() in each for each in expected), line
+        assert any(line.rstrip("*`_~ …").strip() in each for each in expected), line
 
 
 @settings(max_examples=200, deadline=None)
@@ -144,10 +145,71 @@ def test_what_is_a_fence_or_a_table_in_the_result_was_one_and_every_fence_is_clo
     assert [m for m in MARKER.findall(result.text) if m not in markers] == []
 
 
-@pytest.mark.parametrize("cap", [30, 60, 120, 240, 480])
-def test_a_larger_cap_shows_no_less(cap: int) -> None:
-    text = "".join(f"## Day {day}\n\n" + "- an entry of that day\n" * 6 + "\n" for day in range(20))
-    assert trim(text, 2 * cap, count_tokens).tokens >= trim(text, cap, count_tokens).tokens
+def shown_places(text: str, cap: int, path: str = PATH, pinned: frozenset[int] = frozenset()) -> set[int]:
+    """Which characters of `text` are shown, white space apart."""
+    result = trim(text, cap, count_tokens, path=path, pinned=pinned)
+    places = {at for at, character in enumerate(text) if not character.isspace()}
+    return places.difference(*(range(start, end) for start, end in result.cut))
+
+
+@settings(max_examples=300, deadline=None)
+@given(DOCUMENTS, st.integers(0, 500), st.integers(0, 500), st.sampled_from(["", PATH]), st.booleans())
+@example(
+    "".join(f"## Day {day}\n\n" + "- an entry of that day\n" * 6 + "\n" for day in range(20)), 60, 120, PATH, False
+)
+@example("**words** " * 900 + "\n\n- [x] done\n- [ ] open\n", 50, 60, PATH, True)
+@example("> " + "verse of the song\n> " * 200, 40, 90, PATH, True)
+@example("- a\n  - b b b b\n  - [x] c c c c\n  - d d d d\n" * 30, 40, 41, PATH, True)
+def test_a_larger_cap_shows_all_that_a_smaller_one_does(text: str, cap: int, other: int, path: str, pin: bool) -> None:
+    pinned = frozenset(at for at in (0, text.find("\n#") + 1) if pin)
+    small, large = sorted((cap, other))
+    assert shown_places(text, small, path, pinned) <= shown_places(text, large, path, pinned)
+
+
+@pytest.mark.parametrize(
+    "count",
+    [len, lambda text: len(text.encode()), lambda text: len(text.split()), lambda text: len(text) * 7 % 101],
+    ids=["characters", "bytes", "words", "nonsense"],
+)
+@settings(max_examples=60, deadline=None)
+@given(text=DOCUMENTS, cap=st.integers(0, 1000), other=st.integers(0, 1000))
+def test_whatever_counts_the_cap_and_the_order_hold(
+    count: Callable[[str], int], text: str, cap: int, other: int
+) -> None:
+    small, large = (trim(text, each, count, path=PATH) for each in sorted((cap, other)))
+    assert small.tokens == count(small.text) <= min(cap, other) or not small.text
+    gone_from_small = {at for start, end in small.cut for at in range(start, end)}
+    assert {at for start, end in large.cut for at in range(start, end)} <= gone_from_small
+
+
+@settings(max_examples=100, deadline=None)
+@given(DOCUMENTS, st.integers(0, 300))
+def test_cutting_again_changes_nothing(text: str, cap: int) -> None:
+    once = trim(text, cap, count_tokens, path=PATH)
+    assert trim(once.text, cap, count_tokens, path=PATH).text == once.text
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(blocks(), min_size=1, max_size=14).map("\n\n".join), CAPS)
+def test_the_account_is_what_the_lines_say(text: str, cap: int) -> None:
+    result = trim(text, cap, count_tokens, path=PATH)
+    lines = regex.findall(r"\[… (?:(\d+) entr(?:y|ies), )?(\d+) tokens? omitted: notebook_read", result.text)
+    if lines and "omitted: notebook_read" not in text:
+        assert sum(int(entries or 0) for entries, _ in lines) == sum(one.entries for one in result.omitted)
+        assert sum(int(tokens) for _, tokens in lines) == sum(one.tokens for one in result.omitted)
+
+
+def test_one_line_tells_what_left_together_and_names_the_smallest_section_that_has_it() -> None:
+    winter, summer = (f"## {name}\n\n" + "- a crossing at high water\n" * 12 + "\n" for name in ("Winter", "Summer"))
+    ferry = "# Ferry\n\n" + "- the rules of the ferry\n" * 20 + "\n" + winter + summer
+    harbour = "# Harbour\n\n" + "- closed on Mondays\n" * 10
+    for text, cap, anchor in [
+        (ferry + harbour, 340, "#harbour"),
+        (ferry + harbour, 250, ""),
+        (ferry, 170, "#ferry"),
+        (ferry, 250, "#summer"),
+    ]:
+        assert regex.findall(r"notebook_read runtime/log\.md([^\]]*)\]", cut(text, cap).text) == [anchor]
 
 
 def test_the_cap_is_used_rather_than_wasted() -> None:
@@ -159,7 +221,7 @@ def test_a_grapheme_is_never_broken() -> None:
     family = "👩‍👩‍👧‍👦"
     for cap in range(30, 130, 7):
         shown = trim(family * 200, cap, count_tokens, path=PATH).text.partition("\n")[0]
-        assert set(regex.findall(r"\X", shown)) <= {family} or MARKER.fullmatch(shown)
+        assert set(regex.findall(r"\X", shown)) <= {family, "…"} or MARKER.fullmatch(shown)
 
 
 def test_open_emphasis_is_closed_and_a_code_span_too() -> None:
@@ -190,9 +252,11 @@ def test_the_anchors_in_the_markers_are_those_of_the_notebook() -> None:
         "A_b *c*",
         "!!!",
     ]
-    text = "".join(f"## {heading} ##\n\nfiller {heading}\n\n" for heading in headings) + "## End\n\n" + "word " * 2000
-    omitted = [omission.anchor for omission in trim(text, 200, count_tokens, path=PATH).omitted]
-    assert omitted[: len(headings)] == [section.anchor for section in parse(PATH, text.encode()).sections][:-1]
+    text = (
+        "## First\n\n" + "- a rule\n" * 50 + "".join(f"## {heading} ##\n\nfiller {heading}\n\n" for heading in headings)
+    )
+    omitted = [omission.anchor for omission in trim(text, 222, count_tokens, path=PATH).omitted]
+    assert omitted == [section.anchor for section in parse(PATH, text.encode()).sections][1:]
 
 
 def test_without_a_path_the_marker_names_no_call() -> None:
