@@ -51,7 +51,7 @@ class Standing:
 def standing_of(
     identity: str, rules: Sequence[Rule], today: date, *, channel: str = "", unread: Sequence[int] = ()
 ) -> Standing:
-    """The rule for `identity`, a phone number, an e-mail address or a channel's id; in `channel`, where one is named."""
+    """The rule for `identity`: a phone number, an e-mail address or a channel's id. `channel` is where it is asked."""
     wanted, place = plain_identity(identity), plain_identity(channel)
     about = [rule for rule in rules if _concerns(rule, wanted, place)]
     holding = [rule for rule in about if rule.until is None or rule.until >= today]

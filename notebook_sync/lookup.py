@@ -1,0 +1,151 @@
+"""Finding and reading notes by any of their names, as their files are now, and only as far as the session may.
+
+What a session may not read answers as what is not there, wherever being there would tell it something.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
+
+from notebook_sync.errors import NoSuchNote, NotebookError, UnreadableFile, UsageError
+from notebook_sync.files.note import COLLECTIONS, STATUSES
+from notebook_sync.files.vault import RACY_SECONDS, Vault
+from notebook_sync.notes.guard import Guard
+from notebook_sync.notes.provenance import is_external
+from notebook_sync.sessions import Session
+
+if TYPE_CHECKING:
+    from notebook_sync.mirror.base import Document, Mirror
+    from notebook_sync.sync.engine import Engine
+    from notebook_sync.sync.sweep import Outcome
+
+READ = "notebook_read"
+# What every store can count to.
+_LARGEST_LIMIT = 2**31 - 1
+_Documents = list[dict[str, Any]]
+
+
+class Lookup:
+    """Reads one notebook. The stores are opened when they are first asked. May be used from several threads."""
+
+    def __init__(self, vault: Vault, guard: Guard, mirror: Callable[[], Mirror], engine: Callable[[], Engine]) -> None:
+        self._vault = vault
+        self._guard = guard
+        self._mirror = mirror
+        self._engine = engine
+        self._looking = threading.Lock()  # an engine is for one thread at a time
+
+    def find_path(self, name: str, session: Session) -> str:
+        """The path of a note, given its path, its id, or a runtime file's bare name. Raises NoSuchNote."""
+        for spelled in (name, f"{name}.md", f"runtime/{name}"):
+            path = self._vault.relative(spelled)
+            if path and path in self._vault.scan([path]).seen:
+                return path
+        for row in self._mirror().claimants([name]):
+            if row.id == name and self._guard.may(session, "read", row.path):
+                return row.path
+        raise NoSuchNote(f"no note has the id or path {name!r}; see: notebook-sync list")
+
+    def read(self, name: str, session: Session) -> Document:
+        """The document of a note as the file is now, else the last good one with why in `stale`.
+
+        Raises NotPermitted, NoSuchNote, UnreadableFile.
+        """
+        path = self.permitted_path(name, session)
+        mirror = self._mirror()
+        rows = {row.path: row for row in mirror.known([path])}
+        why = ""
+        if path not in rows or rows[path].stamp != self._vault.stamp(path):
+            outcome = self._look_at([path], "owner")
+            if path in outcome.report.failed and path not in rows:
+                raise UnreadableFile(path, outcome.report.failed[path])
+            why = "it is being written, or went away" if path in outcome.waiting else ""
+            rows = {row.path: row for row in mirror.known([path])}
+        document = mirror.get(rows[path].id) if path in rows else None
+        if document is None:
+            raise NoSuchNote(f"{path} went away, or is being written; try again")
+        return {**document, "stale": document["stale"] or why or None, "external": self._is_external(document)}
+
+    def _is_external(self, document: Document) -> bool:
+        """As its file says. Where that cannot be read, somebody else may have written it."""
+        try:
+            return is_external(self._vault.read(document["path"])[0])
+        except (FileNotFoundError, UnreadableFile):
+            return True
+
+    def permitted_path(self, name: str, session: Session) -> str:
+        """As `find_path`, for what the session may read. A name that it may not is refused before it is looked up."""
+        place = self._vault.relative(name)
+        if session.kind != "owner":
+            self._guard.require(session, "read", name if place is None else place, READ)
+        path = self.find_path(name, session)
+        self._guard.require(session, "read", path, READ)
+        return path
+
+    def list(self, collection: str | None, status: str | None, limit: int, session: Session) -> _Documents:
+        """Light fields of notes, the latest change first. Raises UsageError for what is unknown."""
+        _must_be_known("collection", collection, COLLECTIONS)
+        _must_be_known("status", status, STATUSES)
+        return self._permitted(lambda wanted: self._mirror().light(collection, status, wanted), limit, session)
+
+    def search(self, query: str, limit: int, session: Session) -> _Documents:
+        """Notes that match the words of `query`, best first. Raises UsageError for a wrong limit."""
+        return self._permitted(lambda wanted: self._mirror().search(query, wanted), limit, session)
+
+    def bring_in_step(self, paths: Collection[str], changed_by: str) -> tuple[dict[str, int], str]:
+        """Mirror these notes; by path, the version of each, and what went wrong, "" for nothing. Raises nothing that a
+        store or a file can do."""
+        try:
+            outcome = self._look_at(paths, changed_by)
+            versions = {row.path: row.version for row in self._mirror().known(paths)}
+        except NotebookError as error:
+            return {}, str(error)
+        return versions, outcome.report.refs_trouble
+
+    def _look_at(self, paths: Collection[str], changed_by: str) -> Outcome:
+        """Bring rows in step, also with a write that a file's stamp does not show."""
+        from notebook_sync.sync.sweep import Task
+
+        with self._looking:
+            engine = self._engine()
+            outcome = engine.look(Task(frozenset(paths), changed_by=changed_by))
+            racy = outcome.racy & set(paths)
+            if racy:
+                time.sleep(RACY_SECONDS)
+                engine.look(Task(frozenset(racy), rehash=True, changed_by=changed_by), outcome)
+            return outcome
+
+    def _permitted(self, ask: Callable[[int], _Documents], limit: int, session: Session) -> _Documents:
+        """The first `limit` rows that the session may read: where others stand among them, more are asked for."""
+        if not 0 <= limit <= _LARGEST_LIMIT:
+            raise UsageError(f"a limit is a number from 0 to {_LARGEST_LIMIT:,}")
+        if session.kind == "owner" or not limit:
+            return ask(limit)
+        wanted = limit
+        while True:
+            rows = ask(wanted)
+            permitted = [row for row in rows if self._guard.may(session, "read", row["path"])]
+            if len(permitted) >= limit or len(rows) < wanted:
+                return permitted[:limit]
+            wanted = min(wanted * 4, _LARGEST_LIMIT)
+
+
+def section_of(document: Document, name: str) -> dict[str, Any]:
+    """The section of a document with this anchor or heading. Raises NoSuchNote naming the anchors there are."""
+    wanted = name.lstrip("#")
+    found = [s for s in document["sections"] if s["anchor"] == wanted] or [
+        s for s in document["sections"] if s["heading"].casefold() == wanted.casefold()
+    ]
+    if len(found) == 1:
+        return dict(found[0])
+    anchors = ", ".join(s["anchor"] for s in found or document["sections"]) or "none"
+    what = "several sections" if found else "no section"
+    raise NoSuchNote(f"{document['path']} has {what} named {name!r}; anchors: {anchors}")
+
+
+def _must_be_known(what: str, name: str | None, known: tuple[str, ...]) -> None:
+    if name is not None and name not in known:
+        raise UsageError(f"there is no {what} {name!r}; use one of {', '.join(known)}")

@@ -1,0 +1,180 @@
+"""The one door by which tools change notes: files first, all or none of them; then mirror, git and the event log.
+
+Once the files are written nothing that fails behind them takes them back: it is told as a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from notebook_sync.config import GitSettings
+from notebook_sync.errors import GitFailed, NotebookError
+from notebook_sync.events import Events
+from notebook_sync.files.commits import commit
+from notebook_sync.files.vault import Vault
+from notebook_sync.notes.past import Past
+from notebook_sync.sessions import Session
+
+_MOST_NAMED = 3
+
+# By path, the version of each note that was mirrored; and why some were not, "" when all were.
+Mirrored = tuple[Mapping[str, int], str]
+Mirror = Callable[[Collection[str], str], Mirrored]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What the note at `path` is to say instead of what it says; None where it is not there, or is not to be.
+
+    `action`, `section` and `reason` are for the commit and the event.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    action: str
+    section: str = ""
+    reason: str = ""
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to write."""
+        return self.before != self.after
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """What became of texts whose files are written. `versions` by path, as the mirror counts them."""
+
+    versions: Mapping[str, int] = field(default_factory=dict)
+    commit: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class Door:
+    """Writes for one notebook; `folder` is its `.notebook`.
+
+    `mirror(paths, changed_by)` brings these notes' rows in step, and raises nothing.
+    """
+
+    def __init__(self, vault: Vault, folder: Path, events: Events, git: GitSettings, mirror: Mirror) -> None:
+        self._vault = vault
+        self._past = Past(folder)
+        self._events = events
+        self._git = git
+        self._mirror = mirror
+
+    def enter(self, texts: Sequence[Text], session: Session, kind: str = "edit") -> Entered:
+        """Write what changes, or nothing at all. `kind` is that of the events.
+
+        Raises Conflict where a note no longer says what its text's `before` does, and otherwise as `Vault.write`.
+        """
+        changing = [text for text in texts if text.changes]
+        if not changing:
+            return Entered()
+        warnings = list(
+            dict.fromkeys(filter(None, (self._keep(one.path, one.before, "owner", "") for one in changing)))
+        )
+        self._write(changing, session)
+        for one in changing:
+            self._keep(one.path, one.after, session.changed_by, _told(one))
+        versions, trouble = self._mirror([one.path for one in changing], session.changed_by)
+        if trouble:
+            warnings.append(f"saved; the mirror follows when it can: {trouble}")
+        revision = None
+        if self._git.commit != "off":
+            try:
+                revision = commit(
+                    self._vault.root,
+                    {one.path: one.after for one in changing},
+                    message_for(changing, session),
+                    author=self._git.author or None,
+                )
+            except GitFailed as failure:
+                warnings.append(f"saved, but not committed: {failure}")
+        for one in changing:
+            self._events.record(
+                kind,
+                session,
+                path=one.path,
+                action=one.action,
+                section=one.section,
+                reason=one.reason,
+                digest=digest_of(one.after),
+                version=versions.get(one.path),
+                commit=revision,
+            )
+        return Entered(versions, revision, tuple(warnings))
+
+    def _write(self, texts: Sequence[Text], session: Session) -> None:
+        written: list[Text] = []
+        try:
+            for text in texts:
+                self._write_one(text.path, text.before, text.after)
+                written.append(text)
+        except BaseException:
+            self._put_back(written, session)
+            raise
+
+    def _write_one(self, path: str, before: bytes | None, after: bytes | None) -> None:
+        if after is not None:
+            self._vault.write(path, after, base=None if before is None else digest_of(before))
+        elif before is not None:
+            self._vault.delete(path, base=digest_of(before))
+
+    def _put_back(self, written: Sequence[Text], session: Session) -> None:
+        """What somebody has built on meanwhile stays, as theirs, and an event tells of it."""
+        for text in reversed(written):
+            try:
+                self._write_one(text.path, text.after, text.before)
+            except NotebookError as error:
+                self._events.record("batch", session, path=text.path, reason=f"could not be put back: {error}")
+        if written:
+            self._mirror([text.path for text in written], session.changed_by)
+
+    def _keep(self, path: str, raw: bytes | None, changed_by: str, summary: str) -> str:
+        """Keep a copy; why that failed, "" when it did not."""
+        if raw is None:
+            return ""
+        try:
+            self._past.keep(path, raw, changed_by, summary)
+        except OSError as error:
+            return f"saved, but no copy of what was there before is kept: {error.strerror or error}"
+        return ""
+
+
+def digest_of(raw: bytes | None) -> str:
+    """As everywhere: the SHA-256 of the bytes, "" where there is no note."""
+    return "" if raw is None else sha256(raw).hexdigest()
+
+
+def message_for(texts: Sequence[Text], session: Session) -> str:
+    """The commit's message: what was done as its subject, and as trailers for each note, who and why.
+
+    Each value is one line, so that none can pass for another's trailer.
+    """
+    if len(texts) == 1:
+        subject = f"{_told(texts[0])}: {texts[0].path}"
+    else:
+        named = ", ".join(text.path for text in texts[:_MOST_NAMED])
+        more = f" and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
+        subject = f"Edit {named}{more}"
+    trailers: dict[str, None] = {}
+    for text in texts:
+        values = {"Path": text.path, "Action": text.action, "Section": text.section, "Reason": text.reason}
+        trailers |= dict.fromkeys(f"{name}: {_line(value)}" for name, value in values.items() if _line(value))
+    agent = session.changed_by.removeprefix("agent:") if session.changed_by != "owner" else ""
+    trailers |= dict.fromkeys([f"Session: {session.kind}", *([f"Agent: {agent}"] if agent else [])])
+    return "\n".join([_line(subject), "", *trailers]) + "\n"
+
+
+def _told(text: Text) -> str:
+    where = f" in {_line(text.section)}" if text.section else ""
+    return f"{text.action.replace('_', ' ').capitalize()}{where}"
+
+
+def _line(value: str) -> str:
+    return " ".join("".join(each if each.isprintable() else " " for each in value).split())

@@ -1,0 +1,263 @@
+"""Editing notes under guard: who asks, what the file says now, what the edit makes of it, what that does to the prompt.
+
+All of it is decided before anything is written. What is written goes through the one door.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from notebook_sync.config import Settings
+from notebook_sync.errors import Conflict, OverCap, UnsafePath
+from notebook_sync.files.edits import Edit, edited_by_all, entries_of
+from notebook_sync.files.ignore import is_note_name
+from notebook_sync.files.vault import Vault
+from notebook_sync.notes.difference import difference
+from notebook_sync.notes.door import Door, Entered, Text, digest_of
+from notebook_sync.notes.guard import Guard
+from notebook_sync.notes.system_prompt import SystemPrompt, prompt_settings
+from notebook_sync.sessions import Session
+from prompt import Change, Omission, PromptError, compare, count_tokens
+from prompt.comments import without_hidden
+
+TOOL = "notebook_edit"
+# What another's message made an agent write down says so, for as long as it stands.
+_MARK = Edit("set_frontmatter", content="provenance: external")
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdits:
+    """What is asked of one note: `file` is its path, its id, or a runtime file's bare name; one edit follows another.
+
+    With `expected_digest` they are made on that very text or not at all; "" means that no note may be there.
+    """
+
+    file: str
+    edits: tuple[Edit, ...]
+    expected_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A note after its edit, or as it would be after it.
+
+    `digest` is "" for a note that is gone, `version` None where the mirror could not be told. `tokens` is what counts
+    against the note's cap: for a file of the prompt, without comments and what is expired. `omitted` is what the
+    session's prompt leaves out of it. `change` is what all edits of the call did to that prompt; None where none of
+    them is of a file that it shows. `diff` is unified.
+    """
+
+    path: str
+    digest: str
+    version: int | None
+    tokens: int
+    omitted: tuple[Omission, ...]
+    changed: bool
+    change: Change | None
+    diff: str
+    commit: str | None
+    warnings: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that `--json` prints."""
+        return {
+            "success": True,
+            "path": self.path,
+            "digest": self.digest,
+            "version": self.version,
+            "tokens": self.tokens,
+            "omitted": [{"anchor": o.anchor, "heading": o.heading, "tokens": o.tokens} for o in self.omitted],
+            "changed": self.changed,
+            "change": self.change.as_json() if self.change else None,
+            "diff": self.diff,
+            "commit": self.commit,
+            "warnings": list(self.warnings),
+        }
+
+
+class Editing:
+    """Edits for one notebook. `find` gives the path of a note that is there, and raises NoSuchNote."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        settings: Settings,
+        guard: Guard,
+        door: Door,
+        prompt: SystemPrompt,
+        find: Callable[[str, Session], str],
+    ) -> None:
+        self._vault = vault
+        self._settings = settings
+        self._guard = guard
+        self._door = door
+        self._prompt = prompt
+        self._find = find
+        shown = prompt_settings(settings.prompt).shown_files
+        self._caps = {file.path: file.max_tokens or settings.prompt.max_tokens_per_file for file in shown}
+
+    def edit(
+        self, batch: Sequence[FileEdits], session: Session, *, allow_over_cap: bool = False, preview: bool = False
+    ) -> list[Edited]:
+        """Make all of these edits, or none of them; with `preview`, only tell what they would do.
+
+        Without an expected digest, an edit that somebody was faster than is made once more, on what they wrote.
+        Raises NotPermitted, NoSuchNote, EditFailed, Conflict, OverCap, UnsafePath, and as `Vault.write`.
+        """
+        return self._carried_out(lambda: self._drafts(batch, session), session, "edit", allow_over_cap, preview)
+
+    def put(self, path: str, make: Callable[[bytes | None], Text], session: Session, kind: str) -> Edited:
+        """Give the note at `path` the text that `make` makes of the one it has; through the same door."""
+
+        def draft() -> list[Text]:
+            return [make(self._read(path))]
+
+        return self._carried_out(draft, session, kind, allow_over_cap=True, preview=False)[0]
+
+    def _carried_out(
+        self, draft: Callable[[], list[Text]], session: Session, kind: str, allow_over_cap: bool, preview: bool
+    ) -> list[Edited]:
+        for is_last in [False] * (_TRIES - 1) + [True]:
+            try:
+                texts = draft()
+                if not (allow_over_cap or preview):
+                    self._must_fit(texts)
+                effect = self._effect(texts, session)
+                entered = Entered() if preview else self._door.enter(texts, session, kind)
+            except _Expected as stale:
+                raise self._permitted(stale.conflict, session) from None
+            except Conflict as conflict:
+                if is_last:
+                    raise self._permitted(conflict, session) from None
+            except UnsafePath as unsafe:
+                self._guard.note(session, TOOL, unsafe.reason, unsafe.path)
+                raise
+            else:
+                return [self._edited(text, effect, entered, preview) for text in texts]
+        raise AssertionError("the last try returns or raises")
+
+    def _drafts(self, batch: Sequence[FileEdits], session: Session) -> list[Text]:
+        """Every note's text after its edits; a note that is named twice is edited once, by all of them."""
+        drafts: dict[str, Text] = {}
+        for order in batch:
+            path = self._path_of(order, session)
+            known = drafts.get(path)
+            before = known.before if known else self._read(path)
+            verb = "add" if before is None and session.kind == "external" else "write"
+            self._guard.require(session, verb, path, TOOL)
+            if order.expected_digest not in (None, digest_of(before)):
+                raise _Expected(_conflict(path, order.expected_digest or "", before))
+            after = edited_by_all((known.after if known else before) or b"", order.edits, path)
+            if session.kind == "external":
+                after = edited_by_all(after, [_MARK], path)
+            told = _told(path, before, after, order.edits)
+            drafts[path] = replace(told, action=_joined(known.action, told.action)) if known else told
+        return list(drafts.values())
+
+    def _path_of(self, order: FileEdits, session: Session) -> str:
+        """Where the note is, or is to be. What the name alone forbids is refused before anything is looked up."""
+        place = self._vault.relative(order.file)
+        self._guard.require(session, "add", order.file if place is None else place, TOOL)
+        creates = any(edit.action == "write" for edit in order.edits[:1])
+        if place and creates and is_note_name(place.rpartition("/")[2]) and not self._names_runtime(order.file):
+            return place
+        return self._find(order.file, session)
+
+    def _names_runtime(self, name: str) -> bool:
+        """Whether it is the bare name of a file that stands in runtime/ and not beside it."""
+        return "/" not in name and not self._vault.stamp(name) and self._vault.stamp(f"runtime/{name}") is not None
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            return self._vault.read(path)[0]
+        except FileNotFoundError:
+            return None
+
+    def _permitted(self, conflict: Conflict, session: Session) -> Conflict:
+        """The conflict, without the text where the session may not read it."""
+        if self._guard.may(session, "read", conflict.path):
+            return conflict
+        return Conflict(conflict.path, conflict.base, conflict.current)
+
+    def _must_fit(self, texts: Sequence[Text]) -> None:
+        """An edit that makes a file no larger may leave it over its cap: so it is made smaller step by step."""
+        for text in texts:
+            cap = self._caps.get(text.path)
+            if cap is None or text.after is None or not text.changes:
+                continue
+            tokens = self._tokens(text.path, text.after)
+            if tokens > cap and tokens > self._tokens(text.path, text.before or b""):
+                raise OverCap(text.path, tokens, cap, tuple(entry.text for entry in entries_of(text.after)))
+
+    def _tokens(self, path: str, raw: bytes) -> int:
+        text = raw.decode(errors="replace")
+        if path in self._caps:
+            today = datetime.now(self._settings.timezone).date()
+            text = without_hidden(text, keep_grammar=False, today=today).text
+        return count_tokens(text, self._settings.prompt.encoding)
+
+    def _effect(self, texts: Sequence[Text], session: Session) -> _Effect:
+        changing = {text.path: text.after for text in texts if text.path in self._caps}
+        if not changing:
+            return _Effect()
+        try:
+            before, after = self._prompt.assemble(session), self._prompt.assemble_with(session, changing)
+        except PromptError as error:
+            return _Effect(warning=f"what this does to the prompt could not be told: {error}")
+        return _Effect(compare(before, after), {part.path: part.omitted for part in after.parts})
+
+    def _edited(self, text: Text, effect: _Effect, entered: Entered, preview: bool) -> Edited:
+        tokens = self._tokens(text.path, text.after or b"")
+        cap = self._caps.get(text.path)
+        over = ()
+        if cap is not None and tokens > cap:
+            over = (f"{text.path} has {tokens:,} tokens and the prompt shows {cap:,}: parts are left out of it",)
+        return Edited(
+            path=text.path,
+            digest=digest_of(text.after),
+            version=entered.versions.get(text.path),
+            tokens=tokens,
+            omitted=effect.omitted.get(text.path, ()),
+            changed=text.changes,
+            change=effect.change if cap is not None else None,
+            diff=difference(text.path, text.before, text.after),
+            commit=entered.commit if text.changes and not preview else None,
+            warnings=(*entered.warnings, *filter(None, [effect.warning]), *over),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    change: Change | None = None
+    omitted: Mapping[str, tuple[Omission, ...]] = field(default_factory=dict)
+    warning: str = ""
+
+
+class _Expected(Exception):
+    """The caller named another text than the one that is there; trying again is of no use."""
+
+    def __init__(self, conflict: Conflict) -> None:
+        self.conflict = conflict
+
+
+def _conflict(path: str, expected: str, found: bytes | None) -> Conflict:
+    return Conflict(path, expected, digest_of(found), (found or b"").decode(errors="replace"))
+
+
+def _told(path: str, before: bytes | None, after: bytes, edits: Sequence[Edit]) -> Text:
+    return Text(
+        path,
+        before,
+        after,
+        action=_joined(*(edit.action for edit in edits)),
+        section=_joined(*(edit.section or "" for edit in edits)),
+        reason=_joined(*(edit.reason or "" for edit in edits)),
+    )
+
+
+def _joined(*values: str) -> str:
+    return ", ".join(dict.fromkeys(value for value in values if value))

@@ -1,0 +1,53 @@
+"""Asks the table of permissions for one notebook, and leaves an event for each call that is refused.
+
+Membership of a shared channel is read from its `channel.toml` at each call: what was withdrawn holds at once.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from notebook_sync.config import PromptSettings
+from notebook_sync.errors import NotPermitted, UnreadableFile
+from notebook_sync.events import Events
+from notebook_sync.files.vault import Vault
+from notebook_sync.permissions import CHANNEL, NOBODY, Members, Verb, channel_of, may, members_in, require
+from notebook_sync.sessions import Session
+
+
+class Guard:
+    """May this session do that? For one notebook; any number of threads."""
+
+    def __init__(self, vault: Vault, settings: PromptSettings, events: Events) -> None:
+        self._vault = vault
+        self._settings = settings
+        self._events = events
+
+    def may(self, session: Session, verb: Verb, path: str) -> bool:
+        """Whether the session may do this to the note at `path`."""
+        return may(session, verb, path, self._settings, self._members(session, path))
+
+    def require(self, session: Session, verb: Verb, path: str, tool: str) -> None:
+        """Raises NotPermitted and leaves an event where it may not; `tool` is what it tried to use."""
+        try:
+            require(session, verb, path, self._settings, self._members(session, path))
+        except NotPermitted as refusal:
+            self.refuse(session, tool, str(refusal), path=path)
+
+    def refuse(self, session: Session, tool: str, sentence: str, path: str = "") -> NoReturn:
+        """Leave an event and raise NotPermitted with this sentence."""
+        self.note(session, tool, sentence, path)
+        raise NotPermitted(sentence)
+
+    def note(self, session: Session, tool: str, reason: str, path: str) -> None:
+        """Leave an event of a call that was refused."""
+        self._events.record("refused", session, tool=tool, path=path, reason=reason)
+
+    def _members(self, session: Session, path: str) -> Members:
+        channel = channel_of(path)
+        if channel is None or session.kind != "task":
+            return NOBODY
+        try:
+            return members_in(self._vault.read(f"{channel}/{CHANNEL}")[0])
+        except (FileNotFoundError, UnreadableFile):
+            return NOBODY
