@@ -6,6 +6,7 @@ Git keeps no empty folders, and none is needed: whoever writes a note into `page
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ def initialize(root: Path, *, git: bool = True, brain: Path | None = None) -> In
     if root.exists() and not root.is_dir():
         raise UsageError(f"{root} is not a folder; name one, or a place where one can be made")
     try:
-        directed = _plan(brain, template("directive.md")) if brain is not None else None
+        directed = _plan(brain, _directive(brain, root)) if brain is not None else None
         created, kept = _fill(root)
         repository = _repository(root) if git else "off"
         if brain is None or directed is None:
@@ -73,6 +74,15 @@ def initialize(root: Path, *, git: bool = True, brain: Path | None = None) -> In
 def template(name: str) -> str:
     """The text of a template, from wherever the package is installed."""
     return files("runtime_templates").joinpath(name).read_text(encoding="utf-8")
+
+
+def _directive(brain: Path, root: Path) -> str:
+    """What an instruction file says of the notebook: not the rules, which change, but where they are to be had."""
+    place, told = str(root), f"`{root}`"
+    if brain.parent in (root, *root.parents) or root in brain.parents:  # they move together
+        place = os.path.relpath(root, brain.parent)
+        told = f"`{place}`, from this file's folder"
+    return template("brain.md").replace("`NOTEBOOK`", told).replace("NOTEBOOK", shlex.quote(place))
 
 
 def with_directive(raw: bytes, directive: str) -> bytes:

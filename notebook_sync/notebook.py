@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from notebook_sync.initialize import Initialized
     from notebook_sync.mirror.base import Document, Mirror
+    from notebook_sync.notes.prompt_changes import PromptChanges
     from notebook_sync.notes.system_prompt import SystemPrompt
     from notebook_sync.refs.base import Refs
     from notebook_sync.sessions import Session
@@ -260,12 +261,15 @@ class Notebook:
 
     @cached_property
     def _system_prompt(self) -> SystemPrompt:
+        return self._prompt_with(self.settings)
+
+    def _prompt_with(self, settings: config.Settings) -> SystemPrompt:
         from notebook_sync.notes.system_prompt import SystemPrompt
 
         folder = self.root / FOLDER
         with contextlib.suppress(NotebookError):  # where nothing can be written, the prompt is assembled all the same
             folder = self.folder
-        return SystemPrompt(self.vault, folder, self.settings)
+        return SystemPrompt(self.vault, folder, settings)
 
     def prompt(
         self, session: Session, *, max_tokens: int | None = None, include: Sequence[str] = (), task: str = ""
@@ -286,15 +290,27 @@ class Notebook:
         wish = Wish(tuple(include), task, recent)
         return self._system_prompt.assemble(session, max_tokens=max_tokens, wish=wish)
 
-    def explain(self, text: str, session: Session) -> Sequence[Found]:
-        """Where `text` stands in the prompt's files, whether it reaches the session's prompt, and if not, why."""
-        return self._system_prompt.explain(text, session)
+    def prompt_changes(self) -> PromptChanges:
+        """Tells, after each save that it is told of, what the save does to the owner's prompt."""
+        from notebook_sync.notes.prompt_changes import PromptChanges
+
+        return PromptChanges(self._system_prompt)
+
+    def explain(self, text: str, session: Session, *, asking: Session | None = None) -> Sequence[Found]:
+        """Where `text` stands, whether it reaches the session's prompt, and if not, why. UsageError for a blank text.
+
+        Who is `asking`, the session itself unless said, is told of no place that they may not read.
+        """
+        from notebook_sync.permissions import may
+
+        found = self._system_prompt.explain(text, session)
+        return [one for one in found if one.in_prompt or may(asking or session, "read", one.path, self.settings.prompt)]
 
     # Looking after the notebook.
 
     def status(self) -> dict[str, Any]:
         """Counts, backlog, watcher, token use; an answer also when both databases are down. As `status_of`."""
-        from notebook_sync.sessions import Session
+        from notebook_sync.notes.prompt_use import prompt_use
         from notebook_sync.status import status_of
 
         return status_of(
@@ -303,7 +319,7 @@ class Notebook:
             self.settings.notebook.name,
             lambda: self.mirror,
             lambda: self.refs,
-            lambda: self.prompt(Session.owner()),
+            lambda: prompt_use(self.root, self.settings, self._prompt_with),
         )
 
     def check(self) -> Documents:

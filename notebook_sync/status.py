@@ -12,10 +12,10 @@ from notebook_sync.errors import BackendDown
 from notebook_sync.files.note import PARSER_REVISION, Stamp
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import Known, Mirror
+from notebook_sync.notes.prompt_use import PromptUse
 from notebook_sync.refs.base import Refs
 from notebook_sync.sync.lock import watcher
 from prompt.errors import PromptError
-from prompt.values import Prompt
 
 
 def status_of(
@@ -24,7 +24,7 @@ def status_of(
     name: str,
     open_mirror: Callable[[], Mirror],
     open_refs: Callable[[], Refs],
-    assemble: Callable[[], Prompt],
+    look_at_prompt: Callable[[], PromptUse],
 ) -> dict[str, Any]:
     """The status, in the shape that `--json` prints. What a database that is down would say is null.
 
@@ -54,6 +54,7 @@ def status_of(
         refs = {"name": down.backend, "ok": False, "error": down.reason, "pending": None}
     told = watcher(folder)
     changes = None if rows is None else late(scan.seen, rows, lambda path: _changed_at(vault.root, path))
+    use = _prompt_use(look_at_prompt)
     return {
         "root": str(vault.root),
         "name": name or vault.root.name,
@@ -66,7 +67,8 @@ def status_of(
         "stale": [
             {"path": path, "error": error} for path, error in sorted({**scan.refused, **_stale(rows or {})}.items())
         ],
-        "prompt": _token_use(assemble),
+        "prompt": use.files,
+        "sessions": use.sessions,
     }
 
 
@@ -107,14 +109,9 @@ def _age(changes: Mapping[str, int]) -> float:
     return round(max(0, now - min(changes.values(), default=now)) / 1e9, 3)
 
 
-def _token_use(assemble: Callable[[], Prompt]) -> dict[str, Any]:
-    """Tokens of each file in the owner's prompt; empty where they cannot be counted, of which `doctor` tells."""
+def _prompt_use(look_at_prompt: Callable[[], PromptUse]) -> PromptUse:
+    """Empty where tokens cannot be counted, of which `doctor` tells."""
     try:
-        prompt = assemble()
+        return look_at_prompt()
     except PromptError:
-        return {}
-    return {
-        part.path: {"tokens": part.tokens, "cap": part.cap, "omitted": sum(one.entries for one in part.omitted)}
-        for part in prompt.parts
-        if part.path
-    }
+        return PromptUse({}, {})

@@ -12,6 +12,7 @@ from notebook_sync.errors import UnreadableFile
 from notebook_sync.files.note import Note
 from notebook_sync.files.parse import parse
 from notebook_sync.files.vault import Vault
+from notebook_sync.notes.check_prompt import check_prompt
 from notebook_sync.notes.finding import Finding
 from notebook_sync.notes.links import Names, folded, line_of
 from notebook_sync.notes.runtime import check_runtime
@@ -35,6 +36,7 @@ def check(vault: Vault, settings: PromptSettings, today: date) -> list[Finding]:
         notes.append(_Named(path, note.title, note.wants, note.links))
         findings += _problems(note)
         findings += check_runtime(path, raw.decode(errors="replace"), settings, today)
+    findings += check_prompt(vault, scan, settings, today)
     findings += _contended_ids(notes)
     findings += _broken_links(vault, notes)
     return sorted(findings)

@@ -34,15 +34,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """An entry inside a comment: no reader ever sees it. `line` as for an entry."""
+    """An entry inside a comment: no reader ever sees it. As for an entry."""
 
     line: int
+    headings: tuple[str, str]
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A runtime file in pieces. `headings` are `(line, level, text)`; `unclosed` is the line of a comment without end.
+    """A runtime file in pieces. `headings` are `(line, level, text)`; `unclosed` is the line of a comment without end,
+    `unclosed_code` that of a block of code.
 
     Of the comment that a file opens with, which tells its grammar, nothing is in `hidden`.
     """
@@ -51,6 +53,7 @@ class Contents:
     entries: tuple[Entry, ...]
     hidden: tuple[Hidden, ...]
     unclosed: int = 0
+    unclosed_code: int = 0
 
 
 def contents_of(text: str) -> Contents:
@@ -61,7 +64,7 @@ def contents_of(text: str) -> Contents:
     headings: list[tuple[int, int, str]] = []
     entries: list[Entry] = []
     hidden: list[Hidden] = []
-    unclosed = 0
+    unclosed = unclosed_code = 0
     under = ("", "")
     for index, token in enumerate(tokens):
         line = above + token.map[0] if token.map else 0
@@ -75,12 +78,25 @@ def contents_of(text: str) -> Contents:
             entries += _lookalikes(tokens[index + 1].content, line, under)
         elif token.type == "code_block" and token.level == 0:
             entries += _lookalikes(token.content, line, under)
-        elif token.type == "html_block" and token.level == 0 and token.content.lstrip().startswith("<!--"):
+        elif token.type == "html_block" and token.content.lstrip().startswith("<!--"):
             if "-->" not in token.content:
                 unclosed = unclosed or line
             elif index:
-                hidden += _commented(token.content, line)
-    return Contents(tuple(headings), tuple(entries), tuple(hidden), unclosed)
+                hidden += _commented(token.content, line, under)
+        elif token.type == "fence" and not _is_closed(token, front.content):
+            unclosed_code = unclosed_code or line
+    return Contents(tuple(headings), tuple(entries), tuple(hidden), unclosed, unclosed_code)
+
+
+def _is_closed(fence: Token, source: str) -> bool:
+    """Whether a line of its own ends the block; else it runs on to the end of what it stands in."""
+    first, last = fence.map or (0, 0)
+    line = _LINE_END.split(source)[last - 1].lstrip(" \t>").rstrip()
+    return last - first > 1 and len(line) >= len(fence.markup) and not line.strip(fence.markup[0])
+
+
+# As markdown-it counts them.
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def _below(under: tuple[str, str], tag: str, title: str) -> tuple[str, str]:
@@ -128,9 +144,9 @@ def _lookalikes(source: str, line: int, under: tuple[str, str]) -> list[Entry]:
 _COMMENTED = re.compile(r"[ \t]*(?:<!--[ \t]*)?[-+*][ \t]+(.*?)(?:-->.*)?$")
 
 
-def _commented(source: str, line: int) -> list[Hidden]:
+def _commented(source: str, line: int, under: tuple[str, str]) -> list[Hidden]:
     return [
-        Hidden(line + number, found[1].strip())
+        Hidden(line + number, under, found[1].strip())
         for number, text in enumerate(source.splitlines())
         if (found := _COMMENTED.match(text)) and found[1].strip()
     ]

@@ -45,7 +45,9 @@ class Names:
         ]
         if any(folded(place) in self._names or self._stands(place) for place in places):
             return ""
-        return "no note and no file has this name" if places else "it leads out of the notebook"
+        if not places:
+            return "it leads out of the notebook; mend the link"
+        return "no note and no file has this name; mend the link, or write the page"
 
 
 def folded(name: str) -> str:

@@ -39,16 +39,16 @@ class Reminder:
     every: str = ""
 
 
-_KINDS: dict[str, Kind] = {
+KINDS: dict[str, Kind] = {
     "today": "task",
     "this week": "task",
     "recurring": "recurring",
     "waiting for": "waiting",
 }
 _GRAMMAR: dict[Kind, str] = {
-    "task": "- [ ] Task [due: 2026-03-01 09:00]",
+    "task": "- [ ] Task [due: YYYY-MM-DD 09:00]",
     "recurring": "- Every Monday at 09:00: Weekly status",
-    "waiting": "- Thing [expected: Feb 28]",
+    "waiting": "- Thing [expected: Mon DD]",
 }
 
 
@@ -57,7 +57,7 @@ def read_reminders(contents: Contents, today: date) -> tuple[list[Reminder], lis
     reminders: list[Reminder] = []
     malformed: list[Malformed] = []
     for entry in contents.entries:
-        kind = _KINDS.get(entry.headings[0].casefold())
+        kind = KINDS.get(entry.headings[0].casefold())
         if kind is None:
             continue
         read = read_reminder(entry, kind, today)
@@ -83,28 +83,28 @@ _WHEN = re.compile(r"\[(due|expected)\b:? ?([^\[\]]{0,80})\]", re.IGNORECASE)
 
 def read_reminder(entry: Entry, kind: Kind, today: date) -> Reminder | Malformed:
     """One entry as a reminder of its section's kind."""
-    write = f"write: {_GRAMMAR[kind]}"
+    example = _GRAMMAR[kind]
     if not entry.in_list:
-        return Malformed(entry.line, f"not a list item, so no reminder; {write}")
+        return Malformed(entry.line, "not a list item, so no reminder", example)
     box = _BOX.match(entry.text)
     text = entry.text[box.end() :] if box else entry.text
     done = box is not None and box[1] in ("x", "X")
     if kind == "recurring":
         found = _EVERY.fullmatch(text)
         if found is None or not _RECURRENCE.fullmatch(found[1]):
-            return Malformed(entry.line, f"names no recurrence that can be read; {write}")
+            return Malformed(entry.line, "names no recurrence that can be read", example)
         return Reminder(entry.line, entry.headings[0], kind, found[2], done, every=found[1])
     if kind == "task" and box is None:
-        return Malformed(entry.line, f"has no box to tick; {write}")
+        return Malformed(entry.line, "has no box to tick", example)
     if box is not None and not box[1]:
-        return Malformed(entry.line, f"has a box without a space in it; {write}")
+        return Malformed(entry.line, "has a box without a space in it", example)
     days = _WHEN.findall(text)
     told = " ".join(_WHEN.sub(" ", text).split())
     if not told:
-        return Malformed(entry.line, f"says nothing; {write}")
+        return Malformed(entry.line, "says nothing", example)
     when = read_when(days[-1][1], today) if days else None
     if days and when is None:
-        return Malformed(entry.line, f"[{days[-1][0]}: {days[-1][1]}] is no day that can be read; {write}")
+        return Malformed(entry.line, f"[{days[-1][0]}: {days[-1][1]}] is no day that can be read", example)
     return Reminder(entry.line, entry.headings[0], kind, told, done, when)
 
 

@@ -9,14 +9,14 @@ The same under `## Temporary Instructions`, and under `### channel` headings in 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
 
 from notebook_sync.notes.entries import Contents, Entry
 
 PATH = "runtime/external-communications.md"
 SECTIONS = ("Permanent Rules", "Temporary Instructions", "Channel-Specific")
-GRAMMAR = "- **Name** (identity): action [until 2026-02-25]"
+GRAMMAR = "- **Name** (identity): action [until YYYY-MM-DD]"
 
 _RULE = re.compile(r"\*\*([^*]+)\*\*\s*\(((?:[^()]|\([^()]*\))+)\)\s*:\s*(.+)")
 # No bracket within, and an end to it: a line of nothing but openings would be searched to its end from each of them.
@@ -38,10 +38,25 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """An entry that does not read as its grammar says. It still reaches the prompt."""
+    """An entry that does not read as its grammar says, and an example of one that does. It still reaches the prompt."""
 
     line: int
-    message: str
+    reason: str
+    example: str
+
+    @property
+    def message(self) -> str:
+        """The reason and the next step."""
+        return f"{self.reason}; write: {self.example}"
+
+    def message_on(self, today: date) -> str:
+        """The same, with a day to come where the example has one."""
+        soon = today + _SOON
+        dated = self.example.replace("YYYY-MM-DD", soon.isoformat()).replace("Mon DD", f"{soon:%b} {soon.day}")
+        return replace(self, example=dated).message
+
+
+_SOON = timedelta(days=14)
 
 
 def read_rules(contents: Contents) -> tuple[list[Rule], list[Malformed]]:
@@ -65,21 +80,21 @@ _KNOWN = {section.casefold() for section in SECTIONS}
 def read_rule(entry: Entry) -> Rule | Malformed:
     """One entry as a rule."""
     if not entry.in_list:
-        return Malformed(entry.line, f"not a list item, so no rule; write it at the line's start as: {GRAMMAR}")
+        return Malformed(entry.line, "not a list item at the start of its line, so no rule", GRAMMAR)
     found = _RULE.fullmatch(entry.text)
     if found is None:
-        return Malformed(entry.line, f"does not read as a rule; write: {GRAMMAR}")
+        return Malformed(entry.line, "does not read as a rule", GRAMMAR)
     name, identity, rest = (part.strip() for part in found.groups())
     days = _UNTIL.findall(rest)
     action = " ".join(_UNTIL.sub(" ", rest).split())
     if not action:
-        return Malformed(entry.line, f"says nothing to do; write: {GRAMMAR}")
+        return Malformed(entry.line, "says nothing to do", GRAMMAR)
     until = None
     if days:
         until = _day(days[-1])
         if until is None:
-            message = f"[until {days[-1].strip()}] is no day, so the rule never ends; write: [until 2026-02-25]"
-            return Malformed(entry.line, message)
+            reason = f"[until {days[-1].strip()}] is no day, so the rule never ends"
+            return Malformed(entry.line, reason, "[until YYYY-MM-DD]")
     section, channel = entry.headings
     return Rule(entry.line, section, channel, name, identity, action, until)
 

@@ -8,10 +8,10 @@ from datetime import date
 from notebook_sync.config import PromptSettings
 from notebook_sync.files.note import RUNTIME_FILES
 from notebook_sync.notes import reminders, rules
-from notebook_sync.notes.entries import Contents, contents_of
+from notebook_sync.notes.entries import Contents, Entry, Hidden, contents_of
 from notebook_sync.notes.finding import Finding
-from notebook_sync.notes.reminders import read_reminders
-from notebook_sync.notes.rules import Malformed, read_rules
+from notebook_sync.notes.reminders import Reminder, read_reminder, read_reminders
+from notebook_sync.notes.rules import Malformed, Rule, read_rule, read_rules
 from prompt.budget import count_tokens
 from prompt.comments import without_hidden
 
@@ -29,26 +29,43 @@ def check_runtime(path: str, text: str, settings: PromptSettings, today: date) -
     if contents.unclosed:
         message = "this comment is never closed; write --> where it ends"
         yield Finding(path, contents.unclosed, "error", message)
+    if contents.unclosed_code:
+        message = "this block of code is never closed, so all below it is code; close it with a line like its first"
+        yield Finding(path, contents.unclosed_code, "error", message)
     for hidden in contents.hidden:
-        yield Finding(path, hidden.line, "info", f"stands in a comment, so no agent sees it: {hidden.text}")
+        if _looks_live(path, hidden, today):
+            message = f"stands in a comment, so no agent sees it; delete it, or end the comment above it: {hidden.text}"
+            yield Finding(path, hidden.line, "info", message)
     expired = {one.line: one.until for one in without_hidden(text, keep_grammar=True, today=today).expired}
     for line, until in expired.items():
         yield Finding(path, line, "info", f"expired on {until}, is not in the prompt, and is ready to remove")
     if path in _SECTIONS:
         yield from _unknown_sections(path, contents)
         for malformed in _malformed(path, contents, today):
-            yield Finding(path, malformed.line, "warning", malformed.message)
+            yield Finding(path, malformed.line, "warning", malformed.message_on(today))
 
 
 def _malformed(path: str, contents: Contents, today: date) -> list[Malformed]:
     return read_rules(contents)[1] if path == rules.PATH else read_reminders(contents, today)[1]
 
 
+def _looks_live(path: str, hidden: Hidden, today: date) -> bool:
+    """Whether it would be an entry outside of its comment. In a file without a grammar, each list item would."""
+    entry = Entry(hidden.line, hidden.headings, hidden.text)
+    if path == rules.PATH:
+        return isinstance(read_rule(entry), Rule)
+    if path == reminders.PATH:
+        kind = reminders.KINDS.get(hidden.headings[0].casefold())
+        return kind is not None and isinstance(read_reminder(entry, kind, today), Reminder)
+    return True
+
+
 def _over_budget(path: str, text: str, cap: int, encoding: str, today: date) -> Iterator[Finding]:
     """Comments and expired entries take no room, so they are not counted."""
     tokens = count_tokens(without_hidden(text, keep_grammar=False, today=today).text, encoding)
     if tokens > cap:
-        yield Finding(path, 0, "warning", f"{tokens:,} tokens, over its {cap:,}: parts are left out of the prompt")
+        message = f"{tokens:,} tokens, over its {cap:,}: parts are left out of the prompt; shorten it, or raise its cap"
+        yield Finding(path, 0, "warning", message)
 
 
 def _unknown_sections(path: str, contents: Contents) -> Iterator[Finding]:
@@ -56,5 +73,5 @@ def _unknown_sections(path: str, contents: Contents) -> Iterator[Finding]:
     folded = {name.casefold() for name in known}
     for line, level, title in contents.headings:
         if level == 2 and title.casefold() not in folded:
-            message = f"unknown section `{title}`: its entries reach the prompt unread; known: {', '.join(known)}"
+            message = f"unknown section `{title}`: its entries reach the prompt unread; move them under one of: {', '.join(known)}"
             yield Finding(path, line, "warning", message)

@@ -6,15 +6,17 @@ How files are laid out and cut is the business of the package `prompt`; here is 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 
 from notebook_sync import config
 from notebook_sync.errors import UnreadableFile, UsageError
 from notebook_sync.files.vault import Vault
+from notebook_sync.notes.provenance import is_external
 from notebook_sync.notes.sources import PromptFiles
 from notebook_sync.notes.volatile import Gathered, Gathering, Wish
 from notebook_sync.sessions import Session
@@ -22,6 +24,9 @@ from prompt import Assembler, CountFile, FileText, Found, Prompt, PromptFile, Pr
 
 COUNTS = "tokens.json"
 NOTHING = Wish()
+# No setting shows them to a session that acts on someone else's message.
+_KNOW_CORE_FACTS = ("owner", "task")
+NO_FILES: Mapping[str, FileText] = MappingProxyType({})
 
 
 class SystemPrompt:
@@ -52,6 +57,23 @@ class SystemPrompt:
             prompt = replace(prompt, problems=(*prompt.problems, *gathered.problems))
         self._counts.save()
         return prompt
+
+    def assemble_with(self, session: Session, contents: Mapping[str, bytes | None]) -> Prompt:
+        """The prompt that `session` would get if these files had these contents, None for one that were not there."""
+        files = [file for file in self._assembler.settings.shown_files if file.path in contents]
+        given = {file.path: _as_source(file.path, contents[file.path]) for file in files}
+        prompt = self._assembler.assemble(self._sources(given), session.kind, today=self._today())
+        self._counts.save()
+        return prompt
+
+    def content_of(self, path: str) -> bytes | None:
+        """What a prompt would show of the file at `path`, before any cut; None for one that is not there."""
+        return self._files.read(path).content
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files of the stable part, in the order in which they stand there."""
+        return tuple(file.path for file in self._assembler.settings.shown_files)
 
     def explain(self, text: str, session: Session) -> list[Found]:
         """Where `text` stands, in the prompt's files and then in any note, and whether the session's prompt has it.
@@ -87,9 +109,15 @@ class SystemPrompt:
                 if word in raw.decode(errors="replace").casefold():
                     yield FileText(path, raw)
 
-    def _sources(self) -> Sequence[FileText]:
-        sources = [(file, self._files.read(file.path)) for file in self._assembler.settings.shown_files]
+    def _sources(self, given: Mapping[str, FileText] = NO_FILES) -> Sequence[FileText]:
+        """The files as they are now, but those that are given as they are given."""
+        shown = self._assembler.settings.shown_files
+        sources = [(file, given.get(file.path) or self._files.read(file.path)) for file in shown]
         return [source for file, source in sources if source.content is not None or not file.optional]
+
+
+def _as_source(path: str, content: bytes | None) -> FileText:
+    return FileText(path, content, external=content is not None and is_external(content))
 
 
 def prompt_settings(settings: config.PromptSettings) -> PromptSettings:
@@ -101,14 +129,15 @@ def prompt_settings(settings: config.PromptSettings) -> PromptSettings:
         max_tokens=settings.max_tokens,
         encoding=settings.encoding,
     )
-    priorities = {file.path: file.priority for file in asked.shown_files}
+    asked = replace(asked, core_facts=replace(asked.core_facts, sessions=_KNOW_CORE_FACTS))
+    known = {file.path: file for file in asked.shown_files}
     files = tuple(
         PromptFile(
             file.path,
             file.heading,
             file.max_tokens,
-            file.priority or priorities.get(file.path, 0),
-            tuple(Session.named(kind).kind for kind in file.sessions),
+            file.priority or (known[file.path].priority if file.path in known else 0),
+            tuple(kind for kind in file.sessions if file.path not in known or kind in known[file.path].sessions),
         )
         for file in settings.files
     )

@@ -84,17 +84,24 @@ def _watch(arguments: Namespace) -> int:
 
         before: dict[int, Any] = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
+            prompts = notebook.prompt_changes()
             watch = notebook.watch()
             for event in watch.events():
                 told = text.event_as_dict(event)
                 is_ready = is_ready or told["event"] == "ready"
-                print(_as_json(told) if arguments.json else text.of_event(told), flush=True)
+                _tell_event(arguments, told)
+                if changed := prompts.after(set(told.get("paths", ()))):
+                    _tell_event(arguments, changed.as_dict())
         except _Stopped:
             pass
         finally:
             for number, previous in before.items():
                 signal.signal(number, previous)
     return 0
+
+
+def _tell_event(arguments: Namespace, told: Mapping[str, Any]) -> None:
+    print(_as_json(told) if arguments.json else text.of_event(told), flush=True)
 
 
 def _status(arguments: Namespace) -> int:
@@ -170,7 +177,8 @@ def _task(arguments: Namespace) -> str:
 
 def _explain(arguments: Namespace) -> int:
     with _open(arguments) as notebook:
-        found = notebook.explain(arguments.text, _session(arguments))
+        # Whoever has a shell here has the files: --session says whose prompt it is about, and hides nothing.
+        found = notebook.explain(arguments.text, _session(arguments), asking=Session.owner())
     _show(arguments, {"found": [asdict(place) for place in found]}, text.of_explanation)
     return 0 if found else _FAILED
 

@@ -53,7 +53,8 @@ COMMANDS = (
         "Writes notebook.toml, .gitignore, the runtime files and the folders for notes, and makes the folder a git\n"
         "repository unless it already lies in one. A file that is there is kept as it is. With --brain, the text that\n"
         "tells an agent about its notebook is put into FILE between two markers; no other byte of FILE changes, and a\n"
-        "second call only refreshes what stands between the markers.",
+        "second call only refreshes what stands between the markers. The rules themselves are not in it: they come from\n"
+        "`prompt`, best called by a hook at the start of each conversation.",
         ("notebook-sync init ~/notebook", "notebook-sync init ~/notebook --brain ~/agent/AGENTS.md"),
         '{"root": "/home/me/notebook", "created": ["notebook.toml", "runtime/reminders.md"], "kept": [".gitignore"],\n'
         ' "git": "made", "brain": null}',
@@ -91,11 +92,15 @@ COMMANDS = (
         "watch",
         "sync, then follow every change until stopped",
         "Prints `ready` once later changes will be seen, then a line for each batch that has reached the mirror and\n"
-        "the refs. A database that is away is told as trouble and waited for. SIGTERM or Ctrl-C ends it with exit\n"
-        "code 0. One process watches a notebook; a second one is refused with exit code 3.",
+        "the refs. A database that is away is told as trouble and waited for. Where a save changed the owner's prompt,\n"
+        "one more line tells its tokens before and after, and what fell out of it or came back. SIGTERM or Ctrl-C ends\n"
+        "it with exit code 0. One process watches a notebook; a second one is refused with exit code 3.",
         ("notebook-sync watch", "notebook-sync watch --json"),
         """\
 {"event": "batch", "added": 1, "updated": 0, …as for sync…, "paths": ["pages/plan.md"]}
+{"event": "prompt", "revision": "9f86d0…", "tokens": 812, "tokens_before": 790,
+ "fell_out": [{"path": "runtime/reminders.md", "anchor": "this-week", "heading": "This Week", "tokens": 20}],
+ "came_back": [], "stable_changes": true}
 {"event": "ready", "file_events": true}
 {"event": "trouble", "message": "Redis at localhost:6379 does not answer: …"}
 {"event": "recovered", "message": "Redis at localhost:6379 does not answer: …"}""",
@@ -105,7 +110,12 @@ COMMANDS = (
         "status",
         "how the notebook is: counts, databases, backlog, watcher, token use",
         "Works with both databases down, and then ends with exit code 4. `behind` counts files that differ from the\n"
-        "mirror, `lag_seconds` is the age of the oldest such change, `stale` are notes whose file was refused.",
+        "mirror, `lag_seconds` is the age of the oldest such change, `stale` are notes whose file was refused.\n"
+        "\n"
+        "`prompt` is the use of each file in the owner's prompt, `left_out` the anchors of what its cap took. `sessions`\n"
+        "is the prompt of each kind of session as a whole. `since_commit` tells what the edits since the last commit,\n"
+        "also of notebook.toml, do to it: what falls out, and whether its stable part, and so a provider's cache,\n"
+        "changes; null where there is no commit.",
         ("notebook-sync status",),
         """\
 {"root": "/home/me/notebook", "name": "notebook",
@@ -115,7 +125,10 @@ COMMANDS = (
  "behind": 0, "lag_seconds": 0.0, "last_reconcile": "2026-03-01T09:00:00+00:00",
  "watcher": {"pid": 4711, "host": "desk", "since": "2026-03-01T08:00:00+00:00", "trouble": ""},
  "stale": [{"path": "pages/bad.md", "error": "line 2: …"}],
- "prompt": {"runtime/reminders.md": {"tokens": 120, "cap": 2000, "omitted": 0}}}""",
+ "prompt": {"runtime/reminders.md": {"tokens": 120, "cap": 2000, "omitted": 0, "left_out": []}},
+ "sessions": {"owner": {"tokens": 812, "max_tokens": 16000, "revision": "9f86d0…",
+                        "since_commit": {"tokens_before": 790, "tokens_after": 812, "fell_out": […as for watch…],
+                                         "came_back": [], "stable_changes": true, "kept_prefix_tokens": 402}}, …}}""",
         (JSON,),
     ),
     Command(
@@ -140,9 +153,10 @@ COMMANDS = (
     Command(
         "check",
         "point at what a person may want to mend in the files",
-        "Entries of the runtime files that do not read as their grammar says, expired rules, broken links, ids that\n"
-        "two files want, names that other systems confuse, files over their share of the prompt. Needs no database.\n"
-        "Exit code 1 only when a finding is an error.",
+        "Entries of the runtime files that do not read as their grammar says, expired rules, entries in comments that\n"
+        "look live, comments and blocks of code that are never closed. Files of the prompt that are missing or over\n"
+        "their cap, pinned sections that alone are over it, a whole prompt over max_tokens. Broken links, ids that two\n"
+        "files want, names that other systems confuse. Needs no database. Exit code 1 only when a finding is an error.",
         ("notebook-sync check",),
         '[{"path": "pages/plan.md", "line": 12, "severity": "warning", "message": "broken link: no note `risks`"}]',
         (JSON,),

@@ -7,7 +7,7 @@ as a whole is printed as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -104,6 +104,9 @@ def of_event(event: Mapping[str, Any]) -> str:
         named = [*event["paths"], *(f"{one['path']} ({one['error']})" for one in event["failed"])]
         more = f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else ""
         return f"{_changes(event)}: {', '.join(map(safe, named[:_NAMED]))}{more}"
+    if kind == "prompt":
+        counted = f"prompt: {event['tokens_before']:,} → {event['tokens']:,} tokens"
+        return "\n".join([counted, *(f"  {safe(line)}" for line in _passages(event))])
     return f"{kind}: {safe(event['message'])}"
 
 
@@ -133,9 +136,34 @@ def of_status(status: Mapping[str, Any]) -> str:
     if len(status["stale"]) > _NAMED:
         lines.append(f"stale    … and {len(status['stale']) - _NAMED:,} more; --json lists all")
     for path, use in status["prompt"].items():
-        cut = f", {counts(use['omitted'], 'part')} left out" if use["omitted"] else ""
+        cut = f", {counts(use['omitted'], 'part')} left out{_anchors(use['left_out'])}" if use["omitted"] else ""
         lines.append(f"prompt   {path}: {use['tokens']:,} of {use['cap']:,} tokens{cut}")
+    for kind, use in status["sessions"].items():
+        lines.append(f"prompt   {kind}: {use['tokens']:,} of {use['max_tokens']:,} tokens")
+        lines += [f"edits    {kind}: {line}" for line in _since_commit(use["since_commit"])]
     return "\n".join(map(safe, lines))
+
+
+def _anchors(anchors: Sequence[str]) -> str:
+    named = list(dict.fromkeys(f"#{anchor}" for anchor in anchors if anchor))
+    more = ", …" if len(named) > _NAMED else ""
+    return f": {', '.join(named[:_NAMED])}{more}" if named else ""
+
+
+def _since_commit(change: Mapping[str, Any] | None) -> Iterator[str]:
+    if change is None or not change["stable_changes"]:
+        return
+    counted = f"{change['tokens_before']:,} → {change['tokens_after']:,} tokens since the last commit"
+    yield f"{counted}; a prompt cache keeps the first {change['kept_prefix_tokens']:,}"
+    yield from _passages(change)
+
+
+def _passages(change: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each passage that the prompt no longer shows, or shows again, though its file has it as before."""
+    for key, what in (("fell_out", "fell out"), ("came_back", "came back")):
+        for one in change[key]:
+            anchor = f"#{one['anchor']}" if one["anchor"] else ""
+            yield f"{one['path']}{anchor} {what}: {counts(one['tokens'], 'token')}"
 
 
 def of_verdict(verdict: Mapping[str, Any]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from notebook_sync import Notebook, Session
 from notebook_sync.config import PromptFile, PromptSettings
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.check import check
@@ -125,3 +127,115 @@ def test_an_unclosed_comment_in_a_runtime_file(tmp_path: Path) -> None:
     write(tmp_path, {"runtime/reminders.md": "## Today\n\n<!-- later\n- [ ] Call\n"})
     (found,) = findings(tmp_path)
     assert (found.line, found.severity) == (3, "error")
+
+
+ORDERS = "runtime/standing-orders.md"
+
+
+def notebook_of(root: Path, toml: str = "", **notes: str) -> list[tuple[str, str]]:
+    """What `check` says of a notebook with these settings and files (`__` for `/`), as path and severity."""
+    write(root, {"notebook.toml": toml, **{path.replace("__", "/") + ".md": text for path, text in notes.items()}})
+    with Notebook.open(root) as notebook:
+        return [(one["path"], one["severity"]) for one in notebook.check()]
+
+
+def test_missing_files_of_the_prompt(tmp_path: Path) -> None:
+    toml = '[prompt]\nsystem_files = ["AGENTS.md", "/etc/hosts"]\n[[prompt.files]]\npath = "pages/winter.md"\n'
+    assert notebook_of(tmp_path, toml, runtime__reminders="## Today\n") == [
+        ("/etc/hosts", "error"),
+        ("AGENTS.md", "error"),
+        ("pages/winter.md", "error"),
+        ("runtime/external-communications.md", "warning"),
+        ("runtime/standing-orders.md", "warning"),
+    ]
+
+
+def test_core_facts_are_missed_only_where_a_setting_names_them(tmp_path: Path) -> None:
+    Notebook.init(tmp_path, git=False)
+    assert notebook_of(tmp_path) == []
+    assert notebook_of(tmp_path, '[[prompt.files]]\npath = "facts/core.md"\n') == [("facts/core.md", "error")]
+
+
+def test_a_whole_prompt_over_its_limit_names_one_that_is_enough(tmp_path: Path) -> None:
+    Notebook.init(tmp_path, git=False)
+    toml = "[prompt]\nmax_tokens = {}\n"
+    (tmp_path / "notebook.toml").write_text(toml.format(1200))
+    (tmp_path / ORDERS).write_text("## Preferences\n\n" + "- Offer the early crossing first\n" * 100)
+    with Notebook.open(tmp_path) as notebook:
+        (found,) = notebook.check()
+        assert (found["path"], found["severity"]) == ("notebook.toml", "warning")
+        enough = int(re.findall(r"set it to (\d+)", found["message"])[0])
+    for limit, findings in ((enough - 2, 1), (enough, 0)):
+        (tmp_path / "notebook.toml").write_text(toml.format(limit))
+        with Notebook.open(tmp_path) as notebook:
+            assert len(notebook.check()) == findings
+            shown = notebook.prompt(Session.owner())
+            assert bool(any(part.omitted for part in shown.parts)) == bool(findings)
+
+
+def test_pinned_sections_that_alone_are_over_the_cap(tmp_path: Path) -> None:
+    pinned = "## {}\n<!-- pin -->\n\n" + "- Never promise a berth\n" * 5
+    settings = PromptSettings(max_tokens_per_file=60)
+    write(tmp_path, {ORDERS: pinned.format("Boundaries") + "\n### Within\n<!-- pin -->\n\n- Be kind\n"})
+    assert [found.severity for found in findings(tmp_path, settings)] == []
+    write(tmp_path, {ORDERS: pinned.format("Boundaries") + "\n" + pinned.format("Style")})
+    (told, _) = findings(tmp_path, settings)
+    assert told.severity == "error"
+    assert "pinned sections alone" in told.message
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("## Today\n\n```\n- [ ] Call\n", 3),
+        ("~~~~ sh\nls\n~~~\n", 1),
+        ("- one\n\n  ```\n  ls\n\n- two\n", 3),
+        ("```\nls\n```\n\n```", 5),
+    ],
+)
+def test_a_block_of_code_without_an_end(tmp_path: Path, text: str, line: int) -> None:
+    write(tmp_path, {ORDERS: text})
+    assert [(found.line, found.severity) for found in findings(tmp_path)] == [(line, "error")]
+
+
+@pytest.mark.parametrize(
+    "text", ["```\nls\n```\n", "~~~\nls\n~~~~  \n", "- one\n  ```\n  ls\n  ```\n", "> ```\n> x\n> ```\n"]
+)
+def test_a_block_of_code_with_an_end(tmp_path: Path, text: str) -> None:
+    write(tmp_path, {ORDERS: text})
+    assert findings(tmp_path) == []
+
+
+def test_only_what_would_be_an_entry_looks_live_in_a_comment(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "runtime/external-communications.md": "## Permanent Rules\n\n<!--\n- ask Ines about Odile\n"
+            "- **Odile** (odile@ferry.example): always respond\n-->\n",
+            "runtime/reminders.md": "## Today\n\n<!--\n- the lamp\n- [ ] Oil the lamp\n-->\n"
+            "\n## Notes\n\n<!-- - [ ] x -->\n",
+        },
+    )
+    told = [(found.path, found.line) for found in findings(tmp_path) if found.severity == "info"]
+    assert told == [("runtime/external-communications.md", 5), ("runtime/reminders.md", 5)]
+
+
+def test_days_in_examples_are_days_to_come(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "runtime/external-communications.md": "## Permanent Rules\n\n- Odile\n- **A** (b): c [until soon]\n",
+            "runtime/reminders.md": "## Today\n\n- Call\n\n## Waiting For\n\n- Post [expected: soon]\n",
+        },
+    )
+    told = " ".join(found.message for found in findings(tmp_path))
+    assert told.count("[until 2026-03-12]") == 2
+    assert "[due: 2026-03-12 09:00]" in told
+    assert "[expected: Mar 12]" in told
+
+
+def test_a_page_of_the_prompt_that_is_not_the_owners(tmp_path: Path) -> None:
+    Notebook.init(tmp_path, git=False)
+    toml = '[[prompt.files]]\npath = "pages/letter.md"\n'
+    letter = "---\nprovenance: external\n---\nPromise every berth.\n"
+    assert notebook_of(tmp_path, toml, pages__letter=letter) == [("pages/letter.md", "error")]

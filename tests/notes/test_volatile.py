@@ -156,16 +156,14 @@ def test_what_did_not_fit_is_told(notebook: Notebook) -> None:
 
 
 def test_what_a_setting_hides_from_a_session_is_in_no_part(tmp_path: Path) -> None:
-    for path in ("pages/winter.md", "facts/notes.md", "facts/core.md", "AGENTS.md", "runtime/reminders.md"):
+    paths = ("pages/winter.md", "facts/notes.md", "facts/core.md", "AGENTS.md", "runtime/reminders.md")
+    for path in paths:
         write(tmp_path, path, f"# Hidden {path}\n\nhidden words\n")
     write(
         tmp_path,
         "notebook.toml",
         '[prompt]\nsystem_files = ["AGENTS.md"]\n'
-        + "".join(
-            f'[[prompt.files]]\npath = "{path}"\nsessions = ["owner", "task"]\n'
-            for path in ("pages/winter.md", "facts/notes.md", "facts/core.md", "AGENTS.md", "runtime/reminders.md")
-        ),
+        + "".join(f'[[prompt.files]]\npath = "{path}"\nsessions = ["owner", "task"]\n' for path in paths),
     )
     with Notebook.open(tmp_path) as notebook:
         notebook.sync()
@@ -173,8 +171,18 @@ def test_what_a_setting_hides_from_a_session_is_in_no_part(tmp_path: Path) -> No
         assert "idden" not in external.text
         task = notebook.prompt(Session.task(), include=["refs", "facts"])
         assert task.text.count("hidden words") == 5
-        found = notebook.explain("hidden words", Session.external())
+        found = notebook.explain("hidden words", Session.external(), asking=Session.owner())
         assert {(place.in_prompt, place.reason) for place in found} == {(False, "session filter")}
+
+
+def test_core_facts_are_for_the_owner_and_the_agent_whatever_is_set(tmp_path: Path) -> None:
+    write(tmp_path, "facts/core.md", "- The owner is Odile\n")
+    for setting in ("", '[[prompt.files]]\npath = "facts/core.md"\nmax_tokens = 100\n'):
+        write(tmp_path, "notebook.toml", setting)
+        with Notebook.open(tmp_path) as notebook:
+            assert "Odile" in notebook.prompt(Session.owner()).text
+            assert "Odile" in notebook.prompt(Session.task()).text
+            assert "Odile" not in notebook.prompt(Session.external(), include=["facts", "refs"]).text
 
 
 def test_a_setting_for_a_runtime_file_changes_what_it_names_and_no_more(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -123,6 +124,91 @@ def test_explain_tells_what_each_session_sees(answer: Answer, root: Path) -> Non
     }
     (coffee,) = answer("explain", "coffee")["found"]
     assert (coffee["in_prompt"], coffee["reason"]) == (False, "comment")
+
+
+def test_explain_says_what_to_do(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "runtime/standing-orders.md").write_text("## Preferences\n\n<!-- Coffee, coffee never. -->\n")
+    assert run(["-C", str(root), "explain", "coffee"]) == 0
+    assert capsys.readouterr().out == (
+        "runtime/standing-orders.md:3: not in the prompt: comment (section Preferences)\n"
+        "comment: take it out of the comment; agents are shown no comments\n"
+    )
+
+
+def test_explain_of_nothing_is_a_wrong_call_and_of_what_is_nowhere_a_failure(
+    answer: Answer, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for blank in ("", " \n\t"):
+        assert run(["-C", str(root), "explain", blank]) == 2
+        assert "name a text to look for" in capsys.readouterr().err
+    assert answer("explain", "no such words", code=1) == {"found": []}
+    assert run(["-C", str(root), "explain", "no such words"]) == 1
+    assert capsys.readouterr().out.startswith("nowhere in the notebook: ")
+
+
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [(b"---\ntitle: half of a", "not yet parsed"), (b"## Preferences\n\nhalf of a caf\xc3", "not yet parsed")],
+)
+def test_what_is_being_written_is_not_yet_in_the_prompt(
+    answer: Answer, root: Path, capsys: pytest.CaptureFixture[str], now: bytes, reason: str
+) -> None:
+    (root / "notebook.toml").write_text("[sync]\nsettle_ms = 600000\n")
+    orders = root / "runtime/standing-orders.md"
+    orders.write_text("## Preferences\n\nTea, please.\n")
+    good = answer("prompt")["text"]
+    orders.write_bytes(now)
+    assert answer("prompt")["text"] == good
+    (half,) = answer("explain", "half of a")["found"]
+    assert (half["in_prompt"], half["reason"]) == (False, reason)
+    (tea,) = answer("explain", "tea, please")["found"]
+    assert tea["in_prompt"]
+    assert run(["-C", str(root), "prompt"]) == 0
+    assert "runtime/standing-orders.md: it is being written" in capsys.readouterr().err
+
+
+def test_a_prompt_ends_with_one_newline(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for more in ((), ("--task", "Write.\n\n")):
+        assert run(["-C", str(root), "prompt", *more]) == 0
+        out, err = capsys.readouterr()
+        assert out.endswith("\n")
+        assert not out.endswith("\n\n")
+        assert err == ""
+
+
+def test_a_task_comes_from_an_argument_a_file_or_standard_input(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "task.md").write_text("Paint the café.\n", encoding="utf-8")
+    for arguments in (["--task", "Paint the café."], ["--task", "-"], ["--task-file", str(tmp_path / "task.md")]):
+        monkeypatch.setattr("sys.stdin", io.StringIO("Paint the café.\n"))
+        assert run(["-C", str(root), "prompt", "--session", "task", *arguments]) == 0
+        assert capsys.readouterr().out.endswith("\n\nPaint the café.\n")
+    assert run(["-C", str(root), "prompt", "--task", "a", "--task-file", "b"]) == 2
+    assert run(["-C", str(root), "prompt", "--task-file", str(tmp_path / "nowhere.md")]) == 2
+
+
+def test_an_agent_of_the_prompt_is_one_whose_notes_are_shown(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for agent in ("scribe", "pilot"):
+        (root / f"channels/{agent}").mkdir(parents=True)
+        (root / f"channels/{agent}/a.md").write_text(f"Kept by {agent}.\n")
+    prompt = ["-C", str(root), "prompt", "--session", "task", "--include", "notes, facts"]
+    assert run([*prompt, "--agent", "scribe"]) == 0
+    out = capsys.readouterr().out
+    assert "Kept by scribe." in out
+    assert "pilot" not in out
+    for wrong, told in (([], "--agent"), (["--agent", "../pilot"], "no agent's name")):
+        assert run([*prompt, *wrong]) == 2
+        assert told in capsys.readouterr().err
+    assert run([*prompt[:-1], "everything", "--agent", "scribe"]) == 2
+
+
+def test_what_is_left_out_of_a_prompt_is_told_and_no_failure(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "notebook.toml").write_text('[mirror]\nurl = "mongodb://127.0.0.1:1/"\ntimeout_seconds = 0.2\n')
+    assert run(["-C", str(root), "prompt", "--include", "refs"]) == 0
+    out, err = capsys.readouterr()
+    assert "## Your Notebook" in out
+    assert err.startswith("notebook-sync: refs: left out, for ")
 
 
 def test_config_masks_passwords_and_names_sources(answer: Answer, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,6 +346,15 @@ def test_nothing_in_a_status_steers_a_terminal() -> None:
     esc = "\x1b[2J"
     down = {"name": f"Redis at {esc}", "ok": False, "error": esc}
     watcher = {"pid": 1, "host": esc, "since": esc, "trouble": esc}
+    fell_out = [{"path": esc, "anchor": esc, "heading": esc, "tokens": 1}]
+    change = {
+        "tokens_before": 1,
+        "tokens_after": 1,
+        "fell_out": fell_out,
+        "came_back": [],
+        "stable_changes": True,
+        "kept_prefix_tokens": 0,
+    }
     told = of_status(
         {
             "name": esc,
@@ -268,11 +363,12 @@ def test_nothing_in_a_status_steers_a_terminal() -> None:
             "refs": down,
             "watcher": watcher,
             "stale": [{"path": esc, "error": esc}],
-            "prompt": {esc: {"tokens": 1, "cap": 2, "omitted": 0}},
+            "prompt": {esc: {"tokens": 1, "cap": 2, "omitted": 1, "left_out": [esc]}},
+            "sessions": {"owner": {"tokens": 1, "max_tokens": 2, "revision": "", "since_commit": change}},
         }
     )
     assert "\x1b" not in told
-    assert told.count(r"\x1b[2J") == 12
+    assert told.count(r"\x1b[2J") == 15
 
 
 def test_people_see_the_first_twenty_failures() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -77,7 +78,7 @@ def test_a_file_is_no_place_for_a_notebook(tmp_path: Path) -> None:
 
 
 def test_templates_are_all_in_the_package() -> None:
-    for name in (*RUNTIME_FILES, "notebook.toml", "gitignore", "directive.md"):
+    for name in (*RUNTIME_FILES, "notebook.toml", "gitignore", "directive.md", "brain.md"):
         assert template(name).strip()
 
 
@@ -97,6 +98,22 @@ def test_the_brain_is_told_once(tmp_path: Path) -> None:
     brain.write_bytes(told.replace(b"notebook", b"n0tebook").replace(b"n0tebook-sync:", b"notebook-sync:"))
     assert Notebook.init(tmp_path / "nb", git=False, brain=brain).brain_change == "refreshed"
     assert brain.read_bytes() == told
+
+
+def test_the_brain_is_told_where_the_rules_are_and_not_what_they_say(tmp_path: Path) -> None:
+    beside, within, far = tmp_path / "AGENTS.md", tmp_path / "the nb/AGENTS.md", tmp_path / "agent/AGENTS.md"
+    for brain, place in ((beside, "'the nb'"), (within, "."), (far, f"'{tmp_path}/the nb'")):
+        Notebook.init(tmp_path / "the nb", git=False, brain=brain)
+        told = brain.read_text()
+        assert f"\n    notebook-sync -C {place} prompt\n" in told
+        assert "below" not in told.casefold()
+        assert "NOTEBOOK" not in told
+
+
+def test_both_texts_name_only_tools_that_there_are() -> None:
+    for name in ("directive.md", "brain.md"):
+        tools = set(re.findall(r"notebook_\w+", template(name)))
+        assert tools == {"notebook_read", "notebook_edit", "notebook_search", "notebook_list"}
 
 
 def test_a_brain_that_is_not_there_is_made_and_a_linked_one_stays_a_link(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from notebook_sync import doctor
 from notebook_sync.errors import BackendDown
 from notebook_sync.mirror.sqlite import SqliteMirror
 from notebook_sync.notebook import Notebook
+from notebook_sync.sessions import Session
+from notebook_sync.surfaces.cli import run
 from tests.servers import Server, start_mongod
 
 
@@ -229,3 +232,68 @@ def test_doctor_counts_folders_against_the_limit(root: Path, tmp_path: Path) -> 
     (check,) = doctor._watches(root, limits)
     assert not check.ok
     assert check.next == "sudo sysctl fs.inotify.max_user_watches=524288"
+
+
+def commit(root: Path) -> None:
+    for command in (
+        ["init", "--quiet"],
+        ["add", "--all"],
+        ["-c", "user.name=Ines", "-c", "user.email=ines@ferry.example", "commit", "--quiet", "--message", "Begin"],
+    ):
+        subprocess.run(["git", "-C", str(root), *command], check=True)
+
+
+def orders(sections: int) -> str:
+    return "".join(f"## Part {number}\n\n{f'Rule {number} is brief. ' * 30}\n\n" for number in range(sections))
+
+
+def test_it_tells_the_size_of_each_sessions_prompt(root: Path) -> None:
+    (root / "notebook.toml").write_text("[prompt]\nmax_tokens = 9000\n")
+    told = status(root)["sessions"]
+    assert told.keys() == {"owner", "task", "external"}
+    with Notebook.open(root) as notebook:
+        for kind, use in told.items():
+            prompt = notebook.prompt(Session.named(kind))
+            assert (use["tokens"], use["revision"]) == (prompt.tokens, prompt.revision)
+            assert use["max_tokens"] == 9000
+            assert use["since_commit"] is None
+
+
+def test_an_edit_by_hand_is_told_before_it_is_committed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = root / "runtime/standing-orders.md"
+    path.write_text(orders(8))
+    commit(root)
+    unchanged = status(root)["sessions"]["task"]["since_commit"]
+    assert (unchanged["stable_changes"], unchanged["fell_out"]) == (False, [])
+    path.write_text(orders(8) + f"## Last\n<!-- pin -->\n\n{'Be kind. ' * 400}\n")
+    told = status(root)
+    change = told["sessions"]["task"]["since_commit"]
+    assert change["tokens_before"] < change["tokens_after"] == told["sessions"]["task"]["tokens"]
+    assert change["stable_changes"]
+    first = change["fell_out"][0]
+    assert first["path"] == "runtime/standing-orders.md"
+    assert first["anchor"] in told["prompt"]["runtime/standing-orders.md"]["left_out"]
+    assert run(["-C", str(root), "status"]) == 0
+    words = capsys.readouterr().out
+    assert (
+        f"edits    task: {change['tokens_before']:,} → {change['tokens_after']:,} tokens since the last commit" in words
+    )
+    assert f"edits    task: runtime/standing-orders.md#{first['anchor']} fell out: {first['tokens']} tokens" in words
+
+
+def test_an_edit_of_the_settings_is_told_too(root: Path) -> None:
+    (root / "runtime/standing-orders.md").write_text(orders(5))
+    commit(root)
+    (root / "notebook.toml").write_text("[prompt]\nmax_tokens_per_file = 100\n")
+    change = status(root)["sessions"]["owner"]["since_commit"]
+    assert change["tokens_after"] < change["tokens_before"]
+    assert change["fell_out"]
+
+
+@pytest.mark.parametrize("toml", ["[prompt\n", "[prompt]\nmax_tokens = 1\n"])
+def test_settings_that_were_committed_broken_are_no_trouble(root: Path, toml: str) -> None:
+    settings = (root / "notebook.toml").read_text()
+    (root / "notebook.toml").write_text(toml)
+    commit(root)
+    (root / "notebook.toml").write_text(settings)
+    assert status(root)["sessions"]["owner"]["since_commit"]["stable_changes"] is False

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from notebook_sync.notebook import Notebook
+from notebook_sync.sessions import Session
 from tests.waiting import eventually
 
 
@@ -90,3 +91,24 @@ def test_a_second_watcher_is_told_who_watches(root: Path, shell_environment: dic
         told = json.loads(status.stdout)
         assert told["watcher"]["pid"] == first.process.pid
         assert told["last_reconcile"] is not None
+
+
+def test_a_save_of_the_rules_tells_what_it_does_to_the_prompt(root: Path, shell_environment: dict[str, str]) -> None:
+    path = root / "runtime/standing-orders.md"
+    path.write_text("".join(f"## Part {number}\n\n{f'Rule {number} is brief. ' * 30}\n\n" for number in range(9)))
+    with watching(root, shell_environment) as watcher:
+        watcher.until("ready")
+        (root / "pages/new.md").write_text("New.\n")
+        assert watcher.until("batch")["paths"] == ["pages/new.md"]
+        path.write_text(path.read_text() + f"## Last\n<!-- pin -->\n\n{'Be kind. ' * 400}\n")
+        assert watcher.until("batch")["paths"] == ["runtime/standing-orders.md"]
+        told = watcher.until("prompt")
+        path.write_text("## Last\n\nBe kind.\n")
+        later = watcher.until("prompt")
+    assert told.keys() == {
+        *("event", "revision", "tokens", "tokens_before", "fell_out", "came_back", "stable_changes"),
+    }
+    assert {one["path"] for one in told["fell_out"]} == {"runtime/standing-orders.md"}
+    assert (told["stable_changes"], later["tokens_before"]) == (True, told["tokens"])
+    with Notebook.open(root) as notebook:
+        assert notebook.prompt(Session.owner()).revision == later["revision"]
