@@ -6,37 +6,42 @@ Surfaces only translate arguments and results. Stores are opened when they are f
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from notebook_sync import config
-from notebook_sync.errors import ConfigError, NoSuchNote, NotANotebook, NotebookError, UnreadableFile, UsageError
-from notebook_sync.files.note import COLLECTIONS, STATUSES
-from notebook_sync.files.vault import RACY_SECONDS, Vault
+from notebook_sync.errors import ConfigError, NotANotebook, NotebookError
+from notebook_sync.events import Events
+from notebook_sync.files.vault import Vault
+from notebook_sync.folder import FOLDER, make_folder
+from notebook_sync.sessions import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from notebook_sync.files.edits import Edit
     from notebook_sync.initialize import Initialized
+    from notebook_sync.lookup import Lookup
     from notebook_sync.mirror.base import Document, Mirror
-    from notebook_sync.notes.prompt_changes import PromptChanges
+    from notebook_sync.notes.agenda import Agenda
+    from notebook_sync.notes.due import Due
+    from notebook_sync.notes.editing import Edited, Editing, FileEdits
+    from notebook_sync.notes.guard import Guard
+    from notebook_sync.notes.standing import Standing
     from notebook_sync.notes.system_prompt import SystemPrompt
+    from notebook_sync.notes.undoing import Revision, Undoing
     from notebook_sync.refs.base import Refs
-    from notebook_sync.sessions import Session
     from notebook_sync.sync.engine import Engine
     from notebook_sync.sync.report import Report
-    from notebook_sync.sync.sweep import Outcome
     from notebook_sync.sync.verify import Verdict
     from notebook_sync.sync.watch import Watch
     from prompt import Found, Prompt
 
-FOLDER = ".notebook"
-# What every store can count to.
-_LARGEST_LIMIT = 2**31 - 1
+# Whoever calls from Python has the files anyway, and is the owner unless they say otherwise.
+OWNER = Session.owner()
 # `list` names a method here, so the type needs a name of its own.
 Documents = list[dict[str, Any]]
 
@@ -99,10 +104,7 @@ class Notebook:
         """`.notebook`, made and hidden from git when it is not there: everything in it can be made again."""
         folder = self.root / FOLDER
         try:
-            folder.mkdir(exist_ok=True)
-            ignore = folder / ".gitignore"
-            if not ignore.exists():
-                ignore.write_text("*\n")
+            make_folder(folder)
         except OSError as error:
             raise NotebookError(f"{folder} cannot be made: {error.strerror}; see: notebook-sync doctor") from None
         return folder
@@ -138,6 +140,46 @@ class Notebook:
             encoding=self.settings.prompt.encoding,
         )
 
+    # Who may do what, and the parts that ask.
+
+    @cached_property
+    def events(self) -> Events:
+        """The log of what was done and refused."""
+        return Events(self.root / FOLDER)
+
+    @cached_property
+    def guard(self) -> Guard:
+        """Whether a session may do something to a note; every use case asks it."""
+        from notebook_sync.notes.guard import Guard
+
+        return Guard(self.vault, self.settings.prompt, self.events)
+
+    @cached_property
+    def _lookup(self) -> Lookup:
+        from notebook_sync.lookup import Lookup
+
+        return Lookup(self.vault, self.guard, lambda: self.mirror, lambda: self._engine)
+
+    @cached_property
+    def _editing(self) -> Editing:
+        from notebook_sync.notes.door import Door
+        from notebook_sync.notes.editing import Editing
+
+        door = Door(self.vault, self.root / FOLDER, self.events, self.settings.git, self._lookup.bring_in_step)
+        return Editing(self.vault, self.settings, self.guard, door, self._system_prompt, self.find_path)
+
+    @cached_property
+    def _undoing(self) -> Undoing:
+        from notebook_sync.notes.undoing import Undoing
+
+        return Undoing(self.vault, self.guard, self.root / FOLDER, self._editing, self.find_path)
+
+    @cached_property
+    def _agenda(self) -> Agenda:
+        from notebook_sync.notes.agenda import Agenda
+
+        return Agenda(self._system_prompt, self.settings.timezone)
+
     # Files → mirror → refs.
 
     def sync(self, *, allow_empty: bool = False, progress: Callable[[int, int], None] | None = None) -> Report:
@@ -168,12 +210,13 @@ class Notebook:
         )
 
     def _has_new_settings(self) -> bool:
-        """Whether notebook.toml now asks for something else than this notebook does, prompts apart."""
+        """Whether notebook.toml now asks the watch for something else than this notebook does."""
         try:
             now = config.load(self.root)
         except ConfigError:
             return True
-        return replace(now, prompt=self.settings.prompt, source=self.settings.source) != self.settings
+        known = self.settings
+        return replace(now, prompt=known.prompt, git=known.git, server=known.server, source=known.source) != known
 
     def verify(self, *, repair: bool = False, progress: Callable[[int, int], None] | None = None) -> Verdict:
         """Compare files, mirror and refs by digest; with `repair`, after a reconcile that rewrites what differs.
@@ -192,84 +235,103 @@ class Notebook:
 
     # Reading.
 
-    def find_path(self, name: str) -> str:
+    def find_path(self, name: str, session: Session = OWNER) -> str:
         """The path of a note, given its path, its id, or a runtime file's bare name. Raises NoSuchNote."""
-        for spelled in (name, f"{name}.md", f"runtime/{name}"):
-            path = self.vault.relative(spelled)
-            if path and path in self.vault.scan([path]).seen:
-                return path
-        for row in self.mirror.claimants([name]):
-            if row.id == name:
-                return row.path
-        raise NoSuchNote(f"no note has the id or path {name!r}; see: notebook-sync list")
+        return self._lookup.find_path(name, session)
 
-    def read(self, name: str) -> Document:
+    def read(self, name: str, session: Session = OWNER) -> Document:
         """The document of a note, given its id, its path or a runtime file's bare name: as the file is now.
 
-        Where that cannot be had the document is the last good one, and its `stale` says why. Raises NoSuchNote,
-        UnreadableFile.
+        Where that cannot be had the document is the last good one, and its `stale` says why. `external` says whether
+        somebody else wrote it. Raises NotPermitted, NoSuchNote, UnreadableFile.
         """
-        path = self.find_path(name)
-        rows = {row.path: row for row in self.mirror.known([path])}
-        why = ""
-        if path not in rows or rows[path].stamp != self.vault.stamp(path):
-            outcome = self._look_at(path)
-            if path in outcome.report.failed and path not in rows:
-                raise UnreadableFile(path, outcome.report.failed[path])
-            why = "it is being written, or went away" if path in outcome.waiting else ""
-            rows = {row.path: row for row in self.mirror.known([path])}
-        document = self.mirror.get(rows[path].id) if path in rows else None
-        if document is None:
-            raise NoSuchNote(f"{path} went away, or is being written; try again")
-        return {**document, "stale": document["stale"] or why or None}
-
-    def _look_at(self, path: str) -> Outcome:
-        """Bring one row in step, also with a write that its file's stamp does not show."""
-        from notebook_sync.sync.sweep import Task
-
-        outcome = self._engine.look(Task(frozenset({path})))
-        if path in outcome.racy:
-            time.sleep(RACY_SECONDS)
-            self._engine.look(Task(frozenset({path}), rehash=True), outcome)
-        return outcome
+        return self._lookup.read(name, session)
 
     def section(self, document: Document, name: str) -> dict[str, Any]:
         """The section of a document with this anchor or heading. Raises NoSuchNote naming the anchors there are."""
-        wanted = name.lstrip("#")
-        found = [s for s in document["sections"] if s["anchor"] == wanted] or [
-            s for s in document["sections"] if s["heading"].casefold() == wanted.casefold()
-        ]
-        if len(found) == 1:
-            return dict(found[0])
-        anchors = ", ".join(s["anchor"] for s in found or document["sections"]) or "none"
-        what = "several sections" if found else "no section"
-        raise NoSuchNote(f"{document['path']} has {what} named {name!r}; anchors: {anchors}")
+        from notebook_sync.lookup import section_of
 
-    def list(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> Documents:
+        return section_of(document, name)
+
+    def list(
+        self, collection: str | None = None, status: str | None = None, limit: int = 50, session: Session = OWNER
+    ) -> Documents:
         """Light fields of notes, the latest change first; never content. Raises UsageError for what is unknown."""
-        _must_be_known("collection", collection, COLLECTIONS)
-        _must_be_known("status", status, STATUSES)
-        _must_be_count(limit)
-        return self.mirror.light(collection, status, limit)
+        return self._lookup.list(collection, status, limit, session)
 
-    def search(self, query: str, limit: int = 10) -> Documents:
+    def search(self, query: str, limit: int = 10, session: Session = OWNER) -> Documents:
         """Notes that match the words of `query`, best first; never content. Raises UsageError for a wrong limit."""
-        _must_be_count(limit)
-        return self.mirror.search(query, limit)
+        return self._lookup.search(query, limit, session)
+
+    # Editing, and what was edited.
+
+    def edit(
+        self,
+        file: str,
+        edits: Edit | Sequence[Edit],
+        session: Session,
+        *,
+        expected_digest: str | None = None,
+        allow_over_cap: bool = False,
+        preview: bool = False,
+    ) -> Edited:
+        """Edit one note, all edits or none; with `preview`, only tell what they would do. As `edit_all`."""
+        from notebook_sync.files.edits import Edit
+        from notebook_sync.notes.editing import FileEdits
+
+        asked = FileEdits(file, (edits,) if isinstance(edits, Edit) else tuple(edits), expected_digest)
+        return self.edit_all([asked], session, allow_over_cap=allow_over_cap, preview=preview)[0]
+
+    def edit_all(
+        self, batch: Sequence[FileEdits], session: Session, *, allow_over_cap: bool = False, preview: bool = False
+    ) -> Sequence[Edited]:
+        """Edit several notes, all of them or none. One `Edited` for each note, in order.
+
+        A file is written first and mirrored, committed and logged behind that; what fails there is a warning.
+        Raises NotPermitted, NoSuchNote, EditFailed, Conflict, OverCap, UnsafePath, UnreadableFile, UnwritableFile.
+        """
+        return self._editing.edit(batch, session, allow_over_cap=allow_over_cap, preview=preview)
+
+    def undo(self, name: str, session: Session) -> Edited:
+        """Give a note the text it had before the one it has now, as a new edit. Raises as `edit_all`."""
+        return self._undoing.undo(name, session)
+
+    def history(self, name: str, session: Session = OWNER, limit: int = 50) -> Sequence[Revision]:
+        """The versions of a note, the latest first; also of one that is gone. Raises NotPermitted, NoSuchNote."""
+        return self._undoing.history(name, session, limit)
+
+    def diff(self, name: str, rev: str = "", session: Session = OWNER) -> str:
+        """What changed in a note since the version `rev`, "" for the one before. Raises as `history`."""
+        return self._undoing.diff(name, rev, session)
+
+    def rules_for(self, identity: str, channel: str = "") -> Standing:
+        """Which rule of external-communications.md holds today for somebody, and why that one."""
+        return self._agenda.rules_for(identity, channel)
+
+    def reminders(self, *, due: bool = False) -> Sequence[Due]:
+        """The reminders as they stand now, or those that are due or overdue: the most pressing first."""
+        return self._agenda.reminders(due=due)
+
+    def tell_due(self) -> Sequence[Due]:
+        """Record one event for each reminder that has fallen due since the last call, by whatever process."""
+        from notebook_sync.notes.telling import Telling
+
+        return Telling(self.root / FOLDER, self.events).tell(self.reminders(due=True))
+
+    def refuse(self, session: Session, tool: str, sentence: str) -> NoReturn:
+        """Leave an event of a call that is refused, and raise NotPermitted with this sentence."""
+        self.guard.refuse(session, tool, sentence)
 
     # The prompt.
 
     @cached_property
     def _system_prompt(self) -> SystemPrompt:
-        return self._prompt_with(self.settings)
-
-    def _prompt_with(self, settings: config.Settings) -> SystemPrompt:
         from notebook_sync.notes.system_prompt import SystemPrompt
 
         folder = self.root / FOLDER
         with contextlib.suppress(NotebookError):  # where nothing can be written, the prompt is assembled all the same
             folder = self.folder
-        return SystemPrompt(self.vault, folder, settings)
+        return SystemPrompt(self.vault, folder, self.settings)
 
     def prompt(
         self, session: Session, *, max_tokens: int | None = None, include: Sequence[str] = (), task: str = ""
@@ -290,27 +352,18 @@ class Notebook:
         wish = Wish(tuple(include), task, recent)
         return self._system_prompt.assemble(session, max_tokens=max_tokens, wish=wish)
 
-    def prompt_changes(self) -> PromptChanges:
-        """Tells, after each save that it is told of, what the save does to the owner's prompt."""
-        from notebook_sync.notes.prompt_changes import PromptChanges
-
-        return PromptChanges(self._system_prompt)
-
     def explain(self, text: str, session: Session, *, asking: Session | None = None) -> Sequence[Found]:
         """Where `text` stands, whether it reaches the session's prompt, and if not, why. UsageError for a blank text.
 
         Who is `asking`, the session itself unless said, is told of no place that they may not read.
         """
-        from notebook_sync.permissions import may
-
         found = self._system_prompt.explain(text, session)
-        return [one for one in found if one.in_prompt or may(asking or session, "read", one.path, self.settings.prompt)]
+        return [one for one in found if one.in_prompt or self.guard.may(asking or session, "read", one.path)]
 
     # Looking after the notebook.
 
     def status(self) -> dict[str, Any]:
         """Counts, backlog, watcher, token use; an answer also when both databases are down. As `status_of`."""
-        from notebook_sync.notes.prompt_use import prompt_use
         from notebook_sync.status import status_of
 
         return status_of(
@@ -319,7 +372,7 @@ class Notebook:
             self.settings.notebook.name,
             lambda: self.mirror,
             lambda: self.refs,
-            lambda: prompt_use(self.root, self.settings, self._prompt_with),
+            lambda: self.prompt(Session.owner()),
         )
 
     def check(self) -> Documents:
@@ -334,16 +387,6 @@ class Notebook:
     def resolved_settings(self) -> dict[str, Any]:
         """The settings in force, passwords masked, and where each comes from."""
         return {"root": str(self.root), "file": self.settings.source or None, "settings": config.origins(self.settings)}
-
-
-def _must_be_known(what: str, name: str | None, known: tuple[str, ...]) -> None:
-    if name is not None and name not in known:
-        raise UsageError(f"there is no {what} {name!r}; use one of {', '.join(known)}")
-
-
-def _must_be_count(limit: int) -> None:
-    if not 0 <= limit <= _LARGEST_LIMIT:
-        raise UsageError(f"a limit is a number from 0 to {_LARGEST_LIMIT:,}")
 
 
 def find_root(start: Path) -> Path:

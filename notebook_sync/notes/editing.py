@@ -19,6 +19,7 @@ from notebook_sync.notes.difference import difference
 from notebook_sync.notes.door import Door, Entered, Text, digest_of
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.system_prompt import SystemPrompt, prompt_settings
+from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
 from prompt import Change, Omission, PromptError, compare, count_tokens
 from prompt.comments import without_hidden
@@ -147,7 +148,7 @@ class Editing:
             path = self._path_of(order, session)
             known = drafts.get(path)
             before = known.before if known else self._read(path)
-            verb = "add" if before is None and session.kind == "external" else "write"
+            verb: Verb = "add" if before is None and session.kind == "external" else "write"
             self._guard.require(session, verb, path, TOOL)
             if order.expected_digest not in (None, digest_of(before)):
                 raise _Expected(_conflict(path, order.expected_digest or "", before))
@@ -213,7 +214,7 @@ class Editing:
     def _edited(self, text: Text, effect: _Effect, entered: Entered, preview: bool) -> Edited:
         tokens = self._tokens(text.path, text.after or b"")
         cap = self._caps.get(text.path)
-        over = ()
+        over: tuple[str, ...] = ()
         if cap is not None and tokens > cap:
             over = (f"{text.path} has {tokens:,} tokens and the prompt shows {cap:,}: parts are left out of it",)
         return Edited(

@@ -1,0 +1,236 @@
+"""Taking edits back, and looking at what a note said: by git, or by the copies that edits leave."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from notebook_sync import Notebook, Session
+from notebook_sync.errors import EditFailed, NoSuchNote, NotPermitted
+from notebook_sync.files.edits import Edit
+from notebook_sync.notes.past import KEPT
+
+OWNER, TASK, EXTERNAL = Session.owner("scribe"), Session.task("scribe"), Session.external("scribe")
+RULES = "runtime/external-communications.md"
+FERRY = "pages/ferry.md"
+FIRST = "# Ferry\n\n- Nine\n"
+
+
+def write(text: str) -> Edit:
+    return Edit("write", content=text)
+
+
+def git(root: Path, *arguments: str) -> str:
+    told = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=True)
+    return told.stdout.decode()
+
+
+def commit_by_hand(root: Path, text: str, message: str, path: str = FERRY) -> None:
+    (root / path).write_text(text)
+    git(root, "add", path)
+    git(root, "commit", "--quiet", "-m", message)
+
+
+@pytest.fixture(params=["git", "git, commits off", "no git"])
+def notebook(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Notebook]:
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "runtime").mkdir()
+    (tmp_path / FERRY).write_text(FIRST)
+    (tmp_path / RULES).write_text("## Temporary Instructions\n")
+    off = request.param == "git, commits off"
+    (tmp_path / "notebook.toml").write_text('[git]\ncommit = "off"\n' if off else "")
+    if request.param != "no git":
+        make_repository(tmp_path)
+    with Notebook.open(tmp_path) as opened:
+        yield opened
+
+
+def make_repository(root: Path) -> None:
+    (root / ".gitignore").write_text(".notebook/\n")
+    git(root, "init", "--quiet")
+    git(root, "config", "user.name", "Ines")
+    git(root, "config", "user.email", "ines@ferry.example")
+    git(root, "add", "-A")
+    git(root, "commit", "--quiet", "-m", "Begin")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[Notebook]:
+    (tmp_path / "pages").mkdir()
+    (tmp_path / FERRY).write_text(FIRST)
+    make_repository(tmp_path)
+    with Notebook.open(tmp_path) as opened:
+        yield opened
+
+
+def text(notebook: Notebook, path: str = FERRY) -> str:
+    return (notebook.root / path).read_text()
+
+
+def test_an_edit_is_taken_back_and_the_taking_back_too(notebook: Notebook) -> None:
+    notebook.edit(FERRY, write("second"), TASK)
+    undone = notebook.undo(FERRY, TASK)
+    assert text(notebook) == FIRST
+    assert undone.changed
+    assert "-second" in undone.diff
+    notebook.undo("pages/ferry", TASK)
+    assert text(notebook) == "second"
+    assert [event["kind"] for event in notebook.events.read()] == ["edit", "undo", "undo"]
+    assert notebook.read(FERRY)["metadata"]["version"] >= 2
+
+
+def test_of_several_edits_the_last_is_taken_back(notebook: Notebook) -> None:
+    for number in ("second", "third", "fourth"):
+        notebook.edit(FERRY, write(number), TASK)
+    notebook.undo(FERRY, TASK)
+    assert text(notebook) == "third"
+
+
+def test_what_a_person_wrote_between_two_edits_is_what_comes_back(notebook: Notebook) -> None:
+    notebook.edit(FERRY, write("second"), TASK)
+    (notebook.root / FERRY).write_text("by hand, in no commit\n")
+    notebook.edit(FERRY, write("third"), TASK)
+    notebook.undo(FERRY, TASK)
+    assert text(notebook) == "by hand, in no commit\n"
+
+
+def test_what_a_person_wrote_after_an_edit_is_kept_when_it_is_taken_back(notebook: Notebook) -> None:
+    notebook.edit(FERRY, write("second"), TASK)
+    (notebook.root / FERRY).write_text("by hand\n")
+    notebook.undo(FERRY, TASK)
+    assert text(notebook) == "second"
+    notebook.undo(FERRY, TASK)
+    assert text(notebook) == "by hand\n"
+
+
+def test_a_note_that_is_gone_comes_back(notebook: Notebook) -> None:
+    notebook.edit(FERRY, write("second"), TASK)
+    (notebook.root / FERRY).unlink()
+    assert notebook.undo("pages/ferry", TASK).path == FERRY
+    assert text(notebook) == "second"
+
+
+def test_a_runtime_file_is_for_the_owner_to_restore(notebook: Notebook) -> None:
+    rule = "- **Odile** (odile@ferry.example): block [until 2026-03-06]"
+    edit = Edit("append_to_section", section="Temporary Instructions", content=rule)
+    notebook.edit(RULES, edit, OWNER)
+    for session in (TASK, EXTERNAL):
+        with pytest.raises(NotPermitted, match=r"^Notebook editing is only available in owner conversations$"):
+            notebook.undo(RULES, session)
+    assert "Odile" in text(notebook, RULES)
+    notebook.undo("external-communications.md", OWNER)
+    assert text(notebook, RULES) == "## Temporary Instructions\n"
+    assert [event["kind"] for event in notebook.events.read()] == ["edit", "refused", "refused", "undo"]
+
+
+def test_a_note_without_a_past_says_so(tmp_path: Path) -> None:
+    (tmp_path / "new.md").write_text("# New\n")
+    with Notebook.open(tmp_path) as notebook:
+        with pytest.raises(EditFailed, match="no earlier text of it is known"):
+            notebook.undo("new.md", OWNER)
+        assert notebook.history("new.md") == []
+        with pytest.raises(NoSuchNote):
+            notebook.undo("nowhere.md", OWNER)
+
+
+def test_the_history_names_who_and_what(notebook: Notebook) -> None:
+    notebook.edit(FERRY, write("second"), TASK)
+    notebook.edit(FERRY, write("third"), OWNER)
+    newest, before, *_ = notebook.history(FERRY)
+    assert (newest.changed_by, before.changed_by) == ("agent:scribe", "agent:scribe")
+    assert newest.summary.startswith("Write")
+    assert newest.timestamp >= before.timestamp
+    assert abs((datetime.now(UTC) - newest.timestamp).total_seconds()) < 600
+    assert len(notebook.history(FERRY)) == 3
+    assert len(notebook.history(FERRY, limit=1)) == 1
+
+
+def test_the_difference_is_to_the_version_before_or_to_one_that_is_named(notebook: Notebook) -> None:
+    notebook.edit(FERRY, write("second\n"), TASK)
+    notebook.edit(FERRY, write("third\n"), TASK)
+    assert notebook.diff(FERRY).splitlines()[-2:] == ["-second", "+third"]
+    oldest = notebook.history(FERRY)[-1]
+    assert notebook.diff(FERRY, oldest.rev).splitlines()[-4:] == ["-# Ferry", "-", "-- Nine", "+third"]
+    with pytest.raises(NoSuchNote, match="notebook-sync history"):
+        notebook.diff(FERRY, "no-such-version")
+
+
+def test_a_persons_commits_are_history_and_can_be_taken_back(repository: Notebook) -> None:
+    commit_by_hand(repository.root, "by hand, twice\n", "Rewrite the timetable")
+    assert [(one.changed_by, one.summary) for one in repository.history(FERRY)] == [
+        ("owner", "Rewrite the timetable"),
+        ("owner", "Begin"),
+    ]
+    undone = repository.undo(FERRY, OWNER)
+    assert text(repository) == FIRST
+    assert undone.commit == git(repository.root, "rev-parse", "HEAD").strip()
+    assert repository.history(FERRY)[0].changed_by == "agent:scribe"
+
+
+def test_commits_of_other_files_are_not_its_history(repository: Notebook) -> None:
+    repository.edit("pages/other.md", write("x"), TASK)
+    assert [one.summary for one in repository.history(FERRY)] == ["Begin"]
+
+
+def test_the_past_of_another_agents_note_is_as_private_as_the_note(repository: Notebook) -> None:
+    path = "channels/pilot/global/a.md"
+    repository.edit(path, write("secret"), Session.task("pilot"))
+    repository.edit(path, write("more secret"), Session.task("pilot"))
+    for use in (repository.history, repository.undo):
+        with pytest.raises(NotPermitted):
+            use(path, TASK)
+    with pytest.raises(NotPermitted):
+        repository.diff(path, session=TASK)
+    assert text(repository, path) == "more secret"
+
+
+def test_copies_are_few_and_for_the_owner_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("0")
+    with Notebook.open(tmp_path) as notebook:
+        for number in range(KEPT + 5):
+            notebook.edit("a.md", write(f"{number + 1}"), TASK)
+        assert len(notebook.history("a.md")) == KEPT
+    copies = [path for path in (tmp_path / ".notebook" / "past").rglob("*") if path.is_file()]
+    assert len(copies) == KEPT
+    assert {path.stat().st_mode & 0o077 for path in copies} == {0}
+
+
+def test_a_copy_that_was_damaged_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("first")
+    with Notebook.open(tmp_path) as notebook:
+        notebook.edit("a.md", write("second"), TASK)
+        notebook.edit("a.md", write("third"), TASK)
+        newest_first = sorted((tmp_path / ".notebook" / "past").rglob("*-*"), reverse=True)
+        newest_first[1].write_bytes(newest_first[1].read_bytes() + b"!")
+        newest_first[0].write_bytes(b"nothing that can be read")
+        notebook.undo("a.md", TASK)
+    assert (tmp_path / "a.md").read_text() == "first"
+
+
+def test_a_note_that_was_private_once_keeps_that_past_for_those_who_had_it(repository: Notebook) -> None:
+    text = "# Berth\n\n" + "The harbour master will not know.\n" * 9
+    private, public = "channels/pilot/global/berth.md", "pages/berth.md"
+    (repository.root / private).parent.mkdir(parents=True)
+    commit_by_hand(repository.root, text + "A secret.\n", "Write it down", private)
+    git(repository.root, "mv", private, public)
+    commit_by_hand(repository.root, text, "Publish it", public)
+    assert [one.summary for one in repository.history(public)] == ["Publish it", "Write it down"]
+    assert "-A secret." in repository.diff(public)
+    assert [one.summary for one in repository.history(public, TASK)] == ["Publish it"]
+    with pytest.raises(EditFailed):
+        repository.diff(public, session=TASK)
+    with pytest.raises(EditFailed):
+        repository.undo(public, TASK)
+
+
+def test_what_an_edit_found_is_no_version_of_its_own(repository: Notebook) -> None:
+    git(repository.root, "commit", "--quiet", "--amend", "--no-edit", "--date", "2026-01-01T00:00:00Z")
+    for _ in range(3):
+        repository.edit(FERRY, write("second"), TASK)
+        repository.undo(FERRY, TASK)
+    told = [one.changed_by for one in repository.history(FERRY)]
+    assert told == ["agent:scribe"] * 6 + ["owner"]
