@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from notebook_sync.notes.due import Due
     from notebook_sync.notes.editing import Edited, Editing, FileEdits
     from notebook_sync.notes.guard import Guard
+    from notebook_sync.notes.prompt_changes import PromptChanges
     from notebook_sync.notes.standing import Standing
     from notebook_sync.notes.system_prompt import SystemPrompt
     from notebook_sync.notes.undoing import Revision, Undoing
@@ -326,12 +327,15 @@ class Notebook:
 
     @cached_property
     def _system_prompt(self) -> SystemPrompt:
+        return self._prompt_with(self.settings)
+
+    def _prompt_with(self, settings: config.Settings) -> SystemPrompt:
         from notebook_sync.notes.system_prompt import SystemPrompt
 
         folder = self.root / FOLDER
         with contextlib.suppress(NotebookError):  # where nothing can be written, the prompt is assembled all the same
             folder = self.folder
-        return SystemPrompt(self.vault, folder, self.settings)
+        return SystemPrompt(self.vault, folder, settings)
 
     def prompt(
         self, session: Session, *, max_tokens: int | None = None, include: Sequence[str] = (), task: str = ""
@@ -352,6 +356,12 @@ class Notebook:
         wish = Wish(tuple(include), task, recent)
         return self._system_prompt.assemble(session, max_tokens=max_tokens, wish=wish)
 
+    def prompt_changes(self) -> PromptChanges:
+        """Tells, after each save that it is told of, what the save does to the owner's prompt."""
+        from notebook_sync.notes.prompt_changes import PromptChanges
+
+        return PromptChanges(self._system_prompt)
+
     def explain(self, text: str, session: Session, *, asking: Session | None = None) -> Sequence[Found]:
         """Where `text` stands, whether it reaches the session's prompt, and if not, why. UsageError for a blank text.
 
@@ -364,6 +374,7 @@ class Notebook:
 
     def status(self) -> dict[str, Any]:
         """Counts, backlog, watcher, token use; an answer also when both databases are down. As `status_of`."""
+        from notebook_sync.notes.prompt_use import prompt_use
         from notebook_sync.status import status_of
 
         return status_of(
@@ -372,7 +383,7 @@ class Notebook:
             self.settings.notebook.name,
             lambda: self.mirror,
             lambda: self.refs,
-            lambda: self.prompt(Session.owner()),
+            lambda: prompt_use(self.root, self.settings, self._prompt_with),
         )
 
     def check(self) -> Documents:

@@ -24,6 +24,8 @@ from prompt import Assembler, CountFile, FileText, Found, Prompt, PromptFile, Pr
 
 COUNTS = "tokens.json"
 NOTHING = Wish()
+# No setting shows them to a session that acts on someone else's message.
+_KNOW_CORE_FACTS = ("owner", "task")
 NO_FILES: Mapping[str, FileText] = MappingProxyType({})
 
 
@@ -67,6 +69,11 @@ class SystemPrompt:
     def content_of(self, path: str) -> bytes | None:
         """What a prompt would show of the file at `path`, before any cut; None for one that is not there."""
         return self._files.read(path).content
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files of the stable part, in the order in which they stand there."""
+        return tuple(file.path for file in self._assembler.settings.shown_files)
 
     def explain(self, text: str, session: Session) -> list[Found]:
         """Where `text` stands, in the prompt's files and then in any note, and whether the session's prompt has it.
@@ -122,14 +129,15 @@ def prompt_settings(settings: config.PromptSettings) -> PromptSettings:
         max_tokens=settings.max_tokens,
         encoding=settings.encoding,
     )
-    priorities = {file.path: file.priority for file in asked.shown_files}
+    asked = replace(asked, core_facts=replace(asked.core_facts, sessions=_KNOW_CORE_FACTS))
+    known = {file.path: file for file in asked.shown_files}
     files = tuple(
         PromptFile(
             file.path,
             file.heading,
             file.max_tokens,
-            file.priority or priorities.get(file.path, 0),
-            tuple(Session.named(kind).kind for kind in file.sessions),
+            file.priority or (known[file.path].priority if file.path in known else 0),
+            tuple(kind for kind in file.sessions if file.path not in known or kind in known[file.path].sessions),
         )
         for file in settings.files
     )
