@@ -17,7 +17,7 @@ _RESOLVE_NO_SYMLINKS = 0x04
 _RESOLVE_BENEATH = 0x08
 # The same number on every architecture that Linux has given it to.
 _SYS_OPENAT2 = 437
-_TRIES = 10
+_TRIES = 50
 _PAUSE_SECONDS = 0.001
 _UNAVAILABLE = {errno.ENOSYS, errno.EPERM, errno.E2BIG}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -116,7 +117,7 @@ def test_nothing_is_renamed_over_another_note(vault: Vault, note: Path) -> None:
 @pytest.mark.parametrize("mode", [0o600, 0o664, 0o444])
 def test_a_replaced_note_keeps_its_mode_and_owner(vault: Vault, note: Path, mode: int) -> None:
     note.chmod(mode)
-    if os.geteuid() == 0:
+    with contextlib.suppress(PermissionError):  # only root may give a file away
         os.chown(note, 1234, 4321)
     before = note.stat()
     vault.write("harbour/ferry.md", NEW, base=digest(OLD))
