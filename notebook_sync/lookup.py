@@ -5,15 +5,18 @@ What a session may not read answers as what is not there, wherever being there w
 
 from __future__ import annotations
 
+import posixpath
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync.errors import NoSuchNote, NotebookError, UnreadableFile, UsageError
 from notebook_sync.files.note import COLLECTIONS, STATUSES
 from notebook_sync.files.vault import RACY_SECONDS, Vault
 from notebook_sync.notes.guard import Guard
+from notebook_sync.notes.links import folded
 from notebook_sync.notes.provenance import is_external
 from notebook_sync.sessions import Session
 
@@ -25,7 +28,11 @@ if TYPE_CHECKING:
 READ = "notebook_read"
 # What every store can count to.
 _LARGEST_LIMIT = 2**31 - 1
+_MOST_NAMED = 5
+# `list` names a method here, so the types need names of their own.
 _Documents = list[dict[str, Any]]
+_Paths = list[str]
+_NONE: Mapping[str, None] = MappingProxyType({})
 
 
 class Lookup:
@@ -39,7 +46,8 @@ class Lookup:
         self._looking = threading.Lock()  # an engine is for one thread at a time
 
     def find_path(self, name: str, session: Session) -> str:
-        """The path of a note, given its path, its id, or a runtime file's bare name. Raises NoSuchNote."""
+        """The path of a note, given its path, its id, a runtime file's bare name, or a file name that only one note
+        has, as a wikilink does. Raises NoSuchNote."""
         for spelled in (name, f"{name}.md", f"runtime/{name}"):
             path = self._vault.relative(spelled)
             if path and path in self._vault.scan([path]).seen:
@@ -47,7 +55,19 @@ class Lookup:
         for row in self._mirror().claimants([name]):
             if row.id == name and self._guard.may(session, "read", row.path):
                 return row.path
+        named = [path for path in self._files_named(name) if self._guard.may(session, "read", path)]
+        if len(named) == 1:
+            return named[0]
+        if named:
+            raise NoSuchNote(f"several notes have the name {name!r}: {', '.join(named[:_MOST_NAMED])}; use a path")
         raise NoSuchNote(f"no note has the id or path {name!r}; see: notebook-sync list")
+
+    def _files_named(self, name: str) -> _Paths:
+        """The notes with this file name, in whatever folder; case does not matter, nor does `.md`."""
+        if "/" in name:
+            return []
+        wanted = folded(name.removesuffix(".md"))
+        return sorted(path for path in self._vault.scan().seen if folded(posixpath.basename(path)[:-3]) == wanted)
 
     def read(self, name: str, session: Session) -> Document:
         """The document of a note as the file is now, else the last good one with why in `stale`.
@@ -99,19 +119,21 @@ class Lookup:
         """Mirror these notes; by path, the version of each, and what went wrong, "" for nothing. Raises nothing that a
         store or a file can do."""
         try:
-            outcome = self._look_at(paths, changed_by)
+            gone = dict.fromkeys(path for path in paths if self._vault.stamp(path) is None)
+            outcome = self._look_at(paths, changed_by, gone)
             versions = {row.path: row.version for row in self._mirror().known(paths)}
         except NotebookError as error:
             return {}, str(error)
         return versions, outcome.report.refs_trouble
 
-    def _look_at(self, paths: Collection[str], changed_by: str) -> Outcome:
-        """Bring rows in step, also with a write that a file's stamp does not show."""
+    def _look_at(self, paths: Collection[str], changed_by: str, gone: Mapping[str, None] = _NONE) -> Outcome:
+        """Bring rows in step, also with a write that a file's stamp does not show. What is known to be `gone` is not
+        waited for."""
         from notebook_sync.sync.sweep import Task
 
         with self._looking:
             engine = self._engine()
-            outcome = engine.look(Task(frozenset(paths), changed_by=changed_by))
+            outcome = engine.look(Task(frozenset(paths), settled=gone, changed_by=changed_by))
             racy = outcome.racy & set(paths)
             if racy:
                 time.sleep(RACY_SECONDS)

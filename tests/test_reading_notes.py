@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from notebook_sync import Notebook
-from notebook_sync.errors import UnreadableFile
+from notebook_sync import Notebook, Session
+from notebook_sync.errors import NoSuchNote, UnreadableFile
 from notebook_sync.files.vault import Reading, Vault
 
 
@@ -55,3 +55,15 @@ def test_a_write_that_hides_behind_the_stamp_of_the_one_before_is_read(
 
     monkeypatch.setattr(Vault, "read_closely", first_too_early)
     assert notebook.read("plan")["title"] == "Two"
+
+
+def test_a_note_is_found_by_its_file_name_alone_where_no_other_has_it(notebook: Notebook) -> None:
+    for path in ("pages/piers/north.md", "pages/Tides.md", "pages/old/tides.md", "channels/pilot/global/berth.md"):
+        (notebook.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (notebook.root / path).write_text("# A note\n")
+    assert notebook.find_path("North") == "pages/piers/north.md"
+    assert notebook.find_path("north.md") == "pages/piers/north.md"
+    with pytest.raises(NoSuchNote, match=r"pages/Tides\.md, pages/old/tides\.md"):
+        notebook.find_path("tides")
+    with pytest.raises(NoSuchNote, match="no note has"):
+        notebook.find_path("berth", Session.task("scribe"))
