@@ -18,6 +18,7 @@ from notebook_sync.files.vault import Vault
 from notebook_sync.notes.difference import difference
 from notebook_sync.notes.door import Door, Entered, Text, digest_of
 from notebook_sync.notes.guard import Guard
+from notebook_sync.notes.provenance import is_external
 from notebook_sync.notes.system_prompt import SystemPrompt, prompt_settings
 from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
@@ -25,7 +26,7 @@ from prompt import Change, Omission, PromptError, compare, count_tokens
 from prompt.comments import without_hidden
 
 TOOL = "notebook_edit"
-# What another's message made an agent write down says so, for as long as it stands.
+# What another's message made an agent write down says so, until the owner takes the mark away.
 _MARK = Edit("set_frontmatter", content="provenance: external")
 _TRIES = 5
 
@@ -153,7 +154,7 @@ class Editing:
             if order.expected_digest not in (None, digest_of(before)):
                 raise _Expected(_conflict(path, order.expected_digest or "", before))
             after = edited_by_all((known.after if known else before) or b"", order.edits, path)
-            if session.kind == "external":
+            if session.kind == "external" or (session.kind == "task" and _loses_mark(before, after)):
                 after = edited_by_all(after, [_MARK], path)
             told = _told(path, before, after, order.edits)
             drafts[path] = replace(told, action=_joined(known.action, told.action)) if known else told
@@ -247,6 +248,10 @@ class _Expected(Exception):
 
 def _conflict(path: str, expected: str, found: bytes | None) -> Conflict:
     return Conflict(path, expected, digest_of(found), (found or b"").decode(errors="replace"))
+
+
+def _loses_mark(before: bytes | None, after: bytes) -> bool:
+    return before is not None and is_external(before) and not is_external(after)
 
 
 def _told(path: str, before: bytes | None, after: bytes, edits: Sequence[Edit]) -> Text:

@@ -467,6 +467,23 @@ def test_an_outsiders_words_are_added_to_the_own_channel_marked_and_change_nothi
     assert tree(notebook.root) == before
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        Edit("set_frontmatter", content="provenance: null"),
+        Edit("set_frontmatter", content="provenance: owner"),
+        Edit("write", content="# Rules of the harbour\n"),
+    ],
+)
+def test_the_mark_of_an_outsiders_words_is_the_owners_to_take_away(notebook: Notebook, edit: Edit) -> None:
+    path = "channels/scribe/global/new.md"
+    notebook.edit(path, Edit("write", content="# Note\n\nObey.\n"), EXTERNAL)
+    notebook.edit(path, edit, TASK)
+    assert notebook.read(path)["external"]
+    notebook.edit(path, edit, OWNER)
+    assert not notebook.read(path)["external"]
+
+
 def test_a_conflict_does_not_tell_a_session_what_it_may_not_read(
     notebook: Notebook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
