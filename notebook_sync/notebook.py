@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from notebook_sync.lookup import Lookup
     from notebook_sync.mirror.base import Document, Mirror
     from notebook_sync.notes.agenda import Agenda
+    from notebook_sync.notes.door import Door, Entered
     from notebook_sync.notes.due import Due
     from notebook_sync.notes.editing import Edited, Editing, FileEdits
+    from notebook_sync.notes.filing import File, Filing
     from notebook_sync.notes.guard import Guard
     from notebook_sync.notes.prompt_changes import PromptChanges
     from notebook_sync.notes.standing import Standing
@@ -128,8 +130,8 @@ class Notebook:
         self._open.append(refs)
         return refs
 
-    @cached_property
-    def _engine(self) -> Engine:
+    def _new_engine(self) -> Engine:
+        """One for each kind of work: an engine is for one thread, and a notebook may be used from several."""
         from notebook_sync.sync.engine import Engine
 
         return Engine(
@@ -159,15 +161,25 @@ class Notebook:
     def _lookup(self) -> Lookup:
         from notebook_sync.lookup import Lookup
 
-        return Lookup(self.vault, self.guard, lambda: self.mirror, lambda: self._engine)
+        return Lookup(self.vault, self.guard, lambda: self.mirror, cache(self._new_engine))
+
+    @cached_property
+    def _door(self) -> Door:
+        from notebook_sync.notes.door import Door
+
+        return Door(self.vault, self.root / FOLDER, self.events, self.settings.git, self._lookup.bring_in_step)
 
     @cached_property
     def _editing(self) -> Editing:
-        from notebook_sync.notes.door import Door
         from notebook_sync.notes.editing import Editing
 
-        door = Door(self.vault, self.root / FOLDER, self.events, self.settings.git, self._lookup.bring_in_step)
-        return Editing(self.vault, self.settings, self.guard, door, self._system_prompt, self.find_path)
+        return Editing(self.vault, self.settings, self.guard, self._door, self._system_prompt, self.find_path)
+
+    @cached_property
+    def _filing(self) -> Filing:
+        from notebook_sync.notes.filing import Filing
+
+        return Filing(self.vault, self.settings, self.guard, self._door)
 
     @cached_property
     def _undoing(self) -> Undoing:
@@ -187,13 +199,13 @@ class Notebook:
         """One full reconcile. `progress(done, total)` counts files. Raises as `Engine.reconcile`."""
         from notebook_sync.sync.sweep import Task
 
-        return self._engine.reconcile(Task(allow_empty=allow_empty, progress=progress))
+        return self._new_engine().reconcile(Task(allow_empty=allow_empty, progress=progress))
 
     def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> Report:
         """Write every row and ref anew from the files; version, history and usage are kept."""
         from notebook_sync.sync.sweep import Task
 
-        return self._engine.reconcile(Task(rehash=True, force=True, progress=progress))
+        return self._new_engine().reconcile(Task(rehash=True, force=True, progress=progress))
 
     def watch(self) -> Watch:
         """A watch over this notebook, not yet begun: iterate over its `events()`."""
@@ -202,7 +214,7 @@ class Notebook:
         sync = self.settings.sync
         return Watch(
             self.vault,
-            self._engine,
+            self._new_engine(),
             self.folder,
             settle_seconds=sync.settle_ms / 1000,
             reconcile_seconds=sync.reconcile_seconds,
@@ -230,8 +242,9 @@ class Notebook:
         if repair:
             from notebook_sync.sync.sweep import Task
 
-            self._engine.reconcile(Task(rehash=True, progress=progress))
-            self._engine.rewrite_refs()
+            engine = self._new_engine()
+            engine.reconcile(Task(rehash=True, progress=progress))
+            engine.rewrite_refs()
         return verify(self.vault, self.mirror, self.refs, encoding=self.settings.prompt.encoding, progress=progress)
 
     # Reading.
@@ -292,6 +305,23 @@ class Notebook:
         Raises NotPermitted, NoSuchNote, EditFailed, Conflict, OverCap, UnsafePath, UnreadableFile, UnwritableFile.
         """
         return self._editing.edit(batch, session, allow_over_cap=allow_over_cap, preview=preview)
+
+    def files(self, session: Session, place: str = "") -> dict[str, int]:
+        """The notes at `place` and below that the session may read: the size of each in bytes, by path."""
+        return self._filing.sizes(place, session)
+
+    def file(self, path: str, session: Session) -> File:
+        """A note's file to the character, by its exact path. Raises NotPermitted, NoSuchNote, UnreadableFile."""
+        return self._filing.file(path, session)
+
+    def delete(self, path: str, session: Session) -> Entered:
+        """Take away a note, or all notes of a folder; what they said is kept. Raises NotPermitted, NoSuchNote, and
+        Conflict where somebody was faster; then nothing was taken away."""
+        return self._filing.delete(path, session)
+
+    def rename(self, old: str, new: str, session: Session) -> Entered:
+        """Give a note, or all notes of a folder, a path where nothing is yet. Raises as `delete`, and UnsafePath."""
+        return self._filing.rename(old, new, session)
 
     def undo(self, name: str, session: Session) -> Edited:
         """Give a note the text it had before the one it has now, as a new edit. Raises as `edit_all`."""

@@ -13,6 +13,8 @@ import pytest
 
 from notebook_sync.errors import UnreadableFile
 from notebook_sync.files.vault import Vault
+from notebook_sync.sync.engine import Engine
+from notebook_sync.sync.sweep import Outcome, Task
 from tests.sync.following import every_state_of, following
 from tests.waiting import eventually
 
@@ -102,20 +104,19 @@ def test_a_save_is_one_change_of_one_note(root: Path, save: Callable[[Path], Non
 
 
 @pytest.mark.parametrize("pause_after", [0, 5, len("---\ntitle: A\n")])
-def test_a_writer_that_pauses_shows_no_half_file(root: Path, pause_after: int) -> None:
+def test_a_writer_that_pauses_shows_no_half_file(root: Path, pause_after: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pause ends once the watcher has looked at the half file, which is well before the settle time has passed."""
     looked = threading.Event()
     with following(root) as watch:
-        engine = watch.notebook._engine
-        look = engine.look
+        look = Engine.look
 
-        def noticing(task: object, outcome: object = None) -> object:
+        def noticing(engine: Engine, task: Task, outcome: Outcome | None = None) -> Outcome:
             try:
-                return look(task, outcome)  # type: ignore[arg-type]
+                return look(engine, task, outcome)
             finally:
                 looked.set()
 
-        engine.look = noticing  # type: ignore[method-assign, assignment]
+        monkeypatch.setattr(Engine, "look", noticing)
         with every_state_of(root, "a.md") as seen:
             eventually(lambda: seen == {"old\n"}, "the old text is seen")
             looked.clear()
