@@ -1,0 +1,123 @@
+"""Notes as whole files, for tools that think in files: what there is, what one says, another path for it, away with it.
+
+Of a folder all its notes go or none do, and what is no note stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from notebook_sync.config import PromptSettings, Settings
+from notebook_sync.errors import Conflict, NoSuchNote, UnsafePath
+from notebook_sync.files.vault import Vault
+from notebook_sync.notes.door import Door, Entered, Text, digest_of
+from notebook_sync.notes.guard import Guard
+from notebook_sync.notes.provenance import is_external
+from notebook_sync.permissions import Verb, may, resources_of
+from notebook_sync.sessions import Session
+from prompt.comments import without_hidden
+
+TOOL = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A note's file: its text to the character, and what of it the session is shown.
+
+    `external`: somebody else wrote it, so it is to be fenced.
+    """
+
+    path: str
+    text: str
+    digest: str
+    shown: str
+    external: bool
+
+
+class Filing:
+    """The files of one notebook. Everything asks the guard first."""
+
+    def __init__(self, vault: Vault, settings: Settings, guard: Guard, door: Door) -> None:
+        self._vault = vault
+        self._settings = settings
+        self._guard = guard
+        self._door = door
+
+    def sizes(self, place: str, session: Session) -> dict[str, int]:
+        """The notes at `place` and below that the session may read, by path, with their sizes in bytes."""
+        seen = self._vault.scan([place]).seen
+        return {path: seen[path].size for path in sorted(seen) if self._guard.may(session, "read", path)}
+
+    def file(self, path: str, session: Session) -> File:
+        """The note at `path`. Raises NotPermitted, NoSuchNote, UnreadableFile."""
+        path = self._permitted(path, "read", session)
+        raw = self._raw(path)
+        text = raw.decode(errors="replace")
+        today = datetime.now(self._settings.timezone).date()
+        shown = shown_to(session, path, text, self._settings.prompt, today)
+        return File(path, text, digest_of(raw), shown, is_external(raw))
+
+    def delete(self, place: str, session: Session) -> Entered:
+        """Take away the note at `place`, or all notes below it. Raises NotPermitted, NoSuchNote; as `Vault.delete`."""
+        place = self._permitted(place, "write", session)
+        texts = [Text(path, self._raw(path), None, "delete") for path in self._at(place, session)]
+        return self._entered(texts, session)
+
+    def rename(self, old: str, new: str, session: Session) -> Entered:
+        """Give the note at `old`, or all notes below it, a place at `new`.
+
+        Raises NotPermitted where the session may not write to one of the paths, old or new; NoSuchNote; Conflict with
+        the base "" where there is something at a new path; and as `Vault.write`.
+        """
+        old, new = self._permitted(old, "write", session), self._permitted(new, "write", session)
+        texts: list[Text] = []
+        for path in self._at(old, session):
+            target = self._permitted(new + path[len(old) :], "write", session)
+            raw = self._raw(path)
+            texts.append(Text(target, None, raw, "rename", reason=f"from {path}"))
+            texts.append(Text(path, raw, None, "rename", reason=f"to {target}"))
+        for path in sorted(self._vault.scan([new]).seen):
+            raise Conflict(path, "", self._vault.digest(path) or "")
+        return self._entered(texts, session)
+
+    def _permitted(self, path: str, verb: Verb, session: Session) -> str:
+        """The one spelling of a path at which the session may do this."""
+        self._guard.require(session, verb, path, TOOL)
+        place = self._vault.relative(path)
+        if not place:
+            self._guard.refuse(session, TOOL, "The notebook itself is no note; name one of its notes or folders", path)
+        return place
+
+    def _at(self, place: str, session: Session) -> list[str]:
+        """The notes at or below `place`, all of which the session may change."""
+        found = sorted(self._vault.scan([place]).seen)
+        for path in found:
+            self._guard.require(session, "write", path, TOOL)
+        if not found:
+            raise NoSuchNote(f"there is no note at {place} or below it")
+        return found
+
+    def _raw(self, path: str) -> bytes:
+        if path in self._vault.scan([path]).seen:
+            with suppress(FileNotFoundError):
+                return self._vault.read(path)[0]
+        raise NoSuchNote(f"there is no note at {path}")
+
+    def _entered(self, texts: Sequence[Text], session: Session) -> Entered:
+        try:
+            return self._door.enter(texts, session)
+        except UnsafePath as unsafe:
+            self._guard.note(session, TOOL, unsafe.reason, unsafe.path)
+            raise
+
+
+def shown_to(session: Session, path: str, text: str, settings: PromptSettings, today: date) -> str:
+    """What of a note's text the session is shown. Of what the prompt shows, only who may change it sees the comments
+    and the rules that have expired."""
+    in_prompt = resources_of(path, session, settings) & {"runtime", "in the prompt", "core facts"}
+    if not in_prompt or may(session, "write", path, settings):
+        return text
+    return without_hidden(text, keep_grammar=False, today=today).text
