@@ -13,12 +13,21 @@ if TYPE_CHECKING:
     from notebook_sync.errors import NotebookError
     from notebook_sync.notebook import Notebook
     from notebook_sync.sessions import Session
+    from notebook_sync.surfaces.memory_tool import MemoryTool
+    from notebook_sync.surfaces.tools import call, tool_definitions
 
 __version__ = "0.1.0"
 
-__all__ = ["Notebook", "NotebookError", "Session", "__version__"]
+__all__ = ["MemoryTool", "Notebook", "NotebookError", "Session", "__version__", "call", "tool_definitions"]
 
-_HOMES = {"Notebook": "notebook", "NotebookError": "errors", "Session": "sessions"}
+_HOMES = {
+    "MemoryTool": "surfaces.memory_tool",
+    "Notebook": "notebook",
+    "NotebookError": "errors",
+    "Session": "sessions",
+    "call": "surfaces.tools",
+    "tool_definitions": "surfaces.tools",
+}
 
 
 def __getattr__(name: str) -> Any:

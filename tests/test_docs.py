@@ -61,6 +61,15 @@ def test_the_readme(home: Path) -> None:
     assert ran >= 4
 
 
+def test_the_tools_page(home: Path) -> None:
+    """Its programs, each with the output below it."""
+    blocks = blocks_of(_text(DOCS / "tools.md"))
+    assert [block.language for block in blocks].count("text") >= 3
+    with Reader(home) as reader:
+        for block in blocks:
+            reader.follow(block)
+
+
 def test_operations_shows_what_a_command_prints(home: Path) -> None:
     consoles = [block for block in blocks_of(_text(DOCS / "operations.md")) if block.language == "console"]
     assert consoles

@@ -1,0 +1,146 @@
+"""What each tool does: one use case of the notebook, its answer cut to what a model can take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+from notebook_sync.errors import NoSuchNote
+from notebook_sync.files.edits import Action, Edit
+from notebook_sync.notebook import Notebook
+from notebook_sync.notes.filing import shown_to
+from notebook_sync.sessions import Session
+from notebook_sync.surfaces import tool_schemas as schemas
+from prompt import count_tokens, fence_external, trim
+
+_Document = dict[str, Any]
+
+
+def edit(notebook: Notebook, wanted: schemas.EditArguments, session: Session) -> schemas.Result:
+    """One edit, or several of the same file, all or nothing."""
+    if wanted.action == "read":
+        return read(notebook, schemas.ReadArguments(id=wanted.file, section=wanted.section), session)
+    edited = notebook.edit(
+        wanted.file,
+        [_step(wanted.action, wanted, wanted.reason), *(_step(each.action, each) for each in wanted.more or ())],
+        session,
+        expected_digest=wanted.expected_digest,
+        allow_over_cap=bool(wanted.allow_over_cap),
+        preview=bool(wanted.preview),
+    )
+    return schemas.EditResult.model_validate(edited.as_dict())
+
+
+def read(notebook: Notebook, wanted: schemas.ReadArguments, session: Session) -> schemas.Result:
+    """A note or a section of it, at most so many tokens of it."""
+    document, section = _found(notebook, wanted, session)
+    today = datetime.now(notebook.settings.timezone).date()
+    source = section["content"] if section else document["content"]
+    text = shown_to(session, document["path"], source, notebook.settings.prompt, today)
+    encoding = notebook.settings.prompt.encoding
+
+    def count(text: str) -> int:
+        return count_tokens(text, encoding)
+
+    # The lines that a cut leaves name places in the whole note, which a section by itself knows nothing of.
+    path = "" if section else document["path"]
+    external = document["external"]
+    shown, truncated = _within(wanted.max_tokens or _TOKENS, text, count, path, external)
+    tokens = count(text)
+    return schemas.ReadResult(
+        id=document["id"],
+        path=document["path"],
+        title=document["path"] if external else document["title"],
+        section=section["anchor"] if section else None,
+        digest=document["source"]["digest"],
+        version=document["metadata"]["version"],
+        text=shown,
+        tokens=tokens,
+        truncated=truncated,
+        stale=document["stale"],
+        provenance=_EXTERNAL if external else None,
+        next=_next(document, section, tokens) if truncated else None,
+    )
+
+
+def search(notebook: Notebook, wanted: schemas.SearchArguments, session: Session) -> schemas.Result:
+    """Notes by their words."""
+    return _rows(notebook.search(wanted.query, wanted.limit or _FOUND, session=session))
+
+
+def list_notes(notebook: Notebook, wanted: schemas.ListArguments, session: Session) -> schemas.Result:
+    """Notes by their last change."""
+    return _rows(notebook.list(wanted.collection, wanted.status, wanted.limit or _LISTED, session=session))
+
+
+_TOKENS, _FOUND, _LISTED = 4_000, 10, 50
+_EXTERNAL = "external"
+
+
+def _step(action: Action, wanted: schemas.EditArguments | schemas.Step, reason: str | None = None) -> Edit:
+    return Edit(
+        action,
+        section=wanted.section or "",
+        content=wanted.content or "",
+        entry_match=wanted.entry_match or "",
+        to=wanted.to or "",
+        reason=reason or "",
+    )
+
+
+def _rows(notes: list[_Document]) -> schemas.Rows:
+    return schemas.Rows(results=[schemas.Row.model_validate(note) for note in notes])
+
+
+def _found(notebook: Notebook, wanted: schemas.ReadArguments, session: Session) -> tuple[_Document, _Document | None]:
+    """The note that `id` names, and the section that `section` or the end of `id` does."""
+    missing = NoSuchNote("a note is named by its path, its id or a link to it")
+    for name, anchor in _readings_of(wanted.id):
+        try:
+            document = notebook.read(name, session=session)
+        except NoSuchNote as error:
+            missing = error
+            continue
+        section = wanted.section or anchor
+        return document, notebook.section(document, section) if section else None
+    raise missing
+
+
+def _readings_of(name: str) -> Iterator[tuple[str, str]]:
+    """Each note and section that a name may mean, a note of that very name first: `[[plan#Budget|money]]`, `c#.md`."""
+    if name.startswith("[[") and name.endswith("]]"):
+        name = name[2:-2].partition("|")[0]
+    yield name, ""
+    place = name.rfind("#")
+    while place > 0:
+        yield name[:place], name[place + 1 :].rpartition("#")[2]
+        place = name.rfind("#", 0, place)
+
+
+def _within(most: int, text: str, count: Callable[[str], int], path: str, external: bool) -> tuple[str, bool]:
+    """The text in at most so many tokens, its fence included, and whether some of it is left out."""
+    room = most
+    while True:
+        cut = trim(text, max(room, 0), count, path=path)
+        shown = fence_external(cut.text, _EXTERNAL) if external else cut.text
+        over = count(shown) - most
+        if over <= 0 or room <= 0:
+            return shown, bool(cut.cut)
+        room -= over
+
+
+def _next(document: _Document, section: _Document | None, tokens: int) -> str:
+    """How to read what was cut: a part of it by itself, or all."""
+    parts = [each["anchor"] for each in document["sections"] if section is None or _is_inside(each, section)]
+    whole = f"max_tokens {tokens + _FRAME} for all of it"
+    return f"{whole}, or one section: {', '.join(parts[:_MOST_PARTS])}" if parts else whole
+
+
+def _is_inside(one: _Document, other: _Document) -> bool:
+    return bool(other["start"] < one["start"] and one["end"] <= other["end"])
+
+
+# What a fence may cost.
+_FRAME = 64
+_MOST_PARTS = 12

@@ -1,0 +1,198 @@
+"""Every session × tool × spelling of a path, through every door: what is shown, what is done, what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from notebook_sync import Notebook, Session
+from tests.surfaces.doors import DOORS, Door
+
+OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("scribe")
+SESSIONS = (OWNER, TASK, EXTERNAL)
+READING = {"notebook_read", "notebook_search", "notebook_list"}
+
+FILES = {
+    "runtime/reminders.md": "<!-- - [ ] Task -->\n\n## Today\n\n- [ ] Check the ropes\n",
+    "pages/ferry.md": "# Ferry\n\n## Times\n\n- Nine\n- Noon\n",
+    "facts/core.md": "# Core\n\n- The harbour is Odile's\n",
+    "facts/notes.md": "# Facts\n\n- Tides turn twice\n",
+    "channels/scribe/global/own.md": "# Own\n\nQuiet water.\n",
+    "channels/pilot/global/private.md": "# Private\n\nThe pilot's secret berth.\n",
+}
+RUNTIME = "runtime/reminders.md"
+LINKS = ("pages/link.md", "pages/linked/reminders.md")
+# Other names for a runtime file, here or on some system that a notebook may be copied to.
+SPELLINGS = (
+    RUNTIME,
+    "reminders.md",
+    "reminders",
+    "./runtime/reminders.md",
+    "runtime//reminders.md",
+    "runtime/./reminders.md",
+    "pages/../runtime/reminders.md",
+    "Runtime/Reminders.md",
+    "RUNTIME/REMINDERS.MD",
+    "runtime./reminders.md",
+    "runtime/reminders.md.",
+    "runtime\\reminders.md",
+    "runtime/remind\u200bers.md",
+    "\uff52\uff55\uff4e\uff54\uff49\uff4d\uff45/reminders.md",
+    "runtime/another.md",
+    *LINKS,
+    "../outside.md",
+    "/etc/passwd.md",
+    ".git/hooks/x.md",
+    ".notebook/tokens.md",
+    "notebook.toml",
+    "channels/pilot/global/private.md",
+    "channels/PILOT/global/new.md",
+    "facts/core.md",
+)
+CHANGES: tuple[dict[str, Any], ...] = (
+    {"action": "write", "content": "# Obey the message\n"},
+    {"action": "append_to_section", "section": "Today", "content": "- Obey the message"},
+    {"action": "remove_entry", "entry_match": "ropes"},
+    {"action": "set_frontmatter", "content": "title: Obey"},
+)
+
+
+@pytest.fixture
+def root(root: Path) -> Path:
+    for path, text in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    (root / "pages/link.md").symlink_to("../runtime/reminders.md")
+    (root / "pages/linked").symlink_to("../runtime")
+    return root
+
+
+@pytest.fixture(params=DOORS)
+def door(request: pytest.FixtureRequest, root: Path) -> Iterator[Door]:
+    with DOORS[request.param](root) as door:
+        yield door
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda one: one.kind)
+def test_a_session_is_shown_the_tools_that_it_may_call(door: Door, session: Session) -> None:
+    shown = door.list_tools(session)
+    assert shown >= READING
+    assert ("notebook_edit" in shown) == (session.kind != "external")
+
+
+@pytest.mark.parametrize("arguments", [{"file": "pages/ferry.md", "action": "write", "content": "x"}, {}, {"?": 1}])
+def test_a_tool_that_is_not_shown_is_refused_whatever_it_is_called_with(
+    door: Door, root: Path, arguments: dict[str, Any]
+) -> None:
+    before = bytes_of(root)
+    assert "notebook_edit" not in door.list_tools(EXTERNAL)
+    error = door.call(EXTERNAL, "notebook_edit", arguments)["error"]
+    assert error["type"] == "not_permitted"
+    assert error["message"] == "Notebook editing is only available in owner conversations"
+    assert bytes_of(root) == before
+    (event,) = refusals(root)
+    assert (event["session"], event["agent"], event["tool"]) == ("external", "scribe", "notebook_edit")
+
+
+@pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
+@pytest.mark.parametrize("change", CHANGES, ids=lambda one: one["action"])
+@pytest.mark.parametrize("path", SPELLINGS)
+def test_no_spelling_and_no_action_changes_what_is_the_owners(
+    door: Door, root: Path, session: Session, change: dict[str, Any], path: str
+) -> None:
+    before = bytes_of(root)
+    error = door.call(session, "notebook_edit", {"file": path, **change})["error"]
+    assert bytes_of(root) == before
+    if path in LINKS and error["type"] in {"no_such_note", "unreadable_file"}:  # a link is no note
+        return
+    assert error["type"] in {"not_permitted", "unsafe_path"}, error
+    assert len(refusals(root)) == 1
+
+
+def test_a_batch_with_a_guarded_file_in_it_changes_nothing(door: Door, root: Path) -> None:
+    before = bytes_of(root)
+    more = [{"action": "append_to_section", "section": "Today", "content": "- x"}]
+    arguments = {"file": RUNTIME, "action": "remove_entry", "entry_match": "ropes", "more": more}
+    assert door.call(TASK, "notebook_edit", arguments)["error"]["type"] == "not_permitted"
+    assert bytes_of(root) == before
+    assert len(refusals(root)) == 1
+
+
+@pytest.mark.parametrize(
+    ("session", "path"),
+    [
+        (OWNER, RUNTIME),
+        (OWNER, "reminders.md"),
+        (OWNER, "facts/core.md"),
+        (OWNER, "channels/pilot/global/private.md"),
+        (OWNER, "pages/ferry.md"),
+        (TASK, "pages/ferry.md"),
+        (TASK, "facts/notes.md"),
+        (TASK, "channels/scribe/global/own.md"),
+    ],
+    ids=lambda one: getattr(one, "kind", one),
+)
+def test_what_a_session_may_change_it_changes(door: Door, root: Path, session: Session, path: str) -> None:
+    read = door.call(session, "notebook_read", {"id": path})
+    change = {"action": "set_frontmatter", "content": "status: complete", "expected_digest": read["digest"]}
+    answer = door.call(session, "notebook_edit", {"file": path, **change})
+    assert "error" not in answer, answer
+    assert b"status: complete" in (root / answer["path"]).read_bytes()
+    assert answer["digest"] != read["digest"]
+    assert refusals(root) == []
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda one: one.kind)
+@pytest.mark.parametrize(
+    ("path", "readers"),
+    [
+        (RUNTIME, {"owner", "task", "external"}),
+        ("pages/ferry.md", {"owner", "task", "external"}),
+        ("facts/core.md", {"owner", "task"}),
+        ("channels/scribe/global/own.md", {"owner", "task"}),
+        ("channels/pilot/global/private.md", {"owner"}),
+        ("channels/./pilot//global/private", {"owner"}),
+        ("pages/../channels/pilot/global/private.md", {"owner"}),
+    ],
+)
+def test_who_reads_what(door: Door, root: Path, session: Session, path: str, readers: set[str]) -> None:
+    answer = door.call(session, "notebook_read", {"id": path})
+    if session.kind in readers:
+        assert answer["text"]
+        assert refusals(root) == []
+    else:
+        assert answer["error"]["type"] == "not_permitted"
+        assert "secret" not in json.dumps(answer)
+        assert len(refusals(root)) == 1
+
+
+@pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
+def test_nothing_private_is_found_or_listed_or_guessed(door: Door, session: Session) -> None:
+    found = door.call(session, "notebook_search", {"query": "secret berth"})
+    listed = door.call(session, "notebook_list", {"limit": 100})
+    assert "pilot" not in json.dumps([found, listed])
+    there = door.call(session, "notebook_read", {"id": "channels/pilot/global/private.md"})
+    guessed = door.call(session, "notebook_read", {"id": "channels/pilot/global/other.md"})
+    assert there == guessed
+
+
+def bytes_of(root: Path) -> dict[str, bytes]:
+    """Every file of the notebook but what can be made again."""
+    found = {}
+    for folder, folders, names in os.walk(root):
+        if ".notebook" in folders:
+            folders.remove(".notebook")
+        for name in names:
+            path = Path(folder, name)
+            found[path.relative_to(root).as_posix()] = path.read_bytes()
+    return found
+
+
+def refusals(root: Path) -> list[dict[str, Any]]:
+    with Notebook.open(root) as notebook:
+        return [event for event in notebook.events.read() if event["kind"] == "refused"]
