@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from notebook_sync.errors import EditFailed
 from notebook_sync.files.edit_lines import take_out
-from notebook_sync.files.edit_places import Found, Page, box_at, item_matching, page_of, section_named, shown_items
+from notebook_sync.files.edit_places import (
+    Found,
+    Page,
+    box_at,
+    item_matching,
+    items_of,
+    page_of,
+    section_named,
+    shown_items,
+)
 from notebook_sync.files.edit_reading import first_right
 from notebook_sync.files.edit_sections import appended, checked, stretch_of
 from notebook_sync.files.edit_shape import shape_of
@@ -64,7 +73,7 @@ def _without(page: Page, found: Found) -> str:
 
 def _refuse_shared_line(page: Page, found: Found) -> None:
     item = found.item
-    if any(other.first == item.first and other.level < item.level for other in found.structure.items):
+    if any(other.first == item.first and other.level < item.level for other in items_of(found.structure)):
         raise EditFailed(page.path, "the entry begins on the line of another:", shown_items(page, [found]))
 
 

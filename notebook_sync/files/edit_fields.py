@@ -27,7 +27,8 @@ def set_frontmatter(page: Page, mapping: str) -> str:
     if old.problem:
         raise EditFailed(page.path, f"the frontmatter must be mended first: {old.problem}")
     if unknown := [name for name, value in wanted.metadata.items() if value is None and name not in old.metadata]:
-        raise EditFailed(page.path, f"there is no field {unknown[0]!r} to remove; there is:", tuple(old.metadata))
+        seen = "there is:" if old.metadata else "there is none"
+        raise EditFailed(page.path, f"there is no field {unknown[0]!r} to remove; {seen}", tuple(old.metadata))
     text = _head_with(page, _fields_in(source), wanted.metadata) + page.content
     new = read_frontmatter(text)
     meant = {**old.metadata, **wanted.metadata}

@@ -38,7 +38,8 @@ def put(stretch: Stretch, first: int, after: int, text: str, *, gap: bool) -> tu
     `gap` asks for a blank line above it. The second way, where there is one, has a blank line below it.
     """
     lines = stretch.lines
-    eol = _eol_near(lines, first) or stretch.eol
+    eol = _end_of(lines[after - 1]) if first < after else _eol_near(lines, first)
+    eol = eol or _eol_near(lines, first) or stretch.eol
     above, below = "".join(lines[:first]), "".join(lines[after:])
     body = (eol if gap else "") + text.replace("\n", eol)
     if first == after and above and not above.endswith(_ENDS):
@@ -82,6 +83,10 @@ def _joined(kept: Sequence[str], rest: Sequence[str], last: str) -> str:
 def _eol_near(lines: Sequence[str], at: int) -> str:
     """How the line above `at` ends, else the one above that, else the one below; "" where none of them has an end."""
     for line in (*lines[max(at - 1, 0) : at], *lines[max(at - 2, 0) : max(at - 1, 0)], *lines[at : at + 1]):
-        if end := line[len(line.rstrip("\r\n")) :]:
+        if end := _end_of(line):
             return end
     return ""
+
+
+def _end_of(line: str) -> str:
+    return line[len(line.rstrip("\r\n")) :]

@@ -7,8 +7,9 @@ same alone as in the file. That is what lets an edit read one part and leave the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from notebook_sync.errors import EditFailed
@@ -17,6 +18,7 @@ from notebook_sync.files.edit_lines import is_blank, lines_of
 from notebook_sync.files.frontmatter import read_frontmatter
 from notebook_sync.files.inline import plain, without_comments
 from notebook_sync.files.outline import Heading, outline
+from notebook_sync.files.prose import shorten
 from prompt.anchors import anchors_of
 
 if TYPE_CHECKING:
@@ -117,12 +119,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What stands in a part. `items` are those of all lists that are in no quote, nested ones too, in order."""
+    """What stands in a part."""
 
     lines: Sequence[str]
     tokens: Sequence[Token]
     blocks: tuple[Block, ...]
-    items: tuple[Item, ...]
 
 
 def structure_of(text: str) -> Structure:
@@ -130,15 +131,23 @@ def structure_of(text: str) -> Structure:
     lines = lines_of(text)
     tokens = block_tokens(text)
     blocks: list[Block] = []
-    items: list[Item] = []
-    words: dict[int, list[str]] = {}
-    open_items: list[int] = []
-    opened = quotes = 0
+    opened = 0
     for index, token in enumerate(tokens):
         if token.level == 0 and token.nesting >= 0:
             opened = index
         if token.level == 0 and token.nesting <= 0:
             blocks.append(Block(tokens[opened].type, *_span(tokens[opened], lines), opened, index + 1))
+    return Structure(lines, tokens, tuple(blocks))
+
+
+def items_of(structure: Structure) -> list[Item]:
+    """The items of all lists that are in no quote, nested ones too, in order."""
+    lines, tokens = structure.lines, structure.tokens
+    items: list[Item] = []
+    words: dict[int, list[str]] = {}
+    open_items: list[int] = []
+    quotes = 0
+    for index, token in enumerate(tokens):
         if token.type in ("blockquote_open", "blockquote_close"):
             quotes += token.nesting
         elif token.type == "inline" and open_items:
@@ -150,8 +159,7 @@ def structure_of(text: str) -> Structure:
             start = open_items.pop()
             ends_list = tokens[index + 1].type != "list_item_open"
             items.append(_item(tokens, lines, (start, index + 1), words.pop(start), ends_list))
-    items.sort(key=lambda item: item.opens)
-    return Structure(lines, tokens, tuple(blocks), tuple(items))
+    return sorted(items, key=lambda item: item.opens)
 
 
 def _span(token: Token, lines: Sequence[str]) -> tuple[int, int]:
@@ -215,18 +223,21 @@ def section_named(page: Page, name: str) -> int:
     if len(found) == 1:
         return found[0]
     if found:
-        reason = f"several sections are called {_short(name)!r}; name one by its anchor:"
+        reason = f"several sections are called {shorten(name)!r}; name one by its anchor:"
         raise EditFailed(page.path, reason, _sections([page.parts[number] for number in found]))
     near = _likeness_to(name)
-    there = sorted(page.parts[1:], key=lambda part: -near(part.title))
-    raise EditFailed(page.path, f"no section is called {_short(name)!r}; there is:", _sections(there))
+    there = sorted(page.parts[1 : _MOST_COMPARED + 1], key=lambda part: -near(part.title))
+    seen = "there is:" if there else "the file has no headings"
+    raise EditFailed(page.path, f"no section is called {shorten(name)!r}; {seen}", _sections(there))
 
 
 _MOST_CANDIDATES = 20
+_MOST_COMPARED = 2_000
+_LONGEST_COMPARED = 200
 
 
 def _sections(parts: Sequence[Part]) -> tuple[str, ...]:
-    return _at_most([f"#{part.anchor} (line {part.line}): {_short(part.title)}" for part in parts])
+    return _at_most([f"#{part.anchor} (line {part.line}): {shorten(part.title)}" for part in parts])
 
 
 def _at_most(candidates: Sequence[str]) -> tuple[str, ...]:
@@ -234,15 +245,11 @@ def _at_most(candidates: Sequence[str]) -> tuple[str, ...]:
     return (*candidates[:_MOST_CANDIDATES], *([f"… and {more:,} more"] if more > 0 else []))
 
 
-def _short(text: str, limit: int = 200) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
 def _likeness_to(wanted: str) -> Callable[[str], float]:
     """How near a name is to `wanted`: the share of letter pairs they have in common, from 0 to 1."""
 
     def pairs_of(text: str) -> set[str]:
-        text = _short(text).casefold()
+        text = text[:_LONGEST_COMPARED].casefold()
         return {text[at : at + 2] for at in range(len(text) - 1)}
 
     pairs = pairs_of(wanted)
@@ -263,10 +270,12 @@ class Found:
     item: Item
 
 
-def items_in(page: Page, numbers: Sequence[int]) -> list[Found]:
+def items_in(page: Page, numbers: Iterable[int]) -> Iterator[Found]:
     """Every item of these parts, in order."""
-    structures = [(number, structure_of(page.text_of(page.parts[number]))) for number in numbers]
-    return [Found(number, structure, item) for number, structure in structures for item in structure.items]
+    for number in numbers:
+        structure = structure_of(page.text_of(page.parts[number]))
+        for item in items_of(structure):
+            yield Found(number, structure, item)
 
 
 _ONLY_MARKS = re.compile(r"(?:(?:[-+*]|[0-9]{1,9}[.)])(?:\s+|\Z))?(?:\[[ xX]?\])?\s*")
@@ -281,30 +290,36 @@ def item_matching(page: Page, words: str, section: str) -> Found:
     if _ONLY_MARKS.fullmatch(wanted):
         raise EditFailed(page.path, "entry_match is empty; give some words of the entry")
     numbers = page.section(section_named(page, section)) if section.strip() else range(len(page.parts))
-    there = items_in(page, numbers)
+    # Only what has all the words in it is worth the reading of its lists, or of its marks.
+    every_word = frozenset(_WORD.findall(wanted))
+    likely = [number for number in numbers if _holds(page.text_of(page.parts[number]), every_word)]
+    there = [each for each in items_in(page, likely) if _holds(each.item.shown, every_word)]
     found = [each for each in there if wanted in each.item.shown.casefold()]
-    found = found or [each for each in there if _reads_as(each.item, wanted)]
+    found = found or [each for each in there if wanted in _as_read(each.item).casefold()]
     whole = [each for each in found if each.item.shown.casefold() == wanted]
     if len(found) == 1 or len(whole) == 1:
         return (whole or found)[0]
-    where = f" in {_short(section.strip())!r}" if section.strip() else ""
+    where = f" in {shorten(section.strip())!r}" if section.strip() else ""
     if found:
-        reason = f"several entries{where} match {_short(words)!r}; give the whole line of one, or its section:"
+        reason = f"several entries{where} match {shorten(words)!r}; give the whole line of one, or its section:"
         raise EditFailed(page.path, reason, shown_items(page, found))
     near = _likeness_to(words)
-    there.sort(key=lambda each: -near(each.item.source))
-    raise EditFailed(page.path, f"no entry{where} matches {_short(words)!r}; there is:", shown_items(page, there))
+    there = sorted(islice(items_in(page, numbers), _MOST_COMPARED), key=lambda each: -near(each.item.source))
+    seen = "there is:" if there else "there is none"
+    raise EditFailed(page.path, f"no entry{where} matches {shorten(words)!r}; {seen}", shown_items(page, there))
 
 
 _WORD = re.compile(r"\w+")
 
 
-def _reads_as(item: Item, wanted: str) -> bool:
-    """Whether a reader sees `wanted` in the item, where marks stand between its words in the file."""
-    shown = item.shown.casefold()
-    if not all(word in shown for word in _WORD.findall(wanted)):
-        return False  # spares most items the reading of their marks
-    return wanted in " ".join(filter(None, (item.mark, item.box, plain(item.source)))).casefold()
+def _holds(text: str, words: Iterable[str]) -> bool:
+    text = text.casefold()
+    return all(word in text for word in words)
+
+
+def _as_read(item: Item) -> str:
+    """The item without the marks between its words."""
+    return " ".join(filter(None, (item.mark, item.box, plain(item.source))))
 
 
 def shown_items(page: Page, found: Sequence[Found]) -> tuple[str, ...]:
@@ -312,7 +327,7 @@ def shown_items(page: Page, found: Sequence[Found]) -> tuple[str, ...]:
     return _at_most(
         [
             f"#{page.parts[each.part].anchor} (line {page.parts[each.part].line + each.item.first}): "
-            f"{_short(each.item.shown)}"
+            f"{shorten(each.item.shown)}"
             for each in found
         ]
     )

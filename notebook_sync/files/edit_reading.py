@@ -19,10 +19,11 @@ def first_right(page: Page, number: int, ways: Iterable[str], meant: Shape) -> s
     Raises EditFailed where none does: what stands around the place would take the edit in, or be taken in by it.
     """
     part = page.parts[number]
+    head = _ended(page.head)
     for way in ways:
         content = page.content[: part.start] + way + page.content[part.end :]
-        if shape_of(block_tokens(way)) == meant and _others_stay(page, number, content, len(way)):
-            return page.head + content
+        if shape_of(block_tokens(way)) == meant and _others_stay(page, number, head, content):
+            return head + content
     text = page.text_of(part)
     if not is_closed(block_tokens(text + END)):
         line = part.line + structure_of(text).blocks[-1].first
@@ -33,13 +34,19 @@ def first_right(page: Page, number: int, ways: Iterable[str], meant: Shape) -> s
     raise EditFailed(page.path, reason)
 
 
-def _others_stay(page: Page, number: int, content: str, length: int) -> bool:
+def _ended(head: str) -> str:
+    """Frontmatter with an end to its last line, which it lacks where it is all that the file holds."""
+    if head.endswith("\n") or "\n" not in head:
+        return head
+    return head + ("\r\n" if "\r\n" in head else "\n")
+
+
+def _others_stay(page: Page, number: int, head: str, content: str) -> bool:
     """Whether every other part begins where it did, by the same heading, and the frontmatter ends where it did."""
-    if read_frontmatter(page.head + content).head != page.head:
+    if read_frontmatter(head + content).head != head:
         return False
     headings = outline(content).headings
-    part = page.parts[number]
-    moved = part.start + length - part.end
+    moved = len(content) - len(page.content)
     above = [other.heading for other in page.parts[1 : number + 1]]
     below = [(h.level, h.text, h.start + moved) for other in page.parts[number + 1 :] if (h := other.heading)]
     found_below = headings[len(headings) - len(below) :]

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from notebook_sync.errors import EditFailed
 from notebook_sync.files.edit_lines import Stretch, is_blank, put, take_out
-from notebook_sync.files.edit_places import Block, Page, Structure, section_named, structure_of
+from notebook_sync.files.edit_places import Block, Page, Structure, items_of, section_named, structure_of
 from notebook_sync.files.edit_reading import first_right
 from notebook_sync.files.edit_shape import Content, content_of, shape_of
 from notebook_sync.files.inline import heading_text, without_comments
+from notebook_sync.files.prose import shorten
 
 _LISTS = ("bullet_list_open", "ordered_list_open")
 _DEEPEST = 6
@@ -78,7 +79,7 @@ def add_section(page: Page, heading: str, content: str, after: str) -> str:
         or written.shape[3:] != wanted.shape
         or heading_text(written.shape[1][-1]) != heading_text(title)
     ):
-        raise EditFailed(page.path, f"{title!r} cannot be written as a heading; give its text without marks")
+        raise EditFailed(page.path, f"{shorten(title)!r} cannot be written as a heading; give its text without marks")
     part = page.parts[last]
     structure = structure_of(page.text_of(part))
     stretch = stretch_of(page, last, structure)
@@ -146,7 +147,7 @@ def _is_comment(structure: Structure, block: Block) -> bool:
 
 def _is_loose(structure: Structure, block: Block) -> bool:
     """Whether a blank line stands between the last two items of a list."""
-    firsts = [item.first for item in structure.items if item.level == 1 and block.first <= item.first < block.after]
+    firsts = [item.first for item in items_of(structure) if item.level == 1 and block.first <= item.first < block.after]
     return len(firsts) > 1 and is_blank(structure.lines[firsts[-1] - 1])
 
 
@@ -156,5 +157,7 @@ def _new_title(page: Page, heading: str) -> str:
         raise EditFailed(page.path, "name the section to add, on one line")
     for part in page.parts[1:]:
         if part.title.casefold() == heading_text(title).casefold():
-            raise EditFailed(page.path, f"there is a section {title!r} already, in line {part.line}; append to it")
+            raise EditFailed(
+                page.path, f"there is a section {shorten(title)!r} already, in line {part.line}; append to it"
+            )
     return title

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from notebook_sync.files.commonmark import block_tokens, inline_tokens
+from notebook_sync.files.prose import shorten
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -75,7 +76,7 @@ def content_of(text: str, level: int) -> Content | str:
     for index, token in enumerate(tokens):
         if token.type == "heading_open" and token.level == 0 and int(token.tag[1]) <= level:
             return (
-                f"its heading {tokens[index + 1].content!r} would begin another section; "
+                f"its heading {shorten(tokens[index + 1].content)!r} would begin another section; "
                 "use add_section, or a heading of a lower level"
             )
         if "<!--" in token.content and _leaves_a_comment_open(token):

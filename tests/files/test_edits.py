@@ -64,6 +64,18 @@ def test_in_a_file_of_mixed_line_ends_those_of_the_place_count() -> None:
     )
 
 
+def test_a_lone_return_and_the_line_end_below_stay_two() -> None:
+    assert edited(b"# A\r\n\n", Edit("replace_section", "A", "one")) == b"# A\r\n\r\none\r\n\n"
+    assert edited(b"# A\r- one\r\r", Edit("append_to_section", "A", "- two")) == b"# A\r- one\r- two\r\r"
+    assert edited(b"# A\r- one\n\n", Edit("replace_section", "A", "- two")) == b"# A\r- two\n\n"
+
+
+def test_a_file_of_frontmatter_alone_is_ended_before_it_goes_on() -> None:
+    raw = b"---\ntitle: a\n---"
+    assert edited(raw, Edit("add_section", "Today", "- one")) == raw + b"\n## Today\n\n- one\n"
+    assert edited(raw, Edit("set_frontmatter", content="title: b")) == b"---\ntitle: b\n---"
+
+
 def test_write_takes_the_text_as_it_is() -> None:
     edit = Edit("write", content="\ufeff# B\r\n\n")
     assert edited(b"\xff\r\n", edit) == "\ufeff# B\r\n\n".encode()
