@@ -17,6 +17,8 @@ MORE = "…"
 STRETCH = 160
 # Marks nested deeper than this are nobody's prose; no end is looked for among them.
 _DEEPEST = 16
+# What could join with what closes the marks around it.
+_MARKS = frozenset("\\`*_~<!")
 _SENTENCE = re.compile(r"""[.!?…:;]["'”’)\]*_]*(?=\s)|[。！？；]|\n""")
 _SPACE = re.compile(r"\s+")
 # A last line that, cut short, could open a fence: its closing marks are what made it prose.
@@ -42,9 +44,10 @@ def prose_ends(text: str, *, finely: bool) -> list[End]:
     What is open there is closed, and an ellipsis follows.
     """
     spans = sorted([*inline_spans(text), *links(text)], key=lambda span: span.start)
+    closed = {span.end for span in spans}
     found: list[End] = []
     around: list[Span] = []
-    upcoming = 0
+    upcoming = line = 0
     for end in _boundaries(text) if finely else _stretches(text):
         at = len(text[max(0, end - 2 * STRETCH) : end].rstrip()) + max(0, end - 2 * STRETCH)
         if at <= (found[-1].at if found else 0):
@@ -54,6 +57,9 @@ def prose_ends(text: str, *, finely: bool) -> list[End]:
             upcoming += 1
         while around and around[-1].end <= at:
             around.pop()
+        line = max(line, text.rfind("\n", line, at) + 1)
+        if text[at - 1] in _MARKS and (around or at not in closed) or _COULD_OPEN.match(text, line, at):
+            continue
         if len(around) <= _DEEPEST and (closing := _closing(text, at, around)) is not None:
             found.append(End(at, closing + MORE))
     return found
@@ -66,9 +72,6 @@ def bare_ends(text: str, *, finely: bool) -> list[int]:
 
 def _closing(text: str, at: int, around: list[Span]) -> str | None:
     """What closes the marks that are open at `at`, innermost first; None where the text cannot end there."""
-    line = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
-    if text[at - 1] in "\\`*_~<!" or _COULD_OPEN.match(text, line, at):
-        return None
     closing = ""
     for span in around:
         if span.end <= at:

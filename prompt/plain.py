@@ -13,7 +13,7 @@ from typing import NamedTuple
 # no `.` or `)` makes an ordered item.
 _PROSE = r"""(?:[^\W\d_]|[\[("'“„«]|\*\*[^\W_]|\d(?!\d{0,8}[.)](?:[ \t\r\n]|\Z)))[^\r\n]*"""
 _LINE = re.compile(
-    rf"""(?:(?P<blank>[ \t]*)|(?P<heading>\#{{1,6}})(?:[ \t][^\r\n]*)?|(?P<item>[-+*])[ ]{_PROSE}
+    rf"""(?:(?P<blank>[ \t]*(?:\r?\n[ \t]*(?=\r?\n))*)|(?P<heading>\#{{1,6}})(?:[ \t][^\r\n]*)?|(?P<item>[-+*])[ ]{_PROSE}
     |(?P<text>{_PROSE})|(?P<more>[ \t]+{_PROSE}))(?:\r?\n|\Z)""",
     re.VERBOSE,
 )
@@ -87,7 +87,8 @@ def _read(text: str, start: int, line: int, plain: list[Plain]) -> tuple[int, in
                 plain.append(Plain("heading", line, line + 1, match["heading"]))
             elif seen == "item":
                 kind, markup, first = "item", match["item"], line
-        start, line = match.end(), line + 1
+        line += text.count("\n", start, match.end()) if seen == "blank" else 1
+        start = match.end()
     if kind:
         plain.append(Plain(kind, first, line, markup))
     return start, line

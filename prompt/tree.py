@@ -32,7 +32,7 @@ _DEADLINE = re.compile(r"\[(?:due|until|expected)\b[^\]]*\]", re.IGNORECASE)
 _BULLET = re.compile(r"[ \t]*[-+*][ \t]+\S")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Block:
     """A stretch `[start, end)` of the text, without the blank lines around it.
 
