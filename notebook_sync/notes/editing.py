@@ -22,7 +22,7 @@ from notebook_sync.notes.provenance import is_external
 from notebook_sync.notes.system_prompt import SystemPrompt, prompt_settings
 from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
-from prompt import Change, Omission, PromptError, compare, count_tokens
+from prompt import Change, Omission, compare, count_tokens
 from prompt.comments import without_hidden
 
 TOOL = "notebook_edit"
@@ -108,7 +108,8 @@ class Editing:
         """Make all of these edits, or none of them; with `preview`, only tell what they would do.
 
         Without an expected digest, an edit that somebody was faster than is made once more, on what they wrote.
-        Raises NotPermitted, NoSuchNote, EditFailed, Conflict, OverCap, UnsafePath, and as `Vault.write`.
+        Raises NotPermitted, NoSuchNote, EditFailed, Conflict, OverCap, UnsafePath, prompt.VocabularyMissing, and as
+        `Vault.write`.
         """
         return self._carried_out(lambda: self._drafts(batch, session), session, "edit", allow_over_cap, preview)
 
@@ -203,18 +204,15 @@ class Editing:
         return count_tokens(text, self._settings.prompt.encoding)
 
     def _effect(self, texts: Sequence[Text], session: Session) -> _Effect:
-        changing = {text.path: text.after for text in texts if text.path in self._caps}
-        if not changing:
-            return _Effect()
-        try:
-            before, after = self._prompt.assemble(session), self._prompt.assemble_with(session, changing)
-        except PromptError as error:
-            return _Effect(warning=f"what this does to the prompt could not be told: {error}")
-        return _Effect(compare(before, after), {part.path: part.omitted for part in after.parts})
+        tokens = {text.path: self._tokens(text.path, text.after or b"") for text in texts}
+        shown = {text.path: text.after for text in texts if text.path in self._caps}
+        if not shown:
+            return _Effect(tokens)
+        before, after = self._prompt.assemble(session), self._prompt.assemble_with(session, shown)
+        return _Effect(tokens, compare(before, after), {part.path: part.omitted for part in after.parts})
 
     def _edited(self, text: Text, effect: _Effect, entered: Entered, preview: bool) -> Edited:
-        tokens = self._tokens(text.path, text.after or b"")
-        cap = self._caps.get(text.path)
+        tokens, cap = effect.tokens[text.path], self._caps.get(text.path)
         over: tuple[str, ...] = ()
         if cap is not None and tokens > cap:
             over = (f"{text.path} has {tokens:,} tokens and the prompt shows {cap:,}: parts are left out of it",)
@@ -228,15 +226,17 @@ class Editing:
             change=effect.change if cap is not None else None,
             diff=difference(text.path, text.before, text.after),
             commit=entered.commit if text.changes and not preview else None,
-            warnings=(*entered.warnings, *filter(None, [effect.warning]), *over),
+            warnings=(*entered.warnings, *over),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
+    """What is counted before anything is written: where tokens cannot be counted, nothing is."""
+
+    tokens: Mapping[str, int]
     change: Change | None = None
     omitted: Mapping[str, tuple[Omission, ...]] = field(default_factory=dict)
-    warning: str = ""
 
 
 class _Expected(Exception):

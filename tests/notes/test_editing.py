@@ -24,6 +24,7 @@ from notebook_sync.files.edits import Edit
 from notebook_sync.files.note import Stamp
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.editing import FileEdits
+from prompt import VocabularyMissing
 
 OWNER, TASK, EXTERNAL = Session.owner("scribe"), Session.task("scribe"), Session.external("scribe")
 REMINDERS = "runtime/reminders.md"
@@ -550,6 +551,13 @@ def test_where_nothing_can_be_kept_or_logged_the_edit_is_made(root: Path) -> Non
         edited = notebook.edit(REMINDERS, ADD, OWNER)
     assert "Oil the lamp" in (root / REMINDERS).read_text()
     assert any("no copy of what was there before" in warning for warning in edited.warnings)
+
+
+def test_where_tokens_cannot_be_counted_nothing_is_written(root: Path) -> None:
+    (root / "notebook.toml").write_text('[prompt]\nencoding = "o200k_harmony"\n')
+    with Notebook.open(root) as notebook, pytest.raises(VocabularyMissing):
+        notebook.edit(FERRY, Edit("write", content="x"), TASK)
+    assert (root / FERRY).read_text() == FILES[FERRY]
 
 
 # Git.
