@@ -31,7 +31,11 @@ def notebook(tmp_path: Path) -> Iterator[Notebook]:
     write(tmp_path, "runtime/standing-orders.md", ORDERS)
     write(tmp_path, "pages/fares.md", "# Fares\n\nFour coins.\n", at=1_000)
     write(tmp_path, "pages/winter.md", "---\nid: winter\nstatus: in_progress\n---\n# Winter\n\nTwo hours.\n", at=2_000)
-    write(tmp_path, "facts/notes.md", "## Key Topics\n\n- Low water is read at the pier <!-- importance: 0.9 -->\n")
+    write(
+        tmp_path,
+        "facts/notes.md",
+        "<!-- one bullet is one fact -->\n\n## Key Topics\n\n- Low water is read at the pier <!-- importance: 0.9 -->\n",
+    )
     write(tmp_path, "channels/scribe/global/1.md", "The bell is cracked.\n", at=1_000)
     write(tmp_path, "channels/scribe/ferry/2.md", "# Rope\n\nThe rope is new.\n", at=2_000)
     write(tmp_path, "channels/pilot/global/1.md", "The pilot keeps a secret.\n", at=3_000)
@@ -69,6 +73,7 @@ def test_facts_are_read_from_their_file_without_comments(notebook: Notebook) -> 
     text = volatile(notebook, Session.task(), "facts")
     assert "- Low water is read at the pier\n" in text
     assert "importance" not in text
+    assert "one bullet" not in text
 
 
 def test_an_agent_is_shown_its_own_notes_and_no_others(notebook: Notebook) -> None:
