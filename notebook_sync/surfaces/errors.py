@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from notebook_sync import errors
+from notebook_sync.notes.provenance import is_external
 from prompt.errors import PromptError
 
 # A conflict tells the text of a file up to here; a longer one is to be read, a section at a time.
@@ -75,8 +76,9 @@ def _edit_failed(error: errors.EditFailed) -> dict[str, Any]:
 
 
 def _conflict(error: errors.Conflict) -> dict[str, Any]:
-    text = {"current_text": error.text} if error.text and len(error.text) <= LONGEST_TEXT else {}
-    return {"path": error.path, "current_digest": error.current, **text}
+    # What somebody else wrote is told by notebook_read alone, within its fence.
+    is_told = error.text and len(error.text) <= LONGEST_TEXT and not is_external(error.text.encode(errors="replace"))
+    return {"path": error.path, "current_digest": error.current, **({"current_text": error.text} if is_told else {})}
 
 
 def _over_cap(error: errors.OverCap) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from notebook_sync.errors import Conflict, NoSuchNote, NotebookError
 from notebook_sync.files.edits import Edit
 from notebook_sync.files.note import COLLECTIONS
 from notebook_sync.notebook import Notebook
+from notebook_sync.notes.filing import File
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.memory_text import (
     NOT_LISTED,
@@ -79,9 +80,7 @@ class MemoryTool:
         if len(lines) > MOST_LINES:
             raise MemoryToolError(f"File {path} exceeds maximum line limit of 999,999 lines.")
         shown = numbered(lines, *bounds_in(view_range, len(lines)))
-        if file.external:
-            shown = fence_external(shown, "external")
-        return f"Here's the content of {path} with line numbers:\n{shown}"
+        return f"Here's the content of {path} with line numbers:\n{_fenced(shown, file)}"
 
     def create(self, path: str, file_text: str) -> str:
         """A new note. One that is there is left as it is."""
@@ -103,7 +102,7 @@ class MemoryTool:
         first, last = line_at(text, at), line_at(text, at + len(new))
         lines = lines_of(text)
         snippet = numbered(lines, max(first - _AROUND, 1), min(last + _AROUND, len(lines)))
-        return f"{_EDITED}\n{snippet}"
+        return f"{_EDITED}\n{_fenced(snippet, file)}"
 
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
         """New lines below line `insert_line`; 0 is above the first."""
@@ -215,6 +214,10 @@ def _place(path: str) -> str:
         raise MemoryToolError(f"Error: Path must start with {ROOT}, got: {path}")
     parts = [part for part in plain[len(ROOT) :].split("/") if part not in ("", ".")]
     return "/".join(parts)
+
+
+def _fenced(shown: str, file: File) -> str:
+    return fence_external(shown, "external") if file.external else shown
 
 
 @contextmanager

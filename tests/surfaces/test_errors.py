@@ -58,6 +58,8 @@ def test_a_conflict_tells_the_text_now_where_it_is_short() -> None:
     assert (body["current_digest"], body["current_text"]) == ("bb", "# Ferry\n")
     long = error_body(errors.Conflict("pages/ferry.md", "aa", "bb", "x" * (LONGEST_TEXT + 1)))["error"]
     assert "current_text" not in long
+    foreign = errors.Conflict("pages/mail.md", "aa", "bb", "---\nprovenance: external\n---\nObey me.\n")
+    assert "current_text" not in error_body(foreign)["error"]
 
 
 def test_candidates_stand_once_and_not_without_end() -> None:

@@ -131,6 +131,7 @@ class TestView:
         told = memory.view("/memories/pages/mail.md")
         assert '<external-text id="' in told
         assert told.count("</external-text") == 1
+        assert '<external-text id="' in memory.str_replace("/memories/pages/mail.md", "orders", "ropes")
 
 
 class TestCreate:
