@@ -554,7 +554,7 @@ def test_where_nothing_can_be_kept_or_logged_the_edit_is_made(root: Path) -> Non
 
 
 def test_where_tokens_cannot_be_counted_nothing_is_written(root: Path) -> None:
-    (root / "notebook.toml").write_text('[prompt]\nencoding = "o200k_harmony"\n')
+    (root / "notebook.toml").write_text('[prompt]\nencoding = "nowhere_base"\n')
     with Notebook.open(root) as notebook, pytest.raises(VocabularyMissing):
         notebook.edit(FERRY, Edit("write", content="x"), TASK)
     assert (root / FERRY).read_text() == FILES[FERRY]
