@@ -53,8 +53,8 @@ COMMANDS = (
         "Writes notebook.toml, .gitignore, the runtime files and the folders for notes, and makes the folder a git\n"
         "repository unless it already lies in one. A file that is there is kept as it is. With --brain, the text that\n"
         "tells an agent about its notebook is put into FILE between two markers; no other byte of FILE changes, and a\n"
-        "second call only refreshes what stands between the markers. The rules themselves are not in it: they come from\n"
-        "`prompt`, best called by a hook at the start of each conversation.",
+        "second call only refreshes what stands between the markers. The rules themselves are not in it: they come\n"
+        "from `prompt`, best called by a hook at the start of each conversation.",
         ("notebook-sync init ~/notebook", "notebook-sync init ~/notebook --brain ~/agent/AGENTS.md"),
         '{"root": "/home/me/notebook", "created": ["notebook.toml", "runtime/reminders.md"], "kept": [".gitignore"],\n'
         ' "git": "made", "brain": null}',
@@ -92,9 +92,9 @@ COMMANDS = (
         "watch",
         "sync, then follow every change until stopped",
         "Prints `ready` once later changes will be seen, then a line for each batch that has reached the mirror and\n"
-        "the refs. A database that is away is told as trouble and waited for. Where a save changed the owner's prompt,\n"
-        "one more line tells its tokens before and after, and what fell out of it or came back. SIGTERM or Ctrl-C ends\n"
-        "it with exit code 0. One process watches a notebook; a second one is refused with exit code 3.",
+        "the refs. A database that is away is told as trouble and waited for. Where a save changed the owner's\n"
+        "prompt, one more line tells its tokens before and after, and what fell out of it or came back. SIGTERM or\n"
+        "Ctrl-C ends it with exit code 0. One process watches a notebook; a second one is refused with exit code 3.",
         ("notebook-sync watch", "notebook-sync watch --json"),
         """\
 {"event": "batch", "added": 1, "updated": 0, …as for sync…, "paths": ["pages/plan.md"]}
@@ -112,10 +112,10 @@ COMMANDS = (
         "Works with both databases down, and then ends with exit code 4. `behind` counts files that differ from the\n"
         "mirror, `lag_seconds` is the age of the oldest such change, `stale` are notes whose file was refused.\n"
         "\n"
-        "`prompt` is the use of each file in the owner's prompt, `left_out` the anchors of what its cap took. `sessions`\n"
-        "is the prompt of each kind of session as a whole. `since_commit` tells what the edits since the last commit,\n"
-        "also of notebook.toml, do to it: what falls out, and whether its stable part, and so a provider's cache,\n"
-        "changes; null where there is no commit.",
+        "`prompt` is the use of each file in the owner's prompt, `left_out` the anchors of what its cap took.\n"
+        "`sessions` is the prompt of each kind of session as a whole. `since_commit` tells what the edits since the\n"
+        "last commit, also of notebook.toml, do to it: what falls out, and whether its stable part, and so a\n"
+        "provider's cache, changes; null where there is no commit.",
         ("notebook-sync status",),
         """\
 {"root": "/home/me/notebook", "name": "notebook",
@@ -155,8 +155,9 @@ COMMANDS = (
         "point at what a person may want to mend in the files",
         "Entries of the runtime files that do not read as their grammar says, expired rules, entries in comments that\n"
         "look live, comments and blocks of code that are never closed. Files of the prompt that are missing or over\n"
-        "their cap, pinned sections that alone are over it, a whole prompt over max_tokens. Broken links, ids that two\n"
-        "files want, names that other systems confuse. Needs no database. Exit code 1 only when a finding is an error.",
+        "their cap, pinned sections that alone are over it, a whole prompt over max_tokens. Broken links, ids that\n"
+        "two files want, names that other systems confuse. Needs no database. Exit code 1 only when a finding is an\n"
+        "error.",
         ("notebook-sync check",),
         '[{"path": "pages/plan.md", "line": 12, "severity": "warning", "message": "broken link: no note `risks`"}]',
         (JSON,),
