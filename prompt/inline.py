@@ -11,7 +11,8 @@ from typing import Literal
 _INTERESTING = re.compile(r"\\.|`+|<!--|(?:\*+|_+|~~)", re.DOTALL)
 _LINK = re.compile(
     r"""!?\[(?:[^\[\]\\]|\\.|\[[^\[\]]{0,200}\]){0,500}\](?:\((?:[^()\\]|\\.|\([^()]{0,200}\)){0,1000}\)|\[[^\[\]]{0,200}\])?
-    |<[A-Za-z/][^<>]{0,500}>|https?://[^\s<>]{1,500}""",
+    |<[A-Za-z/](?:[^<>"']|"[^"]{0,300}"|'[^']{0,300}'){0,500}>|https?://[^\s<>]{1,500}
+    |&(?:\#[0-9]{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});""",
     re.VERBOSE | re.DOTALL,
 )
 _COMMENT = re.compile(r"<!--(?:-?>|.*?-->)", re.DOTALL)
@@ -59,7 +60,7 @@ def inline_spans(text: str) -> list[Span]:
 
 
 def links(text: str) -> Iterator[Span]:
-    """Links, images, wikilinks, tags, addresses, and what stands in brackets as `[until 2031-05-09]` does."""
+    """Links, images, wikilinks, tags, addresses, entities, and what stands in brackets as `[until 2031-05-09]` does."""
     for match in _LINK.finditer(text):
         yield Span("link", *match.span())
 
