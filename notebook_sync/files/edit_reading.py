@@ -10,7 +10,7 @@ from notebook_sync.files.commonmark import block_tokens
 from notebook_sync.files.edit_places import Page, structure_of
 from notebook_sync.files.edit_shape import END, Shape, is_closed, shape_of
 from notebook_sync.files.frontmatter import read_frontmatter
-from notebook_sync.files.outline import Heading, outline
+from notebook_sync.files.outline import outline
 
 
 def first_right(page: Page, number: int, ways: Iterable[str], meant: Shape) -> str:
@@ -42,16 +42,13 @@ def _ended(head: str) -> str:
 
 
 def _others_stay(page: Page, number: int, head: str, content: str) -> bool:
-    """Whether every other part begins where it did, by the same heading, and the frontmatter ends where it did."""
+    """Whether the frontmatter ends where it did, and every part below begins where it did, by the same heading.
+
+    What stands between those ends and the part's own heading cannot have changed.
+    """
     if read_frontmatter(head + content).head != head:
         return False
-    headings = outline(content).headings
     moved = len(content) - len(page.content)
-    above = [other.heading for other in page.parts[1 : number + 1]]
-    below = [(h.level, h.text, h.start + moved) for other in page.parts[number + 1 :] if (h := other.heading)]
-    found_below = headings[len(headings) - len(below) :]
-    return _starts(headings[: len(above)]) == _starts(above) and _starts(found_below) == below
-
-
-def _starts(headings: Iterable[Heading | None]) -> list[tuple[int, str, int]]:
-    return [(heading.level, heading.text, heading.start) for heading in headings if heading]
+    below = [(h.level, h.text, h.start + moved) for part in page.parts[number + 1 :] if (h := part.heading)]
+    headings = outline(content).headings
+    return [(h.level, h.text, h.start) for h in headings[len(headings) - len(below) :]] == below
