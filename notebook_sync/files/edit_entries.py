@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from notebook_sync.errors import EditFailed
+from notebook_sync.files.edit_finding import Found, item_matching, section_named, shown_items
 from notebook_sync.files.edit_lines import take_out
-from notebook_sync.files.edit_places import (
-    Found,
-    Page,
-    box_at,
-    item_matching,
-    items_of,
-    page_of,
-    section_named,
-    shown_items,
-)
+from notebook_sync.files.edit_places import Page, box_at, items_of, page_of
 from notebook_sync.files.edit_reading import first_right
 from notebook_sync.files.edit_sections import appended, checked, stretch_of
 from notebook_sync.files.edit_shape import shape_of

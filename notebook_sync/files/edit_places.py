@@ -1,4 +1,4 @@
-"""What stands where in a file: its sections, their blocks, and the entries of their lists, each found by name. Pure.
+"""What stands where in a file: its sections, their blocks, and the entries of their lists. Pure.
 
 A heading at top level ends whatever stands above it, so the part of a file from one heading to the next reads the
 same alone as in the file. That is what lets an edit read one part and leave the others unread.
@@ -7,18 +7,15 @@ same alone as in the file. That is what lets an edit read one part and leave the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from notebook_sync.errors import EditFailed
 from notebook_sync.files.commonmark import block_tokens
 from notebook_sync.files.edit_lines import is_blank, lines_of
 from notebook_sync.files.frontmatter import read_frontmatter
-from notebook_sync.files.inline import plain, without_comments
+from notebook_sync.files.inline import without_comments
 from notebook_sync.files.outline import Heading, outline
-from notebook_sync.files.prose import shorten
 from prompt.anchors import anchors_of
 
 if TYPE_CHECKING:
@@ -197,137 +194,3 @@ def box_at(line: str) -> int | None:
     """Where, in the first line of an item, the inside of its box is."""
     found = _TO_THE_BOX.match(line)
     return found.end() if found else None
-
-
-# Finding by name.
-
-_MARKS = re.compile(r"#{1,6}[ \t]+")
-
-
-def section_named(page: Page, name: str) -> int:
-    """The number of the part whose section has this anchor or this heading. Raises EditFailed with what there is.
-
-    In a file without headings, and only there, "" names all of it.
-    """
-    if not page.parts[1:] and not name.strip():
-        return 0
-    name = name.strip()
-    if not name:
-        raise EditFailed(page.path, "name the section; there is:", _sections(page.parts[1:]))
-    wanted = name.removeprefix("#")
-    for number, part in enumerate(page.parts[1:], 1):
-        if part.anchor == wanted:
-            return number
-    texts = {" ".join(text.split()).casefold() for text in (name, plain(name), _MARKS.sub("", name, count=1))}
-    found = [number for number, part in enumerate(page.parts) if part.heading and part.title.casefold() in texts]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        reason = f"several sections are called {shorten(name)!r}; name one by its anchor:"
-        raise EditFailed(page.path, reason, _sections([page.parts[number] for number in found]))
-    near = _likeness_to(name)
-    there = sorted(page.parts[1 : _MOST_COMPARED + 1], key=lambda part: -near(part.title))
-    seen = "there is:" if there else "the file has no headings"
-    raise EditFailed(page.path, f"no section is called {shorten(name)!r}; {seen}", _sections(there))
-
-
-_MOST_CANDIDATES = 20
-_MOST_COMPARED = 2_000
-_LONGEST_COMPARED = 200
-
-
-def _sections(parts: Sequence[Part]) -> tuple[str, ...]:
-    return _at_most([f"#{part.anchor} (line {part.line}): {shorten(part.title)}" for part in parts])
-
-
-def _at_most(candidates: Sequence[str]) -> tuple[str, ...]:
-    more = len(candidates) - _MOST_CANDIDATES
-    return (*candidates[:_MOST_CANDIDATES], *([f"… and {more:,} more"] if more > 0 else []))
-
-
-def _likeness_to(wanted: str) -> Callable[[str], float]:
-    """How near a name is to `wanted`: the share of letter pairs they have in common, from 0 to 1."""
-
-    def pairs_of(text: str) -> set[str]:
-        text = text[:_LONGEST_COMPARED].casefold()
-        return {text[at : at + 2] for at in range(len(text) - 1)}
-
-    pairs = pairs_of(wanted)
-
-    def likeness(text: str) -> float:
-        others = pairs_of(text)
-        return 2 * len(pairs & others) / (len(pairs) + len(others) or 1)
-
-    return likeness
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """An item, and the part that it stands in."""
-
-    part: int
-    structure: Structure
-    item: Item
-
-
-def items_in(page: Page, numbers: Iterable[int]) -> Iterator[Found]:
-    """Every item of these parts, in order."""
-    for number in numbers:
-        structure = structure_of(page.text_of(page.parts[number]))
-        for item in items_of(structure):
-            yield Found(number, structure, item)
-
-
-_ONLY_MARKS = re.compile(r"(?:(?:[-+*]|[0-9]{1,9}[.)])(?:\s+|\Z))?(?:\[[ xX]?\])?\s*")
-
-
-def item_matching(page: Page, words: str, section: str) -> Found:
-    """The one item whose own text has `words` in it, in any case; or whose whole line they are, mark and all.
-
-    `section` restricts the search to one section and its children. Raises EditFailed with what there is.
-    """
-    wanted = " ".join(without_comments(words).split()).casefold()
-    if _ONLY_MARKS.fullmatch(wanted):
-        raise EditFailed(page.path, "entry_match is empty; give some words of the entry")
-    numbers = page.section(section_named(page, section)) if section.strip() else range(len(page.parts))
-    # Only what has all the words in it is worth the reading of its lists, or of its marks.
-    every_word = frozenset(_WORD.findall(wanted))
-    likely = [number for number in numbers if _holds(page.text_of(page.parts[number]), every_word)]
-    there = [each for each in items_in(page, likely) if _holds(each.item.shown, every_word)]
-    found = [each for each in there if wanted in each.item.shown.casefold()]
-    found = found or [each for each in there if wanted in _as_read(each.item).casefold()]
-    whole = [each for each in found if each.item.shown.casefold() == wanted]
-    if len(found) == 1 or len(whole) == 1:
-        return (whole or found)[0]
-    where = f" in {shorten(section.strip())!r}" if section.strip() else ""
-    if found:
-        reason = f"several entries{where} match {shorten(words)!r}; give the whole line of one, or its section:"
-        raise EditFailed(page.path, reason, shown_items(page, found))
-    near = _likeness_to(words)
-    there = sorted(islice(items_in(page, numbers), _MOST_COMPARED), key=lambda each: -near(each.item.source))
-    seen = "there is:" if there else "there is none"
-    raise EditFailed(page.path, f"no entry{where} matches {shorten(words)!r}; {seen}", shown_items(page, there))
-
-
-_WORD = re.compile(r"\w+")
-
-
-def _holds(text: str, words: Iterable[str]) -> bool:
-    text = text.casefold()
-    return all(word in text for word in words)
-
-
-def _as_read(item: Item) -> str:
-    """The item without the marks between its words."""
-    return " ".join(filter(None, (item.mark, item.box, plain(item.source))))
-
-
-def shown_items(page: Page, found: Sequence[Found]) -> tuple[str, ...]:
-    """A line for each, with its section's anchor, its line in the file, and its text."""
-    return _at_most(
-        [
-            f"#{page.parts[each.part].anchor} (line {page.parts[each.part].line + each.item.first}): "
-            f"{shorten(each.item.shown)}"
-            for each in found
-        ]
-    )

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from notebook_sync.errors import EditFailed
+from notebook_sync.files.edit_finding import section_named
 from notebook_sync.files.edit_lines import Stretch, is_blank, put, take_out
-from notebook_sync.files.edit_places import Block, Page, Structure, items_of, section_named, structure_of
+from notebook_sync.files.edit_places import Block, Page, Structure, items_of, structure_of
 from notebook_sync.files.edit_reading import first_right
 from notebook_sync.files.edit_shape import Content, content_of, shape_of
 from notebook_sync.files.inline import heading_text, without_comments

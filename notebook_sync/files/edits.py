@@ -13,7 +13,8 @@ from typing import Literal, get_args
 from notebook_sync.errors import EditFailed
 from notebook_sync.files.edit_entries import move_entry, remove_entry, toggle_checkbox
 from notebook_sync.files.edit_fields import set_frontmatter
-from notebook_sync.files.edit_places import Page, items_in, page_of
+from notebook_sync.files.edit_finding import items_in
+from notebook_sync.files.edit_places import Page, page_of
 from notebook_sync.files.edit_sections import add_section, append_to_section, replace_section
 from notebook_sync.files.edit_shape import characters_refused
 
