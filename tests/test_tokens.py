@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from notebook_sync import Session
+from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotebookError, Refused, UsageError
 from notebook_sync.tokens import FILE, Tokens
 
@@ -158,3 +158,16 @@ def test_tokens_added_at_once_are_all_kept(tmp_path: Path) -> None:
         name: Session.task(name) for name in made
     }
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("tmp")] == []
+
+
+def test_nothing_else_of_a_notebook_is_kept_in_their_file(tmp_path: Path) -> None:
+    (tmp_path / "runtime").mkdir()
+    (tmp_path / "runtime/reminders.md").write_text("## Today\n\n- [ ] Check the ropes\n")
+    with Notebook.open(tmp_path) as notebook:
+        tokens = Tokens(notebook.folder)
+        owner, scribe = tokens.owner(), tokens.add("scribe", "task")
+        notebook.sync()
+        notebook.prompt(Session.owner())
+        notebook.status()
+    assert tokens.session_of(owner) == Session.owner()
+    assert tokens.session_of(scribe) == Session.task("scribe")

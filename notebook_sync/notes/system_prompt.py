@@ -22,7 +22,7 @@ from notebook_sync.notes.volatile import Gathered, Gathering, Wish
 from notebook_sync.sessions import Session
 from prompt import Assembler, CountFile, FileText, Found, Prompt, PromptFile, PromptSettings, explain
 
-COUNTS = "tokens.json"
+COUNTS = "counts.json"
 NOTHING = Wish()
 # No setting shows them to a session that acts on someone else's message.
 _KNOW_CORE_FACTS = ("owner", "task")
