@@ -28,15 +28,9 @@ _FAILED = 1
 _DOWN = BackendDown.exit_code
 
 
-def asking(named: str | None, agent: str, environ: Mapping[str, str], *, at_terminal: bool) -> Session:
-    """The session a command runs for: as named, else NOTEBOOK_SESSION, else by whether a person seems to be there."""
-    kind = named or environ.get("NOTEBOOK_SESSION") or ("owner" if at_terminal else "task")
-    return Session.named(kind, agent)
-
-
 def _init(arguments: Namespace) -> int:
     made = Notebook.init(arguments.dir, git=not arguments.no_git, brain=arguments.brain)
-    _show(arguments, made.as_dict(), text.of_init)
+    show(arguments, made.as_dict(), text.of_init)
     return 0
 
 
@@ -47,21 +41,21 @@ def _demo(arguments: Namespace) -> int:
 
 
 def _sync(arguments: Namespace) -> int:
-    with _open(arguments) as notebook, progress("sync") as show:
+    with opened(arguments) as notebook, progress("sync") as show:
         report = notebook.sync(allow_empty=arguments.allow_empty, progress=show)
     return _tell_report(arguments, report)
 
 
 def _rebuild(arguments: Namespace) -> int:
-    with _open(arguments) as notebook, progress("rebuild") as show:
+    with opened(arguments) as notebook, progress("rebuild") as show:
         report = notebook.rebuild(progress=show)
     return _tell_report(arguments, report)
 
 
 def _tell_report(arguments: Namespace, report: Report) -> int:
-    _show(arguments, report.as_dict(), text.of_report)
+    show(arguments, report.as_dict(), text.of_report)
     if report.refs_trouble:
-        _complain(f"the mirror is up to date, the refs are not: {report.refs_trouble}")
+        complain(f"the mirror is up to date, the refs are not: {report.refs_trouble}")
         return _DOWN
     return _FAILED if report.failed else 0
 
@@ -71,7 +65,7 @@ class _Stopped(BaseException):
 
 
 def _watch(arguments: Namespace) -> int:
-    with _open(arguments) as notebook:
+    with opened(arguments) as notebook:
         watch: Watch | None = None
         is_ready = False
 
@@ -101,103 +95,97 @@ def _watch(arguments: Namespace) -> int:
 
 
 def _tell_event(arguments: Namespace, told: Mapping[str, Any]) -> None:
-    print(_as_json(told) if arguments.json else text.of_event(told), flush=True)
+    print(as_json(told) if arguments.json else text.of_event(told), flush=True)
 
 
 def _status(arguments: Namespace) -> int:
-    with _open(arguments) as notebook:
+    with opened(arguments) as notebook:
         status = notebook.status()
-    _show(arguments, status, text.of_status)
+    show(arguments, status, text.of_status)
     return 0 if status["mirror"]["ok"] and status["refs"]["ok"] else _DOWN
 
 
 def _verify(arguments: Namespace) -> int:
-    with _open(arguments) as notebook, progress("verify") as show:
+    with opened(arguments) as notebook, progress("verify") as show:
         verdict = notebook.verify(repair=arguments.repair, progress=show)
-    _show(arguments, verdict.as_dict(), text.of_verdict)
+    show(arguments, verdict.as_dict(), text.of_verdict)
     return 0 if verdict.consistent else _FAILED
 
 
 def _check(arguments: Namespace) -> int:
-    with _open(arguments) as notebook:
+    with opened(arguments) as notebook:
         findings = notebook.check()
-    _show(arguments, findings, text.of_findings)
+    show(arguments, findings, text.of_findings)
     return _FAILED if any(finding["severity"] == "error" for finding in findings) else 0
 
 
 def _read(arguments: Namespace) -> int:
-    with _open(arguments) as notebook:
+    with opened(arguments) as notebook:
         found = notebook.read(arguments.id)
         if found["stale"]:
             sys.stderr.write(f"notebook-sync: {found['path']} is shown as it was; its file: {found['stale']}\n")
         if arguments.section is not None:
             found = notebook.section(found, arguments.section)
-    _show(arguments, found, text.of_note)
+    show(arguments, found, text.of_note)
     return 0
 
 
 def _list(arguments: Namespace) -> int:
-    with _open(arguments) as notebook:
+    with opened(arguments) as notebook:
         notes = notebook.list(arguments.collection, arguments.status, arguments.limit)
-    _show(arguments, notes, text.of_notes)
+    show(arguments, notes, text.of_notes)
     return 0
 
 
 def _search(arguments: Namespace) -> int:
-    with _open(arguments) as notebook:
+    with opened(arguments) as notebook:
         notes = notebook.search(arguments.query, arguments.limit)
-    _show(arguments, notes, text.of_notes)
+    show(arguments, notes, text.of_notes)
     return 0
 
 
 def _prompt(arguments: Namespace) -> int:
-    with _open(arguments) as notebook:
+    with opened(arguments) as notebook:
         include = [part.strip() for part in (arguments.include or "").split(",") if part.strip()]
         task = _task(arguments)
-        prompt = notebook.prompt(_session(arguments), max_tokens=arguments.max_tokens, include=include, task=task)
+        prompt = notebook.prompt(session_of(arguments), max_tokens=arguments.max_tokens, include=include, task=task)
     for problem in prompt.problems:
-        _complain(problem)
-    _show(arguments, prompt.as_json(), lambda _: prompt.text.rstrip("\n"))
+        complain(problem)
+    show(arguments, prompt.as_json(), lambda _: prompt.text.rstrip("\n"))
     return 0
 
 
-def _task(arguments: Namespace) -> str:
-    """What --task or --task-file says, from wherever."""
-    if arguments.task is not None and arguments.task_file is not None:
-        raise UsageError("give the task once: with --task or with --task-file")
-    if arguments.task == "-" or arguments.task_file == "-":
-        return sys.stdin.read() if sys.stdin is not None else ""
-    if arguments.task_file is None:
-        return arguments.task or ""
-    try:
-        return Path(arguments.task_file).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--task-file {arguments.task_file}: {error}") from None
-
-
 def _explain(arguments: Namespace) -> int:
-    with _open(arguments) as notebook:
+    with opened(arguments) as notebook:
         # Whoever has a shell here has the files: --session says whose prompt it is about, and hides nothing.
-        found = notebook.explain(arguments.text, _session(arguments), asking=Session.owner())
-    _show(arguments, {"found": [asdict(place) for place in found]}, text.of_explanation)
+        found = notebook.explain(arguments.text, session_of(arguments), asking=Session.owner())
+    show(arguments, {"found": [asdict(place) for place in found]}, text.of_explanation)
     return 0 if found else _FAILED
 
 
 def _doctor(arguments: Namespace) -> int:
     from notebook_sync.doctor import examine
 
-    checks = examine(_root(arguments))
-    _show(arguments, [check.as_dict() for check in checks], text.of_checks)
+    checks = examine(root_of(arguments))
+    show(arguments, [check.as_dict() for check in checks], text.of_checks)
     if any(check.is_backend and not check.ok for check in checks):
         return _DOWN
     return 0 if all(check.ok for check in checks) else _FAILED
 
 
 def _config(arguments: Namespace) -> int:
-    with _open(arguments) as notebook:
+    with opened(arguments) as notebook:
         resolved = notebook.resolved_settings()
-    _show(arguments, resolved, text.of_settings)
+    show(arguments, resolved, text.of_settings)
     return 0
+
+
+def _mcp(arguments: Namespace) -> int:
+    from notebook_sync.surfaces import cli_mcp
+
+    session = cli_mcp.session_of(arguments.session, arguments.agent, os.environ)
+    with opened(arguments) as notebook:
+        return cli_mcp.serve(notebook, session)
 
 
 RUN: Mapping[str, Callable[[Namespace], int]] = {
@@ -216,46 +204,5 @@ RUN: Mapping[str, Callable[[Namespace], int]] = {
     "explain": _explain,
     "doctor": _doctor,
     "config": _config,
+    "mcp": _mcp,
 }
-
-
-def _open(arguments: Namespace) -> Notebook:
-    return Notebook.open(arguments.folder) if arguments.folder is not None else Notebook.find(Path.cwd())
-
-
-def _root(arguments: Namespace) -> Path | None:
-    if arguments.folder is not None:
-        return Path(arguments.folder).expanduser().resolve()
-    try:
-        return find_root(Path.cwd())
-    except NotANotebook:
-        return None
-
-
-def _session(arguments: Namespace) -> Session:
-    at_terminal = sys.stdin is not None and sys.stdin.isatty()
-    return asking(arguments.session, arguments.agent, os.environ, at_terminal=at_terminal)
-
-
-def _show(arguments: Namespace, value: Any, worded: Callable[[Any], str]) -> None:
-    """Print the answer, as JSON or in words."""
-    shown = _as_json(value) if arguments.json else worded(value)
-    if shown:
-        print(shown, end="" if shown.endswith("\n") else "\n")
-
-
-def _as_json(value: Any) -> str:
-    """In plain ASCII where the output is not UTF-8: `\\xe9`, which it would show for é, is no JSON."""
-    encoding = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name
-    return json.dumps(value, ensure_ascii=encoding != "utf-8", default=_plain)
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
-
-
-def _complain(message: str) -> None:
-    sys.stdout.flush()
-    print(f"notebook-sync: {message}", file=sys.stderr)

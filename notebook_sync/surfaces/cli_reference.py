@@ -5,42 +5,7 @@ The parser, `--help` and docs/cli.md are all made from this one table, so that t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """One argument: its flag or its name, what it means, and the rest of what argparse is told."""
-
-    name: str
-    help: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """`summary` is one line; `about` says more; `examples` are lines for a shell.
-
-    `shape` is what `--json` prints, "" for a command without it.
-    """
-
-    name: str
-    summary: str
-    about: str
-    examples: tuple[str, ...]
-    shape: str
-    arguments: tuple[Argument, ...] = ()
-
-
-SESSION = Argument(
-    "--session",
-    "who is asking: owner, task or external; else NOTEBOOK_SESSION, else owner at a terminal and task elsewhere",
-    {"metavar": "KIND"},
-)
-AGENT = Argument("--agent", "the name of the agent that asks", {"metavar": "NAME", "default": ""})
-JSON = Argument("--json", "print JSON, in the shape shown below", {"action": "store_true"})
+from notebook_sync.surfaces.cli_table import AGENT, JSON, SESSION, Argument, Command
 
 _SYNC_SHAPE = """\
 {"added": 1, "updated": 0, "moved": 0, "deleted": 0, "unchanged": 7,
@@ -273,6 +238,24 @@ COMMANDS = (
 {"root": "/home/me/notebook", "file": "/home/me/notebook/notebook.toml",
  "settings": [{"key": "mirror.url", "value": "mongodb://***@db", "source": "MONGODB_URL"}]}""",
         (JSON,),
+    ),
+    Command(
+        "mcp",
+        "serve an agent program over standard input and output, by the Model Context Protocol",
+        "Started by the agent program; docs/mcp.md shows how to tell it. Offers the session's tools, the assembled\n"
+        "prompt, and notes as resources that tell when they change. Who asks is said by whoever writes the\n"
+        "start command, and by nobody else: --session, else NOTEBOOK_SESSION, else external, also at a terminal. It\n"
+        "ends with exit code 0 when its input ends, or at SIGTERM or Ctrl-C; what it logs goes to standard error.",
+        ("notebook-sync -C ~/notebook mcp --session owner", "notebook-sync mcp --session task --agent scribe"),
+        "",
+        (
+            Argument(
+                "--session",
+                "who asks through it: owner, task or external; else NOTEBOOK_SESSION, else external",
+                {"metavar": "KIND"},
+            ),
+            AGENT,
+        ),
     ),
 )
 

@@ -1,0 +1,138 @@
+"""MCP over streamable HTTP, as an ASGI app for a server to mount: who asks is whose bearer token it is.
+
+Without a token of this notebook nothing is answered but 401. Host and Origin are held against the names that the
+server answers to.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+import anyio.to_thread
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.datastructures import Headers
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from notebook_sync.errors import NotebookError
+from notebook_sync.notebook import Notebook
+from notebook_sync.sessions import Session
+from notebook_sync.surfaces.mcp import Context, NotebookServer
+from notebook_sync.surfaces.mcp_subscriptions import Subscriptions
+from notebook_sync.tokens import OWNER, Tokens
+
+_MOST_SESSIONS = 1000
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_FIRST_FAILURE = 400
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class McpApp:
+    """`app` answers at whatever path it stands; `running()` is entered once, before it is first called."""
+
+    app: ASGIApp
+    running: Callable[[], AbstractAsyncContextManager[None]]
+
+
+def mcp_app(notebook: Notebook, tokens: Tokens, *, hosts: Sequence[str] = ()) -> McpApp:
+    """The notebook for agents that have a token. `hosts` are further Host names it answers to, besides loopback and
+    those of `server.allowed_hosts`."""
+
+    def is_current(session: Session) -> bool:
+        try:
+            return any(session == Session(token.kind, _agent(token.name)) for token in tokens.list())
+        except NotebookError:
+            return False
+
+    opened = _opened(notebook, _session_of_token, is_current, hosts)
+    guarded = RequireAuthMiddleware(opened.app, required_scopes=[])
+    return McpApp(AuthenticationMiddleware(guarded, backend=BearerAuthBackend(_Verifier(tokens))), opened.running)
+
+
+def open_mcp_app(notebook: Notebook, session: Session, *, hosts: Sequence[str] = ()) -> McpApp:
+    """The same for whoever comes, all of them being `session`: for a client that can send no token. Whatever else may
+    reach it may do what that session may."""
+    return _opened(notebook, lambda _: session, lambda _: True, hosts)
+
+
+def _opened(
+    notebook: Notebook,
+    session_of: Callable[[Context], Session],
+    is_current: Callable[[Session], bool],
+    hosts: Sequence[str],
+) -> McpApp:
+    subscriptions = Subscriptions(notebook, is_current)
+    names = (*_LOOPBACK, *notebook.settings.server.allowed_hosts, *hosts)
+    places = [place for name in names for place in (name, f"{name}:*")]
+    sessions = StreamableHTTPSessionManager(
+        NotebookServer(notebook, session_of, subscriptions),
+        security_settings=TransportSecuritySettings(
+            enable_dns_rebinding_protection=True,
+            allowed_hosts=places,
+            allowed_origins=[f"{scheme}://{place}" for scheme in ("http", "https") for place in places],
+        ),
+        # Twice the largest note: JSON spells some characters with two.
+        max_request_body_size=2 * notebook.settings.notebook.max_file_bytes,
+        max_sessions=_MOST_SESSIONS,
+    )
+    return McpApp(_Endpoint(sessions, subscriptions), sessions.run)
+
+
+class _Verifier:
+    """Looks a token up in the notebook's own, at each request: one that was revoked is worth nothing at once."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        try:
+            session = await anyio.to_thread.run_sync(self._tokens.session_of, token)
+        except NotebookError as error:
+            log.warning("%s", error)
+            return None
+        if session is None:
+            return None
+        # The SDK lets nobody but this principal use the MCP session that it opens.
+        principal = f"{session.kind}:{session.agent}"
+        return AccessToken(
+            token=token, client_id=principal, scopes=[], claims={_KIND: session.kind, _AGENT: session.agent}
+        )
+
+
+_KIND, _AGENT = "session", "agent"
+
+
+def _session_of_token(ctx: Context) -> Session:
+    """Who asks, by the token of this very request."""
+    user: AuthenticatedUser = ctx.request.user  # type: ignore[union-attr]  # no request reaches the server without
+    claims = user.access_token.claims or {}
+    return Session.named(claims[_KIND], claims[_AGENT])
+
+
+def _agent(name: str) -> str:
+    return "" if name == OWNER else name
+
+
+class _Endpoint:
+    """The SDK's handler, and the end of subscriptions when a client ends its MCP session."""
+
+    def __init__(self, sessions: StreamableHTTPSessionManager, subscriptions: Subscriptions) -> None:
+        self._sessions = sessions
+        self._subscriptions = subscriptions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def watch(message: Message) -> None:
+            is_answer = message["type"] == "http.response.start" and message["status"] < _FIRST_FAILURE
+            if is_answer and scope["method"] == "DELETE":
+                self._subscriptions.forget(Headers(scope=scope).get("mcp-session-id", ""))
+            await send(message)
+
+        await self._sessions.handle_request(scope, receive, watch)
