@@ -1,43 +1,34 @@
-"""One notebook: opens a folder, wires the parts together, and has one method for each thing a user can do.
+"""One notebook, and one method for each thing a user can do with it: what surfaces translate arguments for.
 
-Surfaces only translate arguments and results. Stores are opened when they are first needed: a prompt needs none.
+Nothing is decided here: each method asks the part that does.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from notebook_sync import config
-from notebook_sync.errors import ConfigError, NotANotebook, NotebookError
-from notebook_sync.events import Events
-from notebook_sync.files.vault import Vault
-from notebook_sync.folder import FOLDER, make_folder
+from notebook_sync.errors import ConfigError, NotANotebook
+from notebook_sync.folder import FOLDER
 from notebook_sync.sessions import Session
+from notebook_sync.wiring import Wiring
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from notebook_sync.files.edits import Edit
     from notebook_sync.initialize import Initialized
-    from notebook_sync.lookup import Lookup
-    from notebook_sync.mirror.base import Document, Mirror
-    from notebook_sync.notes.agenda import Agenda
-    from notebook_sync.notes.door import Door, Entered
+    from notebook_sync.mirror.base import Document
+    from notebook_sync.notes.door import Entered
     from notebook_sync.notes.due import Due
-    from notebook_sync.notes.editing import Edited, Editing, FileEdits
-    from notebook_sync.notes.filing import File, Filing
-    from notebook_sync.notes.guard import Guard
+    from notebook_sync.notes.editing import Edited, FileEdits
+    from notebook_sync.notes.filing import File
     from notebook_sync.notes.prompt_changes import PromptChanges
     from notebook_sync.notes.standing import Standing
-    from notebook_sync.notes.system_prompt import SystemPrompt
-    from notebook_sync.notes.undoing import Revision, Undoing
-    from notebook_sync.refs.base import Refs
-    from notebook_sync.sync.engine import Engine
+    from notebook_sync.notes.undoing import Revision
     from notebook_sync.sync.report import Report
     from notebook_sync.sync.verify import Verdict
     from notebook_sync.sync.watch import Watch
@@ -49,8 +40,8 @@ OWNER = Session.owner()
 Documents = list[dict[str, Any]]
 
 
-class Notebook:
-    """An open notebook. Close it, or use it in a `with`.
+class Notebook(Wiring):
+    """An open notebook, for any number of threads. Close it, or use it in a `with`.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -61,12 +52,6 @@ class Notebook:
     >>> report.added, found[0]["title"]
     (1, 'The plan')
     """
-
-    def __init__(self, root: Path, settings: config.Settings) -> None:
-        self.root = root
-        self.settings = settings
-        self.vault = Vault(root, exclude=settings.notebook.exclude, max_file_bytes=settings.notebook.max_file_bytes)
-        self._open: list[Mirror | Refs] = []
 
     @classmethod
     def open(cls, path: str | Path) -> Notebook:
@@ -94,104 +79,6 @@ class Notebook:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def close(self) -> None:
-        """Release what was opened. Twice is allowed."""
-        while self._open:
-            self._open.pop().close()
-
-    # The stores, opened on first use.
-
-    @cached_property
-    def folder(self) -> Path:
-        """`.notebook`, made and hidden from git when it is not there: everything in it can be made again."""
-        folder = self.root / FOLDER
-        try:
-            make_folder(folder)
-        except OSError as error:
-            raise NotebookError(f"{folder} cannot be made: {error.strerror}; see: notebook-sync doctor") from None
-        return folder
-
-    @cached_property
-    def mirror(self) -> Mirror:
-        """The content store. Raises ConfigError; BackendDown where the embedded file cannot be opened."""
-        from notebook_sync.stores import open_mirror
-
-        mirror = open_mirror(self.settings, lambda: self.folder)
-        self._open.append(mirror)
-        return mirror
-
-    @cached_property
-    def refs(self) -> Refs:
-        """Hot memory. Raises as `mirror`."""
-        from notebook_sync.stores import open_refs
-
-        refs = open_refs(self.settings, lambda: self.folder)
-        self._open.append(refs)
-        return refs
-
-    def _new_engine(self) -> Engine:
-        """One for each kind of work: an engine is for one thread, and a notebook may be used from several."""
-        from notebook_sync.sync.engine import Engine
-
-        return Engine(
-            self.vault,
-            self.mirror,
-            self.refs,
-            settle_seconds=self.settings.sync.settle_ms / 1000,
-            batch=self.settings.sync.batch,
-            encoding=self.settings.prompt.encoding,
-        )
-
-    # Who may do what, and the parts that ask.
-
-    @cached_property
-    def events(self) -> Events:
-        """The log of what was done and refused."""
-        return Events(self.root / FOLDER)
-
-    @cached_property
-    def guard(self) -> Guard:
-        """Whether a session may do something to a note; every use case asks it."""
-        from notebook_sync.notes.guard import Guard
-
-        return Guard(self.vault, self.settings.prompt, self.events)
-
-    @cached_property
-    def _lookup(self) -> Lookup:
-        from notebook_sync.lookup import Lookup
-
-        return Lookup(self.vault, self.guard, lambda: self.mirror, cache(self._new_engine))
-
-    @cached_property
-    def _door(self) -> Door:
-        from notebook_sync.notes.door import Door
-
-        return Door(self.vault, self.root / FOLDER, self.events, self.settings.git, self._lookup.bring_in_step)
-
-    @cached_property
-    def _editing(self) -> Editing:
-        from notebook_sync.notes.editing import Editing
-
-        return Editing(self.vault, self.settings, self.guard, self._door, self._system_prompt, self.find_path)
-
-    @cached_property
-    def _filing(self) -> Filing:
-        from notebook_sync.notes.filing import Filing
-
-        return Filing(self.vault, self.settings, self.guard, self._door)
-
-    @cached_property
-    def _undoing(self) -> Undoing:
-        from notebook_sync.notes.undoing import Undoing
-
-        return Undoing(self.vault, self.guard, self.root / FOLDER, self._editing, self.find_path)
-
-    @cached_property
-    def _agenda(self) -> Agenda:
-        from notebook_sync.notes.agenda import Agenda
-
-        return Agenda(self._system_prompt, self.settings.timezone)
 
     # Files → mirror → refs.
 
@@ -335,12 +222,19 @@ class Notebook:
         """What changed in a note since the version `rev`, "" for the one before. Raises as `history`."""
         return self._undoing.diff(name, rev, session)
 
-    def rules_for(self, identity: str, channel: str = "") -> Standing:
-        """Which rule of external-communications.md holds today for somebody, and why that one."""
+    def rules_for(self, identity: str, channel: str = "", *, session: Session = OWNER) -> Standing:
+        """Which rule of external-communications.md holds today for somebody, and why that one. Raises NotPermitted."""
+        from notebook_sync.notes.rules import PATH
+
+        self.guard.require(session, "read", PATH, "rules")
         return self._agenda.rules_for(identity, channel)
 
-    def reminders(self, *, due: bool = False) -> Sequence[Due]:
-        """The reminders as they stand now, or those that are due or overdue: the most pressing first."""
+    def reminders(self, *, due: bool = False, session: Session = OWNER) -> Sequence[Due]:
+        """The reminders as they stand now, or those that are due or overdue: the most pressing first. Raises
+        NotPermitted."""
+        from notebook_sync.notes.reminders import PATH
+
+        self.guard.require(session, "read", PATH, "reminders")
         return self._agenda.reminders(due=due)
 
     def tell_due(self) -> Sequence[Due]:
@@ -354,18 +248,6 @@ class Notebook:
         self.guard.refuse(session, tool, sentence)
 
     # The prompt.
-
-    @cached_property
-    def _system_prompt(self) -> SystemPrompt:
-        return self._prompt_with(self.settings)
-
-    def _prompt_with(self, settings: config.Settings) -> SystemPrompt:
-        from notebook_sync.notes.system_prompt import SystemPrompt
-
-        folder = self.root / FOLDER
-        with contextlib.suppress(NotebookError):  # where nothing can be written, the prompt is assembled all the same
-            folder = self.folder
-        return SystemPrompt(self.vault, folder, settings)
 
     def prompt(
         self, session: Session, *, max_tokens: int | None = None, include: Sequence[str] = (), task: str = ""

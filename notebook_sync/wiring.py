@@ -1,0 +1,189 @@
+"""The parts of one open notebook: each is made when it is first asked for, once, whichever thread asks.
+
+No part does anything until it is used; a prompt needs no store.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from notebook_sync.config import Settings
+from notebook_sync.errors import NotebookError
+from notebook_sync.events import Events
+from notebook_sync.files.vault import Vault
+from notebook_sync.folder import FOLDER, make_folder
+
+if TYPE_CHECKING:
+    from notebook_sync.lookup import Lookup
+    from notebook_sync.mirror.base import Mirror
+    from notebook_sync.notes.agenda import Agenda
+    from notebook_sync.notes.door import Door
+    from notebook_sync.notes.editing import Editing
+    from notebook_sync.notes.filing import Filing
+    from notebook_sync.notes.guard import Guard
+    from notebook_sync.notes.system_prompt import SystemPrompt
+    from notebook_sync.notes.undoing import Undoing
+    from notebook_sync.refs.base import Refs
+    from notebook_sync.sync.engine import Engine
+
+_Made = TypeVar("_Made")
+
+
+class part(Generic[_Made]):  # noqa: N801 - stands where `property` would
+    """A property that is made once. Each has a lock of its own: a store that is slow to open holds up no other part.
+
+    A part may ask for others, which must not ask for it.
+    """
+
+    def __init__(self, make: Callable[[Any], _Made]) -> None:
+        self._make = make
+        self._name = make.__name__
+        self.__doc__ = make.__doc__
+
+    @overload
+    def __get__(self, wiring: None, _: type) -> part[_Made]: ...
+    @overload
+    def __get__(self, wiring: Wiring, _: type) -> _Made: ...
+    def __get__(self, wiring: Wiring | None, _: type) -> part[_Made] | _Made:
+        if wiring is None:
+            return self
+        with wiring._making.setdefault(self._name, threading.Lock()):
+            made: dict[str, Any] = vars(wiring)  # looked up before this is: once made, it costs an attribute
+            if self._name not in made:
+                made[self._name] = self._make(wiring)
+            found: _Made = made[self._name]
+            return found
+
+
+class Wiring:
+    """What a notebook is made of. May be used from several threads."""
+
+    def __init__(self, root: Path, settings: Settings) -> None:
+        self.root = root
+        self.settings = settings
+        self.vault = Vault(root, exclude=settings.notebook.exclude, max_file_bytes=settings.notebook.max_file_bytes)
+        self._making: dict[str, threading.Lock] = {}
+        self._open: list[Mirror | Refs] = []
+
+    def close(self) -> None:
+        """Release what was opened. Twice is allowed."""
+        while self._open:
+            self._open.pop().close()
+
+    # The stores.
+
+    @part
+    def folder(self) -> Path:
+        """`.notebook`, made and hidden from git when it is not there: everything in it can be made again."""
+        folder = self.root / FOLDER
+        try:
+            make_folder(folder)
+        except OSError as error:
+            raise NotebookError(f"{folder} cannot be made: {error.strerror}; see: notebook-sync doctor") from None
+        return folder
+
+    @part
+    def mirror(self) -> Mirror:
+        """The content store. Raises ConfigError; BackendDown where the embedded file cannot be opened."""
+        from notebook_sync.stores import open_mirror
+
+        mirror = open_mirror(self.settings, lambda: self.folder)
+        self._open.append(mirror)
+        return mirror
+
+    @part
+    def refs(self) -> Refs:
+        """Hot memory. Raises as `mirror`."""
+        from notebook_sync.stores import open_refs
+
+        refs = open_refs(self.settings, lambda: self.folder)
+        self._open.append(refs)
+        return refs
+
+    def _new_engine(self) -> Engine:
+        """One for each kind of work: an engine is for one thread, and a notebook may be used from several."""
+        from notebook_sync.sync.engine import Engine
+
+        return Engine(
+            self.vault,
+            self.mirror,
+            self.refs,
+            settle_seconds=self.settings.sync.settle_ms / 1000,
+            batch=self.settings.sync.batch,
+            encoding=self.settings.prompt.encoding,
+        )
+
+    # Who may do what, and what asks. Use cases stand before the parts that begin with an underscore.
+
+    @part
+    def events(self) -> Events:
+        """The log of what was done and refused."""
+        return Events(self.root / FOLDER)
+
+    @part
+    def guard(self) -> Guard:
+        """Whether a session may do something to a note; every use case asks it."""
+        from notebook_sync.notes.guard import Guard
+
+        return Guard(self.vault, self.settings.prompt, self.events)
+
+    @part
+    def _lookup(self) -> Lookup:
+        """Finds and reads notes."""
+        from notebook_sync.lookup import Lookup
+
+        return Lookup(self.vault, self.guard, lambda: self.mirror, cache(self._new_engine))
+
+    @part
+    def _door(self) -> Door:
+        """Writes what tools change."""
+        from notebook_sync.notes.door import Door
+
+        return Door(self.vault, self.root / FOLDER, self.events, self.settings.git, self._lookup.bring_in_step)
+
+    @part
+    def _editing(self) -> Editing:
+        """Makes edits."""
+        from notebook_sync.notes.editing import Editing
+
+        return Editing(self.vault, self.settings, self.guard, self._door, self._system_prompt, self._lookup.find_path)
+
+    @part
+    def _filing(self) -> Filing:
+        """Treats notes as whole files."""
+        from notebook_sync.notes.filing import Filing
+
+        return Filing(self.vault, self.settings, self.guard, self._door)
+
+    @part
+    def _undoing(self) -> Undoing:
+        """Knows what notes said before."""
+        from notebook_sync.notes.undoing import Undoing
+
+        return Undoing(self.vault, self.guard, self.root / FOLDER, self._editing, self._lookup.find_path)
+
+    @part
+    def _agenda(self) -> Agenda:
+        """Reads rules and reminders."""
+        from notebook_sync.notes.agenda import Agenda
+
+        return Agenda(self._system_prompt, self.settings.timezone)
+
+    @part
+    def _system_prompt(self) -> SystemPrompt:
+        """Assembles the prompt."""
+        return self._prompt_with(self.settings)
+
+    def _prompt_with(self, settings: Settings) -> SystemPrompt:
+        """A system prompt by other settings than the notebook's."""
+        from notebook_sync.notes.system_prompt import SystemPrompt
+
+        folder = self.root / FOLDER
+        with contextlib.suppress(NotebookError):  # where nothing can be written, the prompt is assembled all the same
+            folder = self.folder
+        return SystemPrompt(self.vault, folder, settings)
