@@ -13,8 +13,8 @@ from typing import NamedTuple
 # no `.` or `)` makes an ordered item.
 _PROSE = r"""(?:[^\W\d_]|[\[("'“„«]|\*\*[^\W_]|\d(?!\d{0,8}[.)](?:[ \t\r\n]|\Z)))[^\r\n]*"""
 _LINE = re.compile(
-    rf"""(?:(?P<blank>[ \t]*(?:\r?\n[ \t]*(?=\r?\n))*)|(?P<heading>\#{{1,6}})(?:[ \t][^\r\n]*)?|(?P<item>[-+*])[ ]{_PROSE}
-    |(?P<text>{_PROSE})|(?P<more>[ \t]+{_PROSE}))(?:\r?\n|\Z)""",
+    rf"""(?:(?P<blank>[ \t]*(?:\r?\n[ \t]*(?=\r?\n))*)|(?P<heading>\#{{1,6}})(?:[ \t][^\r\n]*)?
+    |(?P<item>[-+*])[ ]{_PROSE}|(?P<text>{_PROSE})|(?P<more>[ \t]+{_PROSE}))(?:\r?\n|\Z)""",
     re.VERBOSE,
 )
 _HEADING = re.compile(r"^#{1,6}(?:[ \t\r]|$)", re.MULTILINE)

@@ -21,9 +21,8 @@ from prompt.values import Omission
 
 Count = Callable[[str], int]
 
-# A page that is reckoned to be over the cap by more than this, and by more than this part of the cap, is not laid.
+# A page that is reckoned to be over the cap by more tokens than this is not laid. Reckoning errs by one or two a line.
 SLACK = 4
-SLACK_PART = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +70,8 @@ class _Cut:
 
     def _pages(self, cap: int) -> Iterator[Trimmed]:
         """Pages with less and less on them. Those passed over for a cap are passed over for each smaller one too."""
-        most = cap + SLACK + cap // SLACK_PART
         for gone, tokens in enumerate(reckoned(self.root, self.order, self._line_cost())):
-            if 0 < gone < len(self.order) and tokens <= most:
+            if 0 < gone < len(self.order) and tokens <= cap + SLACK:
                 yield self._page(gone)
         if self.order:
             yield from self._beginnings(cap)
