@@ -58,7 +58,7 @@ def prose_ends(text: str, *, finely: bool) -> list[End]:
         while around and around[-1].end <= at:
             around.pop()
         line = max(line, text.rfind("\n", line, at) + 1)
-        if text[at - 1] in _MARKS and (around or at not in closed) or _COULD_OPEN.match(text, line, at):
+        if (text[at - 1] in _MARKS and (around or at not in closed)) or _COULD_OPEN.match(text, line, at):
             continue
         if len(around) <= _DEEPEST and (closing := _closing(text, at, around)) is not None:
             found.append(End(at, closing + MORE))
