@@ -15,7 +15,8 @@ from typing import Any, NoReturn
 
 from notebook_sync import __version__
 from notebook_sync.errors import NotebookError, UsageError
-from notebook_sync.surfaces.cli_reference import COMMANDS, Command
+from notebook_sync.surfaces.cli_reference import COMMANDS
+from notebook_sync.surfaces.cli_table import Command
 
 PROGRAM = "notebook-sync"
 _INTERRUPTED = 130

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import codecs
-import json
 import os
 import signal
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from notebook_sync.errors import BackendDown, NotANotebook, UsageError
-from notebook_sync.notebook import Notebook, find_root
+from notebook_sync.errors import BackendDown
+from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces import cli_text as text
+from notebook_sync.surfaces.cli_answers import as_json, complain, opened, root_of, session_of, show, text_given
 from notebook_sync.surfaces.cli_progress import progress
 
 if TYPE_CHECKING:
@@ -41,14 +39,14 @@ def _demo(arguments: Namespace) -> int:
 
 
 def _sync(arguments: Namespace) -> int:
-    with opened(arguments) as notebook, progress("sync") as show:
-        report = notebook.sync(allow_empty=arguments.allow_empty, progress=show)
+    with opened(arguments) as notebook, progress("sync") as told:
+        report = notebook.sync(allow_empty=arguments.allow_empty, progress=told)
     return _tell_report(arguments, report)
 
 
 def _rebuild(arguments: Namespace) -> int:
-    with opened(arguments) as notebook, progress("rebuild") as show:
-        report = notebook.rebuild(progress=show)
+    with opened(arguments) as notebook, progress("rebuild") as told:
+        report = notebook.rebuild(progress=told)
     return _tell_report(arguments, report)
 
 
@@ -106,8 +104,8 @@ def _status(arguments: Namespace) -> int:
 
 
 def _verify(arguments: Namespace) -> int:
-    with opened(arguments) as notebook, progress("verify") as show:
-        verdict = notebook.verify(repair=arguments.repair, progress=show)
+    with opened(arguments) as notebook, progress("verify") as told:
+        verdict = notebook.verify(repair=arguments.repair, progress=told)
     show(arguments, verdict.as_dict(), text.of_verdict)
     return 0 if verdict.consistent else _FAILED
 
@@ -147,7 +145,7 @@ def _search(arguments: Namespace) -> int:
 def _prompt(arguments: Namespace) -> int:
     with opened(arguments) as notebook:
         include = [part.strip() for part in (arguments.include or "").split(",") if part.strip()]
-        task = _task(arguments)
+        task = text_given(arguments.task, arguments.task_file, "--task") or ""
         prompt = notebook.prompt(session_of(arguments), max_tokens=arguments.max_tokens, include=include, task=task)
     for problem in prompt.problems:
         complain(problem)

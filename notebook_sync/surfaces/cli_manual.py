@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from notebook_sync.surfaces.cli_reference import COMMANDS, EXIT_CODES, Argument, Command
+from notebook_sync.surfaces.cli_reference import COMMANDS, EXIT_CODES
+from notebook_sync.surfaces.cli_table import Argument, Command
 
 _OPENING = """\
 # The command line

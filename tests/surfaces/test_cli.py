@@ -17,7 +17,7 @@ from notebook_sync.errors import BackendDown, NoSuchNote, NotebookError, Refused
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces import cli_commands
 from notebook_sync.surfaces.cli import run
-from notebook_sync.surfaces.cli_commands import asking
+from notebook_sync.surfaces.cli_answers import asking
 from notebook_sync.surfaces.cli_text import of_notes, of_report, of_status
 from prompt.errors import VocabularyMissing
 

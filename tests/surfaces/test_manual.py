@@ -11,7 +11,8 @@ import pytest
 from notebook_sync.surfaces.cli import make_parser, run
 from notebook_sync.surfaces.cli_commands import RUN
 from notebook_sync.surfaces.cli_manual import manual
-from notebook_sync.surfaces.cli_reference import COMMANDS, Command
+from notebook_sync.surfaces.cli_reference import COMMANDS
+from notebook_sync.surfaces.cli_table import Command
 from tests.surfaces.conftest import REPOSITORY
 
 each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

@@ -1,0 +1,93 @@
+"""What commands share: the notebook they are about, who asks, texts that are given to them, and how they answer."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from notebook_sync.errors import NotANotebook, UsageError
+from notebook_sync.notebook import Notebook, find_root
+from notebook_sync.sessions import Session
+
+
+def opened(arguments: Namespace) -> Notebook:
+    """The notebook that -C names, else the nearest. Raises as `Notebook.open` and `Notebook.find`."""
+    return Notebook.open(arguments.folder) if arguments.folder is not None else Notebook.find(Path.cwd())
+
+
+def root_of(arguments: Namespace) -> Path | None:
+    """Where that notebook would be; None where there is none."""
+    if arguments.folder is not None:
+        return Path(arguments.folder).expanduser().resolve()
+    try:
+        return find_root(Path.cwd())
+    except NotANotebook:
+        return None
+
+
+def session_of(arguments: Namespace) -> Session:
+    """Who asks in this process. Raises UsageError."""
+    at_terminal = sys.stdin is not None and sys.stdin.isatty()
+    return asking(arguments.session, arguments.agent, os.environ, at_terminal=at_terminal)
+
+
+def asking(named: str | None, agent: str, environ: Mapping[str, str], *, at_terminal: bool) -> Session:
+    """The session a command runs for: as named, else NOTEBOOK_SESSION, else by whether a person seems to be there."""
+    kind = named or environ.get("NOTEBOOK_SESSION") or ("owner" if at_terminal else "task")
+    return Session.named(kind, agent)
+
+
+def text_given(text: str | None, file: str | None, flag: str) -> str | None:
+    """What `flag` or `flag`-file says, to the character; `-` is standard input. None for neither, UsageError for both
+    and for what cannot be read."""
+    if text is not None and file is not None:
+        raise UsageError(f"give it once: with {flag} or with {flag}-file")
+    if text is not None and text != "-":
+        return text
+    if text is None and file is None:
+        return None
+    from_input = file in (None, "-")
+    try:
+        return _standard_input() if from_input else Path(file or "").expanduser().read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        source = "standard input" if from_input else f"{flag}-file {file}"
+        raise UsageError(f"{source} cannot be read as text: {error}") from None
+
+
+def _standard_input() -> str:
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8", errors="strict", newline="")  # else every \r\n would become \n
+    return "" if sys.stdin is None else sys.stdin.read()
+
+
+def show(arguments: Namespace, value: Any, worded: Callable[[Any], str]) -> None:
+    """Print the answer, as JSON or in words."""
+    shown = as_json(value) if arguments.json else worded(value)
+    if shown:
+        print(shown, end="" if shown.endswith("\n") else "\n")
+
+
+def as_json(value: Any) -> str:
+    """In plain ASCII where the output is not UTF-8: `\\xe9`, which it would show for é, is no JSON."""
+    encoding = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name
+    return json.dumps(value, ensure_ascii=encoding != "utf-8", default=_plain)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def complain(message: str) -> None:
+    """Say it on standard error, behind what was printed so far."""
+    sys.stdout.flush()
+    print(f"notebook-sync: {message}", file=sys.stderr)
