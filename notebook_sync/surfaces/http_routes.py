@@ -1,0 +1,298 @@
+"""The routes of the HTTP API: each takes its arguments, calls one use case, and gives what that gives.
+
+They run in worker threads. What a session may do is decided in the use cases; a route decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
+from fastapi.responses import EventSourceResponse
+from fastapi.security import HTTPBearer
+from fastapi.sse import ServerSentEvent
+from starlette.exceptions import HTTPException
+
+from notebook_sync import __version__
+from notebook_sync.errors import UsageError
+from notebook_sync.files.note import COLLECTIONS, STATUSES
+from notebook_sync.notebook import Notebook
+from notebook_sync.notes.audience import told_to
+from notebook_sync.notes.filing import shown_to
+from notebook_sync.sessions import Session
+from notebook_sync.surfaces import http_models as models
+from notebook_sync.surfaces.http_errors import STATUSES as HTTP_STATUSES
+from notebook_sync.surfaces.http_errors import STREAMS_FULL, answer
+from notebook_sync.surfaces.http_events import Streams
+from notebook_sync.surfaces.http_metrics import CONTENT_TYPE, Metrics
+from notebook_sync.surfaces.tool_schemas import EditResult, Row
+from notebook_sync.surfaces.tools import Shape, call, tool_definitions
+
+API = "/api/v1"
+_OWNER_ONLY = "Only the notebook's owner may ask for this"
+_TOLD_TO_NOBODY_ELSE = "Events are not available in this conversation"
+
+
+async def _notebook(request: Request) -> Notebook:
+    notebook: Notebook = request.app.state.notebook
+    return notebook
+
+
+async def _asking(request: Request) -> Session:
+    """Who asks, as the guard found out."""
+    session: Session = request.state.session
+    return session
+
+
+Served = Annotated[Notebook, Depends(_notebook)]
+Asking = Annotated[Session, Depends(_asking)]
+
+
+def _owner(request: Request, notebook: Served, asking: Asking) -> None:
+    if asking.kind != "owner":
+        notebook.refuse(asking, f"{request.method} {request.url.path}", _OWNER_ONLY)
+
+
+def _may_follow(request: Request, notebook: Served, asking: Asking) -> None:
+    if asking.kind == "external":
+        notebook.refuse(asking, f"{request.method} {request.url.path}", _TOLD_TO_NOBODY_ELSE)
+    if request.app.state.streams.is_full:
+        raise HTTPException(STREAMS_FULL.status)
+
+
+Name = Annotated[str, Path(max_length=models.LONGEST_QUERY, description="path, id, or a runtime file's name")]
+Words = Annotated[str, Query(max_length=models.LONGEST_QUERY)]
+Limit = Annotated[int, Query(ge=1, le=models.MOST_NOTES)]
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": models.ErrorBody, "description": description}
+    for status, description in (
+        (400, "the body is no JSON at all"),
+        (401, "no valid token"),
+        (403, "the session may not do this, or a foreign Host or Origin"),
+        (404, "no such note, tool or route"),
+        (405, "another method"),
+        (413, "the body is too large"),
+        (414, "the path or the query is too long"),
+        (415, "the body is not sent as JSON"),
+        (422, "the arguments are wrong"),
+        (431, "the headers are too large"),
+        (500, "a fault of the server"),
+        (503, "a store does not answer: try again after Retry-After"),
+    )
+}
+_CONFLICT: dict[int | str, dict[str, Any]] = {
+    409: {"model": models.ConflictBody, "description": "the file is not the one that was expected"}
+}
+_EXPOSITION = {"description": "Prometheus' text format", "content": {"text/plain": {"schema": {"type": "string"}}}}
+
+open_routes = APIRouter(prefix=API, responses=_REFUSALS)
+routes = APIRouter(
+    prefix=API,
+    responses=_REFUSALS,
+    dependencies=[Depends(HTTPBearer(auto_error=False, description="the owner's token, or an agent's"))],
+)
+
+
+@open_routes.get("/health")
+async def health() -> models.Health:
+    """Whether the server is there. Needs no token, and tells nothing of the notebook."""
+    return models.Health(version=__version__)
+
+
+@routes.get("/status", dependencies=[Depends(_owner)])
+def status(notebook: Served) -> models.StatusAnswer:
+    """How the notebook is: counts, databases, backlog, watcher, token use. The owner's."""
+    return models.StatusAnswer.model_validate(notebook.status())
+
+
+@routes.get("/prompt")
+def prompt(
+    notebook: Served,
+    asking: Asking,
+    max_tokens: Annotated[int | None, Query(ge=0, le=models.LARGEST_PROMPT)] = None,
+    include: Annotated[list[Literal["refs", "facts", "notes"]] | None, Query()] = None,
+    task: Words = "",
+    agent: Annotated[str, Query(max_length=64, description="for the owner: the agent whose notes are included")] = "",
+) -> models.PromptAnswer:
+    """The system prompt for whoever asks, from the files as they are now."""
+    if agent and agent != asking.agent:
+        if asking.kind != "owner":
+            notebook.refuse(asking, "prompt", "An agent's token is for its own prompt")
+        asking = Session.owner(agent)
+    found = notebook.prompt(asking, max_tokens=max_tokens, include=tuple(dict.fromkeys(include or ())), task=task)
+    return models.PromptAnswer.model_validate({**found.as_json(), "problems": list(found.problems)})
+
+
+@routes.post("/explain")
+def explain(notebook: Served, asking: Asking, wanted: models.ExplainWanted) -> models.Explanation:
+    """Where a text stands, and whether it reaches the prompt of whoever asks; else what removed it."""
+    found = notebook.explain(wanted.text, asking)
+    return models.Explanation(found=[models.Place(**asdict(place)) for place in found])
+
+
+@routes.get("/notes")
+def list_notes(
+    notebook: Served,
+    asking: Asking,
+    collection: Annotated[str | None, Query(json_schema_extra={"enum": list(COLLECTIONS)})] = None,
+    status: Annotated[str | None, Query(json_schema_extra={"enum": list(STATUSES)})] = None,
+    limit: Limit = 50,
+) -> list[Row]:
+    """Notes, the latest change first, without their text."""
+    return [Row.model_validate(each) for each in notebook.list(collection, status, limit, asking)]
+
+
+@routes.get("/notes/{note:path}")
+def read(
+    notebook: Served, asking: Asking, response: Response, note: Name, section: Words | None = None
+) -> models.NoteAnswer:
+    """A note as its file is now, or one section of it by its anchor or heading. `ETag` is the file's digest."""
+    document = notebook.read(note, asking)
+    part = notebook.section(document, section) if section is not None else None
+    response.headers["ETag"] = f'"{document["source"]["digest"]}"'
+    return _as_answer(notebook, document, part, asking)
+
+
+@routes.get("/search")
+def search(notebook: Served, asking: Asking, query: Words, limit: Limit = 10) -> list[Row]:
+    """Notes by their words, best first, without their text. No mark in `query` is an operator."""
+    return [Row.model_validate(each) for each in notebook.search(query, limit, asking)]
+
+
+@routes.post("/edit", response_model=EditResult, response_model_exclude_none=True, responses=_CONFLICT)
+def edit(
+    notebook: Served,
+    asking: Asking,
+    wanted: models.EditWanted,
+    if_match: Annotated[str | None, Header(max_length=128, description="in place of expected_digest")] = None,
+) -> Any:
+    """Change one file, as the tool notebook_edit does: by a section or an entry, several edits all or nothing."""
+    arguments = wanted.model_dump(exclude_unset=True)
+    if if_match is not None:
+        digest = if_match.removeprefix("W/").strip('"')
+        if wanted.expected_digest not in (None, digest):
+            raise UsageError("If-Match and expected_digest name two texts; send one of them")
+        arguments["expected_digest"] = digest
+    return _run("notebook_edit", arguments, notebook, asking)
+
+
+@routes.post("/undo", responses=_CONFLICT)
+def undo(notebook: Served, asking: Asking, wanted: models.UndoWanted) -> models.EditedAnswer:
+    """Give a note the text it had before, as a new edit; a second undo takes back the first."""
+    return models.EditedAnswer.model_validate(notebook.undo(wanted.file, asking).as_dict())
+
+
+@routes.get("/history/{note:path}")
+def history(notebook: Served, asking: Asking, note: Name, limit: Limit = 50) -> list[models.RevisionAnswer]:
+    """The versions of a note, the latest first; also of one that is gone."""
+    found = notebook.history(note, asking, limit)
+    return [models.RevisionAnswer.model_validate(revision.as_dict()) for revision in found]
+
+
+@routes.get("/diff/{note:path}")
+def diff(
+    notebook: Served,
+    asking: Asking,
+    note: Name,
+    rev: Annotated[str, Query(max_length=64, description='as history names it; "" for the one before')] = "",
+) -> models.DiffAnswer:
+    """What changed in a note since a version of it."""
+    return models.DiffAnswer(diff=notebook.diff(note, rev, asking))
+
+
+@routes.get("/reminders")
+def reminders(notebook: Served, asking: Asking, due: bool = False) -> list[models.ReminderAnswer]:
+    """The reminders as they stand now, the most pressing first; with `due`, those due or overdue."""
+    return [models.ReminderAnswer.model_validate(one.as_dict()) for one in notebook.reminders(due=due, session=asking)]
+
+
+@routes.get("/rules")
+def rules(notebook: Served, asking: Asking, identity: Words, channel: Words = "") -> models.StandingAnswer:
+    """Which rule of external-communications.md holds today for an identity, and why that one."""
+    standing = notebook.rules_for(identity, channel, session=asking)
+    return models.StandingAnswer.model_validate(standing.as_dict())
+
+
+@routes.get("/tools")
+def tools(asking: Asking, shape: Shape = "openai") -> list[dict[str, Any]]:
+    """The definitions of the tools that whoever asks may call."""
+    return tool_definitions(asking, shape)
+
+
+@routes.post("/tools/{name}", responses=_CONFLICT)
+def call_tool(
+    notebook: Served,
+    asking: Asking,
+    name: Annotated[str, Path(max_length=64)],
+    arguments: Annotated[dict[str, Any], Body()],
+) -> dict[str, Any]:
+    """Run a tool. The answer is the tool's; an error of it has the status that it has elsewhere."""
+    answered: dict[str, Any] = _run(name, arguments, notebook, asking)
+    return answered
+
+
+@routes.post("/sync", dependencies=[Depends(_owner)], responses=_CONFLICT)
+def sync(notebook: Served, wanted: models.SyncWanted) -> models.SyncReport:
+    """One full reconcile of files, mirror and refs. The owner's."""
+    return models.SyncReport.model_validate(notebook.sync(allow_empty=wanted.allow_empty).as_dict())
+
+
+@routes.get("/metrics", dependencies=[Depends(_owner)], response_class=Response, responses={200: _EXPOSITION})
+def metrics(request: Request) -> Response:
+    """Numbers for Prometheus. The owner's: how many notes there are is private, too."""
+    numbers: Metrics = request.app.state.metrics
+    return Response(numbers.text(), media_type=CONTENT_TYPE)
+
+
+@routes.get("/events", dependencies=[Depends(_may_follow)], response_class=EventSourceResponse)
+async def events(
+    request: Request,
+    notebook: Served,
+    asking: Asking,
+    last_event_id: Annotated[str, Header(max_length=64)] = "",
+) -> AsyncIterator[ServerSentEvent]:
+    """What happens from now on, or since the event `Last-Event-ID`, as server-sent events."""
+    streams: Streams = request.app.state.streams
+    yield ServerSentEvent(comment="following", retry=_RETRY_MS)
+    async for event in streams.follow(last_event_id):
+        told = told_to(asking, event, lambda path: notebook.guard.may(asking, "read", path))
+        if told is not None:
+            yield ServerSentEvent(data=told, event=told["kind"], id=told["id"])
+
+
+_RETRY_MS = 2_000
+
+
+def _run(name: str, arguments: dict[str, Any], notebook: Notebook, asking: Session) -> Any:
+    answered = call(notebook, name, arguments, asking)
+    if "error" in answered:
+        return answer(HTTP_STATUSES[answered["error"]["type"]], answered)
+    return answered
+
+
+def _as_answer(
+    notebook: Notebook, document: dict[str, Any], part: dict[str, Any] | None, asking: Session
+) -> models.NoteAnswer:
+    today = datetime.now(notebook.settings.timezone).date()
+    text = part["content"] if part else document["content"]
+    metadata = document["metadata"]
+    return models.NoteAnswer(
+        id=document["id"],
+        path=document["path"],
+        collection=document["collection"],
+        title=document["title"],
+        digest=document["source"]["digest"],
+        version=metadata["version"],
+        status=metadata["status"],
+        tags=metadata["tags"],
+        updated_at=metadata["updated_at"],
+        created_by=metadata["created_by"],
+        text=shown_to(asking, document["path"], text, notebook.settings.prompt, today),
+        section=part["anchor"] if part else None,
+        sections=[models.SectionOutline.model_validate(each) for each in document["sections"]],
+        external=document["external"],
+        stale=document["stale"],
+    )
