@@ -9,15 +9,18 @@ import posixpath
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from notebook_sync.config import Settings
 from notebook_sync.errors import NoSuchNote, NotebookError, UnreadableFile, UsageError
 from notebook_sync.files.note import COLLECTIONS, STATUSES
 from notebook_sync.files.vault import RACY_SECONDS, Vault
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.links import folded
 from notebook_sync.notes.provenance import is_external
+from notebook_sync.notes.showing import document_shown_to
 from notebook_sync.sessions import Session
 
 if TYPE_CHECKING:
@@ -38,8 +41,16 @@ _NONE: Mapping[str, None] = MappingProxyType({})
 class Lookup:
     """Reads one notebook. The stores are opened when they are first asked. May be used from several threads."""
 
-    def __init__(self, vault: Vault, guard: Guard, mirror: Callable[[], Mirror], engine: Callable[[], Engine]) -> None:
+    def __init__(
+        self,
+        vault: Vault,
+        settings: Settings,
+        guard: Guard,
+        mirror: Callable[[], Mirror],
+        engine: Callable[[], Engine],
+    ) -> None:
         self._vault = vault
+        self._settings = settings
         self._guard = guard
         self._mirror = mirror
         self._engine = engine
@@ -70,7 +81,8 @@ class Lookup:
         return sorted(path for path in self._vault.scan().seen if folded(posixpath.basename(path)[:-3]) == wanted)
 
     def read(self, name: str, session: Session) -> Document:
-        """The document of a note as the file is now, else the last good one with why in `stale`.
+        """The document of a note as the file is now, else the last good one with why in `stale`; of what the prompt
+        shows, only what the session is shown there.
 
         Raises NotPermitted, NoSuchNote, UnreadableFile.
         """
@@ -87,7 +99,9 @@ class Lookup:
         document = mirror.get(rows[path].id) if path in rows else None
         if document is None:
             raise NoSuchNote(f"{path} went away, or is being written; try again")
-        return {**document, "stale": document["stale"] or why or None, "external": self._is_external(document)}
+        told = {**document, "stale": document["stale"] or why or None, "external": self._is_external(document)}
+        today = datetime.now(self._settings.timezone).date()
+        return document_shown_to(session, told, self._settings.prompt, today)
 
     def _is_external(self, document: Document) -> bool:
         """As its file says. Where that cannot be read, somebody else may have written it."""

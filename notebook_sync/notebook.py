@@ -144,7 +144,9 @@ class Notebook(Wiring):
         """The document of a note, given its id, its path or a runtime file's bare name: as the file is now.
 
         Where that cannot be had the document is the last good one, and its `stale` says why. `external` says whether
-        somebody else wrote it. Raises NotPermitted, NoSuchNote, UnreadableFile.
+        somebody else wrote it: a model is to be shown title, summary and text of such a note only in a fence. Of a
+        file of the prompt, `content` and `sections` hold what the session is shown there: who may not change it, no
+        comments and no expired rules; a surface need not look again. Raises NotPermitted, NoSuchNote, UnreadableFile.
         """
         return self._lookup.read(name, session)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from notebook_sync.lookup import Lookup
     from notebook_sync.mirror.base import Mirror
     from notebook_sync.notes.agenda import Agenda
+    from notebook_sync.notes.alarm import Alarm
     from notebook_sync.notes.door import Door
     from notebook_sync.notes.editing import Editing
     from notebook_sync.notes.filing import Filing
@@ -137,7 +138,7 @@ class Wiring:
         """Finds and reads notes."""
         from notebook_sync.lookup import Lookup
 
-        return Lookup(self.vault, self.guard, lambda: self.mirror, cache(self._new_engine))
+        return Lookup(self.vault, self.settings, self.guard, lambda: self.mirror, cache(self._new_engine))
 
     @part
     def _door(self) -> Door:
@@ -173,6 +174,14 @@ class Wiring:
         from notebook_sync.notes.agenda import Agenda
 
         return Agenda(self._system_prompt, self.settings.timezone)
+
+    @part
+    def _alarm(self) -> Alarm:
+        """Tells of reminders that fall due."""
+        from notebook_sync.notes.alarm import Alarm
+        from notebook_sync.notes.telling import Telling
+
+        return Alarm(self._agenda, Telling(self.root / FOLDER, self.events))
 
     @part
     def _system_prompt(self) -> SystemPrompt:

@@ -67,3 +67,52 @@ def test_a_note_is_found_by_its_file_name_alone_where_no_other_has_it(notebook: 
         notebook.find_path("tides")
     with pytest.raises(NoSuchNote, match="no note has"):
         notebook.find_path("berth", Session.task("scribe"))
+
+
+RULES = """---
+folio: seven
+---
+<!-- grammar: one bullet, one rule -->
+## Permanent Rules
+
+- **Odile** (odile@harbour.example): always respond <!-- she owns the ferry -->
+- **Ines** (ines@harbour.example): block [until 2020-01-01]
+
+## Temporary Instructions
+
+`<!-- stays -->`
+"""
+
+
+@pytest.fixture
+def rules(notebook: Notebook) -> Notebook:
+    (notebook.root / "runtime").mkdir()
+    (notebook.root / "runtime" / "external-communications.md").write_text(RULES)
+    return notebook
+
+
+@pytest.mark.parametrize("session", [Session.task("scribe"), Session.external("scribe")])
+def test_who_may_not_change_a_file_of_the_prompt_reads_what_the_prompt_shows(rules: Notebook, session: Session) -> None:
+    document = rules.read("external-communications.md", session=session)
+    shown = str({key: document[key] for key in ("content", "sections", "metadata", "title", "summary")})
+    for hidden in ("grammar", "she owns", "Ines", "seven"):
+        assert hidden not in shown
+    for visible in ("always respond", "<!-- stays -->"):
+        assert visible in document["content"]
+    for section in document["sections"]:
+        assert document["content"][section["start"] : section["end"]] == section["content"]
+    assert {section["anchor"]: section["line"] for section in document["sections"]} == {
+        "permanent-rules": 5,
+        "temporary-instructions": 10,
+    }
+
+
+def test_who_may_change_a_file_of_the_prompt_reads_all_of_it(rules: Notebook) -> None:
+    document = rules.read("external-communications.md", session=Session.owner("scribe"))
+    assert document["content"] == RULES.split("---\n", 2)[2]
+    assert document["metadata"]["extra"] == {"folio": "seven"}
+
+
+def test_a_comment_in_any_other_note_is_read_by_whoever_may_read_it(notebook: Notebook) -> None:
+    (notebook.root / "plan.md").write_text("# Plan\n\n<!-- by Odile -->\n")
+    assert "by Odile" in notebook.read("plan", session=Session.task())["content"]

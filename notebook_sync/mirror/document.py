@@ -34,7 +34,7 @@ def document_of(put: Put) -> Document:
         "title": note.title,
         "summary": note.summary,
         "content": note.content,
-        "sections": [_section(section, note.content) for section in note.sections],
+        "sections": [section_fields(section, note.content) for section in note.sections],
         **note.fields,
         "metadata": {
             "created_by": note.created_by,
@@ -57,7 +57,8 @@ def document_of(put: Put) -> Document:
     return document
 
 
-def _section(section: Section, content: str) -> dict[str, Any]:
+def section_fields(section: Section, content: str) -> dict[str, Any]:
+    """A section as documents hold it, with its text."""
     # Written out: `dataclasses.asdict` copies deeply and takes half the time of storing a note.
     return {
         "heading": section.heading,

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 
-from notebook_sync.config import PromptSettings, Settings
+from notebook_sync.config import Settings
 from notebook_sync.errors import Conflict, NoSuchNote, UnsafePath
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.door import Door, Entered, Text, digest_of
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.provenance import is_external
-from notebook_sync.permissions import Verb, may, resources_of
+from notebook_sync.notes.showing import shown_to
+from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
-from prompt.comments import without_hidden
 
 TOOL = "memory"
 
@@ -112,12 +112,3 @@ class Filing:
         except UnsafePath as unsafe:
             self._guard.note(session, TOOL, unsafe.reason, unsafe.path)
             raise
-
-
-def shown_to(session: Session, path: str, text: str, settings: PromptSettings, today: date) -> str:
-    """What of a note's text the session is shown. Of what the prompt shows, only who may change it sees the comments
-    and the rules that have expired."""
-    in_prompt = resources_of(path, session, settings) & {"runtime", "in the prompt", "core facts"}
-    if not in_prompt or may(session, "write", path, settings):
-        return text
-    return without_hidden(text, keep_grammar=False, today=today).text

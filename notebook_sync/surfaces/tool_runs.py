@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from typing import Any
 
 from notebook_sync.errors import NoSuchNote
 from notebook_sync.files.edits import Action, Edit
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes.filing import shown_to
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces import tool_schemas as schemas
 from prompt import count_tokens, fence_external, trim
@@ -35,9 +33,7 @@ def edit(notebook: Notebook, wanted: schemas.EditArguments, session: Session) ->
 def read(notebook: Notebook, wanted: schemas.ReadArguments, session: Session) -> schemas.Result:
     """A note or a section of it, at most so many tokens of it."""
     document, section = _found(notebook, wanted, session)
-    today = datetime.now(notebook.settings.timezone).date()
-    source = section["content"] if section else document["content"]
-    text = shown_to(session, document["path"], source, notebook.settings.prompt, today)
+    text = section["content"] if section else document["content"]
     encoding = notebook.settings.prompt.encoding
 
     def count(text: str) -> int:
