@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from notebook_sync.errors import BackendDown
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
+from notebook_sync.surfaces import cli_serving
 from notebook_sync.surfaces import cli_text as text
 from notebook_sync.surfaces.cli_answers import as_json, complain, opened, root_of, session_of, show, text_given
 from notebook_sync.surfaces.cli_progress import progress
@@ -203,4 +204,6 @@ RUN: Mapping[str, Callable[[Namespace], int]] = {
     "doctor": _doctor,
     "config": _config,
     "mcp": _mcp,
+    "serve": cli_serving.serve,
+    "token": cli_serving.token,
 }

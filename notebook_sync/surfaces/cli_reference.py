@@ -257,6 +257,48 @@ COMMANDS = (
             AGENT,
         ),
     ),
+    Command(
+        "serve",
+        "serve the notebook by HTTP, and follow its files, until stopped",
+        "The HTTP API is below /api/v1, MCP at /mcp; docs/http.md shows both. Who asks is decided by the token alone:\n"
+        "see `token`. One line on standard output tells the address once it answers. Requests and trouble are logged\n"
+        "on standard error, without what a query, a body or a token says. Where another process follows the files\n"
+        "already, this one goes on without, until that one ends. SIGTERM or Ctrl-C ends it within seconds with exit\n"
+        "code 0.\n"
+        "\n"
+        "It listens on this machine alone unless --host or server.host says otherwise. Nothing is encrypted then: put\n"
+        "a proxy with TLS before it, and name the proxy's host in server.allowed_hosts.",
+        ("notebook-sync serve", "notebook-sync -C ~/notebook serve --port 0 --no-watch"),
+        "",
+        (
+            Argument("--host", "the address to listen at; else server.host (127.0.0.1)", {"metavar": "HOST"}),
+            Argument("--port", "0 for a free one; else server.port (8765)", {"metavar": "PORT", "type": "count"}),
+            Argument("--no-watch", "do not follow the files", {"action": "store_true"}),
+        ),
+    ),
+    Command(
+        "token",
+        "list, make, show and revoke the tokens that `serve` asks for",
+        "`show` prints the owner's token, and makes it the first time. `add NAME` makes one for an agent and prints\n"
+        "it; its conversations are what --session says, whatever the agent says itself: task (on its own) or external\n"
+        "(on somebody else's message). `revoke NAME` makes one worthless at once. `list` tells whose there are, and\n"
+        "no token.",
+        (
+            "notebook-sync token show",
+            "notebook-sync token add scribe --session task",
+            "notebook-sync token revoke scribe",
+            "notebook-sync token list --json",
+        ),
+        """\
+[{"name": "owner", "session": "owner", "created_at": "2026-03-01T09:00:00+00:00"}]; for show and add
+{"name": "scribe", "session": "task", "token": "…"}; for revoke {"name": "scribe", "revoked": true}""",
+        (
+            Argument("action", "list, add, revoke or show", {"metavar": "ACTION"}),
+            Argument("name", "the agent, for add and revoke", {"metavar": "NAME", "nargs": "?"}),
+            Argument("--session", "for add: task or external", {"metavar": "KIND"}),
+            JSON,
+        ),
+    ),
 )
 
 EXIT_CODES = (

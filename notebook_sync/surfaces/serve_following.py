@@ -1,0 +1,114 @@
+"""What `serve` does beside answering: it follows the files, and tells of reminders as they fall due.
+
+What it finds goes into the event log, so that every stream tells it, of whatever process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Iterator
+
+from notebook_sync.errors import NotebookError, WatchLocked
+from notebook_sync.folder import FOLDER
+from notebook_sync.notebook import Notebook
+from notebook_sync.notes.audience import CHANGED
+from notebook_sync.sessions import Session
+from notebook_sync.sync.lock import watcher
+from notebook_sync.sync.watch import Batch, Event, Ready, Recovered, Trouble, Watch
+from prompt.errors import PromptError
+
+_GRACE_SECONDS = 2.0
+_DUE_SECONDS = 20.0
+# When another process watches: how often it is asked for the lock, so that somebody watches when that one ends.
+_AGAIN_SECONDS = 10.0
+_MOST_PATHS = 100
+_log = logging.getLogger(__name__)
+
+
+class Following:
+    """For one notebook. `watch`: also follow the files, and not only tell of reminders."""
+
+    def __init__(self, notebook: Notebook, *, watch: bool) -> None:
+        self._notebook = notebook
+        self._wanted = watch
+        self._watch: Watch | None = None
+        self._stopping = threading.Event()
+
+    @property
+    def state(self) -> str:
+        """Who follows the files, in words."""
+        if not self._wanted:
+            return "the files are not followed"
+        told = watcher(self._notebook.root / FOLDER)
+        if told is None or told.get("pid") == os.getpid():
+            return "following the files"
+        return f"process {told.get('pid', '?')} follows the files"
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Do so meanwhile, in threads that end with the process, however long what they do takes."""
+        works = [self._tell_due, *([self._follow] if self._wanted else [])]
+        threads = [threading.Thread(target=work, name=f"serve{work.__name__}", daemon=True) for work in works]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._stopping.set()
+            if self._watch is not None:
+                self._watch.stop()
+            for thread in threads:
+                thread.join(_GRACE_SECONDS)
+
+    def _follow(self) -> None:
+        is_told = False
+        while not self._stopping.is_set():
+            try:
+                self._watch = self._notebook.watch()
+                if self._stopping.is_set():
+                    return
+                for event in self._watch.events():
+                    self._tell(event)
+            except WatchLocked as locked:
+                if not is_told:
+                    _log.warning("%s; until then this server goes on without", locked)
+                is_told = True
+            except NotebookError as error:
+                _log.error("the files are not followed: %s", error)
+            except Exception:
+                _log.exception("the files are not followed")
+            self._stopping.wait(_AGAIN_SECONDS)
+
+    def _tell(self, event: Event) -> None:
+        match event:
+            case Batch(report):
+                paths = sorted(report.paths)
+                self._notebook.events.record(
+                    CHANGED,
+                    Session.owner(),
+                    paths=paths[:_MOST_PATHS],
+                    more=max(0, len(paths) - _MOST_PATHS),
+                    added=report.added,
+                    updated=report.updated,
+                    moved=report.moved,
+                    deleted=report.deleted,
+                )
+            case Trouble(message):
+                _log.warning("trouble: %s", message)
+            case Recovered(message):
+                _log.info("recovered: %s", message)
+            case Ready():
+                _log.info("following the files")
+
+    def _tell_due(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._notebook.tell_due()
+            except (NotebookError, PromptError) as error:
+                _log.warning("reminders cannot be told of: %s", error)
+            except Exception:
+                _log.exception("reminders cannot be told of")
+            self._stopping.wait(_DUE_SECONDS)
