@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from notebook_sync import Notebook, Session, call, tool_definitions
+from tests.surfaces.http_clients import over_http
+from tests.surfaces.mcp_clients import mcp_in_process, mcp_over_http
 
 
 class Door(Protocol):
@@ -41,4 +43,9 @@ def direct(root: Path) -> Iterator[Door]:
 
 
 # Each opens the notebook at a folder, and closes what it opened.
-DOORS: dict[str, Callable[[Path], AbstractContextManager[Door]]] = {"direct": direct}
+DOORS: dict[str, Callable[[Path], AbstractContextManager[Door]]] = {
+    "direct": direct,
+    "http": over_http,
+    "mcp": mcp_in_process,
+    "mcp over http": mcp_over_http,
+}

@@ -1,0 +1,133 @@
+"""Clients of the MCP server, by the official SDK: of a real process, of a real port, and within this process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import uvicorn
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from notebook_sync import Notebook, Session
+from notebook_sync.folder import FOLDER
+from notebook_sync.surfaces.mcp import NotebookServer
+from notebook_sync.surfaces.mcp_http import McpApp, mcp_app
+from notebook_sync.surfaces.mcp_subscriptions import Subscriptions
+from notebook_sync.tokens import Tokens
+from tests.waiting import eventually
+
+if TYPE_CHECKING:
+    from tests.surfaces.doors import Door
+
+REPOSITORY = Path(__file__).parents[2]
+# The handshake of before 2026-07-28, which nearly every client still uses, and what came after it.
+ERAS = ("legacy", "auto")
+
+
+def process(root: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> StdioServerParameters:
+    """How a client starts the real command."""
+    return StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "notebook_sync", "-C", str(root), "mcp", *arguments],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), **(environment or {})},
+    )
+
+
+@contextlib.asynccontextmanager
+async def over_http(url: str, token: str, **options: Any) -> AsyncIterator[Client]:
+    """A client that sends this token."""
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as http,
+        Client(streamable_http_client(url, http_client=http), **options) as client,
+    ):
+        yield client
+
+
+@contextlib.contextmanager
+def serving(app: McpApp) -> Iterator[str]:
+    """A server on a free port of this machine; its URL."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        starlette = Starlette(routes=[Route("/mcp", endpoint=app.app)], lifespan=lambda _: app.running())
+        config = uvicorn.Config(starlette, log_level="error", ws="none", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        try:
+            eventually(lambda: server.started, "the server answers")
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            server.should_exit = True
+            thread.join(30)
+            assert not thread.is_alive()
+
+
+class McpDoor:
+    """The tools by MCP, with a client of its own for each session."""
+
+    def __init__(self, portal: BlockingPortal, client_for: Callable[[Session], AbstractAsyncContextManager[Client]]):
+        self._portal = portal
+        self._client_for = client_for
+
+    def list_tools(self, session: Session) -> set[str]:
+        async def listed() -> set[str]:
+            async with self._client_for(session) as client:
+                return {tool.name for tool in (await client.list_tools()).tools}
+
+        return self._portal.call(listed)
+
+    def call(self, session: Session, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        async def called() -> CallToolResult:
+            async with self._client_for(session) as client:
+                return await client.call_tool(name, arguments)
+
+        answer = self._portal.call(called)
+        assert isinstance(answer.structured_content, dict)
+        assert bool(answer.is_error) == ("error" in answer.structured_content)
+        return answer.structured_content
+
+
+@contextlib.contextmanager
+def mcp_in_process(root: Path) -> Iterator[Door]:
+    """The server that `mcp` runs, without the process: one connection for each session."""
+
+    def client_for(session: Session) -> Client:
+        return Client(NotebookServer(notebook, lambda _: session, Subscriptions(notebook)), mode="legacy")
+
+    with Notebook.open(root) as notebook, start_blocking_portal() as portal:
+        yield McpDoor(portal, client_for)
+
+
+@contextlib.contextmanager
+def mcp_over_http(root: Path) -> Iterator[Door]:
+    """A real port, where the token decides."""
+
+    def client_for(session: Session) -> AbstractAsyncContextManager[Client]:
+        return over_http(url, token_of(tokens, session), mode="legacy")
+
+    tokens = Tokens(root / FOLDER)
+    with Notebook.open(root) as notebook, serving(mcp_app(notebook, tokens)) as url, start_blocking_portal() as portal:
+        yield McpDoor(portal, client_for)
+
+
+def token_of(tokens: Tokens, session: Session) -> str:
+    """A new token for this session, in place of any other of its agent."""
+    if session.kind == "owner":
+        return tokens.owner()
+    tokens.revoke(session.agent)
+    return tokens.add(session.agent, session.kind)
