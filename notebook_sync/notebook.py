@@ -107,6 +107,7 @@ class Notebook(Wiring):
             reconcile_seconds=sync.reconcile_seconds,
             full_hash_seconds=sync.full_hash_hours * 3600,
             has_new_settings=self._has_new_settings,
+            alarm=self._alarm,
         )
 
     def _has_new_settings(self) -> bool:
@@ -241,9 +242,7 @@ class Notebook(Wiring):
 
     def tell_due(self) -> Sequence[Due]:
         """Record one event for each reminder that has fallen due since the last call, by whatever process."""
-        from notebook_sync.notes.telling import Telling
-
-        return Telling(self.root / FOLDER, self.events).tell(self.reminders(due=True))
+        return self._alarm.ring()[0]
 
     def refuse(self, session: Session, tool: str, sentence: str) -> NoReturn:
         """Leave an event of a call that is refused, and raise NotPermitted with this sentence."""

@@ -17,7 +17,7 @@ class Agenda:
 
     def __init__(self, prompt: SystemPrompt, timezone: ZoneInfo) -> None:
         self._prompt = prompt
-        self._timezone = timezone
+        self.timezone = timezone
 
     def rules_for(self, identity: str, channel: str = "") -> Standing:
         """The rule for `identity` today."""
@@ -29,10 +29,10 @@ class Agenda:
         """All of them, or those that are due or overdue, the most pressing first."""
         now = self._now()
         found, _ = reminders.read_reminders(self._contents(reminders.PATH), now.date())
-        return [one for one in standing_at(now, found, self._timezone) if one.is_due or not due]
+        return [one for one in standing_at(now, found, self.timezone) if one.is_due or not due]
 
     def _contents(self, path: str) -> Contents:
         return contents_of((self._prompt.content_of(path) or b"").decode(errors="replace"))
 
     def _now(self) -> datetime:
-        return datetime.now(self._timezone)
+        return datetime.now(self.timezone)

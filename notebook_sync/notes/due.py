@@ -72,6 +72,14 @@ def standing_at(now: datetime, reminders: Iterable[Reminder], timezone: ZoneInfo
     return sorted(found, key=lambda due: (_ORDER.index(due.state), _moment(due), due.line))
 
 
+def seconds_until_next(now: datetime, reminders: Iterable[Due], timezone: ZoneInfo) -> float:
+    """From `now` until one that is upcoming falls due, or until the day ends: what recurs then comes round again."""
+    tomorrow = now.astimezone(timezone).date() + timedelta(1)
+    moments = [one.when for one in reminders if one.state == "upcoming" and one.when is not None]
+    moments.append(in_zone(datetime.combine(tomorrow, time()), timezone))
+    return max(0.0, min((moment.astimezone(UTC) - now).total_seconds() for moment in moments))
+
+
 def _standing(reminder: Reminder, now: datetime, timezone: ZoneInfo) -> Due:
     when, state = _recurring(reminder.every, now, timezone) if reminder.every else _once(reminder, now, timezone)
     if reminder.done:

@@ -35,6 +35,8 @@ class Telling:
         """
         pressing = [one for one in reminders if one.is_due and one.when is not None]
         told: list[Due] = []
+        if not pressing:
+            return told
         with contextlib.suppress(OSError), self._known() as known:
             for one in pressing:
                 if one.occurrence not in known and self._record(one):

@@ -80,7 +80,7 @@ def _first(lines: Sequence[str], what: str) -> Iterable[str]:
 
 def event_as_dict(event: Event) -> dict[str, Any]:
     """The JSON object that `watch --json` prints for an event."""
-    from notebook_sync.sync.watch import Batch, Ready, Recovered, Trouble  # it brings watchfiles along
+    from notebook_sync.sync.watch import Batch, Ready, Recovered, ReminderDue, Trouble  # it brings watchfiles along
 
     match event:
         case Ready(events):
@@ -91,6 +91,8 @@ def event_as_dict(event: Event) -> dict[str, Any]:
             return {"event": "trouble", "message": message}
         case Recovered(message):
             return {"event": "recovered", "message": message}
+        case ReminderDue(reminder):
+            return {"event": "reminder_due", **reminder}
         case _:
             assert_never(event)
 
@@ -107,7 +109,14 @@ def of_event(event: Mapping[str, Any]) -> str:
     if kind == "prompt":
         counted = f"prompt: {event['tokens_before']:,} → {event['tokens']:,} tokens"
         return "\n".join([counted, *(f"  {safe(line)}" for line in _passages(event))])
+    if kind == "reminder_due":
+        return safe(f"{event['state']}: {event['text']} ({moment_of(event['when'])})")
     return f"{kind}: {safe(event['message'])}"
+
+
+def moment_of(timestamp: str) -> str:
+    """A moment of ISO 8601 to the minute, in the timezone that it is given in."""
+    return timestamp[:16].replace("T", " ")
 
 
 def of_status(status: Mapping[str, Any]) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 from notebook_sync.errors import BackendDown, RootLost, WouldDeleteEverything
 from notebook_sync.files.note import Stamp
@@ -51,7 +52,31 @@ class Recovered:
     message: str
 
 
-Event = Ready | Batch | Trouble | Recovered
+@dataclass(frozen=True, slots=True)
+class ReminderDue:
+    """A reminder has fallen due, in the shape that `Due.as_dict` gives. Nobody else tells of this occurrence."""
+
+    reminder: Mapping[str, Any]
+
+
+Event = Ready | Batch | Trouble | Recovered | ReminderDue
+
+
+class Reminder(Protocol):
+    """What fell due, in the shape that `--json` prints."""
+
+    def as_dict(self) -> dict[str, Any]: ...
+
+
+class Alarm(Protocol):
+    """`ring` gives what has fallen due since the last time, and in how many seconds to ring again.
+
+    After a change of the file at `path` it is rung at once.
+    """
+
+    path: str
+
+    def ring(self) -> tuple[Sequence[Reminder], float]: ...
 
 
 @dataclass(slots=True)
@@ -96,6 +121,7 @@ class Watch:
         reconcile_seconds: float,
         full_hash_seconds: float,
         has_new_settings: Callable[[], bool],
+        alarm: Alarm,
     ) -> None:
         self._vault = vault
         self._engine = engine
@@ -104,6 +130,7 @@ class Watch:
         self._reconcile_seconds = reconcile_seconds
         self._full_hash_seconds = full_hash_seconds
         self._has_new_settings = has_new_settings
+        self._alarm = alarm
         self._source = EventSource(vault.root)
         self._is_ready = False
         self._stopping = False
@@ -117,6 +144,7 @@ class Watch:
         self._told_failures: dict[str, str] = {}
         self._next_reconcile = 0.0
         self._next_full_hash = time.monotonic() + full_hash_seconds
+        self._next_ring = 0.0
 
     def stop(self) -> None:
         """End `events()` after the batch in hand."""
@@ -156,8 +184,16 @@ class Watch:
                     self._mirror.hurry()
                     places.doubt = "the notebook's folder went away, or is back"
                 yield from self._follow(places.paths, bool(places.doubt), note)
+                if self._alarm.path in places.paths or time.monotonic() >= self._next_ring:
+                    yield from self._ring()
         finally:
             self._source.close()
+
+    def _ring(self) -> Iterator[Event]:
+        """Asks files alone, so that a database that is away keeps no reminder back."""
+        fell_due, seconds = self._alarm.ring()
+        self._next_ring = time.monotonic() + seconds
+        yield from (ReminderDue(reminder.as_dict()) for reminder in fell_due)
 
     def _follow(self, paths: set[str], doubt: bool, note: WatchNote) -> Iterator[Event]:
         now = time.monotonic()
@@ -284,4 +320,4 @@ class Watch:
         deadlines = [self._next_reconcile, self._refs.due, *settled, *self._racy.values()]
         if self._mirror.reason:
             deadlines = [self._mirror.due]
-        return min(max(0.0, min(deadlines) - time.monotonic()), _TICK_SECONDS)
+        return min(max(0.0, min(*deadlines, self._next_ring) - time.monotonic()), _TICK_SECONDS)
