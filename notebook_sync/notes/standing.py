@@ -24,7 +24,8 @@ _FEWEST_DIGITS = 5
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The rule that holds, None for none, and a sentence on why. `others` hold for the same identity, behind it.
+    """The rule that holds, None for none, and a sentence on why. `others` are about the same identity and do not hold
+    here today: those that hold behind it, then those of other channels, then those that ended.
 
     `unread` are lines that look like rules and cannot be read: one of them may have been meant.
     """
@@ -33,7 +34,7 @@ class Standing:
     channel: str
     rule: Rule | None
     reason: str
-    others: tuple[Rule, ...] = ()
+    others: tuple[Other, ...] = ()
     unread: tuple[int, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -43,9 +44,17 @@ class Standing:
             "channel": self.channel or None,
             "rule": _rule_dict(self.rule) if self.rule else None,
             "reason": self.reason,
-            "others": [_rule_dict(rule) for rule in self.others],
+            "others": [{**_rule_dict(other.rule), "reason": other.reason} for other in self.others],
             "unread": list(self.unread),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A rule that is not the one, and why not."""
+
+    rule: Rule
+    reason: str
 
 
 def standing_of(
@@ -58,9 +67,13 @@ def standing_of(
     ordered = sorted(holding, key=lambda rule: (_rank(rule, wanted), rule.line), reverse=True)
     rule = ordered[0] if ordered else None
     past = [one for one in about if one not in holding]
-    return Standing(
-        identity, channel, rule, _reason(rule, ordered[1:], past, wanted), tuple(ordered[1:]), tuple(unread)
+    elsewhere = [one for one in rules if _is_for_channel(one) and one not in about and wanted in _identities(one)]
+    others = (
+        *(Other(one, _outranked(one, rule, wanted)) for one in ordered[1:] if rule),
+        *(Other(one, f"it is for {one.channel} alone") for one in elsewhere),
+        *(Other(one, f"it ended on {one.until}") for one in past),
     )
+    return Standing(identity, channel, rule, _reason(rule, ordered[1:], past, wanted), others, tuple(unread))
 
 
 def plain_identity(text: str) -> str:
@@ -101,6 +114,18 @@ def _is_temporary(rule: Rule) -> bool:
 
 def _rank(rule: Rule, wanted: str) -> tuple[bool, bool, bool]:
     return wanted in _identities(rule), _is_temporary(rule), _is_for_channel(rule)
+
+
+def _outranked(one: Rule, by: Rule, wanted: str) -> str:
+    """Why a rule that holds as well comes behind another."""
+    line = f"line {by.line}"
+    ranks = zip(_rank(one, wanted), _rank(by, wanted), strict=True)
+    is_as_specific, is_as_temporary, is_as_local = (own == other for own, other in ranks)
+    if not is_as_specific:
+        return f"it is for everyone, and {line} names this identity"
+    if not is_as_temporary:
+        return f"it is permanent, and {line} is temporary"
+    return f"it stands above {line}" if is_as_local else f"it is for every channel, and {line} for this one"
 
 
 def _reason(rule: Rule | None, others: Sequence[Rule], past: Sequence[Rule], wanted: str) -> str:

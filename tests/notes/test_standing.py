@@ -79,7 +79,25 @@ def test_a_rule_holds_on_its_last_day_and_never_after_it() -> None:
 def test_of_two_alike_the_later_line_holds() -> None:
     text = "## Temporary Instructions\n- **O** (o@x): block\n- **O** (o@x): draft only\n"
     assert action("o@x", text=text) == "draft only"
-    assert [rule.action for rule in standing("o@x", text=text).others] == ["block"]
+    (other,) = standing("o@x", text=text).others
+    assert (other.rule.action, other.reason) == ("block", "it stands above line 3")
+
+
+def test_of_each_rule_that_is_not_the_one_it_says_why() -> None:
+    def others(identity: str, channel: str = "") -> list[tuple[int, str]]:
+        return [(other.rule.line, other.reason) for other in standing(identity, channel).others]
+
+    assert others("odile@ferry.example", "deck-crew") == [
+        (2, "it is for every channel, and line 14 for this one"),
+        (13, "it is for everyone, and line 14 names this identity"),
+        (4, "it is for everyone, and line 14 names this identity"),
+        (16, "it is for bridge alone"),
+        (6, "it ended on 2026-03-05"),
+    ]
+    assert others("+00 555 0142") == [
+        (3, "it is permanent, and line 9 is temporary"),
+        (4, "it is for everyone, and line 9 names this identity"),
+    ]
 
 
 def test_the_reason_names_the_line_and_what_it_comes_before() -> None:
