@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import asdict
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
@@ -21,7 +20,6 @@ from notebook_sync.errors import UsageError
 from notebook_sync.files.note import COLLECTIONS, STATUSES
 from notebook_sync.notebook import Notebook
 from notebook_sync.notes.audience import told_to
-from notebook_sync.notes.filing import shown_to
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces import http_models as models
 from notebook_sync.surfaces.http_errors import STATUSES as HTTP_STATUSES
@@ -153,7 +151,7 @@ def read(
     document = notebook.read(note, asking)
     part = notebook.section(document, section) if section is not None else None
     response.headers["ETag"] = f'"{document["source"]["digest"]}"'
-    return _as_answer(notebook, document, part, asking)
+    return _as_answer(document, part)
 
 
 @routes.get("/search")
@@ -273,11 +271,7 @@ def _run(name: str, arguments: dict[str, Any], notebook: Notebook, asking: Sessi
     return answered
 
 
-def _as_answer(
-    notebook: Notebook, document: dict[str, Any], part: dict[str, Any] | None, asking: Session
-) -> models.NoteAnswer:
-    today = datetime.now(notebook.settings.timezone).date()
-    text = part["content"] if part else document["content"]
+def _as_answer(document: dict[str, Any], part: dict[str, Any] | None) -> models.NoteAnswer:
     metadata = document["metadata"]
     return models.NoteAnswer(
         id=document["id"],
@@ -290,7 +284,7 @@ def _as_answer(
         tags=metadata["tags"],
         updated_at=metadata["updated_at"],
         created_by=metadata["created_by"],
-        text=shown_to(asking, document["path"], text, notebook.settings.prompt, today),
+        text=part["content"] if part else document["content"],
         section=part["anchor"] if part else None,
         sections=[models.SectionOutline.model_validate(each) for each in document["sections"]],
         external=document["external"],
