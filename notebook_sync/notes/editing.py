@@ -48,15 +48,17 @@ class Edited:
     """A note after its edit, or as it would be after it.
 
     `digest` is "" for a note that is gone, `version` None where the mirror could not be told. `tokens` is what counts
-    against the note's cap: for a file of the prompt, without comments and what is expired. `omitted` is what the
-    session's prompt leaves out of it. `change` is what all edits of the call did to that prompt; None where none of
-    them is of a file that it shows. `diff` is unified.
+    against the note's cap: for a file of the prompt, without comments and what is expired; `cap` is None for a note
+    that no prompt shows. `omitted` is what the session's prompt leaves out of it. `change` is what all edits of the
+    call did to that prompt; None where none of them is of a file that it shows. `diff` is unified.
     """
 
     path: str
     digest: str
     version: int | None
+    tokens_before: int
     tokens: int
+    cap: int | None
     omitted: tuple[Omission, ...]
     changed: bool
     change: Change | None
@@ -71,7 +73,9 @@ class Edited:
             "path": self.path,
             "digest": self.digest,
             "version": self.version,
+            "tokens_before": self.tokens_before,
             "tokens": self.tokens,
+            "cap": self.cap,
             "omitted": [{"anchor": o.anchor, "heading": o.heading, "tokens": o.tokens} for o in self.omitted],
             "changed": self.changed,
             "change": self.change.as_json() if self.change else None,
@@ -203,8 +207,11 @@ class Editing:
             text = without_hidden(text, keep_grammar=False, today=today).text
         return count_tokens(text, self._settings.prompt.encoding)
 
+    def _tokens_of(self, text: Text) -> tuple[int, int]:
+        return self._tokens(text.path, text.before or b""), self._tokens(text.path, text.after or b"")
+
     def _effect(self, texts: Sequence[Text], session: Session) -> _Effect:
-        tokens = {text.path: self._tokens(text.path, text.after or b"") for text in texts}
+        tokens = {text.path: self._tokens_of(text) for text in texts}
         shown = {text.path: text.after for text in texts if text.path in self._caps}
         if not shown:
             return _Effect(tokens)
@@ -212,7 +219,8 @@ class Editing:
         return _Effect(tokens, compare(before, after), {part.path: part.omitted for part in after.parts})
 
     def _edited(self, text: Text, effect: _Effect, entered: Entered, preview: bool) -> Edited:
-        tokens, cap = effect.tokens[text.path], self._caps.get(text.path)
+        tokens_before, tokens = effect.tokens[text.path]
+        cap = self._caps.get(text.path)
         over: tuple[str, ...] = ()
         if cap is not None and tokens > cap:
             over = (f"{text.path} has {tokens:,} tokens and the prompt shows {cap:,}: parts are left out of it",)
@@ -220,7 +228,9 @@ class Editing:
             path=text.path,
             digest=digest_of(text.after),
             version=entered.versions.get(text.path),
+            tokens_before=tokens_before,
             tokens=tokens,
+            cap=cap,
             omitted=effect.omitted.get(text.path, ()),
             changed=text.changes,
             change=effect.change if cap is not None else None,
@@ -232,9 +242,10 @@ class Editing:
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
-    """What is counted before anything is written: where tokens cannot be counted, nothing is."""
+    """What is counted before anything is written: where tokens cannot be counted, nothing is. `tokens` are those of
+    each note before and after, by path."""
 
-    tokens: Mapping[str, int]
+    tokens: Mapping[str, tuple[int, int]]
     change: Change | None = None
     omitted: Mapping[str, tuple[Omission, ...]] = field(default_factory=dict)
 
