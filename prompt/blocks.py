@@ -27,6 +27,7 @@ class Node:
     """A block, as markdown-it names it, on the lines `[first, last)`, 0-based.
 
     markup: a heading's or a fence's mark, a list's bullet.
+    closed: a fence that ends before what holds it does.
     """
 
     type: str
@@ -35,6 +36,7 @@ class Node:
     markup: str = ""
     parent: Node | None = None
     children: list[Node] = field(default_factory=list)
+    closed: bool = False
 
     def add(self, child: Node) -> Node:
         child.parent = self
@@ -131,6 +133,8 @@ def _parse(root: Node, text: str, line: int) -> None:
             first, last = token.map
             markup = "#" * int(token.tag[1]) if kind == "heading" else token.markup
             child = node.add(Node(kind, line + first, line + last, markup))
+            # Only the parser knows: what looks like the closing line may stand too deep to be one.
+            child.closed = kind == "fence" and last - first - token.content.count("\n") == 2
             if token.nesting > 0:
                 node = child
 

@@ -13,7 +13,6 @@ LONG = 2000
 
 _NOT_QUOTE = re.compile(r"[^>\s]")
 _MARKS = re.compile(r"(?:[ \t>]|\#{1,6}(?=\s)|[-+*](?=\s)|\d{1,9}[.)](?=\s))+")
-_QUOTE_OR_INDENT = re.compile(r"[>\s]*")
 
 
 def ends_within(node: Node | None, lines: Lines, start: int, end: int, *, finely: bool) -> list[End]:
@@ -34,11 +33,8 @@ def fence_closing(fence: Node, lines: Lines) -> tuple[str, bool]:
     """The line that closes a fence, and whether it is there."""
     first, last = lines.filled(fence)
     opening = lines.text[lines.start(first) : lines.start(first + 1)]
-    if last - first > 1:
-        line = lines.text[slice(*lines.span(last - 1, last))]
-        mark = _QUOTE_OR_INDENT.sub("", line, count=1)
-        if len(mark) >= len(fence.markup) and not mark.strip(fence.markup[0]):
-            return line, True
+    if fence.closed:
+        return lines.text[slice(*lines.span(last - 1, last))], True
     return _NOT_QUOTE.sub(" ", opening[: opening.find(fence.markup)]) + fence.markup, False
 
 
