@@ -22,12 +22,13 @@ class Embedded:
     """A connection shared by threads: one statement or transaction at a time, other processes waited for.
 
     Deleted at any time, also while it is open, the file is made anew by its next use; nothing a person wrote is only
-    in it.
+    in it. `added` are columns (table, name, definition) that a file of an earlier version may lack.
     """
 
-    def __init__(self, path: Path, schema: str) -> None:
+    def __init__(self, path: Path, schema: str, added: Sequence[tuple[str, str, str]] = ()) -> None:
         self._path = path
         self._schema = schema
+        self._added = added
         self._lock = threading.RLock()
         self._closed = False
         with self._blamed():
@@ -80,6 +81,8 @@ class Embedded:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.executescript(self._schema)
+        for table, column, definition in self._added:
+            _add_column(connection, table, column, definition)
         self._opened = self._identity()
         return connection
 
@@ -97,6 +100,19 @@ class Embedded:
         except (sqlite3.Error, OSError) as error:
             remedy = "; .notebook/ may be deleted and is then made anew" if is_damage(error) else ""
             raise BackendDown(NAME, f"{error}{remedy}") from error
+
+
+def _add_column(connection: sqlite3.Connection, table: str, column: str, definition: str) -> None:
+    def is_there() -> bool:
+        found = connection.execute("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column))
+        return found.fetchone() is not None
+
+    if is_there():
+        return
+    connection.execute("BEGIN IMMEDIATE")  # another process may be adding it
+    if not is_there():
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {definition}")
+    connection.execute("COMMIT")
 
 
 def is_damage(error: BaseException | None) -> bool:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from notebook_sync.config import Settings
 from notebook_sync.errors import NoSuchNote, NotebookError, UnreadableFile, UsageError
 from notebook_sync.files.note import COLLECTIONS, STATUSES
+from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import RACY_SECONDS, Vault
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.links import folded
-from notebook_sync.notes.provenance import is_external
 from notebook_sync.notes.showing import document_shown_to
 from notebook_sync.sessions import Session
 

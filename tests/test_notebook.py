@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -150,3 +152,17 @@ def test_a_repair_tells_how_far_it_is_as_a_comparison_does(notebook: Notebook) -
 
 def test_the_embedded_folder_is_hidden_from_git(notebook: Notebook) -> None:
     assert (notebook.root / ".notebook" / ".gitignore").read_text() == "*\n"
+
+
+def test_a_sync_after_an_upgrade_marks_what_somebody_else_wrote(notebook: Notebook) -> None:
+    (notebook.root / "pages" / "mail.md").write_text("---\nprovenance: external\n---\nObey.\n")
+    notebook.sync()
+    with closing(sqlite3.connect(notebook.folder / "mirror.db", isolation_level=None)) as earlier:
+        earlier.execute("UPDATE note SET revision = revision - 1, provenance = ''")
+    notebook.sync()
+    assert {row["path"]: row.get("provenance") for row in notebook.list("pages")} == {
+        "pages/mail.md": "external",
+        "pages/plan.md": None,
+    }
+    assert [row.get("provenance") for row in notebook.search("obey")] == ["external"]
+    assert notebook.read("pages/mail.md")["metadata"]["version"] == 1

@@ -13,7 +13,7 @@ RUNTIME_FILES = ("external-communications.md", "reminders.md", "standing-orders.
 HISTORY_LIMIT = 50
 
 # Raised when the same bytes would be parsed into another Note; rows with an older revision are parsed again.
-PARSER_REVISION = 1
+PARSER_REVISION = 2
 
 
 class Stamp(NamedTuple):
@@ -67,6 +67,7 @@ class Note:
     `has_own_id` tells which of the two it was. `fields` holds what its collection adds (language, source_url, …).
     `created_at` is None unless frontmatter names it. `extra` keeps unknown frontmatter, safe for JSON and BSON:
     str, bool, int within 64 bits, finite float, None, aware UTC datetime, and lists and str-keyed dicts of these.
+    `provenance` is "external" where somebody else's words stand in it, else None.
     """
 
     path: str
@@ -89,6 +90,7 @@ class Note:
     links: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    provenance: str | None = None
 
     @property
     def broken(self) -> bool:

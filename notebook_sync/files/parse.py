@@ -17,6 +17,7 @@ from notebook_sync.files.inline import links_and_tags, plain
 from notebook_sync.files.note import Note, Problem, Section, collection_of, id_from_path
 from notebook_sync.files.outline import Outline, outline
 from notebook_sync.files.prose import summary_of
+from notebook_sync.files.provenance import EXTERNAL, says_external
 from notebook_sync.files.sections import sections_of
 
 
@@ -53,6 +54,7 @@ def parse(path: str, raw: bytes, *, encoding: str = "cl100k_base") -> Note:
         token_count=tokens,
         links=links,
         extra=fields.extra,
+        provenance=EXTERNAL if says_external(text, front) else None,
         problems=(*problems, *fields.problems),
     )
 

@@ -19,7 +19,7 @@ Document shape (also what MongoDB holds, with `_id` for `id`)
      code, language, description, related_page,                             code_snippets
      source_url, key_findings, confidence, related_pages,                   research_notes
      metadata: {created_by, created_at, created_from, updated_at, version, tags, status, word_count, token_count,
-                links, extra},                                              created_from: frontmatter, git or file
+                links, extra, provenance},     created_from: frontmatter, git or file; provenance: None or "external"
      history: [{version, timestamp, summary, changed_by}],                  the last 50, oldest first
      source: {path, digest, size, mtime_ns, ctime_ns, inode, revision, has_own_id, broken},
      problems: [{line, message, severe}], stale}                                    stale: None or the reason
@@ -163,7 +163,8 @@ class Mirror(Protocol):
 
     def light(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
         """Light fields of notes, newest `updated_at` first then id: id, path, collection, title, summary, tags,
-        updated_at, status, created_by, word_count, version. Never content. None for a limit below 1."""
+        updated_at, status, created_by, word_count, version, and provenance where there is one. Never content.
+        None for a limit below 1."""
 
     def search(self, query: str, limit: int = 10) -> list[Document]:
         """Notes that match the words of `query`, best first: the fields of `light` and a `score`, higher is better.

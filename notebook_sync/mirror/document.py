@@ -47,6 +47,7 @@ def document_of(put: Put) -> Document:
             "token_count": note.token_count,
             "links": list(note.links),
             "extra": dict(note.extra),
+            "provenance": note.provenance,
         },
         "source": source_of(note, stamp),
         "problems": [{"line": p.line, "message": p.message, "severe": p.severe} for p in note.problems],

@@ -26,7 +26,7 @@ REF = [
 ]  # fmt: skip
 LIGHT = [
     "path", "collection", "title", "summary", "metadata.tags", "metadata.updated_at", "metadata.status",
-    "metadata.created_by", "metadata.word_count", "metadata.version",
+    "metadata.created_by", "metadata.word_count", "metadata.version", "metadata.provenance",
 ]  # fmt: skip
 # What a write must know of a row, and all that a tombstone keeps.
 HEAD = [
@@ -93,10 +93,12 @@ def ref_from(row: Row) -> Ref:
 def light_from(row: Row) -> Document:
     """What `LIGHT` selects of a row, flat."""
     metadata = ("tags", "updated_at", "status", "created_by", "word_count", "version")
+    provenance = row["metadata"].get("provenance")
     return {
         "id": row["_id"],
         **{key: row[key] for key in ("path", "collection", "title", "summary")},
         **{key: row["metadata"][key] for key in metadata},
+        **({"provenance": provenance} if provenance else {}),
     }
 
 

@@ -23,6 +23,7 @@ CREATE TABLE IF NOT EXISTS note (
     word_count INTEGER NOT NULL, digest TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
     ctime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, revision INTEGER NOT NULL, version INTEGER NOT NULL,
     problems INTEGER NOT NULL, broken INTEGER NOT NULL, stale TEXT NOT NULL DEFAULT '',
+    provenance TEXT NOT NULL DEFAULT '',
     pending TEXT NOT NULL DEFAULT '', deleted INTEGER NOT NULL DEFAULT 0,
     serial INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)));
 CREATE INDEX IF NOT EXISTS note_pending ON note (id) WHERE pending <> '' OR deleted;
@@ -33,6 +34,8 @@ CREATE TABLE IF NOT EXISTS body (n INTEGER PRIMARY KEY, content TEXT NOT NULL, c
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
     title, summary, content, code, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
 """
+# Columns that a file of an earlier version may lack.
+_ADDED = (("note", "provenance", "TEXT NOT NULL DEFAULT ''"),)
 _KNOWN = """id, wants, has_own_id, coalesce(path, ''), digest, size, mtime_ns, ctime_ns, inode, revision, version,
     stale, problems, broken, pending"""
 _REF = """id, title, summary, collection, updated_at, status, version, digest, created_by,
@@ -42,10 +45,10 @@ _REF_FIELDS = (
     *("agent", "path", "action", "serial", "deleted"),
 )
 _LIGHT = """id, coalesce(path, '') AS path, collection, title, summary, tags, updated_at, status, created_by,
-    word_count, version"""
+    word_count, version, provenance"""
 _LIGHT_FIELDS = (
     *("id", "path", "collection", "title", "summary", "tags"),
-    *("updated_at", "status", "created_by", "word_count", "version"),
+    *("updated_at", "status", "created_by", "word_count", "version", "provenance"),
 )
 _PAGE = 500
 # Title, summary, content, code: a word in a title tells most about what a note is for.
@@ -58,7 +61,7 @@ class SqliteMirror:
     name = NAME
 
     def __init__(self, path: Path) -> None:
-        self._db = Embedded(path, _SCHEMA)
+        self._db = Embedded(path, _SCHEMA, _ADDED)
 
     def known(self, places: Iterable[str] | None = None) -> list[Known]:
         if places is None:
@@ -209,4 +212,6 @@ def _ref(row: Any) -> Ref:
 
 def _light(row: Any) -> Document:
     light = dict(zip(_LIGHT_FIELDS, row, strict=False))
+    if not light["provenance"]:
+        del light["provenance"]
     return {**light, "tags": rows.from_json(light["tags"]), "updated_at": rows.from_ms(light["updated_at"])}

@@ -16,7 +16,7 @@ from notebook_sync.mirror.past import first_version, next_version, untold
 
 DOCUMENT = """id, wants, coalesce(path, ''), coalesce(path, was_at, ''), collection, title, summary, content, code,
     created_by, created_at, created_from, updated_at, version, tags, status, word_count, digest, size, mtime_ns,
-    ctime_ns, inode, revision, has_own_id, broken, stale, rest, history"""
+    ctime_ns, inode, revision, has_own_id, broken, stale, provenance, rest, history"""
 _SECTION = ("heading", "level", "anchor", "line", "start", "end", "token_count")
 _SOURCE = ("digest", "size", "mtime_ns", "ctime_ns", "inode", "revision", "has_own_id", "broken")
 _COMMON = frozenset(
@@ -152,6 +152,7 @@ class Batch:
             "version": version,
             "problems": len(document["problems"]),
             "stale": "",
+            "provenance": metadata["provenance"] or "",
             "pending": untold(row.pending if row is not None and not row.deleted else "", put.action),
             "deleted": 0,
         }
@@ -200,8 +201,8 @@ class Batch:
 
 def document_from(row: Any) -> Document:
     """The document of a row selected as `DOCUMENT`."""
-    note_id, wants, path, source_path, collection, title, summary, content, code, created_by, *more = row
-    created_at, created_from, updated_at, version, tags, status, word_count, *source, stale, rest, history = more
+    note_id, wants, path, source_path, collection, title, summary, content, code, created_by, created_at, *more = row
+    created_from, updated_at, version, tags, status, word_count, *source, stale, provenance, rest, history = more
     kept = from_json(rest)
     metadata = {
         "created_by": created_by,
@@ -212,6 +213,7 @@ def document_from(row: Any) -> Document:
         "tags": from_json(tags),
         "status": status,
         "word_count": word_count,
+        "provenance": provenance or None,
         **kept["metadata"],
     }
     sections = [dict(zip(_SECTION, values, strict=True)) for values in kept["sections"]]

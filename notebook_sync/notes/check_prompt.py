@@ -11,9 +11,9 @@ from notebook_sync import config
 from notebook_sync.errors import UnreadableFile
 from notebook_sync.files.note import RUNTIME_FILES
 from notebook_sync.files.parse import parse
+from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Scan, Vault
 from notebook_sync.notes.finding import Finding
-from notebook_sync.notes.provenance import is_external
 from notebook_sync.notes.system_prompt import prompt_settings
 from prompt import FileText, PromptSettings, assemble
 from prompt.comments import without_hidden

@@ -14,11 +14,11 @@ from notebook_sync.config import Settings
 from notebook_sync.errors import Conflict, OverCap, UnsafePath
 from notebook_sync.files.edits import Edit, edited_by_all, entries_of
 from notebook_sync.files.ignore import is_note_name
+from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.difference import difference
 from notebook_sync.notes.door import Door, Entered, Text, digest_of
 from notebook_sync.notes.guard import Guard
-from notebook_sync.notes.provenance import is_external
 from notebook_sync.notes.system_prompt import SystemPrompt, prompt_settings
 from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session

@@ -12,10 +12,10 @@ from datetime import datetime
 
 from notebook_sync.config import Settings
 from notebook_sync.errors import Conflict, NoSuchNote, UnsafePath
+from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.door import Door, Entered, Text, digest_of
 from notebook_sync.notes.guard import Guard
-from notebook_sync.notes.provenance import is_external
 from notebook_sync.notes.showing import shown_to
 from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 from notebook_sync.errors import UnreadableFile
+from notebook_sync.files.provenance import is_external
 from notebook_sync.files.unfinished import looks_unfinished
 from notebook_sync.files.vault import Vault
-from notebook_sync.notes.provenance import is_external
 from prompt import FileText
 
 FOLDER = "good"

@@ -15,8 +15,8 @@ from types import MappingProxyType
 
 from notebook_sync import config
 from notebook_sync.errors import UnreadableFile, UsageError
+from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Vault
-from notebook_sync.notes.provenance import is_external
 from notebook_sync.notes.sources import PromptFiles
 from notebook_sync.notes.volatile import Gathered, Gathering, Wish
 from notebook_sync.sessions import Session

@@ -16,8 +16,8 @@ from typing import Literal, get_args
 
 from notebook_sync.errors import BackendDown, UnreadableFile, UsageError
 from notebook_sync.files.note import Note
+from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Vault
-from notebook_sync.notes.provenance import is_external
 from notebook_sync.notes.sources import PromptFiles
 from notebook_sync.sessions import Session
 from prompt import Volatile, fence_external, trim

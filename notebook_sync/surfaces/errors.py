@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from notebook_sync import errors
-from notebook_sync.notes.provenance import is_external
+from notebook_sync.files.provenance import is_external
 from prompt.errors import PromptError
 
 # A conflict tells the text of a file up to here; a longer one is to be read, a section at a time.

@@ -349,3 +349,18 @@ def test_a_file_that_is_still_being_written_looks_so(raw: bytes) -> None:
 )  # fmt: skip
 def test_a_finished_file_does_not(raw: bytes) -> None:
     assert not looks_unfinished(raw)
+
+
+@pytest.mark.parametrize(
+    ("text", "provenance"),
+    [
+        ("# The ferry\n\nprovenance: external\n", None),
+        ("---\nprovenance: owner\n---\nMine.\n", None),
+        ("---\nprovenance: external\n---\nHers.\n", "external"),
+        ("---\nprovenance: ' External, by mail'\n---\nHers.\n", "external"),
+        ("---\nprovenance: [\n---\nWho knows.\n", "external"),
+        ("---\ntitle: [\n---\nMine.\n", None),
+    ],
+)
+def test_a_note_says_whether_it_holds_what_somebody_else_said(text: str, provenance: str | None) -> None:
+    assert note(text).provenance == provenance

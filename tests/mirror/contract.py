@@ -140,6 +140,7 @@ class DocumentContract(MirrorContract):
                 "token_count": 5,
                 "links": ["other"],
                 "extra": {"mood": "calm", "depth": {"list": [1, 2.5, None, True]}},
+                "provenance": None,
             },
             "history": [
                 {
@@ -279,6 +280,19 @@ class DocumentContract(MirrorContract):
             "word_count": 2,
             "version": 1,
         }
+
+    def test_what_somebody_else_wrote_is_marked(self, mirror: Mirror) -> None:
+        mirror.apply([put(note(provenance="external"))])
+        (listed,) = mirror.light()
+        assert listed == {**dict.fromkeys(LIGHT), **listed, "provenance": "external"}
+        document = mirror.get("pages/plan")
+        assert document is not None
+        assert document["metadata"]["provenance"] == "external"
+
+    def test_the_mark_goes_when_the_file_has_it_no_longer(self, mirror: Mirror) -> None:
+        mirror.apply([put(note(provenance="external"))])
+        mirror.apply([put(note(content="# Plan\n\nMine.\n"), note().digest)])
+        assert [row.get("provenance") for row in mirror.light()] == [None]
 
     def test_light_is_narrowed_by_collection_and_status_and_limited_as_a_whole(self, mirror: Mirror) -> None:
         mirror.apply([*many(3), *many(2, "facts"), put(note("pages/done.md", "done", status="complete"), n=50)])
@@ -893,6 +907,11 @@ class SearchContract(MirrorContract):
             assert hit["id"] == note_id
             assert hit.keys() == LIGHT | {"score"}
             assert hit["score"] > 0
+
+    def test_what_somebody_else_wrote_is_marked_where_it_is_found(self, mirror: Mirror) -> None:
+        mirror.apply([put(note(provenance="external"))])
+        (hit,) = mirror.search("plan")
+        assert (hit["provenance"], hit.keys()) == ("external", LIGHT | {"provenance", "score"})
 
     def test_the_best_come_first_and_the_limit_is_for_the_whole(self, mirror: Mirror) -> None:
         filler = "some other words about nothing in particular " * 5

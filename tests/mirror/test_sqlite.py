@@ -11,13 +11,25 @@ import pytest
 
 from notebook_sync.mirror.base import Mirror
 from notebook_sync.mirror.sqlite import SqliteMirror
-from tests.mirror.contract import Opener, WholeMirrorContract
+from tests.mirror.contract import Opener, WholeMirrorContract, note, put
 
 
 class TestSqlite(WholeMirrorContract):
     @pytest.fixture
     def open_mirror(self, tmp_path: Path) -> Opener:
         return partial(SqliteMirror, tmp_path / ".notebook" / "mirror.db")
+
+    def test_a_file_that_an_earlier_version_made_gets_the_columns_it_lacks(
+        self, open_mirror: Opener, mirror: Mirror, tmp_path: Path
+    ) -> None:
+        mirror.apply([put(note())])
+        mirror.close()
+        with closing(sqlite3.connect(tmp_path / ".notebook" / "mirror.db")) as earlier:
+            earlier.execute("ALTER TABLE note DROP COLUMN provenance")
+        with closing(open_mirror()) as later:
+            later.apply([put(note(provenance="external"), note().digest)])
+            assert [(row["id"], row.get("provenance")) for row in later.light()] == [("pages/plan", "external")]
+            assert [version.version for version in later.known()] == [1]
 
     def test_its_id_can_be_told_while_another_process_writes(self, mirror: Mirror, tmp_path: Path) -> None:
         told = mirror.store_id()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from notebook_sync.files.frontmatter import Frontmatter
+
+EXTERNAL = "external"
 _KEY = "provenance"
-_EXTERNAL = "external"
 
 
 def is_external(raw: bytes) -> bool:
@@ -12,7 +17,12 @@ def is_external(raw: bytes) -> bool:
         return False
     from notebook_sync.files.frontmatter import read_frontmatter  # YAML, which a prompt seldom needs
 
-    front = read_frontmatter(raw.decode(errors="replace"))
+    text = raw.decode(errors="replace")
+    return says_external(text, read_frontmatter(text))
+
+
+def says_external(text: str, front: Frontmatter) -> bool:
+    """As `is_external`, of a text whose frontmatter is read already."""
     if front.problem is not None:
-        return True
-    return (front.metadata.text(_KEY) or "").strip().casefold().startswith(_EXTERNAL)
+        return _KEY in text
+    return (front.metadata.text(_KEY) or "").strip().casefold().startswith(EXTERNAL)
