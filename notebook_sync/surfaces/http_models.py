@@ -161,12 +161,18 @@ class RuleAnswer(BaseModel):
     until: date | None
 
 
+class OtherRuleAnswer(RuleAnswer):
+    """A rule about the same identity that is not the one, and why not."""
+
+    reason: str
+
+
 class StandingAnswer(BaseModel):
     identity: str
     channel: str | None
     rule: RuleAnswer | None
     reason: str
-    others: list[RuleAnswer]
+    others: list[OtherRuleAnswer]
     unread: list[int]
 
 
