@@ -17,7 +17,8 @@ from typing import Generic, TypeVar
 
 from prompt.counts import CountCache, Counter
 from prompt.page import Pager
-from prompt.parts import View, part_of, view_of
+from prompt.parts import View, cutting_of, part_of, view_of
+from prompt.trim import Cutting, Trimmed
 from prompt.values import Part, Prompt, PromptFile, PromptSettings, Session, Source, Volatile
 from prompt.volatile import fitted
 
@@ -53,6 +54,8 @@ class Assembler:
         self._prompts: _Recent[Prompt] = _Recent(32)
         self._stable: _Recent[Prompt] = _Recent(32)
         self._views: _Recent[View] = _Recent(64)
+        # Fewer, for each holds a tree that may be ten times its text.
+        self._cuttings: _Recent[Cutting] = _Recent(16)
         self._parts: _Recent[Part] = _Recent(128)
 
     def assemble(
@@ -89,7 +92,10 @@ class Assembler:
         ]
 
         def part(index: int, cap: int) -> Part:
-            return self._parts.get((keys[index], cap), lambda: part_of(views[index], cap, self.count))
+            def cut_to(cap: int) -> Trimmed:
+                return self._cuttings.get(keys[index], lambda: cutting_of(views[index], self.count)).at(cap)
+
+            return self._parts.get((keys[index], cap), lambda: part_of(views[index], cap, cut_to))
 
         page = Pager(self.settings, session, seen, views, part, self.count).page()
         return Prompt(

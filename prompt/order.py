@@ -35,16 +35,17 @@ def leaving_order(root: Block) -> list[Atom]:
     return order
 
 
-def count_tokens_of(root: Block, text: str, count: Callable[[str], int]) -> None:
-    """Tell every block its tokens: each piece is counted with what separates it from the next one."""
+def count_tokens_of(root: Block, text: str, tokens: int, count: Callable[[str], int]) -> None:
+    """Tell every block its tokens: each piece is counted with what separates it from the next one. `tokens` is what
+    all of `text` is."""
     pieces = list(_pieces(root))
     for (start, block, is_share), (end, _, _) in pairwise([*pieces, (len(text), root, False)]):
-        tokens = count(text[start:end])
-        block.tokens += tokens
+        own = count(text[start:end])
+        block.tokens += own
         if is_share:
-            block.shares.append(tokens)
+            block.shares.append(own)
     if _sum(root) == 0:
-        root.tokens = count(text)
+        root.tokens = tokens
 
 
 def reckoned(root: Block, order: Sequence[Atom], cost: Callable[[Block], int]) -> list[int]:

@@ -10,7 +10,7 @@ from sys import maxsize
 
 from prompt.comments import before_gaps, without_hidden
 from prompt.open_end import closing_line
-from prompt.trim import trim
+from prompt.trim import Cutting, Trimmed
 from prompt.values import Expired, Gap, Omission, Part, PromptFile, Session, Source
 
 Count = Callable[[str], int]
@@ -70,18 +70,22 @@ def view_of(rule: PromptFile, source: Source | None, session: Session, today: da
     )
 
 
-def part_of(view: View, cap: int, count: Count) -> Part:
-    """What `view` shows within `cap` tokens; its closing line, if it needs one, is the layout's to count."""
+def cutting_of(view: View, count: Count) -> Cutting:
+    """`view`, ready to be cut to one cap after another."""
+    return Cutting(view.text, view.tokens, count, path=view.path, pinned=view.pinned)
+
+
+def part_of(view: View, cap: int, cut_to: Callable[[int], Trimmed]) -> Part:
+    """What `view` shows within `cap` tokens, of which `cut_to` is asked where it shows less than all.
+
+    Its closing line, if it needs one, is the layout's to count.
+    """
     part = _uncut(view, cap)
     if view.tokens <= cap:
         return replace(part, closing=closing_line(view.text) if view.is_text else "")
     if not view.is_text:
         return replace(part, text="", tokens=0)
-
-    def count_anew(text: str) -> int:
-        return view.tokens if text is view.text else count(text)  # to count a large file twice would be dear
-
-    cut = trim(view.text, cap, count_anew, path=view.path, pinned=view.pinned)
+    cut = cut_to(cap)
     gaps = [
         Gap(before_gaps(start, view.gaps), before_gaps(end - 1, view.gaps) + 1, "cap")
         for start, end in cut.cut

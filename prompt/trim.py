@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from prompt.blocks import Lines, parse_blocks
 from prompt.comments import end_of_grammar
@@ -43,26 +44,52 @@ def trim(text: str, cap: int, count: Count, *, path: str = "", pinned: frozenset
     leaves one line that names the call to read it in `path`. `pinned` are the characters at which pinned headings
     begin. A cap too small even for the shortest such line gives the empty text.
     """
-    tokens = count(text)
-    if tokens <= cap:
-        return Trimmed(text, tokens)
-    grammar = end_of_grammar(text)
-    if not grammar:
-        return _Cut(text, count, path, pinned).fitted(cap)
-    rest, pins = text[grammar:], frozenset(at - grammar for at in pinned)
-    tokens = count(rest)
-    result = Trimmed(rest, tokens) if tokens <= cap else _Cut(rest, count, path, pins).fitted(cap)
-    return replace(result, cut=((0, grammar), *((start + grammar, end + grammar) for start, end in result.cut)))
+    return Cutting(text, count(text), count, path=path, pinned=pinned).at(cap)
 
 
-class _Cut:
-    """One text on its way out."""
+class Cutting:
+    """A text that is to be cut, to one cap or to several: what does not depend on the cap is found out once."""
 
-    def __init__(self, text: str, count: Count, path: str, pinned: frozenset[int]) -> None:
-        self.text, self.count, self.path = text, count, path
+    def __init__(
+        self, text: str, tokens: int, count: Count, *, path: str = "", pinned: frozenset[int] = frozenset()
+    ) -> None:
+        """`tokens` is what `count` says of `text`."""
+        self._text, self._tokens, self._count = text, tokens, count
+        self._path, self._pinned = path, pinned
+
+    def at(self, cap: int) -> Trimmed:
+        """As `trim`. A cap below 0 is none at all, and leaves nothing."""
+        cap = max(cap, 0)
+        if self._tokens <= cap:
+            return Trimmed(self._text, self._tokens)
+        grammar, rest, tokens = self._below_grammar
+        cut = Trimmed(rest, tokens) if tokens <= cap else self._leaving.fitted(cap)
+        if not grammar:
+            return cut
+        return replace(cut, cut=((0, grammar), *((start + grammar, end + grammar) for start, end in cut.cut)))
+
+    @cached_property
+    def _below_grammar(self) -> tuple[int, str, int]:
+        """Where the comment ends with which the text opens, what is below it, and the tokens of that."""
+        grammar = end_of_grammar(self._text)
+        rest = self._text[grammar:]
+        return grammar, rest, self._count(rest) if grammar else self._tokens
+
+    @cached_property
+    def _leaving(self) -> _Leaving:
+        grammar, rest, tokens = self._below_grammar
+        return _Leaving(rest, tokens, self._count, self._path, frozenset(at - grammar for at in self._pinned))
+
+
+class _Leaving:
+    """A text on its way out."""
+
+    def __init__(self, text: str, tokens: int, count: Count, path: str, pinned: frozenset[int]) -> None:
+        self.text, self.tokens, self.count, self.path = text, tokens, count, path
         self.root = tree_of(text, pinned)
         self.order = leaving_order(self.root)
-        count_tokens_of(self.root, text, count)
+        count_tokens_of(self.root, text, tokens, count)
+        self.reckoned = reckoned(self.root, self.order, self._line_cost())
 
     def fitted(self, cap: int) -> Trimmed:
         """The first page that fits, of those with less and less on them."""
@@ -70,15 +97,14 @@ class _Cut:
 
     def _pages(self, cap: int) -> Iterator[Trimmed]:
         """Pages with less and less on them. Those passed over for a cap are passed over for each smaller one too."""
-        for gone, tokens in enumerate(reckoned(self.root, self.order, self._line_cost())):
+        for gone, tokens in enumerate(self.reckoned):
             if 0 < gone < len(self.order) and tokens <= cap + SLACK:
                 yield self._page(gone)
         if self.order:
             yield from self._beginnings(cap)
         last = self._page(len(self.order))
         yield last
-        tokens = self.count(self.text)
-        for line in (omission_line(0, tokens, "", ""), f"[{MORE}]"):
+        for line in (omission_line(0, self.tokens, "", ""), f"[{MORE}]"):
             yield replace(last, text=line, tokens=self.count(line))
         yield replace(last, text="", tokens=0)
 

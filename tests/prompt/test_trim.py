@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from notebook_sync.files.parse import parse
 from prompt import Trimmed, count_tokens, trim
 from prompt.comments import without_hidden
+from prompt.trim import Cutting
 
 PATH = "runtime/log.md"
 FIXTURES = Path(__file__).parent / "fixtures" / "trim.md"
@@ -99,6 +100,22 @@ def test_no_text_exceeds_its_cap(text: str, cap: int) -> None:
 def test_a_text_within_its_cap_is_byte_identical(text: str) -> None:
     result = trim(text, count_tokens(text), count_tokens, path=PATH)
     assert result == Trimmed(text, count_tokens(text))
+
+
+@pytest.mark.parametrize("text", ["", "- a\n" * 100, "<!-- how to write -->\n\n- a\n", " \n"])
+def test_a_cap_below_nothing_shows_nothing(text: str) -> None:
+    assert trim(text, -7, count_tokens) == trim(text, 0, count_tokens)
+    assert trim(text, -7, count_tokens).text == ""
+
+
+@settings(max_examples=60, deadline=None)
+@given(DOCUMENTS, st.lists(CAPS, max_size=4), st.booleans())
+def test_a_text_that_is_cut_to_several_caps_is_cut_to_each_as_if_to_it_alone(
+    text: str, caps: list[int], opens_with_grammar: bool
+) -> None:
+    text = "<!-- how to write -->\n\n" * opens_with_grammar + text
+    cutting = Cutting(text, count_tokens(text), count_tokens, path=PATH)
+    assert [cutting.at(cap) for cap in caps] == [trim(text, cap, count_tokens, path=PATH) for cap in caps]
 
 
 @settings(max_examples=50, deadline=None)
