@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
 
+from notebook_sync.files.parse import parse
+
 REPOSITORY = Path(__file__).parents[1]
 _FENCE = re.compile(r'^```(\w+)(?: file="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 _DONE = "the command ended with"
@@ -37,6 +39,13 @@ def blocks_of(markdown: str) -> list[Block]:
         Block(markdown.count("\n", 0, found.start()) + 1, found[1], found[2] or "", found[3])
         for found in _FENCE.finditer(markdown)
     ]
+
+
+def section_of(page: Path, heading: str) -> str:
+    """The section of a page with this heading."""
+    note = parse(page.name, page.read_bytes())
+    (section,) = (section for section in note.sections if section.heading == heading)
+    return note.content[section.start : section.end]
 
 
 def steps_of(console: str) -> list[tuple[int, str, str]]:
@@ -75,7 +84,7 @@ class Reader:
         self._home = home
         self._shown = dict(shown or {})
         self.saved: dict[str, bytes] = {}
-        self._environment = _environment(home)
+        self._environment = environment(home)
         self._output = ""
         self._second: subprocess.Popen[bytes] | None = None
         self._seen = 0
@@ -193,7 +202,7 @@ class Reader:
         return text
 
 
-def _environment(home: Path) -> dict[str, str]:
+def environment(home: Path) -> dict[str, str]:
     """A home without settings, in which `notebook-sync` is the code under test."""
     command = Path(tempfile.mkdtemp(dir=home.parent)) / "notebook-sync"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m notebook_sync "$@"\n')
