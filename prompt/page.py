@@ -87,7 +87,10 @@ class Pager:
         return None
 
     def _lines(self, full: Page) -> Page:
-        """Only what is left out, one line a file, the dearest first; where there is no room for any, that it is so."""
+        """Only what is left out, one line a file, the dearest first; where there is no room for any, that it is so.
+
+        The directive stands above them where all of that fits.
+        """
         total = self.settings.max_tokens
         by_priority = sorted(range(len(self.files)), key=lambda index: -self.files[index].priority)
         with_line = [index for index in by_priority if self.views[index].line]
@@ -100,6 +103,10 @@ class Pager:
             text = self._joined(order[:shown])
         if not shown and with_line and self.count(NOTICE + "\n") <= self._limit:
             text = NOTICE + "\n"
+        opening = stable_text((), self.settings.directive, (), self.session)
+        with_opening = "\n".join(filter(None, (opening, text)))
+        if shown == len(order) and self.count(with_opening) <= self._limit:
+            text = with_opening
         named = set(order[:shown])
         problems = (
             *full.problems,

@@ -41,11 +41,22 @@ def made(max_tokens: int, sources: list[FileText] | None = None, volatile: Volat
 
 
 def test_where_not_every_file_can_say_that_it_is_cut_each_is_one_line() -> None:
-    prompt = made(100)
+    prompt = made(70)
     lines = [f"[… 2406 tokens omitted: notebook_read {path}]" for path in PATHS]
     tokens = FULL[0].content and count_tokens(FULL[0].content.decode())
     assert prompt.text == "".join(f"{line}\n" for line in lines).replace("2406", str(tokens))
     assert [part.text for part in prompt.parts] == prompt.text.splitlines()
+
+
+def test_the_directive_stays_above_the_lines_where_there_is_room_for_all_of_them() -> None:
+    lines = made(70).text
+    smallest = int(ENOUGH.search(made(100).problems[0])[1])  # type: ignore[index]
+    shown = [made(total).text for total in range(70, smallest)]
+    assert shown[0] == lines
+    assert shown[-1].startswith(SETTINGS.directive)
+    assert shown[-1].endswith(f"\n\n{lines}")
+    assert set(shown) == {lines, shown[-1]}
+    assert sorted(shown, key=len) == shown
 
 
 def test_a_total_too_small_for_the_rules_says_which_would_do() -> None:
