@@ -9,6 +9,7 @@ import argparse
 import errno
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -80,7 +81,20 @@ class _Parser(argparse.ArgumentParser):
     """argparse, with its complaints as errors of ours."""
 
     def error(self, message: str) -> NoReturn:
+        if unknown := _UNKNOWN_COMMAND.match(message):
+            message = _unknown_command(unknown[1])
         raise UsageError(f"{message}; see: {self.prog} --help")
+
+
+# How argparse puts it, which goes on to name every command.
+_UNKNOWN_COMMAND = re.compile(r"argument COMMAND: invalid choice: ['\"](.*)['\"] \(")
+
+
+def _unknown_command(name: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1)
+    return f"there is no command {name!r}" + (f" (did you mean {near[0]!r}?)" if near else "")
 
 
 def _add(commands: Any, command: Command) -> None:
@@ -120,11 +134,20 @@ def _dispatch(argv: Sequence[str]) -> int:
 
 
 def _fail(error: Exception, code: int, *, as_json: bool) -> int:
+    from notebook_sync.surfaces.cli_text import safe
+
     sys.stdout.flush()
-    sys.stderr.write(f"{PROGRAM}: {error}\n")
+    next_steps: list[str] = getattr(error, "__notes__", [])
+    for line in [*f"{PROGRAM}: {error}".split("\n"), *(f"  {step}" for step in next_steps)]:
+        sys.stderr.write(f"{safe(line)}\n")
     if as_json:
         import json
 
-        sys.stdout.write(json.dumps({"error": {"kind": type(error).__name__, "message": str(error)}}) + "\n")
+        from notebook_sync.surfaces.errors import error_body  # it brings more along than a good call needs
+
+        told = error_body(error)["error"]
+        fields = {name: value for name, value in told.items() if name not in ("type", "message", "next")}
+        body = {"kind": type(error).__name__, "message": str(error), **fields}
+        sys.stdout.write(json.dumps({"error": body}) + "\n")
         sys.stdout.flush()
     return code

@@ -17,6 +17,7 @@ from notebook_sync.sessions import Session
 from notebook_sync.surfaces import cli_serving
 from notebook_sync.surfaces import cli_text as text
 from notebook_sync.surfaces.cli_answers import as_json, complain, opened, root_of, session_of, show, text_given
+from notebook_sync.surfaces.cli_editing import EDITING
 from notebook_sync.surfaces.cli_progress import progress
 
 if TYPE_CHECKING:
@@ -201,6 +202,7 @@ RUN: Mapping[str, Callable[[Namespace], int]] = {
     "search": _search,
     "prompt": _prompt,
     "explain": _explain,
+    **EDITING,
     "doctor": _doctor,
     "config": _config,
     "mcp": _mcp,

@@ -31,6 +31,9 @@ more of the same. An error is then also an object on standard output, with the n
 
     {"error": {"kind": "NoSuchNote", "message": "no note has the id or path 'x'; see: notebook-sync list"}}
 
+Beside these it has what the case has: `path`; for a conflict `current_digest`, and `current_text` where the file is
+not long; `candidates` for what was not named clearly; `tokens` and `cap`; `backend`.
+
 **Exit codes.**
 
 | code | means |

@@ -5,6 +5,7 @@ The parser, `--help` and docs/cli.md are all made from this one table, so that t
 
 from __future__ import annotations
 
+from notebook_sync.surfaces.cli_reference_editing import EDITING
 from notebook_sync.surfaces.cli_table import AGENT, JSON, SESSION, Argument, Command
 
 _SYNC_SHAPE = """\
@@ -58,7 +59,8 @@ COMMANDS = (
         "sync, then follow every change until stopped",
         "Prints `ready` once later changes will be seen, then a line for each batch that has reached the mirror and\n"
         "the refs. A database that is away is told as trouble and waited for. Where a save changed the owner's\n"
-        "prompt, one more line tells its tokens before and after, and what fell out of it or came back. SIGTERM or\n"
+        "prompt, one more line tells its tokens before and after, and what fell out of it or came back. A reminder\n"
+        "that falls due is told once, also across restarts, here and in the event log; see `events`. SIGTERM or\n"
         "Ctrl-C ends it with exit code 0. One process watches a notebook; a second one is refused with exit code 3.",
         ("notebook-sync watch", "notebook-sync watch --json"),
         """\
@@ -67,6 +69,7 @@ COMMANDS = (
  "fell_out": [{"path": "runtime/reminders.md", "anchor": "this-week", "heading": "This Week", "tokens": 20}],
  "came_back": [], "stable_changes": true}
 {"event": "ready", "file_events": true}
+{"event": "reminder_due", "text": "Grease the winch", "state": "due", …as for reminders…}
 {"event": "trouble", "message": "Redis at localhost:6379 does not answer: …"}
 {"event": "recovered", "message": "Redis at localhost:6379 does not answer: …"}""",
         (JSON,),
@@ -220,6 +223,7 @@ COMMANDS = (
             "reason": "comment"}]}""",
         (Argument("text", "any text of the notebook", {"metavar": "TEXT"}), SESSION, AGENT, JSON),
     ),
+    *EDITING,
     Command(
         "doctor",
         "check the environment, and say what to do next",

@@ -246,7 +246,8 @@ def test_an_error_is_told_on_both_streams(
     assert capsys.readouterr() == ("", f"notebook-sync: {error}\n")
     assert run(["list", "--json"]) == code
     out, err = capsys.readouterr()
-    assert json.loads(out) == {"error": {"kind": type(error).__name__, "message": str(error)}}
+    told = json.loads(out)["error"]
+    assert (told["kind"], told["message"]) == (type(error).__name__, str(error))
     assert err == f"notebook-sync: {error}\n"
 
 

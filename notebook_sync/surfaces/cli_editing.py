@@ -1,0 +1,227 @@
+"""The commands that change notes and tell of their past, and those that ask the rules: one use case each."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+import sys
+import threading
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
+
+from notebook_sync.errors import Conflict, NotPermitted, OverCap, UsageError
+from notebook_sync.sessions import Session
+from notebook_sync.surfaces import cli_text_editing as text
+from notebook_sync.surfaces.cli_answers import as_json, opened, session_of, show, text_given
+from notebook_sync.surfaces.cli_reference_editing import EDIT_ACTIONS, EditAction
+
+if TYPE_CHECKING:
+    from notebook_sync.files.edits import Action
+    from notebook_sync.notebook import Notebook
+    from notebook_sync.notes.door import Entered
+
+_MOST_ENTRIES = 20
+_HOW_AN_OWNER_SAYS_SO = (
+    "nobody said who asks, and standard input is no terminal, so this ran as a task; "
+    "an owner says so with --session owner (this gate protects tools, not the shell)"
+)
+
+
+def _edit(arguments: Namespace) -> int:
+    from notebook_sync.files.edits import Edit  # it brings the parser along
+
+    action = _action(arguments)
+    content = text_given(arguments.content, arguments.content_file, "--content")
+    _check_arguments(action, arguments, content)
+    edit = Edit(
+        cast("Action", action.name),
+        section=arguments.section or "",
+        content=content or "",
+        entry_match=arguments.entry_match or "",
+        to=arguments.to or "",
+        reason=arguments.reason,
+    )
+    with _next_steps(arguments), opened(arguments) as notebook:
+        edited = notebook.edit(
+            arguments.file,
+            edit,
+            session_of(arguments),
+            expected_digest=arguments.expected_digest,
+            allow_over_cap=arguments.allow_over_cap,
+            preview=arguments.preview,
+        )
+    worded = text.of_preview if arguments.preview else text.of_edit
+    show(arguments, edited.as_dict(), lambda told: worded(told, undo=_undo_of(arguments), colour=_in_colour()))
+    return 0
+
+
+def _action(arguments: Namespace) -> EditAction:
+    """The action that is asked for. Raises UsageError, which teaches."""
+    known = {action.name: action for action in EDIT_ACTIONS}
+    if arguments.action is None:
+        raise UsageError(f"name a file and what to do in it:\n{text.of_actions(EDIT_ACTIONS)}")
+    if arguments.action in known:
+        return known[arguments.action]
+    if arguments.action == "read":
+        raise UsageError(f"`edit` changes files; read this one with: notebook-sync read {shlex.quote(arguments.file)}")
+    near = difflib.get_close_matches(arguments.action, known, n=1, cutoff=0.5)
+    meant = f"did you mean {near[0]!r}? the actions are" if near else "use one of"
+    raise UsageError(f"there is no action {arguments.action!r}; {meant} {', '.join(known)}")
+
+
+def _check_arguments(action: EditAction, arguments: Namespace, content: str | None) -> None:
+    """Raises UsageError for one that is missing, or that would mean nothing: it was meant to."""
+    given = {name for name in ("section", "entry_match", "to") if getattr(arguments, name) is not None}
+    given |= {"content"} if content is not None else set()
+    for name in action.needs:
+        if name not in given:
+            raise UsageError(f"{action.name} needs {_flag(name)}, as in: {action.example}")
+    for name in sorted(given - set(action.takes)):
+        raise UsageError(f"{action.name} takes no {_flag(name)}; see: notebook-sync edit --help")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _undo(arguments: Namespace) -> int:
+    with _next_steps(arguments), opened(arguments) as notebook:
+        edited = notebook.undo(arguments.id, session_of(arguments))
+    show(arguments, edited.as_dict(), lambda told: text.of_undo(told, undo=_undo_of(arguments), colour=_in_colour()))
+    return 0
+
+
+def _delete(arguments: Namespace) -> int:
+    with _next_steps(arguments), opened(arguments) as notebook:
+        session = session_of(arguments)
+        path = _note_to_change(notebook, arguments.id, session)
+        entered = notebook.delete(path, session)
+    show(arguments, _filed(path, entered), lambda told: text.of_deletion(told, undo=_undo_of(arguments)))
+    return 0
+
+
+def _rename(arguments: Namespace) -> int:
+    with _next_steps(arguments), opened(arguments) as notebook:
+        session = session_of(arguments)
+        path = _note_to_change(notebook, arguments.id, session)
+        entered = notebook.rename(path, arguments.to, session)
+        renamed = notebook.find_path(arguments.to, session)
+    show(arguments, {**_filed(renamed, entered), "renamed_from": path}, text.of_renaming)
+    return 0
+
+
+def _note_to_change(notebook: Notebook, name: str, session: Session) -> str:
+    """The path of one note. A name that the session may not change is refused before it is looked up."""
+    notebook.guard.require(session, "write", name, "file")
+    return notebook.find_path(name, session)
+
+
+def _filed(path: str, entered: Entered) -> dict[str, object]:
+    return {"success": True, "path": path, "commit": entered.commit, "warnings": list(entered.warnings)}
+
+
+def _history(arguments: Namespace) -> int:
+    with opened(arguments) as notebook:
+        revisions = notebook.history(arguments.id, limit=arguments.limit)
+        timezone = notebook.settings.timezone
+    show(arguments, [revision.as_dict() for revision in revisions], lambda told: text.of_history(told, timezone))
+    return 0
+
+
+def _diff(arguments: Namespace) -> int:
+    with opened(arguments) as notebook:
+        diff = notebook.diff(arguments.id, arguments.rev or "")
+    told = {"id": arguments.id, "rev": arguments.rev, "diff": diff}
+    # Into a file or a pipe it goes as it is, so that it can be applied.
+    show(arguments, told, lambda _: text.of_diff(diff, colour=_in_colour()) if sys.stdout.isatty() else diff)
+    return 0
+
+
+def _reminders(arguments: Namespace) -> int:
+    from notebook_sync.notes.reminders import PATH
+
+    with opened(arguments) as notebook:
+        found = notebook.reminders(due=arguments.due)
+        zone = notebook.settings.timezone.key
+    show(
+        arguments,
+        [reminder.as_dict() for reminder in found],
+        lambda told: text.of_reminders(told, PATH, zone, due=arguments.due),
+    )
+    return 0
+
+
+def _rules(arguments: Namespace) -> int:
+    from notebook_sync.notes.rules import PATH
+
+    with opened(arguments) as notebook:
+        standing = notebook.rules_for(arguments.identity, arguments.channel)
+    show(arguments, standing.as_dict(), lambda told: text.of_standing(told, PATH))
+    return 0
+
+
+def _events(arguments: Namespace) -> int:
+    with opened(arguments) as notebook:
+        log = notebook.events
+        if not arguments.follow:
+            show(arguments, log.read(arguments.since, arguments.limit), text.of_events)
+            return 0
+        for event in log.read(arguments.since, arguments.limit) if arguments.since else []:
+            print(as_json(event) if arguments.json else text.of_log_event(event), flush=True)
+        for event in log.follow(threading.Event()):
+            print(as_json(event) if arguments.json else text.of_log_event(event), flush=True)
+    return 0
+
+
+EDITING: Mapping[str, Callable[[Namespace], int]] = {
+    "edit": _edit,
+    "delete": _delete,
+    "rename": _rename,
+    "history": _history,
+    "diff": _diff,
+    "undo": _undo,
+    "reminders": _reminders,
+    "rules": _rules,
+    "events": _events,
+}
+
+
+@contextmanager
+def _next_steps(arguments: Namespace) -> Iterator[None]:
+    """Add to a refusal what can be done about it on a command line."""
+    try:
+        yield
+    except NotPermitted as refusal:
+        # Whoever set the session has decided; only a guess is worth a word on how to decide otherwise.
+        if not (arguments.session or os.environ.get("NOTEBOOK_SESSION")):
+            refusal.add_note(_HOW_AN_OWNER_SAYS_SO)
+        raise
+    except Conflict as conflict:
+        if conflict.current:
+            path = shlex.quote(conflict.path)
+            conflict.add_note(f"it has the digest {conflict.current} now; see: {_program(arguments)} read {path}")
+            conflict.add_note(f"then repeat the edit with --expected-digest {conflict.current}")
+        raise
+    except OverCap as over:
+        over.add_note("--allow-over-cap permits it; these are its entries:")
+        for entry in over.entries[:_MOST_ENTRIES]:
+            over.add_note(f"- {entry}")
+        if len(over.entries) > _MOST_ENTRIES:
+            over.add_note(f"… and {len(over.entries) - _MOST_ENTRIES:,} more")
+        raise
+
+
+def _undo_of(arguments: Namespace) -> Callable[[str], str]:
+    """The command that takes back an edit of a path."""
+    return lambda path: f"{_program(arguments)} undo {shlex.quote(path)}"
+
+
+def _program(arguments: Namespace) -> str:
+    return f"notebook-sync -C {shlex.quote(arguments.folder)}" if arguments.folder is not None else "notebook-sync"
+
+
+def _in_colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"

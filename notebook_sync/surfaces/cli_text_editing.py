@@ -1,0 +1,192 @@
+"""Answers of the commands that edit, in words. Pure: values in, text out; control characters are shown, not sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from notebook_sync.surfaces.cli_text import counts, moment_of, safe
+
+if TYPE_CHECKING:
+    from notebook_sync.surfaces.cli_reference_editing import EditAction
+
+Told = Mapping[str, Any]
+Undo = Callable[[str], str]
+
+_SHORT = 10
+_RED, _GREEN, _CYAN, _BOLD, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
+
+
+def of_actions(actions: Iterable[EditAction]) -> str:
+    """Each action of `edit`: what it does, and a call."""
+    return "\n".join(
+        line for action in actions for line in (f"  {action.name}: {action.does}", f"    {action.example}")
+    )
+
+
+def of_edit(edited: Told, *, undo: Undo, colour: bool) -> str:
+    """What an edit changed, in the file and in the prompt, from `Edited.as_dict`; and how to take it back."""
+    if not edited["changed"]:
+        return safe(f"{edited['path']} says so already: nothing is changed")
+    return _edited(f"{edited['path']} is changed", edited, undo, colour)
+
+
+def of_undo(edited: Told, *, undo: Undo, colour: bool) -> str:
+    """What is as it was before, as `of_edit`."""
+    if not edited["changed"]:
+        return safe(f"{edited['path']} is as it was before: nothing is changed")
+    return _edited(f"{edited['path']} is as it was before its last change", edited, undo, colour)
+
+
+def of_preview(edited: Told, *, undo: Undo, colour: bool) -> str:
+    """What an edit would change. Nothing was written, so there is nothing to take back."""
+    if not edited["changed"]:
+        return safe(f"preview: nothing is written, and nothing would change in {edited['path']}")
+    over = edited["cap"] is not None and edited["tokens"] > max(edited["cap"], edited["tokens_before"])
+    lines = [
+        "preview: nothing is written",
+        *_diff_lines(edited["diff"], colour),
+        *_effect(edited),
+        "next     repeat it without --preview" + (", and with --allow-over-cap" if over else ""),
+    ]
+    return "\n".join(lines)
+
+
+def _edited(heading: str, edited: Told, undo: Undo, colour: bool) -> str:
+    lines = [
+        safe(heading),
+        *_diff_lines(edited["diff"], colour),
+        *_effect(edited),
+        *_kept(edited),
+        f"undo     {safe(undo(edited['path']))}",
+    ]
+    return "\n".join(lines)
+
+
+def _effect(edited: Told) -> Iterator[str]:
+    cap = f" of {edited['cap']:,}" if edited["cap"] is not None else ""
+    yield f"tokens   {edited['tokens_before']:,} → {edited['tokens']:,}{cap}"
+    change = edited["change"]
+    if change is None:
+        yield "prompt   does not show this file"
+        return
+    for one in edited["omitted"]:
+        yield safe(f"omitted  {_place(edited['path'], one)}: {counts(one['tokens'], 'token')}")
+    if not change["stable_changes"]:
+        yield "prompt   stays as it is"
+        return
+    kept = f"its stable part changes after {counts(change['kept_prefix_tokens'], 'token')}, which a cache keeps"
+    yield f"prompt   {change['tokens_before']:,} → {change['tokens_after']:,} tokens; {kept}"
+    for key, what in (("fell_out", "falls out"), ("came_back", "comes back")):
+        for one in change[key]:
+            yield safe(f"prompt   {what}: {_place(one['path'], one)}, {counts(one['tokens'], 'token')}")
+
+
+def _place(path: str, one: Told) -> str:
+    return f"{path}#{one['anchor']}" if one["anchor"] else path
+
+
+def _kept(told: Told) -> Iterator[str]:
+    yield f"commit   {told['commit'][:_SHORT] if told['commit'] else 'none'}"
+    yield from (safe(f"warning  {warning}") for warning in told["warnings"])
+
+
+def of_diff(diff: str, *, colour: bool) -> str:
+    """A unified diff for a terminal."""
+    return "\n".join(_diff_lines(diff, colour))
+
+
+def _diff_lines(diff: str, colour: bool) -> Iterator[str]:
+    for line in diff.removesuffix("\n").split("\n") if diff else ():
+        shown = "\t".join(map(safe, line.split("\t")))
+        paint = _paint(line) if colour else ""
+        yield f"{paint}{shown}{_PLAIN}" if paint else shown
+
+
+def _paint(line: str) -> str:
+    if line.startswith(("--- ", "+++ ")):
+        return _BOLD
+    return {"-": _RED, "+": _GREEN, "@": _CYAN}.get(line[:1], "")
+
+
+def of_deletion(told: Told, *, undo: Undo) -> str:
+    """What went, and how to bring it back."""
+    return "\n".join([safe(f"{told['path']} is deleted"), *_kept(told), f"undo     {safe(undo(told['path']))}"])
+
+
+def of_renaming(told: Told) -> str:
+    """Where a note is now."""
+    return "\n".join([safe(f"{told['renamed_from']} is now {told['path']}"), *_kept(told)])
+
+
+def of_history(revisions: Sequence[Told], timezone: ZoneInfo) -> str:
+    """A line for each version, from `Revision.as_dict`."""
+    return (
+        "\n".join(
+            safe(f"{_rev(one['rev'])}  {_local(one['timestamp'], timezone)}  {one['changed_by']}  {one['summary']}")
+            for one in revisions
+        )
+        or "no earlier text is known"
+    )
+
+
+def _rev(rev: str) -> str:
+    """A commit by its beginning; what names a copy begins as its neighbours do."""
+    return rev if "-" in rev else rev[:_SHORT]
+
+
+def _local(timestamp: str, timezone: ZoneInfo) -> str:
+    return moment_of(datetime.fromisoformat(timestamp).astimezone(timezone).isoformat())
+
+
+def of_reminders(reminders: Sequence[Told], path: str, timezone: str, *, due: bool) -> str:
+    """A line for each reminder, from `Due.as_dict`."""
+    if not reminders:
+        return f"nothing is due (times are those of {timezone})" if due else f"no reminders in {path}"
+    lines = [safe(f"{one['state']:<8}  {_when(one):<16}  {one['text']}{_every(one)}") for one in reminders]
+    return "\n".join([*lines, f"times are those of {timezone}"])
+
+
+def _when(one: Told) -> str:
+    return moment_of(one["when"]) if one["when"] else "-"
+
+
+def _every(one: Told) -> str:
+    return f"  (every {one['every']})" if one["every"] else ""
+
+
+def of_standing(standing: Told, path: str) -> str:
+    """The rule that holds and why; then each that does not, and why not. From `Standing.as_dict`."""
+    rule = standing["rule"]
+    lines = [_rule(path, rule), f"  holds: {standing['reason']}"] if rule else [standing["reason"]]
+    for other in standing["others"]:
+        lines += [_rule(path, other), f"  does not: {other['reason']}"]
+    lines += [f"{path}:{line}: cannot be read as a rule; see: notebook-sync check" for line in standing["unread"]]
+    return "\n".join(map(safe, lines))
+
+
+def _rule(path: str, rule: Told) -> str:
+    until = f" [until {rule['until']}]" if rule["until"] else ""
+    return f"{path}:{rule['line']}: {rule['name']} ({rule['identity']}): {rule['action']}{until}"
+
+
+def of_events(events: Sequence[Told]) -> str:
+    """A line for each event."""
+    return "\n".join(map(of_log_event, events)) or "nothing is recorded"
+
+
+def of_log_event(event: Told) -> str:
+    """One line: when, what, who, and what the event tells."""
+    who = f"{event.get('session', '')}{':' + event['agent'] if event.get('agent') else ''}"
+    told = " ".join(f"{name}={_value(value)}" for name, value in event.items() if name not in _OWN and value)
+    return safe(f"{event.get('at', '')}  {event.get('kind', ''):<12}  {who}  {told}".rstrip())
+
+
+_OWN = ("id", "at", "kind", "session", "agent", "digest")
+
+
+def _value(value: object) -> str:
+    text = str(value)
+    return f"{text!r}" if " " in text else text
