@@ -33,6 +33,7 @@ from notebook_sync.tokens import Tokens
 # What requests, streams and the watch still have, once the server is to end.
 _GRACE_SECONDS = 2
 _INCOMPLETE_BYTES = LARGEST_HEADERS + LONGEST_TARGET + (8 << 10)
+_LARGEST_PORT = 65_535
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, so that nobody is served everywhere unawares
 _MALFORMED = Fault(400, "malformed", "that is no HTTP/1.1 request", "send a well-formed request with smaller headers")
 _log = logging.getLogger(__name__)
@@ -134,6 +135,8 @@ def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    if port > _LARGEST_PORT:  # which the system would take for another port
+        raise UsageError(f"there is no port {port}; choose one up to {_LARGEST_PORT:,}, or 0 for a free one")
     listener: socket.socket | None = None
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
