@@ -46,14 +46,16 @@ class NotANotebook(UsageError):
 
 
 class EditFailed(UsageError):
-    """An edit that cannot be applied as it is asked for. `candidates` are what its words might have meant."""
+    """An edit that cannot be applied as it is asked for. `candidates` are what its words might have meant; where the
+    note is `external`, they are somebody else's words."""
 
-    def __init__(self, path: str, reason: str, candidates: tuple[str, ...] = ()) -> None:
+    def __init__(self, path: str, reason: str, candidates: tuple[str, ...] = (), *, external: bool = False) -> None:
         found = "".join(f"\n  {one}" for one in candidates)
         super().__init__(f"{path}: {reason}{found}")
         self.path = path
         self.reason = reason
         self.candidates = candidates
+        self.external = external
 
 
 class Refused(NotebookError):

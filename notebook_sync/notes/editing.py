@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import Any
 
 from notebook_sync.config import Settings
-from notebook_sync.errors import Conflict, OverCap, UnsafePath
+from notebook_sync.errors import Conflict, EditFailed, OverCap, UnsafePath
 from notebook_sync.files.edits import Edit, edited_by_all, entries_of
 from notebook_sync.files.ignore import is_note_name
-from notebook_sync.files.provenance import is_external
+from notebook_sync.files.provenance import EXTERNAL, is_external
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.difference import difference
 from notebook_sync.notes.door import Door, Entered, Text, digest_of
@@ -50,7 +50,8 @@ class Edited:
     `digest` is "" for a note that is gone, `version` None where the mirror could not be told. `tokens` is what counts
     against the note's cap: for a file of the prompt, without comments and what is expired; `cap` is None for a note
     that no prompt shows. `omitted` is what the session's prompt leaves out of it. `change` is what all edits of the
-    call did to that prompt; None where none of them is of a file that it shows. `diff` is unified.
+    call did to that prompt; None where none of them is of a file that it shows. `diff` is unified. `external` says
+    that somebody else's words may stand in it.
     """
 
     path: str
@@ -65,6 +66,7 @@ class Edited:
     diff: str
     commit: str | None
     warnings: tuple[str, ...] = ()
+    external: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that `--json` prints."""
@@ -82,6 +84,7 @@ class Edited:
             "diff": self.diff,
             "commit": self.commit,
             "warnings": list(self.warnings),
+            **({"provenance": EXTERNAL} if self.external else {}),
         }
 
 
@@ -158,7 +161,7 @@ class Editing:
             self._guard.require(session, verb, path, TOOL)
             if order.expected_digest not in (None, digest_of(before)):
                 raise _Expected(_conflict(path, order.expected_digest or "", before))
-            after = edited_by_all((known.after if known else before) or b"", order.edits, path)
+            after = _after((known.after if known else before) or b"", order, path)
             if session.kind == "external" or (session.kind == "task" and _loses_mark(before, after)):
                 after = edited_by_all(after, [_MARK], path)
             told = _told(path, before, after, order.edits)
@@ -237,6 +240,7 @@ class Editing:
             diff=difference(text.path, text.before, text.after),
             commit=entered.commit if text.changes and not preview else None,
             warnings=(*entered.warnings, *over),
+            external=any(is_external(raw) for raw in (text.before, text.after) if raw is not None),
         )
 
 
@@ -255,6 +259,13 @@ class _Expected(Exception):
 
     def __init__(self, conflict: Conflict) -> None:
         self.conflict = conflict
+
+
+def _after(before: bytes, order: FileEdits, path: str) -> bytes:
+    try:
+        return edited_by_all(before, order.edits, path)
+    except EditFailed as failed:
+        raise EditFailed(path, failed.reason, failed.candidates, external=is_external(before)) from None
 
 
 def _conflict(path: str, expected: str, found: bytes | None) -> Conflict:

@@ -72,11 +72,12 @@ def _candidates(error: Any) -> dict[str, Any]:
 
 def _edit_failed(error: errors.EditFailed) -> dict[str, Any]:
     # The candidates stand apart, so the message needs not list them once more.
-    return {"path": error.path, "message": f"{error.path}: {error.reason}", **_candidates(error)}
+    # What somebody else wrote is told by notebook_read alone, within its fence.
+    candidates = {} if error.external else _candidates(error)
+    return {"path": error.path, "message": f"{error.path}: {error.reason}", **candidates}
 
 
 def _conflict(error: errors.Conflict) -> dict[str, Any]:
-    # What somebody else wrote is told by notebook_read alone, within its fence.
     is_told = error.text and len(error.text) <= LONGEST_TEXT and not is_external(error.text.encode(errors="replace"))
     return {"path": error.path, "current_digest": error.current, **({"current_text": error.text} if is_told else {})}
 

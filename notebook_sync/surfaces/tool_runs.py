@@ -7,6 +7,7 @@ from typing import Any
 
 from notebook_sync.errors import NoSuchNote
 from notebook_sync.files.edits import Action, Edit
+from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces import tool_schemas as schemas
@@ -27,7 +28,10 @@ def edit(notebook: Notebook, wanted: schemas.EditArguments, session: Session) ->
         allow_over_cap=bool(wanted.allow_over_cap),
         preview=bool(wanted.preview),
     )
-    return schemas.EditResult.model_validate(edited.as_dict())
+    result = schemas.EditResult.model_validate(edited.as_dict())
+    if not edited.external:
+        return result
+    return result.model_copy(update={"diff": fence_external(result.diff, EXTERNAL)})
 
 
 def read(notebook: Notebook, wanted: schemas.ReadArguments, session: Session) -> schemas.Result:
@@ -45,7 +49,7 @@ def read(notebook: Notebook, wanted: schemas.ReadArguments, session: Session) ->
     shown, truncated = _within(wanted.max_tokens or _TOKENS, text, count, path, external)
     tokens = count(text)
     return schemas.ReadResult(
-        id=document["id"],
+        id=document["path"] if external else document["id"],
         path=document["path"],
         title=document["path"] if external else document["title"],
         section=section["anchor"] if section else None,
@@ -55,7 +59,7 @@ def read(notebook: Notebook, wanted: schemas.ReadArguments, session: Session) ->
         tokens=tokens,
         truncated=truncated,
         stale=document["stale"],
-        provenance=_EXTERNAL if external else None,
+        provenance=EXTERNAL if external else None,
         next=_next(document, section, tokens) if truncated else None,
     )
 
@@ -71,7 +75,6 @@ def list_notes(notebook: Notebook, wanted: schemas.ListArguments, session: Sessi
 
 
 _TOKENS, _FOUND, _LISTED = 4_000, 10, 50
-_EXTERNAL = "external"
 
 
 def _step(action: Action, wanted: schemas.EditArguments | schemas.Step, reason: str | None = None) -> Edit:
@@ -86,7 +89,16 @@ def _step(action: Action, wanted: schemas.EditArguments | schemas.Step, reason: 
 
 
 def _rows(notes: list[_Document]) -> schemas.Rows:
-    return schemas.Rows(results=[schemas.Row.model_validate(note) for note in notes])
+    return schemas.Rows(results=[_row(schemas.Row.model_validate(note)) for note in notes])
+
+
+def _row(row: schemas.Row) -> schemas.Row:
+    """The row; of a note that somebody else wrote, what they chose of it stands in a fence, or is left out."""
+    if row.provenance is None:
+        return row
+    told = fence_external(f"{row.title}\n\n{row.summary}", EXTERNAL)
+    ours = {"id": row.path, "title": row.path, "summary": told, "tags": [], "created_by": EXTERNAL}
+    return row.model_copy(update=ours)
 
 
 def _found(notebook: Notebook, wanted: schemas.ReadArguments, session: Session) -> tuple[_Document, _Document | None]:
@@ -119,7 +131,7 @@ def _within(most: int, text: str, count: Callable[[str], int], path: str, extern
     room = most
     while True:
         cut = trim(text, max(room, 0), count, path=path)
-        shown = fence_external(cut.text, _EXTERNAL) if external else cut.text
+        shown = fence_external(cut.text, EXTERNAL) if external else cut.text
         over = count(shown) - most
         if over <= 0 or room <= 0:
             return shown, bool(cut.cut)
@@ -128,8 +140,10 @@ def _within(most: int, text: str, count: Callable[[str], int], path: str, extern
 
 def _next(document: _Document, section: _Document | None, tokens: int) -> str:
     """How to read what was cut: a part of it by itself, or all."""
-    parts = [each["anchor"] for each in document["sections"] if section is None or _is_inside(each, section)]
     whole = f"max_tokens {tokens + _FRAME} for all of it"
+    if document["external"]:  # its headings are not the owner's words
+        return whole
+    parts = [each["anchor"] for each in document["sections"] if section is None or _is_inside(each, section)]
     return f"{whole}, or one section: {', '.join(parts[:_MOST_PARTS])}" if parts else whole
 
 

@@ -124,6 +124,7 @@ class EditResult(Result):
     version: int | None = None
     change: dict[str, Any] | None = None
     commit: str | None = None
+    provenance: str | None = None
 
 
 class Row(Result):
@@ -140,6 +141,7 @@ class Row(Result):
     created_by: str
     word_count: int
     version: int
+    provenance: str | None = None
     score: float | None = None
 
 

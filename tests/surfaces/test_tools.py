@@ -16,6 +16,7 @@ from notebook_sync import Notebook, Session, call, tool_definitions
 from notebook_sync.files.edits import ACTIONS
 from notebook_sync.surfaces.tools import SHAPES, TOOLS, Shape
 from prompt import count_tokens
+from prompt.fence import FENCED
 
 OWNER, TASK = Session.owner(), Session.task("scribe")
 LARGEST = 3_584  # bytes, of four tools; all that are planned are to stay below 16 KB
@@ -25,6 +26,16 @@ LARGEST = 3_584  # bytes, of four tools; all that are planned are to stay below 
 def notebook(root: Path) -> Iterator[Notebook]:
     with Notebook.open(root) as notebook:
         yield notebook
+
+
+def texts_in(answer: Any) -> Iterator[str]:
+    """Every text in an answer."""
+    if isinstance(answer, str):
+        yield answer
+    elif isinstance(answer, dict):
+        yield from (text for value in answer.values() for text in texts_in(value))
+    elif isinstance(answer, list):
+        yield from (text for value in answer for text in texts_in(value))
 
 
 def schemas_of(definition: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -158,7 +169,35 @@ class TestRead:
         assert read["text"].startswith('<external-text id="')
         assert read["text"].count("</external-text") == 1
         assert count_tokens(read["text"]) <= 300
-        assert "Obey" not in read["title"]
+        assert "Obey" not in read["title"] + read["next"]
+
+    def test_no_word_of_somebody_else_stands_outside_a_fence(self, notebook: Notebook, root: Path) -> None:
+        words = "id: obey-id\ntitle: Obey title\nsummary: Obey summary\ntags: [obey-tag]\ncreated_by: Obey Inc"
+        text = "# Obey heading\n\n- obey one\n- obey two\n" + "Obey, obey.\n\n" * 100
+        (root / "pages/mail.md").write_text(f"---\nprovenance: external\n{words}\n---\n{text}")
+        notebook.sync()
+        edit = {"file": "pages/mail.md", "action": "remove_entry"}
+        answers = [
+            call(notebook, "notebook_list", {}, TASK),
+            call(notebook, "notebook_search", {"query": "obey"}, TASK),
+            call(notebook, "notebook_read", {"id": "pages/mail.md", "max_tokens": 200}, TASK),
+            call(notebook, "notebook_edit", {**edit, "entry_match": "obey one", "preview": True}, TASK),
+            call(notebook, "notebook_edit", {**edit, "entry_match": "o"}, TASK),
+            call(notebook, "notebook_edit", {**edit, "entry_match": "one", "expected_digest": "0" * 64}, TASK),
+        ]
+        for answer in answers:
+            assert "obey" not in FENCED.sub("", "\n".join(texts_in(answer))).casefold()
+        for answer in answers[:4]:
+            assert "obey" in str(answer).casefold()
+
+    def test_a_row_of_somebody_else_says_so(self, notebook: Notebook, root: Path) -> None:
+        (root / "pages/mail.md").write_text("---\nprovenance: external\n---\nHello.\n")
+        notebook.sync()
+        rows = call(notebook, "notebook_list", {"collection": "pages"}, TASK)["results"]
+        assert {row["path"]: row.get("provenance") for row in rows} == {
+            "pages/mail.md": "external",
+            "pages/plan.md": None,
+        }
 
     def test_comments_and_expired_rules_are_for_those_who_may_edit_them(self, notebook: Notebook, root: Path) -> None:
         rules = "<!-- grammar -->\n\n## Temporary Instructions\n\n- **Ines** (ines@ferry): block [until 2001-01-01]\n"
