@@ -52,28 +52,11 @@ def mcp_app(notebook: Notebook, tokens: Tokens, *, hosts: Sequence[str] = ()) ->
         except NotebookError:
             return False
 
-    opened = _opened(notebook, _session_of_token, is_current, hosts)
-    guarded = RequireAuthMiddleware(opened.app, required_scopes=[])
-    return McpApp(AuthenticationMiddleware(guarded, backend=BearerAuthBackend(_Verifier(tokens))), opened.running)
-
-
-def open_mcp_app(notebook: Notebook, session: Session, *, hosts: Sequence[str] = ()) -> McpApp:
-    """The same for whoever comes, all of them being `session`: for a client that can send no token. Whatever else may
-    reach it may do what that session may."""
-    return _opened(notebook, lambda _: session, lambda _: True, hosts)
-
-
-def _opened(
-    notebook: Notebook,
-    session_of: Callable[[Context], Session],
-    is_current: Callable[[Session], bool],
-    hosts: Sequence[str],
-) -> McpApp:
     subscriptions = Subscriptions(notebook, is_current)
     names = (*_LOOPBACK, *notebook.settings.server.allowed_hosts, *hosts)
     places = [place for name in names for place in (name, f"{name}:*")]
     sessions = StreamableHTTPSessionManager(
-        NotebookServer(notebook, session_of, subscriptions),
+        NotebookServer(notebook, _session_of, subscriptions),
         security_settings=TransportSecuritySettings(
             enable_dns_rebinding_protection=True,
             allowed_hosts=places,
@@ -83,7 +66,8 @@ def _opened(
         max_request_body_size=2 * notebook.settings.notebook.max_file_bytes,
         max_sessions=_MOST_SESSIONS,
     )
-    return McpApp(_Endpoint(sessions, subscriptions), sessions.run)
+    guarded = RequireAuthMiddleware(_Endpoint(sessions, subscriptions), required_scopes=[])
+    return McpApp(AuthenticationMiddleware(guarded, backend=BearerAuthBackend(_Verifier(tokens))), sessions.run)
 
 
 class _Verifier:
@@ -110,7 +94,7 @@ class _Verifier:
 _KIND, _AGENT = "session", "agent"
 
 
-def _session_of_token(ctx: Context) -> Session:
+def _session_of(ctx: Context) -> Session:
     """Who asks, by the token of this very request."""
     user: AuthenticatedUser = ctx.request.user  # type: ignore[union-attr]  # no request reaches the server without
     claims = user.access_token.claims or {}

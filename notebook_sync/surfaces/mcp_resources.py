@@ -77,7 +77,7 @@ def state_of(notebook: Notebook, uri: str, session: Session) -> str | None:
         if uri == PROMPT:
             return sha256(notebook.prompt(session).text.encode()).hexdigest()
         path = notebook.find_path(_name_in(uri), session)
-        return notebook.vault.digest(path) if notebook.guard.may(session, "read", path) else ""
+        return (notebook.vault.digest(path) or "") if notebook.guard.may(session, "read", path) else ""
     except NoSuchNote:
         return ""
     except (NotebookError, OSError):
