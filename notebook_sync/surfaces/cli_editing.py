@@ -67,7 +67,7 @@ def _action(arguments: Namespace) -> EditAction:
         return known[arguments.action]
     if arguments.action == "read":
         raise UsageError(f"`edit` changes files; read this one with: notebook-sync read {shlex.quote(arguments.file)}")
-    near = difflib.get_close_matches(arguments.action, known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(arguments.action, known, n=1, cutoff=0.4)
     meant = f"did you mean {near[0]!r}? the actions are" if near else "use one of"
     raise UsageError(f"there is no action {arguments.action!r}; {meant} {', '.join(known)}")
 
