@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync.errors import BackendDown
-from notebook_sync.notebook import Notebook
+from notebook_sync.notebook import OWNER, Notebook
 from notebook_sync.sessions import Session
-from notebook_sync.surfaces import cli_serving
+from notebook_sync.surfaces import cli_serving, places
 from notebook_sync.surfaces import cli_text as text
 from notebook_sync.surfaces.cli_answers import as_json, complain, opened, root_of, session_of, show, text_given
 from notebook_sync.surfaces.cli_editing import EDITING
@@ -121,12 +121,10 @@ def _check(arguments: Namespace) -> int:
 
 def _read(arguments: Namespace) -> int:
     with opened(arguments) as notebook:
-        found = notebook.read(arguments.id)
-        if found["stale"]:
-            sys.stderr.write(f"notebook-sync: {found['path']} is shown as it was; its file: {found['stale']}\n")
-        if arguments.section is not None:
-            found = notebook.section(found, arguments.section)
-    show(arguments, found, text.of_note)
+        document, section = places.found(notebook, arguments.id, arguments.section or "", OWNER)
+        if document["stale"]:
+            sys.stderr.write(f"notebook-sync: {document['path']} is shown as it was; its file: {document['stale']}\n")
+    show(arguments, section or document, text.of_note)
     return 0
 
 

@@ -133,13 +133,14 @@ COMMANDS = (
     Command(
         "read",
         "show a note, or one section of it",
-        "ID is a note's id, its path, or the bare name of a runtime file. What is shown is what the file says now.",
-        ("notebook-sync read pages/plan", "notebook-sync read reminders.md --section this-week"),
+        "ID is a note's id, its path, or the bare name of a runtime file, and may end in # and a section's anchor, as\n"
+        "in the lines of a prompt that say what is left out. What is shown is what the file says now.",
+        ("notebook-sync read pages/plan", "notebook-sync read runtime/reminders.md#this-week"),
         """\
 {"id": "pages/plan", "path": "pages/plan.md", "collection": "pages", "title": "Plan", "summary": "…",
  "content": "…", "sections": [{"heading": "Budget", "level": 2, "anchor": "budget", "line": 9, "start": 24,
  "end": 41, "token_count": 5, "content": "…"}], "metadata": {"version": 2, "tags": [], "status": "draft", …},
- "history": […], "source": {…}, "problems": [], "stale": null}; with --section, that section alone""",
+ "history": […], "source": {…}, "problems": [], "stale": null}; of a section, that section alone""",
         (
             Argument("id", "id, path, or the bare name of a runtime file", {"metavar": "ID"}),
             Argument("--section", "the anchor or the heading of one section", {"metavar": "ANCHOR"}),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from notebook_sync.errors import NoSuchNote
 from notebook_sync.files.edits import Action, Edit
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
+from notebook_sync.surfaces import places
 from notebook_sync.surfaces import tool_schemas as schemas
 from prompt import count_tokens, fence_external, trim
 
@@ -36,7 +36,7 @@ def edit(notebook: Notebook, wanted: schemas.EditArguments, session: Session) ->
 
 def read(notebook: Notebook, wanted: schemas.ReadArguments, session: Session) -> schemas.Result:
     """A note or a section of it, at most so many tokens of it."""
-    document, section = _found(notebook, wanted, session)
+    document, section = places.found(notebook, wanted.id, wanted.section or "", session)
     text = section["content"] if section else document["content"]
     encoding = notebook.settings.prompt.encoding
 
@@ -99,31 +99,6 @@ def _row(row: schemas.Row) -> schemas.Row:
     told = fence_external(f"{row.title}\n\n{row.summary}", EXTERNAL)
     ours = {"id": row.path, "title": row.path, "summary": told, "tags": [], "created_by": EXTERNAL}
     return row.model_copy(update=ours)
-
-
-def _found(notebook: Notebook, wanted: schemas.ReadArguments, session: Session) -> tuple[_Document, _Document | None]:
-    """The note that `id` names, and the section that `section` or the end of `id` does."""
-    missing = NoSuchNote("a note is named by its path, its id or a link to it")
-    for name, anchor in _readings_of(wanted.id):
-        try:
-            document = notebook.read(name, session=session)
-        except NoSuchNote as error:
-            missing = error
-            continue
-        section = wanted.section or anchor
-        return document, notebook.section(document, section) if section else None
-    raise missing
-
-
-def _readings_of(name: str) -> Iterator[tuple[str, str]]:
-    """Each note and section that a name may mean, a note of that very name first: `[[plan#Budget|money]]`, `c#.md`."""
-    if name.startswith("[[") and name.endswith("]]"):
-        name = name[2:-2].partition("|")[0]
-    yield name, ""
-    place = name.rfind("#")
-    while place > 0:
-        yield name[:place], name[place + 1 :].rpartition("#")[2]
-        place = name.rfind("#", 0, place)
 
 
 def _within(most: int, text: str, count: Callable[[str], int], path: str, external: bool) -> tuple[str, bool]:

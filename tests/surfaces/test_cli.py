@@ -76,6 +76,11 @@ def test_read_takes_a_path_an_id_and_a_bare_runtime_name(answer: Answer) -> None
     assert answer("read", "pages/plan", "--section", "budget")["content"] == "## Budget\n\n100\n"
 
 
+def test_read_takes_the_place_in_a_line_on_what_is_left_out(answer: Answer) -> None:
+    assert answer("read", "pages/plan.md#budget")["content"] == "## Budget\n\n100\n"
+    assert answer("read", "reminders.md#today")["heading"] == "Today"
+
+
 @pytest.mark.parametrize(("charset", "is_ascii"), [("ascii", True), ("latin-1", True), ("UTF8", False)])
 def test_json_is_valid_on_an_output_of_any_encoding(
     root: Path, shell_environment: dict[str, str], charset: str, is_ascii: bool
