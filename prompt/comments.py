@@ -154,7 +154,8 @@ def _comments(tree: Node, lines: Lines) -> Iterator[tuple[int, int]]:
         if node.type == "html_block":
             found = comments_in_html(text)
         else:
-            found = ((span.start, span.end) for span in inline_spans(text) if span.kind == "comment")
+            spans = inline_spans(text, in_row=node.type == "tr")
+            found = ((span.start, span.end) for span in spans if span.kind == "comment")
         for left, right in found:
             yield start + left, start + right
 

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-_INTERESTING = re.compile(r"\\.|`+|<!--|(?:\*+|_+|~~)", re.DOTALL)
+# An escape, a run of backticks, a comment, a tag or an address in angles, a run of emphasis.
+_INTERESTING = re.compile(
+    r"""\\.|`+|<!--
+    |</?[A-Za-z][A-Za-z0-9-]*(?:\s+[A-Za-z_:][\w:.-]*(?:\s*=\s*(?:[^\s"'=<>`]+|'[^']*'|"[^"]*"))?)*\s*/?>
+    |<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*>|<[^\s<>@]{1,64}@[^\s<>@]{1,255}>|<[?!][^<>]*>
+    |\*+|_+|~~""",
+    re.VERBOSE | re.DOTALL,
+)
+_BAR = re.compile(r"(?<!\\)\|")
 _LINK = re.compile(
     r"""!?\[(?:[^\[\]\\]|\\.|\[[^\[\]]{0,200}\]){0,500}\](?:\((?:[^()\\]|\\.|\([^()]{0,200}\)){0,1000}\)|\[[^\[\]]{0,200}\])?
     |<[A-Za-z/](?:[^<>"']|"[^"]{0,300}"|'[^']{0,300}'){0,500}>|https?://[^\s<>]{1,500}
@@ -28,11 +36,11 @@ class Span:
     width: int = 0
 
 
-def inline_spans(text: str) -> list[Span]:
+def inline_spans(text: str, *, in_row: bool = False) -> list[Span]:
     """Code spans, comments and emphasis of one block of prose, in order of their ends.
 
-    An escaped character opens nothing; code wins over a comment that begins inside it, and the other way round; a
-    comment that is never closed is text.
+    An escaped character opens nothing; of code, a comment and a tag the one that begins first wins; a comment that is
+    never closed is text. `in_row` is for a row of a table: no code reaches from one cell into the next.
     """
     closing = _backtick_runs(text)
     last_comment_end = text.rfind("-->")
@@ -47,14 +55,14 @@ def inline_spans(text: str) -> list[Span]:
             # An escape may have taken the first mark of a run, which leaves a length that closes nothing.
             runs = closing.get(len(mark), [])
             after = bisect_left(runs, position)
-            if after < len(runs):
+            if after < len(runs) and not (in_row and _BAR.search(text, position, runs[after])):
                 position = runs[after] + len(mark)
                 found.append(Span("code", start, position, len(mark)))
         elif mark == "<!--":
             if start + 2 <= last_comment_end and (comment := _COMMENT.match(text, start)):
                 position = comment.end()
                 found.append(Span("comment", start, position))
-        else:
+        elif mark[0] != "<":
             found.extend(_emphasis(text, mark, start, openers))
     return found
 
