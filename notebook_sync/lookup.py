@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync.config import Settings
-from notebook_sync.errors import NoSuchNote, NotebookError, UnreadableFile, UsageError
+from notebook_sync.errors import NoSuchNote, NotebookError, UnreadableFile, UnsafePath, UsageError
 from notebook_sync.files.note import COLLECTIONS, STATUSES
 from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import RACY_SECONDS, Vault
@@ -58,14 +58,18 @@ class Lookup:
 
     def find_path(self, name: str, session: Session) -> str:
         """The path of a note, given its path, its id, a runtime file's bare name, or a file name that only one note
-        has, as a wikilink does. Raises NoSuchNote."""
-        for spelled in (name, f"{name}.md", f"runtime/{name}"):
+        has, as a wikilink does. Raises NoSuchNote; UnsafePath for what is outside, hidden or a link."""
+        spellings = (name, f"{name}.md", f"runtime/{name}") if posixpath.basename(name) else (name,)
+        for spelled in spellings:
             path = self._vault.relative(spelled)
             if path and path in self._vault.scan([path]).seen:
                 return path
         for row in self._mirror().claimants([name]):
             if row.id == name and self._guard.may(session, "read", row.path):
                 return row.path
+        for spelled in spellings:
+            if reason := self._vault.reason_against(spelled):
+                raise UnsafePath(name, reason)
         named = [path for path in self._files_named(name) if self._guard.may(session, "read", path)]
         if len(named) == 1:
             return named[0]
@@ -84,7 +88,7 @@ class Lookup:
         """The document of a note as the file is now, else the last good one with why in `stale`; of what the prompt
         shows, only what the session is shown there.
 
-        Raises NotPermitted, NoSuchNote, UnreadableFile.
+        Raises NotPermitted, NoSuchNote, UnsafePath, UnreadableFile.
         """
         path = self.permitted_path(name, session)
         mirror = self._mirror()
@@ -115,7 +119,8 @@ class Lookup:
         place = self._vault.relative(name)
         if session.kind != "owner":
             self._guard.require(session, "read", name if place is None else place, READ)
-        path = self.find_path(name, session)
+        with self._guard.telling(session, READ):
+            path = self.find_path(name, session)
         self._guard.require(session, "read", path, READ)
         return path
 

@@ -138,7 +138,7 @@ class Notebook(Wiring):
     # Reading.
 
     def find_path(self, name: str, session: Session = OWNER) -> str:
-        """The path of a note, given its path, its id, or a runtime file's bare name. Raises NoSuchNote."""
+        """The path of a note, given its path, its id, or a runtime file's bare name. Raises NoSuchNote, UnsafePath."""
         return self._lookup.find_path(name, session)
 
     def read(self, name: str, session: Session = OWNER) -> Document:
@@ -147,7 +147,8 @@ class Notebook(Wiring):
         Where that cannot be had the document is the last good one, and its `stale` says why. `external` says whether
         somebody else wrote it: a model is to be shown title, summary and text of such a note only in a fence. Of a
         file of the prompt, `content` and `sections` hold what the session is shown there: who may not change it, no
-        comments and no expired rules; a surface need not look again. Raises NotPermitted, NoSuchNote, UnreadableFile.
+        comments and no expired rules; a surface need not look again. Raises NotPermitted, NoSuchNote, UnsafePath,
+        UnreadableFile.
         """
         return self._lookup.read(name, session)
 

@@ -89,6 +89,25 @@ class Vault:
             path = path[len(root) :].strip("/")
         return None if path.split("/")[0] == ".." else "" if path == "." else path
 
+    def reason_against(self, name: str) -> str:
+        """Why what stands at `name` can be no note, whatever it says: it is outside, hidden, or reached through a link;
+        "" where nothing speaks against it, also where nothing stands there."""
+        place = self.relative(name)
+        if place is None:
+            return "leads out of the notebook; name a note by its path in it"
+        kind, folder = stat.S_IFDIR, self.root
+        for part in place.split("/") if place else ():
+            if is_hidden(part):
+                return f"{part!r} is hidden, and what is hidden is no note"
+            folder = folder / part
+            try:
+                kind = stat.S_IFMT(os.lstat(folder).st_mode)
+            except (OSError, ValueError):
+                return ""
+            if kind == stat.S_IFLNK:
+                return "is a symbolic link, or reached through one; links are not followed"
+        return "" if kind in {stat.S_IFREG, stat.S_IFDIR} else "is not a regular file"
+
     def identity(self) -> tuple[int, int]:
         """Device and inode of the root: another pair means that the folder was replaced. Raises RootLost."""
         try:

@@ -118,7 +118,8 @@ class Editing:
         Raises NotPermitted, NoSuchNote, EditFailed, Conflict, OverCap, UnsafePath, prompt.VocabularyMissing, and as
         `Vault.write`.
         """
-        return self._carried_out(lambda: self._drafts(batch, session), session, "edit", allow_over_cap, preview)
+        with self._guard.telling(session, TOOL):
+            return self._carried_out(lambda: self._drafts(batch, session), session, "edit", allow_over_cap, preview)
 
     def put(self, path: str, make: Callable[[bytes | None], Text], session: Session, kind: str) -> Edited:
         """Give the note at `path` the text that `make` makes of the one it has; through the same door."""
@@ -126,7 +127,8 @@ class Editing:
         def draft() -> list[Text]:
             return [make(self._read(path))]
 
-        return self._carried_out(draft, session, kind, allow_over_cap=True, preview=False)[0]
+        with self._guard.telling(session, TOOL):
+            return self._carried_out(draft, session, kind, allow_over_cap=True, preview=False)[0]
 
     def _carried_out(
         self, draft: Callable[[], list[Text]], session: Session, kind: str, allow_over_cap: bool, preview: bool
@@ -143,9 +145,6 @@ class Editing:
             except Conflict as conflict:
                 if is_last:
                     raise self._permitted(conflict, session) from None
-            except UnsafePath as unsafe:
-                self._guard.note(session, TOOL, unsafe.reason, unsafe.path)
-                raise
             else:
                 return [self._edited(text, effect, entered, preview) for text in texts]
         raise AssertionError("the last try returns or raises")
@@ -174,6 +173,8 @@ class Editing:
         self._guard.require(session, "add", order.file if place is None else place, TOOL)
         creates = any(edit.action == "write" for edit in order.edits[:1])
         if place and creates and is_note_name(place.rpartition("/")[2]) and not self._names_runtime(order.file):
+            if reason := self._vault.reason_against(place):
+                raise UnsafePath(order.file, reason)
             return place
         return self._find(order.file, session)
 

@@ -5,7 +5,7 @@ Of a folder all its notes go or none do, and what is no note stays where it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -52,8 +52,9 @@ class Filing:
         return {path: seen[path].size for path in sorted(seen) if self._guard.may(session, "read", path)}
 
     def file(self, path: str, session: Session) -> File:
-        """The note at `path`. Raises NotPermitted, NoSuchNote, UnreadableFile."""
-        path = self._permitted(path, "read", session)
+        """The note at `path`. Raises NotPermitted, UnsafePath, NoSuchNote, UnreadableFile."""
+        with self._guard.telling(session, TOOL):
+            path = self._permitted(path, "read", session)
         raw = self._raw(path)
         text = raw.decode(errors="replace")
         today = datetime.now(self._settings.timezone).date()
@@ -62,9 +63,10 @@ class Filing:
 
     def delete(self, place: str, session: Session) -> Entered:
         """Take away the note at `place`, or all notes below it. Raises NotPermitted, NoSuchNote; as `Vault.delete`."""
-        place = self._permitted(place, "write", session)
-        texts = [Text(path, self._raw(path), None, "delete") for path in self._at(place, session)]
-        return self._entered(texts, session)
+        with self._guard.telling(session, TOOL):
+            place = self._permitted(place, "write", session)
+            texts = [Text(path, self._raw(path), None, "delete") for path in self._at(place, session)]
+            return self._door.enter(texts, session)
 
     def rename(self, old: str, new: str, session: Session) -> Entered:
         """Give the note at `old`, or all notes below it, a place at `new`.
@@ -72,16 +74,19 @@ class Filing:
         Raises NotPermitted where the session may not write to one of the paths, old or new; NoSuchNote; Conflict with
         the base "" where there is something at a new path; and as `Vault.write`.
         """
-        old, new = self._permitted(old, "write", session), self._permitted(new, "write", session)
-        texts: list[Text] = []
+        with self._guard.telling(session, TOOL):
+            old, new = self._permitted(old, "write", session), self._permitted(new, "write", session)
+            texts = list(self._moving(old, new, session))
+            for path in sorted(self._vault.scan([new]).seen):
+                raise Conflict(path, "", self._vault.digest(path) or "")
+            return self._door.enter(texts, session)
+
+    def _moving(self, old: str, new: str, session: Session) -> Iterator[Text]:
         for path in self._at(old, session):
             target = self._permitted(new + path[len(old) :], "write", session)
             raw = self._raw(path)
-            texts.append(Text(target, None, raw, "rename", reason=f"from {path}"))
-            texts.append(Text(path, raw, None, "rename", reason=f"to {target}"))
-        for path in sorted(self._vault.scan([new]).seen):
-            raise Conflict(path, "", self._vault.digest(path) or "")
-        return self._entered(texts, session)
+            yield Text(target, None, raw, "rename", reason=f"from {path}")
+            yield Text(path, raw, None, "rename", reason=f"to {target}")
 
     def _permitted(self, path: str, verb: Verb, session: Session) -> str:
         """The one spelling of a path at which the session may do this."""
@@ -89,6 +94,8 @@ class Filing:
         place = self._vault.relative(path)
         if not place:
             self._guard.refuse(session, TOOL, "The notebook itself is no note; name one of its notes or folders", path)
+        if reason := self._vault.reason_against(place):
+            raise UnsafePath(path, reason)
         return place
 
     def _at(self, place: str, session: Session) -> list[str]:
@@ -105,10 +112,3 @@ class Filing:
             with suppress(FileNotFoundError):
                 return self._vault.read(path)[0]
         raise NoSuchNote(f"there is no note at {path}")
-
-    def _entered(self, texts: Sequence[Text], session: Session) -> Entered:
-        try:
-            return self._door.enter(texts, session)
-        except UnsafePath as unsafe:
-            self._guard.note(session, TOOL, unsafe.reason, unsafe.path)
-            raise

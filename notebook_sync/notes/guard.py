@@ -5,10 +5,12 @@ Membership of a shared channel is read from its `channel.toml` at each call: wha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 from notebook_sync.config import PromptSettings
-from notebook_sync.errors import NotPermitted, UnreadableFile
+from notebook_sync.errors import NotPermitted, UnreadableFile, UnsafePath
 from notebook_sync.events import Events
 from notebook_sync.files.vault import Vault
 from notebook_sync.permissions import CHANNEL, NOBODY, Members, Verb, channel_of, may, members_in, require
@@ -42,6 +44,15 @@ class Guard:
     def note(self, session: Session, tool: str, reason: str, path: str) -> None:
         """Leave an event of a call that was refused."""
         self._events.record("refused", session, tool=tool, path=path, reason=reason)
+
+    @contextmanager
+    def telling(self, session: Session, tool: str) -> Iterator[None]:
+        """Leave an event of an UnsafePath that is raised meanwhile."""
+        try:
+            yield
+        except UnsafePath as unsafe:
+            self.note(session, tool, unsafe.reason, unsafe.path)
+            raise
 
     def _members(self, session: Session, path: str) -> Members:
         channel = channel_of(path)

@@ -20,7 +20,7 @@ from notebook_sync.notes.difference import difference
 from notebook_sync.notes.door import Text, digest_of
 from notebook_sync.notes.editing import Edited, Editing
 from notebook_sync.notes.guard import Guard
-from notebook_sync.notes.past import Past
+from notebook_sync.notes.past import KEPT, Past
 from notebook_sync.sessions import Session
 
 UNDO, HISTORY = "undo", "history"
@@ -52,7 +52,7 @@ class Revision:
 class Undoing:
     """The past of one notebook's notes. `find` gives the path of a note that is there, and raises NoSuchNote.
 
-    What is named by a path need not be there any more. Every method raises NotPermitted and NoSuchNote.
+    What is named by a path need not be there any more. Every method raises NotPermitted, UnsafePath and NoSuchNote.
     """
 
     def __init__(
@@ -67,7 +67,8 @@ class Undoing:
     def history(self, name: str, session: Session, limit: int = LIMIT) -> list[Revision]:
         """The versions of a note, the latest first: those that git has, and what tools did since its last."""
         path = self._path_of(name, session)
-        committed = list(self._committed(path, session, limit))
+        # Beyond the limit: a copy that no commit that is shown holds may be in the one before.
+        committed = list(self._committed(path, session, limit + KEPT))
         since = committed[0].moment if committed else None
         copies = [version for version in self._copied(path) if since is None or version.moment > since]
         if copies:
@@ -107,7 +108,8 @@ class Undoing:
         place = self._vault.relative(name)
         self._guard.require(session, "read", name if place is None else place, HISTORY)
         try:
-            path = self._find(name, session)
+            with self._guard.telling(session, HISTORY):
+                path = self._find(name, session)
         except (NoSuchNote, BackendDown):
             known = (place for place in (place, f"{place}.md") if place and next(self._versions(place, session), None))
             path = next(known, "")
