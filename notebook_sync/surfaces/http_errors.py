@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse
 
 from notebook_sync.surfaces.errors import KINDS, error_body, kind_of
 
@@ -20,10 +20,8 @@ RETRY_SECONDS = 5
 STATUSES: Mapping[str, int] = {kind.type: kind.status for kind in KINDS}
 
 
-class Answer(Response):
+class Answer(JSONResponse):
     """JSON in UTF-8. A lone surrogate, which a client can send and UTF-8 cannot hold, is answered as `?`."""
-
-    media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
