@@ -159,6 +159,15 @@ def test_the_difference_is_to_the_version_before_or_to_one_that_is_named(noteboo
         notebook.diff(FERRY, "no-such-version")
 
 
+def test_a_short_history_is_the_beginning_of_the_long_one(repository: Notebook) -> None:
+    for number in range(4):
+        repository.edit(FERRY, Edit("append_to_section", section="Ferry", content=f"- {number}"), OWNER)
+    known = repository.history(FERRY)
+    assert len(known) == 5
+    for limit in range(6):
+        assert repository.history(FERRY, limit=limit) == known[:limit]
+
+
 def test_a_persons_commits_are_history_and_can_be_taken_back(repository: Notebook) -> None:
     commit_by_hand(repository.root, "by hand, twice\n", "Rewrite the timetable")
     assert [(one.changed_by, one.summary) for one in repository.history(FERRY)] == [
