@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from fastapi.routing import iter_route_contexts
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -19,6 +20,7 @@ from notebook_sync.files.note import COLLECTIONS
 from notebook_sync.files.parse import parse
 from notebook_sync.mirror.mongo_schema import indexes_of
 from notebook_sync.surfaces.cli_reference import COMMANDS
+from notebook_sync.surfaces.http_routes import API, routes
 from tests.docs_shell import REPOSITORY, Block, Reader, blocks_of, section_of
 from tests.servers import drop_keys
 
@@ -68,6 +70,23 @@ def test_the_tools_page(home: Path) -> None:
     with Reader(home) as reader:
         for block in blocks:
             reader.follow(block)
+
+
+def test_the_page_of_the_http_api(home: Path) -> None:
+    """Its conversation, with a server of its own."""
+    consoles = [block for block in blocks_of(_text(DOCS / "http.md")) if block.language == "console"]
+    assert len(consoles) >= 4
+    with Reader(home) as reader:
+        for block in consoles:
+            reader.follow(block)
+
+
+def test_the_page_of_the_http_api_has_every_route() -> None:
+    page = _text(DOCS / "http.md")
+    for context in iter_route_contexts(routes.routes):
+        for method in context.methods or ():
+            path = context.path.removeprefix(f"{API}/").replace("{note:path}", "{id}")
+            assert f"| `{method} {path}` |" in page
 
 
 def test_operations_shows_what_a_command_prints(home: Path) -> None:
