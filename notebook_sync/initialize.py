@@ -5,6 +5,7 @@ Git keeps no empty folders, and none is needed: whoever writes a note into `page
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -15,9 +16,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from notebook_sync.config import FILE
-from notebook_sync.errors import NotebookError, Refused, UsageError
+from notebook_sync.errors import GitFailed, NotebookError, Refused, UsageError
+from notebook_sync.files.commits import commit
 from notebook_sync.files.history import init_repository, is_tracked_by_git
 from notebook_sync.files.note import RUNTIME_FILES
+from notebook_sync.folder import FOLDER, make_folder
+from notebook_sync.tokens import FILE as TOKENS
+from notebook_sync.tokens import Tokens
 
 Git = Literal["made", "kept", "missing", "off"]
 Change = Literal["added", "refreshed", "unchanged"]
@@ -63,7 +68,7 @@ def initialize(root: Path, *, git: bool = True, brain: Path | None = None) -> In
     try:
         directed = _plan(brain, _directive(brain, root)) if brain is not None else None
         created, kept = _fill(root)
-        repository = _repository(root) if git else "off"
+        repository = _repository(root, created) if git else "off"
         if brain is None or directed is None:
             return Initialized(root, created, kept, repository)
         return Initialized(root, created, kept, repository, brain, _carry_out(brain, *directed))
@@ -123,13 +128,22 @@ def _fill(root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
         else:
             (root / name).mkdir()
             created.append(f"{name}/")
+    secrets = f"{FOLDER}/{TOKENS}"
+    (kept if (root / secrets).exists() else created).append(secrets)
+    make_folder(root / FOLDER)
+    Tokens(root / FOLDER).owner()
     return tuple(created), tuple(kept)
 
 
-def _repository(root: Path) -> Git:
+def _repository(root: Path, created: tuple[str, ...]) -> Git:
+    """A new repository begins with what was made here; notes that were there before are their owner's to commit."""
     if is_tracked_by_git(root):
         return "kept"
-    return "made" if init_repository(root) else "missing"
+    if not init_repository(root):
+        return "missing"
+    with contextlib.suppress(GitFailed):  # a repository without a commit is one all the same
+        commit(root, {path: (root / path).read_bytes() for path in created if path in _TEMPLATES}, "Begin the notebook")
+    return "made"
 
 
 def _plan(brain: Path, directive: str) -> tuple[bytes | None, bytes]:

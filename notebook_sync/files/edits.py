@@ -91,11 +91,14 @@ def _text_after(edit: Edit, page: Page) -> str:
 
 
 def edited_by_all(raw: bytes, edits: Iterable[Edit], path: str = "") -> bytes:
-    """`raw` after each of `edits` in turn. The first that fails fails all; the message gives its number, from 1."""
-    for number, edit in enumerate(edits, 1):
+    """`raw` after each of `edits` in turn. The first that fails fails all; of several, the message gives its number."""
+    every = tuple(edits)
+    for number, edit in enumerate(every, 1):
         try:
             raw = edited(raw, edit, path)
         except EditFailed as failed:
+            if len(every) == 1:
+                raise
             raise EditFailed(path, f"edit {number} ({edit.action}): {failed.reason}", failed.candidates) from failed
     return raw
 
