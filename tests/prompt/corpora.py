@@ -1,0 +1,72 @@
+"""Texts that others wrote, for the properties: where the environment names them, else the tests that need them skip.
+
+NOTEBOOK_TEST_COMMONMARK and NOTEBOOK_TEST_BLNS are JSON files, NOTEBOOK_TEST_READMES is a folder with READMEs in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from tests.servers import unavailable
+
+FEWEST_READMES = 100
+
+
+@cache
+def commonmark() -> list[str]:
+    """The examples of the CommonMark specification, each by itself."""
+    examples = json.loads(_named("NOTEBOOK_TEST_COMMONMARK").read_text(encoding="utf-8"))
+    texts = [each["markdown"].replace("→", "\t") for each in examples]
+    assert len(texts) >= 652
+    return texts
+
+
+@cache
+def naughty() -> list[str]:
+    """The strings that break programs, each by itself."""
+    texts: list[str] = json.loads(_named("NOTEBOOK_TEST_BLNS").read_text(encoding="utf-8"))
+    assert len(texts) > 400
+    return texts
+
+
+@cache
+def readmes() -> dict[str, str]:
+    """READMEs of published packages, by the path below their folder; the same text only once."""
+    folder = _named("NOTEBOOK_TEST_READMES")
+    paths = sorted(path for path in folder.rglob("*") if path.name.lower() == "readme.md" and path.is_file())
+    by_text = {path.read_bytes().decode(errors="replace"): path.relative_to(folder).as_posix() for path in paths}
+    assert len(by_text) >= FEWEST_READMES
+    return {path: text for text, path in by_text.items()}
+
+
+def texts(corpus: str) -> list[str]:
+    """The texts of the corpus of that name, small ones also together: as a file holds them, in several places."""
+    if corpus == "readmes":
+        return list(readmes().values())
+    if corpus == "commonmark":
+        return [*commonmark(), *("\n\n".join(dozen) for dozen in _by(12, commonmark()))]
+    return [*naughty(), *(text for some in _by(40, naughty()) for text in _in_their_places(some))]
+
+
+def _by(count: int, strings: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (strings[start : start + count] for start in range(0, len(strings), count))
+
+
+def _in_their_places(strings: Sequence[str]) -> Iterator[str]:
+    yield "\n\n".join(strings)
+    yield "\n".join(f"- {string}" for string in strings)
+    yield "\n".join(f"## {string}\n\n{string}\n" for string in strings)
+    yield "```text\n" + "\n".join(strings) + "\n```\n"
+    yield "| a | b |\n|---|---|\n" + "\n".join(f"| {string} | x |" for string in strings)
+    yield "\n".join(f"> {string}" for string in strings)
+
+
+def _named(variable: str) -> Path:
+    place = os.environ.get(variable)
+    if not place:
+        unavailable(f"{variable} names no file or folder")
+    return Path(place)
