@@ -151,7 +151,7 @@ def test_an_expired_rule_leaves_on_its_day_even_from_a_warm_assembler() -> None:
 
 def test_an_edit_shows_at_once_in_a_warm_assembler() -> None:
     assembler = Assembler(SETTINGS)
-    for drink in ("tea", "milk", "tea"):
+    for drink in ("tea", "rum", "milk", "tea"):
         sources = [RULES, REMINDERS, FileText(ORDERS.path, f"- {drink}\n".encode())]
         assert f"- {drink}\n" in assembler.assemble(sources, "task", today=TODAY).text
 
