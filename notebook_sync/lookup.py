@@ -8,9 +8,9 @@ from __future__ import annotations
 import posixpath
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from datetime import datetime
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync.config import Settings
@@ -22,11 +22,11 @@ from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.links import folded
 from notebook_sync.notes.showing import document_shown_to
 from notebook_sync.sessions import Session
+from notebook_sync.sync.sweep import Outcome, Task
 
 if TYPE_CHECKING:
     from notebook_sync.mirror.base import Document, Mirror
     from notebook_sync.sync.engine import Engine
-    from notebook_sync.sync.sweep import Outcome
 
 READ = "notebook_read"
 # What every store can count to.
@@ -35,7 +35,6 @@ _MOST_NAMED = 5
 # `list` names a method here, so the types need names of their own.
 _Documents = list[dict[str, Any]]
 _Paths = list[str]
-_NONE: Mapping[str, None] = MappingProxyType({})
 
 
 class Lookup:
@@ -55,10 +54,15 @@ class Lookup:
         self._mirror = mirror
         self._engine = engine
         self._looking = threading.Lock()  # an engine is for one thread at a time
+        # By path, when the stamp of a file that was written just now will show a further write.
+        self._racy: dict[str, float] = {}
 
     def find_path(self, name: str, session: Session) -> str:
         """The path of a note, given its path, its id, a runtime file's bare name, or a file name that only one note
-        has, as a wikilink does. Raises NoSuchNote; UnsafePath for what is outside, hidden or a link."""
+        has, as a wikilink does. Ids and file names are those of the notes that are mirrored.
+
+        Raises NoSuchNote; UnsafePath for what is outside, hidden or a link.
+        """
         spellings = (name, f"{name}.md", f"runtime/{name}") if posixpath.basename(name) else (name,)
         for spelled in spellings:
             path = self._vault.relative(spelled)
@@ -78,11 +82,13 @@ class Lookup:
         raise NoSuchNote(f"no note has the id or path {name!r}; see: notebook-sync list")
 
     def _files_named(self, name: str) -> _Paths:
-        """The notes with this file name, in whatever folder; case does not matter, nor does `.md`."""
+        """The notes with this file name, in whatever folder; case does not matter, nor does `.md`. The mirror knows
+        them all without a walk through the folders."""
         if "/" in name:
             return []
         wanted = folded(name.removesuffix(".md"))
-        return sorted(path for path in self._vault.scan().seen if folded(posixpath.basename(path)[:-3]) == wanted)
+        found = [path for path in self._mirror().paths() if folded(posixpath.basename(path)[:-3]) == wanted]
+        return sorted(self._vault.scan(found).seen.keys() & set(found)) if found else []
 
     def read(self, name: str, session: Session) -> Document:
         """The document of a note as the file is now, else the last good one with why in `stale`; of what the prompt
@@ -94,8 +100,8 @@ class Lookup:
         mirror = self._mirror()
         rows = {row.path: row for row in mirror.known([path])}
         why = ""
-        if path not in rows or rows[path].stamp != self._vault.stamp(path):
-            outcome = self._look_at([path], "owner")
+        if path in self._racy or path not in rows or rows[path].stamp != self._vault.stamp(path):
+            outcome = self._look_at(path)
             if path in outcome.report.failed and path not in rows:
                 raise UnreadableFile(path, outcome.report.failed[path])
             why = "it is being written, or went away" if path in outcome.waiting else ""
@@ -135,29 +141,45 @@ class Lookup:
         return self._permitted(lambda wanted: self._mirror().search(query, wanted), limit, session)
 
     def bring_in_step(self, paths: Collection[str], changed_by: str) -> tuple[dict[str, int], str]:
-        """Mirror these notes; by path, the version of each, and what went wrong, "" for nothing. Raises nothing that a
-        store or a file can do."""
+        """Mirror these notes, which were written just now; by path, the version of each, and what went wrong, "" for
+        nothing. Raises nothing that a store or a file can do.
+
+        A further write that their stamps do not show is looked for later: nobody waits for that.
+        """
         try:
             gone = dict.fromkeys(path for path in paths if self._vault.stamp(path) is None)
-            outcome = self._look_at(paths, changed_by, gone)
+            with self._looking:
+                now = time.monotonic()
+                self._look_again({path for path, due in self._racy.items() if due <= now and path not in paths})
+                outcome = self._engine().look(Task(frozenset(paths), settled=gone, changed_by=changed_by))
+                self._racy |= dict.fromkeys(outcome.racy & set(paths), time.monotonic() + RACY_SECONDS)
             versions = {row.path: row.version for row in self._mirror().known(paths)}
         except NotebookError as error:
             return {}, str(error)
         return versions, outcome.report.refs_trouble
 
-    def _look_at(self, paths: Collection[str], changed_by: str, gone: Mapping[str, None] = _NONE) -> Outcome:
-        """Bring rows in step, also with a write that a file's stamp does not show. What is known to be `gone` is not
-        waited for."""
-        from notebook_sync.sync.sweep import Task
+    def settle(self) -> None:
+        """Look for what was left for later, before the stores are closed. Raises nothing that a store can do."""
+        with self._looking, suppress(NotebookError):
+            self._look_again(set(self._racy))
 
+    def _look_at(self, path: str) -> Outcome:
+        """Bring a row in step, also with a write that the file's stamp does not show."""
         with self._looking:
-            engine = self._engine()
-            outcome = engine.look(Task(frozenset(paths), settled=gone, changed_by=changed_by))
-            racy = outcome.racy & set(paths)
-            if racy:
-                time.sleep(RACY_SECONDS)
-                engine.look(Task(frozenset(racy), rehash=True, changed_by=changed_by), outcome)
+            outcome = self._engine().look(Task(frozenset([path]), rehash=path in self._racy))
+            self._racy.pop(path, None)
+            if path in outcome.racy:
+                self._racy[path] = time.monotonic() + RACY_SECONDS
+                self._look_again({path}, outcome)
             return outcome
+
+    def _look_again(self, paths: Collection[str], outcome: Outcome | None = None) -> None:
+        """Read files once more whose stamp did not vouch for their bytes, when it would show a further write."""
+        if paths:
+            time.sleep(max(0.0, max(self._racy[path] for path in paths) - time.monotonic()))
+            for path in paths:
+                del self._racy[path]
+            self._engine().look(Task(frozenset(paths), rehash=True), outcome)
 
     def _permitted(self, ask: Callable[[int], _Documents], limit: int, session: Session) -> _Documents:
         """The first `limit` rows that the session may read: where others stand among them, more are asked for."""

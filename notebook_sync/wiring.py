@@ -73,6 +73,8 @@ class Wiring:
 
     def close(self) -> None:
         """Release what was opened. Twice is allowed."""
+        if "_lookup" in vars(self):
+            self._lookup.settle()
         while self._open:
             self._open.pop().close()
 

@@ -9,6 +9,7 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import NoSuchNote, UnreadableFile
+from notebook_sync.files.edits import Edit
 from notebook_sync.files.vault import Reading, Vault
 
 
@@ -57,16 +58,42 @@ def test_a_write_that_hides_behind_the_stamp_of_the_one_before_is_read(
     assert notebook.read("plan")["title"] == "Two"
 
 
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_write_that_hides_behind_the_stamp_of_an_edit_is_mirrored_by_the_next_read_or_at_the_end(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch, reads: bool
+) -> None:
+    read = Vault.read_closely
+    seen: list[Reading] = []
+
+    def first_too_early(vault: Vault, path: str) -> Reading:
+        reading = read(vault, path)
+        if reading.raw != b"# Two\n":
+            return reading
+        seen.append(reading)
+        return reading if len(seen) > 1 else Reading(b"# One\n", reading.stamp, racy=True)
+
+    monkeypatch.setattr(Vault, "read_closely", first_too_early)
+    notebook.edit("plan.md", Edit("write", content="# Two\n"), Session.owner())
+    if reads:
+        assert notebook.read("plan")["title"] == "Two"
+    notebook.close()
+    with Notebook.open(notebook.root) as later:
+        assert [row["title"] for row in later.list()] == ["Two"]
+
+
 def test_a_note_is_found_by_its_file_name_alone_where_no_other_has_it(notebook: Notebook) -> None:
     for path in ("pages/piers/north.md", "pages/Tides.md", "pages/old/tides.md", "channels/pilot/global/berth.md"):
         (notebook.root / path).parent.mkdir(parents=True, exist_ok=True)
         (notebook.root / path).write_text("# A note\n")
+    notebook.sync()
     assert notebook.find_path("North") == "pages/piers/north.md"
     assert notebook.find_path("north.md") == "pages/piers/north.md"
     with pytest.raises(NoSuchNote, match=r"pages/Tides\.md, pages/old/tides\.md"):
         notebook.find_path("tides")
     with pytest.raises(NoSuchNote, match="no note has"):
         notebook.find_path("berth", Session.task("scribe"))
+    (notebook.root / "pages/old/tides.md").unlink()
+    assert notebook.find_path("tides") == "pages/Tides.md"
 
 
 RULES = """---

@@ -161,6 +161,9 @@ class Mirror(Protocol):
     def documents(self) -> Iterator[Document]:
         """Every document, in id order, streamed."""
 
+    def paths(self) -> Iterator[str]:
+        """The path of every row that has one, in no order."""
+
     def light(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
         """Light fields of notes, newest `updated_at` first then id: id, path, collection, title, summary, tags,
         updated_at, status, created_by, word_count, version, and provenance where there is one. Never content.

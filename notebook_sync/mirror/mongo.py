@@ -100,6 +100,10 @@ class MongoMirror:
         for row in self._in_id_order(None):
             yield rows.document_from(row)
 
+    def paths(self) -> Iterator[str]:
+        pages = (self._pages_of(name, ["path"], _KNOWN_PAGE) for name in COLLECTIONS)
+        return (row["path"] for row in itertools.chain.from_iterable(pages) if row["path"])
+
     def light(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
         if limit <= 0:  # the server would take 0 for no limit
             return []

@@ -139,6 +139,10 @@ class SqliteMirror:
         for row in self._paged(statement):
             yield rows.document_from(row)
 
+    def paths(self) -> Iterator[str]:
+        # Tombstones have none.
+        return (path for (path,) in self._db.rows("SELECT path FROM note WHERE path IS NOT NULL"))
+
     def light(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
         found = self._db.rows(
             f"""SELECT {_LIGHT} FROM note WHERE NOT deleted AND (?1 IS NULL OR collection = ?1)

@@ -537,6 +537,7 @@ class WriteContract(MirrorContract):
         assert document is not None
         assert (document["path"], document["source"]["path"]) == ("", "pages/1.md")
         assert {light["id"]: light["path"] for light in mirror.light()} == {"one": "", "two": "pages/1.md"}
+        assert list(mirror.paths()) == ["pages/1.md"]
         assert {known.id: known.path for known in mirror.known()} == {"one": "", "two": "pages/1.md"}
         assert {ref.id: ref.path for ref in mirror.refs()} == {"one": "pages/1.md", "two": "pages/1.md"}
         mirror.apply([Remove("one", one.digest)])
@@ -565,6 +566,12 @@ class WriteContract(MirrorContract):
 
 class TombstoneContract(MirrorContract):
     """Notes that are gone while their refs are not, and notes that replace others."""
+
+    def test_its_path_is_told_no_more(self, mirror: Mirror) -> None:
+        mirror.apply([put(note("pages/a.md", "a")), put(note("facts/b.md", "b"))])
+        assert sorted(mirror.paths()) == ["facts/b.md", "pages/a.md"]
+        mirror.apply([Remove("pages/a", digest_of("a"))])
+        assert list(mirror.paths()) == ["facts/b.md"]
 
     def test_readers_do_not_see_a_tombstone(self, mirror: Mirror) -> None:
         mirror.apply([put(note()), put(note("pages/b.md", "b"))])
