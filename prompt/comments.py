@@ -6,11 +6,12 @@ A comment that is never closed is text: half-typed, it must not hide the rest of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
 from prompt.blocks import Lines, Node, lines_of, parse_blocks, walk_blocks
+from prompt.gaps import Positions, apart, without
 from prompt.inline import comments_in_html, inline_spans
 from prompt.values import Expired, Gap
 
@@ -61,9 +62,9 @@ def without_hidden(source: str, *, keep_grammar: bool, today: date) -> Shown:
         for start, end in _with_their_space(lines, comments):
             gaps.append(Gap(begin + start, begin + end, "comment"))
         pins = [begin + start for start in _pinned_headings(tree, lines)]
-    apart = _apart(gaps)
-    text = without(source, apart)
-    return Shown(text, apart, tuple(expired), frozenset(_after_gaps(pin, apart) for pin in pins))
+    taken = apart(gaps)
+    positions = Positions(taken)
+    return Shown(without(source, taken), taken, tuple(expired), frozenset(positions.after(pin) for pin in pins))
 
 
 def end_of_frontmatter(text: str) -> int:
@@ -81,29 +82,6 @@ def end_of_grammar(text: str) -> int:
         return 0
     match = _LEADING_COMMENT.match(text)
     return match.end() if match else 0
-
-
-def without(text: str, gaps: Sequence[Gap]) -> str:
-    """`text` less `gaps`, which are in order and apart."""
-    pieces, position = [], 0
-    for gap in gaps:
-        pieces.append(text[position : gap.start])
-        position = gap.end
-    pieces.append(text[position:])
-    return "".join(pieces)
-
-
-def before_gaps(position: int, gaps: Sequence[Gap]) -> int:
-    """Where a position of the text without `gaps` was before they were taken."""
-    for gap in gaps:
-        if gap.start > position:
-            break
-        position += gap.end - gap.start
-    return position
-
-
-def _after_gaps(position: int, gaps: Sequence[Gap]) -> int:
-    return position - sum(min(gap.end, position) - gap.start for gap in gaps if gap.start < position)
 
 
 def _names_a_past_day(text: str, today: date) -> bool:
@@ -201,13 +179,3 @@ def _pinned_headings(tree: Node, lines: Lines) -> Iterator[int]:
         start, end = lines.span_of(below)
         if _PIN.match(lines.text[start:end]):
             yield lines.start(lines_of(heading)[0])
-
-
-def _apart(gaps: list[Gap]) -> tuple[Gap, ...]:
-    """In order; what an earlier gap covers already is not taken twice."""
-    apart: list[Gap] = []
-    for gap in sorted(gaps, key=lambda gap: (gap.start, -gap.end)):
-        start = max(gap.start, apart[-1].end) if apart else gap.start
-        if start < gap.end:
-            apart.append(Gap(start, gap.end, gap.reason))
-    return tuple(apart)

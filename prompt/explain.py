@@ -10,6 +10,7 @@ from functools import cache
 
 from prompt.blocks import Lines
 from prompt.comments import end_of_frontmatter
+from prompt.gaps import first_touching
 from prompt.outline import Outline
 from prompt.values import Part, Prompt, Source
 
@@ -59,9 +60,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 def _found_in(source: Source, pattern: re.Pattern[str], part: Part | None, prompt: Prompt) -> Iterator[Found]:
     content = _decoded(source.content)
     if places := list(_places(pattern, content)):
-        yield from _told(
-            source.path, content, [(start, _reason(source, start, end, part, prompt)) for start, end in places]
-        )
+        yield from _told(source.path, content, list(_with_reasons(places, source, part, prompt)))
     elif source.found is not None:
         newer = _decoded(source.found)
         yield from _told(source.path, newer, [(start, "not yet parsed") for start, _ in _places(pattern, newer)])
@@ -81,14 +80,21 @@ def _told(path: str, content: str, places: Sequence[tuple[int, str]]) -> Iterato
         yield Found(path, lines.at(start) + 1, section, not reason, reason)
 
 
-def _reason(source: Source, start: int, end: int, part: Part | None, prompt: Prompt) -> str:
-    if source.path in prompt.filtered:
-        return "session filter"
-    if part is None:
-        return "quarantined" if source.external else "not a prompt file"
-    touched = [gap for gap in part.gaps if gap.start < end and start < gap.end]
-    # What hides a line stands before what cuts it, in `gaps` and here.
-    return min(touched, key=lambda gap: max(gap.start, start)).reason if touched else ""
+def _with_reasons(
+    places: Sequence[tuple[int, int]], source: Source, part: Part | None, prompt: Prompt
+) -> Iterator[tuple[int, str]]:
+    """Where each place begins, and what took it out of the prompt, "" where nothing did."""
+    if source.path in prompt.filtered or part is None:
+        filtered = "session filter" if source.path in prompt.filtered else ""
+        reason = filtered or ("quarantined" if source.external else "not a prompt file")
+        yield from ((start, reason) for start, _ in places)
+        return
+    hidden = [gap for gap in part.gaps if gap.reason != "cap"]
+    cut = [gap for gap in part.gaps if gap.reason == "cap"]
+    for start, end in places:
+        # What hides a line stands before what cuts it.
+        touched = [gap for gaps in (hidden, cut) if (gap := first_touching(gaps, start, end))]
+        yield start, min(touched, key=lambda gap: max(gap.start, start)).reason if touched else ""
 
 
 def _places(pattern: re.Pattern[str], content: str) -> Iterator[tuple[int, int]]:

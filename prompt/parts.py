@@ -8,7 +8,8 @@ from datetime import date
 from hashlib import sha256
 from sys import maxsize
 
-from prompt.comments import before_gaps, without_hidden
+from prompt.comments import without_hidden
+from prompt.gaps import Positions
 from prompt.open_end import closing_line
 from prompt.trim import Cutting, Trimmed
 from prompt.values import Expired, Gap, Omission, Part, PromptFile, Session, Source
@@ -86,11 +87,8 @@ def part_of(view: View, cap: int, cut_to: Callable[[int], Trimmed]) -> Part:
     if not view.is_text:
         return replace(part, text="", tokens=0)
     cut = cut_to(cap)
-    gaps = [
-        Gap(before_gaps(start, view.gaps), before_gaps(end - 1, view.gaps) + 1, "cap")
-        for start, end in cut.cut
-        if start < end
-    ]
+    before = Positions(view.gaps).before
+    gaps = [Gap(before(start), before(end - 1) + 1, "cap") for start, end in cut.cut if start < end]
     return replace(
         part,
         text=cut.text,

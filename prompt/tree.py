@@ -28,7 +28,7 @@ _OPEN = re.compile(r"^[ \t>]*(?:[-+*]|\d{1,9}[.)])[ \t]+\[ \](?=\s)", re.MULTILI
 _BOX = re.compile(r"^[ \t]+(?:[-+*]|\d{1,9}[.)])[ \t]+\[[ xX]\](?=\s)", re.MULTILINE)
 _DAY = re.compile(r"\b\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])\b")
 # A day by which something is due says nothing of how old the entry is.
-_DEADLINE = re.compile(r"\[(?:due|until|expected)\b[^\]]*\]", re.IGNORECASE)
+_DEADLINE = re.compile(r"\[(?:due|until|expected)\b[^\[\]]{0,80}\]", re.IGNORECASE)
 _BULLET = re.compile(r"[ \t]*[-+*][ \t]+\S")
 
 

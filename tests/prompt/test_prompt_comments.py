@@ -9,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from prompt.comments import before_gaps, without, without_hidden
+from prompt.comments import without_hidden
+from prompt.gaps import Positions, without
 
 TODAY = date(2026, 2, 26)
 
@@ -151,8 +152,10 @@ PIECES = st.sampled_from(
 def test_the_text_less_its_gaps_is_what_is_shown_and_code_is_never_touched(text: str, owner: bool) -> None:
     result = without_hidden(text, keep_grammar=owner, today=TODAY)
     assert without(text, result.gaps) == result.text
+    positions = Positions(result.gaps)
     for position, character in enumerate(result.text):
-        assert text[before_gaps(position, result.gaps)] == character
+        assert text[positions.before(position)] == character
+        assert positions.after(positions.before(position)) == position
     for gap in result.gaps:
         assert "-->" in text[gap.start : gap.end]
     # The added line end keeps markdown-it-py from reading past an open comment; see `parse_blocks`.
