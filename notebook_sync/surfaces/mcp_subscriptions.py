@@ -152,13 +152,10 @@ class Subscriptions:
 
     def _look_at(self, targets: frozenset[_Target]) -> dict[_Target, str]:
         """What each says, where that can be told. In a thread."""
+        states = {target: resources.state_of(self._notebook, target.uri, target.session) for target in targets}
+        # Asked last: of a change that came after its token was revoked, a session is not told.
         current = {session for session in {target.session for target in targets} if self._is_current(session)}
-        states = {
-            target: resources.state_of(self._notebook, target.uri, target.session)
-            for target in targets
-            if target.session in current
-        }
-        return {target: state for target, state in states.items() if state is not None}
+        return {target: state for target, state in states.items() if state is not None and target.session in current}
 
     async def _tell(self, target: _Target) -> None:
         for subscriber in list(self._subscribers.values()):
