@@ -73,5 +73,6 @@ def _unknown_sections(path: str, contents: Contents) -> Iterator[Finding]:
     folded = {name.casefold() for name in known}
     for line, level, title in contents.headings:
         if level == 2 and title.casefold() not in folded:
-            message = f"unknown section `{title}`: its entries reach the prompt unread; move them under one of: {', '.join(known)}"
+            places = ", ".join(known)
+            message = f"unknown section `{title}`: its entries reach the prompt unread; move them under one of: {places}"
             yield Finding(path, line, "warning", message)

@@ -34,7 +34,8 @@ def notebook(tmp_path: Path) -> Iterator[Notebook]:
     write(
         tmp_path,
         "facts/notes.md",
-        "<!-- one bullet is one fact -->\n\n## Key Topics\n\n- Low water is read at the pier <!-- importance: 0.9 -->\n",
+        "<!-- one bullet is one fact -->\n\n## Key Topics\n\n"
+        "- Low water is read at the pier <!-- importance: 0.9 -->\n",
     )
     write(tmp_path, "channels/scribe/global/1.md", "The bell is cracked.\n", at=1_000)
     write(tmp_path, "channels/scribe/ferry/2.md", "# Rope\n\nThe rope is new.\n", at=2_000)
