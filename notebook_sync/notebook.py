@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from notebook_sync.files.edits import Edit
     from notebook_sync.initialize import Initialized
     from notebook_sync.mirror.base import Document
+    from notebook_sync.notes.by_hand import ByHand
     from notebook_sync.notes.door import Entered
     from notebook_sync.notes.due import Due
     from notebook_sync.notes.editing import Edited, FileEdits
@@ -108,7 +109,14 @@ class Notebook(Wiring):
             full_hash_seconds=sync.full_hash_hours * 3600,
             has_new_settings=self._has_new_settings,
             alarm=self._alarm,
+            commits=self._commits_by_hand() if self.settings.git.commit == "all" else None,
         )
+
+    def _commits_by_hand(self) -> ByHand:
+        from notebook_sync.notes.by_hand import ByHand
+        from notebook_sync.notes.past import Past
+
+        return ByHand(self.vault, Past(self.root / FOLDER), lambda: self.mirror, self.settings.git.author or None)
 
     def _has_new_settings(self) -> bool:
         """Whether notebook.toml now asks the watch for something else than this notebook does."""
@@ -117,7 +125,8 @@ class Notebook(Wiring):
         except ConfigError:
             return True
         known = self.settings
-        return replace(now, prompt=known.prompt, git=known.git, server=known.server, source=known.source) != known
+        git = now.git if "all" in {now.git.commit, known.git.commit} else known.git
+        return replace(now, prompt=known.prompt, git=git, server=known.server, source=known.source) != known
 
     def verify(self, *, repair: bool = False, progress: Callable[[int, int], None] | None = None) -> Verdict:
         """Compare files, mirror and refs by digest; with `repair`, after a reconcile that rewrites what differs.

@@ -28,12 +28,24 @@ _DEADLINE_SECONDS = 15.0
 _OWN_INDEX = ("-c", "core.splitIndex=false", "-c", "index.sparse=false")
 
 
-def commit(root: Path, changes: Mapping[str, bytes | None], message: str, *, author: str | None = None) -> str | None:
+class HeadMoved(GitFailed):
+    """What is checked out is no longer what the commit was to follow."""
+
+
+def commit(
+    root: Path,
+    changes: Mapping[str, bytes | None],
+    message: str,
+    *,
+    author: str | None = None,
+    onto: str | None = None,
+) -> str | None:
     """Commit `changes`, by path relative to `root`, None for a file that is gone. The new commit's id.
 
     None where there is nothing to do: no git, no repository, files that git is to ignore or that are in a repository
     of their own, or bytes that the last commit holds already. `author` is "Name <mail>"; without it, it is whom git's
-    settings name, and NOBODY when they name nobody. Raises GitFailed.
+    settings name, and NOBODY when they name nobody. With `onto`, it follows that commit, "" for none, or HeadMoved is
+    raised. Raises GitFailed.
     """
     own = {path: raw for path, raw in changes.items() if not _is_in_another_repository(root, path)}
     if not own:
@@ -41,7 +53,7 @@ def commit(root: Path, changes: Mapping[str, bytes | None], message: str, *, aut
     deadline = time.monotonic() + _DEADLINE_SECONDS
     try:
         repository = _Repository.around(root, deadline)
-        return repository.commit(own, message, author) if repository else None
+        return repository.commit(own, message, author, onto) if repository else None
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -79,13 +91,17 @@ class _Repository:
             return None
         raise GitFailed(why(complaint))
 
-    def commit(self, changes: Mapping[str, bytes | None], message: str, author: str | None) -> str | None:
+    def commit(
+        self, changes: Mapping[str, bytes | None], message: str, author: str | None, onto: str | None
+    ) -> str | None:
         changes = self._not_ignored({self.prefix + path: raw for path, raw in changes.items()})
         if not changes:
             return None
         blobs = {path: None if raw is None else self._blob(raw) for path, raw in changes.items()}
         for _ in range(_TRIES):
             head = self._head()
+            if onto not in {None, head}:
+                raise HeadMoved("another commit is checked out by now")
             with self._index_of(head) as scratch:
                 before = self._entries(blobs, scratch)
                 after: _Entries = {

@@ -156,12 +156,7 @@ def message_for(texts: Sequence[Text], session: Session) -> str:
 
     Each value is one line, so that none can pass for another's trailer.
     """
-    if len(texts) == 1:
-        subject = f"{_told(texts[0])}: {texts[0].path}"
-    else:
-        named = ", ".join(text.path for text in texts[:_MOST_NAMED])
-        more = f" and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
-        subject = f"Edit {named}{more}"
+    subject = f"{_told(texts[0])}: {texts[0].path}" if len(texts) == 1 else f"Edit {_named([t.path for t in texts])}"
     trailers: dict[str, None] = {}
     for text in texts:
         values = {"Path": text.path, "Action": text.action, "Section": text.section, "Reason": text.reason}
@@ -169,6 +164,17 @@ def message_for(texts: Sequence[Text], session: Session) -> str:
     agent = session.changed_by.removeprefix("agent:") if session.changed_by != "owner" else ""
     trailers |= dict.fromkeys([f"Session: {session.kind}", *([f"Agent: {agent}"] if agent else [])])
     return "\n".join([_line(subject), "", *trailers]) + "\n"
+
+
+def message_by_hand(paths: Sequence[str]) -> str:
+    """The message of a commit of what a person changed without a tool."""
+    trailers = [*(f"Path: {_line(path)}" for path in paths), "Changed-By: hand"]
+    return "\n".join([f"Change {_line(_named(paths))} by hand", "", *trailers]) + "\n"
+
+
+def _named(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return f"{', '.join(paths[:_MOST_NAMED])}{more}"
 
 
 def _told(text: Text) -> str:

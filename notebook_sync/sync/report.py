@@ -8,7 +8,8 @@ from typing import Any
 
 @dataclass(slots=True)
 class Report:
-    """`failed` maps a path to why its file is not mirrored as it is; `paths` are those whose row was written.
+    """`failed` maps a path to why its file is not mirrored as it is; `paths` are those whose row was written,
+    `left` those that notes moved away from.
 
     `refs_trouble` says why hot memory could not be told; the mirror is written all the same, and the refs follow.
     """
@@ -21,6 +22,7 @@ class Report:
     failed: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     paths: set[str] = field(default_factory=set)
+    left: set[str] = field(default_factory=set)
     refs_trouble: str = ""
 
     @property

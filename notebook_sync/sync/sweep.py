@@ -240,7 +240,10 @@ class Sweep:
                     report.paths.add(known.path)
                 report.failed.pop(known.path, None)
                 self._released.add(known.id)
-            case Store(_, note, _, _, was):
+            case Store(_, note, _, onto, was):
+                past = onto or was
+                if change.moved and past is not None and past.path:
+                    report.left.add(past.path)
                 report.added += change.is_new
                 report.moved += change.moved
                 report.updated += not change.is_new and not change.moved

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -79,6 +79,14 @@ class Alarm(Protocol):
     def ring(self) -> tuple[Sequence[Reminder], float]: ...
 
 
+class Commits(Protocol):
+    """Commits notes that were changed by hand. `changed` and `troubles` return at once; `close` when all is done."""
+
+    def changed(self, paths: Collection[str]) -> None: ...
+    def troubles(self) -> Sequence[str]: ...
+    def close(self) -> None: ...
+
+
 @dataclass(slots=True)
 class _Backoff:
     """When to try again something that failed: later each time, and not all processes at once."""
@@ -122,6 +130,7 @@ class Watch:
         full_hash_seconds: float,
         has_new_settings: Callable[[], bool],
         alarm: Alarm,
+        commits: Commits | None,
     ) -> None:
         self._vault = vault
         self._engine = engine
@@ -131,6 +140,7 @@ class Watch:
         self._full_hash_seconds = full_hash_seconds
         self._has_new_settings = has_new_settings
         self._alarm = alarm
+        self._commits = commits
         self._source = EventSource(vault.root)
         self._is_ready = False
         self._stopping = False
@@ -153,9 +163,13 @@ class Watch:
 
     def events(self) -> Iterator[Event]:
         """What happens, until `stop`. Raises WatchLocked when another process watches this notebook."""
-        while not self._stopping:
-            with watch_lock(self._folder) as note:
-                yield from self._follow_root(note)
+        try:
+            while not self._stopping:
+                with watch_lock(self._folder) as note:
+                    yield from self._follow_root(note)
+        finally:
+            if self._commits is not None:
+                self._commits.close()
 
     def _follow_root(self, note: WatchNote) -> Iterator[Event]:
         """Follow the folder that is now at the root's path; returns when it, or its lock file, is another one."""
@@ -186,6 +200,8 @@ class Watch:
                 yield from self._follow(places.paths, bool(places.doubt), note)
                 if self._alarm.path in places.paths or time.monotonic() >= self._next_ring:
                     yield from self._ring()
+                if self._commits is not None:
+                    yield from map(Trouble, self._commits.troubles())
         finally:
             self._source.close()
 
@@ -303,6 +319,8 @@ class Watch:
     def _batch(self, outcome: Outcome) -> Iterator[Event]:
         """The batch, if there is anything in it that was not told."""
         failed = outcome.report.failed
+        if self._commits is not None:
+            self._commits.changed(outcome.report.paths | outcome.report.left)
         if outcome.report.wrote or failed.items() - self._told_failures.items():
             yield Batch(outcome.report)
         for path in outcome.seen:

@@ -1,0 +1,77 @@
+"""What git has checked out, and whether somebody is in the middle of changing that. Never writes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import new
+from pathlib import Path
+
+from notebook_sync.errors import GitFailed
+from notebook_sync.files.git import first_line, run_git, why
+
+# Of a merge, a rebase and their like; and the lock that a checkout has while it changes files.
+_UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
+_LOCK = "index.lock"
+_LEFT_BEHIND_SECONDS = 600.0  # of a git that was killed
+_PATHS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A work tree around `root`; `head` is the commit that was checked out when it was asked, "" for none."""
+
+    root: Path
+    folder: Path
+    form: str
+    head: str
+
+    def is_busy(self) -> bool:
+        """Whether a merge, a rebase or the like stands open, or git changes files right now."""
+        if any((self.folder / name).exists() for name in _UNDER_WAY):
+            return True
+        try:
+            return time.time() - (self.folder / _LOCK).stat().st_mtime < _LEFT_BEHIND_SECONDS
+        except OSError:
+            return False
+
+    def uncommitted(self, texts: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
+        """Those of the texts, by path, None for no file, that `head` does not hold. Raises GitFailed."""
+        held = self._held(list(texts)) if self.head else {}
+        return {path: raw for path, raw in texts.items() if held.get(path) != self._id_of(raw)}
+
+    def _held(self, paths: list[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for start in range(0, len(paths), _PATHS):
+            asked = ("ls-tree", "-z", self.head, "--", *paths[start : start + _PATHS])
+            answer = run_git(self.root, "--literal-pathspecs", *asked)
+            if answer.returncode != 0:
+                raise GitFailed(first_line(answer.stderr.decode(errors="replace")))
+            for line in filter(None, answer.stdout.split(b"\0")):
+                entry, _, path = line.partition(b"\t")
+                found[os.fsdecode(path)] = entry.split()[2].decode()
+        return found
+
+    def _id_of(self, raw: bytes | None) -> str | None:
+        return None if raw is None else new(self.form, b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
+
+
+def branch_of(root: Path) -> Branch | None:
+    """The work tree that `root` stands in; None where there is none, or no git. Raises GitFailed."""
+    try:
+        asked = ("--is-inside-work-tree", "--show-object-format", "--absolute-git-dir")
+        answer = run_git(root, "rev-parse", *asked)
+        if answer.returncode == 0:
+            _, form, folder = os.fsdecode(answer.stdout).split("\n")[:3]
+            head = run_git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").stdout.decode().strip()
+            return Branch(root, Path(folder), form, head)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise GitFailed(f"git could not be asked: {error.strerror}") from None
+    complaint = answer.stderr.decode(errors="replace")
+    if "must be run in a work tree" in complaint or not why(complaint):
+        return None
+    raise GitFailed(why(complaint))
