@@ -158,6 +158,8 @@ class Editing:
             before = known.before if known else self._read(path)
             verb: Verb = "add" if before is None and session.kind == "external" else "write"
             self._guard.require(session, verb, path, TOOL)
+            if before is not None:  # the answer to an edit, and its errors, tell what the note says
+                self._guard.require(session, "read", path, TOOL)
             if order.expected_digest not in (None, digest_of(before)):
                 raise _Expected(_conflict(path, order.expected_digest or "", before))
             after = _after((known.after if known else before) or b"", order, path)

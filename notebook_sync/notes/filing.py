@@ -71,8 +71,8 @@ class Filing:
     def rename(self, old: str, new: str, session: Session) -> Entered:
         """Give the note at `old`, or all notes below it, a place at `new`.
 
-        Raises NotPermitted where the session may not write to one of the paths, old or new; NoSuchNote; Conflict with
-        the base "" where there is something at a new path; and as `Vault.write`.
+        Raises NotPermitted where the session may not write to one of the paths, old or new, or not read what it moves;
+        NoSuchNote; Conflict with the base "" where there is something at a new path; and as `Vault.write`.
         """
         with self._guard.telling(session, TOOL):
             old, new = self._permitted(old, "write", session), self._permitted(new, "write", session)
@@ -83,6 +83,7 @@ class Filing:
 
     def _moving(self, old: str, new: str, session: Session) -> Iterator[Text]:
         for path in self._at(old, session):
+            self._guard.require(session, "read", path, TOOL)  # elsewhere it could
             target = self._permitted(new + path[len(old) :], "write", session)
             raw = self._raw(path)
             yield Text(target, None, raw, "rename", reason=f"from {path}")

@@ -515,6 +515,17 @@ def test_a_channel_is_changed_by_members_who_may_write(notebook: Notebook, grant
         notebook.edit(path, Edit("write", content="x"), TASK)
 
 
+def test_a_member_who_may_only_write_adds_notes_and_is_told_of_none_that_stand(notebook: Notebook) -> None:
+    path = "channels/pilot/global/private.md"
+    (notebook.root / "channels/pilot/global/channel.toml").write_text('[members]\nscribe = ["write"]\n')
+    for edit in (Edit("remove_entry", entry_match="no such"), Edit("write", content="x")):
+        with pytest.raises(NotPermitted):
+            notebook.edit(path, edit, TASK, preview=True)
+    with pytest.raises(NotPermitted):
+        notebook.rename(path, "channels/scribe/global/taken.md", TASK)
+    assert notebook.edit("channels/pilot/global/new.md", Edit("write", content="x"), TASK).changed
+
+
 @pytest.mark.parametrize("path", ["pages/link.md", "pages/linked/reminders.md"])
 def test_no_link_is_written_through(notebook: Notebook, path: str) -> None:
     (notebook.root / "pages/link.md").symlink_to("../runtime/reminders.md")
