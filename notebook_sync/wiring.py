@@ -168,7 +168,8 @@ class Wiring:
         """Knows what notes said before."""
         from notebook_sync.notes.undoing import Undoing
 
-        return Undoing(self.vault, self.guard, self.root / FOLDER, self._editing, self._lookup.find_path)
+        folder, find = self.root / FOLDER, self._lookup.find_path
+        return Undoing(self.vault, self.settings, self.guard, folder, self._editing, find)
 
     @part
     def _agenda(self) -> Agenda:

@@ -13,6 +13,7 @@ from heapq import merge
 from pathlib import Path
 from typing import Any
 
+from notebook_sync.config import Settings
 from notebook_sync.errors import BackendDown, EditFailed, NoSuchNote
 from notebook_sync.files.revisions import content_at, revisions
 from notebook_sync.files.vault import Vault
@@ -21,6 +22,7 @@ from notebook_sync.notes.door import Text, digest_of
 from notebook_sync.notes.editing import Edited, Editing
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.past import KEPT, Past
+from notebook_sync.notes.showing import shown_to
 from notebook_sync.sessions import Session
 
 UNDO, HISTORY = "undo", "history"
@@ -56,9 +58,16 @@ class Undoing:
     """
 
     def __init__(
-        self, vault: Vault, guard: Guard, folder: Path, editing: Editing, find: Callable[[str, Session], str]
+        self,
+        vault: Vault,
+        settings: Settings,
+        guard: Guard,
+        folder: Path,
+        editing: Editing,
+        find: Callable[[str, Session], str],
     ) -> None:
         self._vault = vault
+        self._settings = settings
         self._guard = guard
         self._past = Past(folder)
         self._editing = editing
@@ -77,10 +86,12 @@ class Undoing:
         return [version.revision for version in (*copies, *committed)][:limit]
 
     def diff(self, name: str, rev: str, session: Session) -> str:
-        """What changed from the version `rev`, "" for the one before, to what the note says now; unified."""
+        """What changed from the version `rev`, "" for the one before, to what the note says now; unified, and only as
+        far as the session is shown the note."""
         path = self._path_of(name, session)
         now = self._now(path)
-        return difference(path, self._version(path, rev, session) if rev else self._before(path, now, session), now)
+        before = self._version(path, rev, session) if rev else self._before(path, now, session)
+        return difference(path, self._shown(path, before, session), self._shown(path, now, session))
 
     def undo(self, name: str, session: Session) -> Edited:
         """Give the note the text it had before the one it has now; a second undo takes back the first.
@@ -154,6 +165,12 @@ class Undoing:
         for copy in self._past.copies(path):
             summary = copy.summary or "as it was before an edit by a tool"
             yield _Version(copy.at, Revision(copy.rev, copy.at, copy.changed_by, summary), copy.read)
+
+    def _shown(self, path: str, raw: bytes | None, session: Session) -> bytes | None:
+        if raw is None:
+            return None
+        today = datetime.now(self._settings.timezone).date()
+        return shown_to(session, path, raw.decode(errors="replace"), self._settings.prompt, today).encode()
 
     def _now(self, path: str) -> bytes | None:
         try:
