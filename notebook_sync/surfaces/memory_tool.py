@@ -17,7 +17,7 @@ from notebook_sync.errors import Conflict, NoSuchNote, NotebookError
 from notebook_sync.files.edits import Edit
 from notebook_sync.files.note import COLLECTIONS
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes.filing import File
+from notebook_sync.notes.filing import TOOL, File
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.memory_text import (
     NOT_LISTED,
@@ -95,7 +95,7 @@ class MemoryTool:
         """The one place where a note says `old_str` says `new_str` instead."""
         place = _place(path)
         with _worded(f"Error: The path {path} does not exist. Please provide a valid path."):
-            file = self._notebook.file(place, self._session)
+            file = self._file_to_change(place)
             at, old, new = the_one_place(file.text, old_str, new_str, path)
             text = file.text[:at] + new + file.text[at + len(old) :]
             self._write(place, text, base=file.digest)
@@ -108,7 +108,7 @@ class MemoryTool:
         """New lines below line `insert_line`; 0 is above the first."""
         place = _place(path)
         with _worded(f"Error: The path {path} does not exist"):
-            file = self._notebook.file(place, self._session)
+            file = self._file_to_change(place)
             count = len(lines_of(file.text))
             if not 0 <= insert_line <= count:
                 raise MemoryToolError(
@@ -152,6 +152,11 @@ class MemoryTool:
     def _files(self, place: str) -> dict[str, int]:
         found = self._notebook.files(self._session, place)
         return {path: size for path, size in found.items() if NOT_LISTED not in path.split("/")}
+
+    def _file_to_change(self, place: str) -> File:
+        """Refused before it is looked at: whether a text stands in it tells of what the session is not shown."""
+        self._notebook.guard.require(self._session, "write", place, TOOL)
+        return self._notebook.file(place, self._session)
 
     def _write(self, place: str, text: str, base: str) -> None:
         self._notebook.edit(place, Edit("write", content=text), self._session, expected_digest=base)

@@ -329,9 +329,17 @@ def test_no_command_changes_what_is_the_owners(
     assert block["is_error"], block
     assert bytes_of(root) == before
     # What can be told to be nowhere was refused nothing.
-    assert len(refusals(root)) == (
-        0 if "does not exist" in block["content"] or "did not appear" in block["content"] else 1
-    )
+    assert len(refusals(root)) == (0 if "does not exist" in block["content"] else 1)
+
+
+@each_guarded
+@pytest.mark.parametrize("text", ["how to", "no such words"])
+def test_a_replacement_that_is_refused_does_not_tell_whether_a_text_is_there(
+    notebook: Notebook, session: Session, text: str
+) -> None:
+    memory = MemoryTool(notebook, session)
+    with pytest.raises(MemoryToolError, match="only available in owner conversations"):
+        memory.str_replace("/memories/runtime/standing-orders.md", text, "x")
 
 
 def _aimed(command: str, path: str) -> dict[str, Any]:
