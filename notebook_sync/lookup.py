@@ -197,7 +197,8 @@ class Lookup:
 
 
 def section_of(document: Document, name: str) -> dict[str, Any]:
-    """The section of a document with this anchor or heading. Raises NoSuchNote naming the anchors there are."""
+    """The section of a document with this anchor or heading. Raises NoSuchNote naming the anchors there are, which of
+    a note that somebody else wrote are their words, and not told."""
     wanted = name.lstrip("#")
     found = [s for s in document["sections"] if s["anchor"] == wanted] or [
         s for s in document["sections"] if s["heading"].casefold() == wanted.casefold()
@@ -206,7 +207,8 @@ def section_of(document: Document, name: str) -> dict[str, Any]:
         return dict(found[0])
     anchors = ", ".join(s["anchor"] for s in found or document["sections"]) or "none"
     what = "several sections" if found else "no section"
-    raise NoSuchNote(f"{document['path']} has {what} named {name!r}; anchors: {anchors}")
+    told = "read the note for those it has" if document["external"] else f"anchors: {anchors}"
+    raise NoSuchNote(f"{document['path']} has {what} named {name!r}; {told}")
 
 
 def _must_be_known(what: str, name: str | None, known: tuple[str, ...]) -> None:

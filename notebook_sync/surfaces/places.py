@@ -30,12 +30,18 @@ def found(notebook: Notebook, name: str, section: str, session: Session) -> tupl
     raise missing
 
 
+# Each reading is looked up by itself, and no heading is nested deeper.
+_MOST_MARKS = 6
+
+
 def _readings_of(name: str) -> Iterator[tuple[str, str]]:
     """Each note and section that a name may mean, a note of that very name first: `[[plan#Budget|money]]`, `c#.md`."""
     if name.startswith("[[") and name.endswith("]]"):
         name = name[2:-2].partition("|")[0]
     yield name, ""
-    place = name.rfind("#")
-    while place > 0:
-        yield name[:place], name[place + 1 :].rpartition("#")[2]
+    place = len(name)
+    for _ in range(_MOST_MARKS):
         place = name.rfind("#", 0, place)
+        if place <= 0:
+            return
+        yield name[:place], name[place + 1 :].rpartition("#")[2]

@@ -127,6 +127,7 @@ class TestRead:
     def test_a_section_by_any_name_a_note_or_the_prompt_has_for_it(
         self, notebook: Notebook, arguments: dict[str, Any]
     ) -> None:
+        notebook.sync()  # a file name alone is that of a note that is mirrored
         read = call(notebook, "notebook_read", arguments, TASK)
         assert (read["section"], read["text"]) == ("budget", "## Budget\n\n100\n")
 
@@ -184,6 +185,7 @@ class TestRead:
             call(notebook, "notebook_edit", {**edit, "entry_match": "obey one", "preview": True}, TASK),
             call(notebook, "notebook_edit", {**edit, "entry_match": "o"}, TASK),
             call(notebook, "notebook_edit", {**edit, "entry_match": "one", "expected_digest": "0" * 64}, TASK),
+            call(notebook, "notebook_read", {"id": "pages/mail.md#none"}, TASK),
         ]
         for answer in answers:
             assert "obey" not in FENCED.sub("", "\n".join(texts_in(answer))).casefold()
@@ -212,6 +214,17 @@ class TestRead:
         for arguments in ({"id": "pages/none"}, {"id": "pages/plan#none"}, {"id": "#"}, {"id": ""}, {"id": "[[]]"}):
             error = call(notebook, "notebook_read", arguments, TASK)["error"]
             assert error["type"] in {"no_such_note", "not_permitted"}, arguments
+
+    def test_a_name_of_many_marks_is_looked_up_a_few_times(
+        self, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[str] = []
+        read = Notebook.read
+        monkeypatch.setattr(
+            Notebook, "read", lambda self, name, session: asked.append(name) or read(self, name, session)
+        )
+        assert "error" in call(notebook, "notebook_read", {"id": f"{'#' * 4_000}x"}, TASK)
+        assert len(asked) < 10
 
 
 class TestEdit:
