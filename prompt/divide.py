@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from prompt.blocks import Lines, Node
 from prompt.ending import MORE, End, bare_ends, prose_ends, size_of
 
-# In bytes: a paragraph or a line of code that is longer is divided wherever it stands.
+# In bytes. A paragraph beyond PROSE leaves sentence by sentence when its turn comes. A paragraph, or a line of code,
+# beyond LONG is divided wherever it stands, and its end leaves before any rule does.
+PROSE = 600
 LONG = 2000
 
 _NOT_QUOTE = re.compile(r"[^>\s]")
+_SENTENCE = re.compile(r"""(?:[.!?…]["'”’)\]*_]*|[。！？])\Z""")
 _MARKS = re.compile(r"(?:[ \t>]|\#{1,6}(?=\s)|[-+*](?=\s)|\d{1,9}[.)](?=\s))+")
 
 
@@ -58,14 +61,16 @@ def _ends(node: Node, lines: Lines, finely: bool) -> Iterator[End]:
 
 def _prose(node: Node, lines: Lines, start: int, end: int, finely: bool) -> Iterator[End]:
     text = lines.text[start:end]
-    # An underlined heading would lose its underline.
-    if (finely or size_of(text) > LONG) and (node.type == "paragraph" or text.lstrip().startswith("#")):
-        # What stands before the text itself, as an item's mark, shows nothing by itself.
-        marks = _MARKS.match(text)
-        least = marks.end() if marks else 0
-        for each in prose_ends(text, finely=finely):
-            if each.at > least:
-                yield End(start + each.at, each.closing)
+    size = size_of(text)
+    is_underlined = node.type == "heading" and not text.lstrip().startswith("#")  # cut, it would lose its underline
+    if is_underlined or (size <= PROSE and not finely):
+        return
+    # What stands before the text itself, as an item's mark, shows nothing by itself.
+    marks = _MARKS.match(text)
+    least = marks.end() if marks else 0
+    for each in prose_ends(text, finely=finely):
+        if each.at > least and (finely or size > LONG or _SENTENCE.search(text, 0, each.at)):
+            yield End(start + each.at, each.closing)
 
 
 def _code(node: Node, lines: Lines, finely: bool) -> Iterator[End]:

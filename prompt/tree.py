@@ -13,15 +13,13 @@ from typing import Literal
 
 from prompt.anchors import anchors_of, heading_text
 from prompt.blocks import Lines, Node, lines_of, parse_blocks
-from prompt.divide import ends_within, fence_closing
+from prompt.divide import LONG, PROSE, ends_within, fence_closing
 from prompt.ending import End, size_of
 
 Kind = Literal["root", "section", "entry"]
 
-# In bytes. Code, tables, quotes and nested lists up to SMALL stay or leave whole. Prose beyond LONG is divided, and its
-# end leaves before any rule does.
+# In bytes: code, tables, quotes and nested lists up to this stay or leave whole.
 SMALL = 400
-LONG = 2000
 
 _DONE = re.compile(r"[ \t>]*(?:[-+*]|\d{1,9}[.)])[ \t]+\[[xX]\](?=\s)")
 _OPEN = re.compile(r"^[ \t>]*(?:[-+*]|\d{1,9}[.)])[ \t]+\[ \](?=\s)", re.MULTILINE)
@@ -207,10 +205,10 @@ def _leaf(node: Node, lines: Lines, start: int, end: int) -> Block:
     size = size_of(text)
     block = Block("entry", start, end)
     if node.type in ("fence", "blockquote", "bullet_list", "ordered_list", "code_block"):
-        divided = size > SMALL
+        most = SMALL
     else:
-        divided = size > LONG
-    if divided:
+        most = PROSE if node.type == "paragraph" else LONG
+    if size > most:
         block.ends = ends_within(node, lines, start, end, finely=False)
         block.long = size > LONG and bool(block.ends)
     if node.type in ("hr", "heading"):

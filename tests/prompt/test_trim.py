@@ -234,6 +234,22 @@ def test_the_cap_is_used_rather_than_wasted() -> None:
     assert trim(text, 1000, count_tokens, path=PATH).tokens > 980
 
 
+def test_a_paragraph_of_ordinary_length_is_cut_at_the_end_of_a_sentence() -> None:
+    sentence = "The ferry waits for Odile (at the pier), unless the fog is on the water and Ines has gone home."
+    text = "".join(f"## Day {day}\n\n" + " ".join([sentence] * 12) + "\n\n" for day in range(9))
+    for cap in range(150, 700, 50):
+        shown = trim(text, cap, count_tokens, path=PATH)
+        assert shown.tokens > cap - 70
+        prose = [line for line in shown.text.split("\n") if line.startswith("The")]
+        assert {line.removesuffix("…").replace(sentence, "").strip() for line in prose} == {""}
+
+
+def test_an_item_of_a_list_of_ordinary_length_stays_or_leaves_whole() -> None:
+    item = "- " + "The ferry waits for Odile, unless the fog is on the water. " * 20
+    for cap in range(400, 1500, 100):
+        assert "…" not in MARKER.sub("", trim((item + "\n") * 9, cap, count_tokens, path=PATH).text)
+
+
 def test_a_grapheme_is_never_broken() -> None:
     family = "👩‍👩‍👧‍👦"
     for cap in range(30, 130, 7):
