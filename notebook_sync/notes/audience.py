@@ -23,15 +23,14 @@ def told_to(session: Session, event: Event, may_read: Callable[[str], bool]) -> 
         return event
     if session.kind == "external":
         return None
-    if session.agent and (event["session"], event["agent"]) == (session.kind, session.agent):
+    if session.agent and (event.get("session"), event.get("agent")) == (session.kind, session.agent):
         return event
-    if event["kind"] == "reminder_due":
+    kind = event.get("kind")
+    if kind == "reminder_due":
         return event if may_read(reminders.PATH) else None
-    if event["kind"] == CHANGED:
-        paths = [path for path in event["paths"] if may_read(path)]
-        return (
-            {**{key: event[key] for key in ("id", "at", "kind", "session", "agent")}, "paths": paths} if paths else None
-        )
-    if event["kind"] in _OF_NOTES and may_read(event["path"]):
+    if kind == CHANGED:
+        paths = [path for path in event.get("paths", ()) if may_read(path)]
+        return {**{key: event.get(key) for key in _OF_ALL}, "paths": paths} if paths else None
+    if kind in _OF_NOTES and event.get("path") and may_read(event["path"]):
         return {key: value for key, value in event.items() if key != "reason"}
     return None
