@@ -73,6 +73,6 @@ def _unknown_sections(path: str, contents: Contents) -> Iterator[Finding]:
     folded = {name.casefold() for name in known}
     for line, level, title in contents.headings:
         if level == 2 and title.casefold() not in folded:
-            places = ", ".join(known)
-            message = f"unknown section `{title}`: its entries reach the prompt unread; move them under one of: {places}"
+            places = " or ".join(known)
+            message = f"unknown section `{title}`: its entries reach the prompt unread; move them under {places}"
             yield Finding(path, line, "warning", message)
