@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from prompt.plain import Plain, stretches_of
+from prompt.plain import Plain, is_readable, next_heading, read_plain
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -82,14 +82,29 @@ class Lines:
 def parse_blocks(text: str) -> Node:
     """The tree of blocks. Inline text is not looked into; link definitions are paragraphs, so that no line is lost.
 
-    Stretches that a glance can read are not given to markdown-it, which takes twenty times as long for them.
+    What a glance can read is not given to markdown-it, which takes twenty times as long for it; what it cannot read
+    is given from one heading to the next, each of which ends everything but an open fence or block of HTML.
     """
     root = Node("root")
-    for stretch in stretches_of(text):
-        if stretch.plain is None:
-            _parse(root, text[stretch.start : stretch.end], stretch.line)
-        else:
-            _place(root, stretch.plain)
+    if not is_readable(text):
+        _adopt(root, _parse(text, 0))
+        return root
+    start = line = 0
+    while start < len(text):
+        glance = read_plain(text, start, line)
+        _place(root, glance.blocks)
+        start, line = glance.end, glance.line
+        if start == len(text):
+            break
+        end = next_heading(text, glance.stop)
+        stretch = _parse(text[start:end], line)
+        while end < len(text) and _goes_on(stretch, line + text.count("\n", start, end)):
+            # Twice as much each time, or a fence that is never closed would be read once for every heading in it.
+            end = next_heading(text, start + 2 * (end - start))
+            stretch = _parse(text[start:end], line)
+        _adopt(root, stretch)
+        line += text.count("\n", start, end)
+        start = end
     return root
 
 
@@ -119,11 +134,23 @@ def _place(root: Node, plain: list[Plain]) -> None:
         bullets.add(Node("list_item", first, last, markup)).add(Node("paragraph", first, last))
 
 
-def _parse(root: Node, text: str, line: int) -> None:
+def _goes_on(stretch: Node, end: int) -> bool:
+    """Whether the last block of a stretch, which ends at the line `end`, may take in what follows."""
+    last = stretch.children[-1] if stretch.children else stretch
+    return (last.type == "fence" and not last.closed) or (last.type == "html_block" and last.last >= end)
+
+
+def _adopt(root: Node, stretch: Node) -> None:
+    for child in stretch.children:
+        root.add(child)
+
+
+def _parse(text: str, line: int) -> Node:
+    """The blocks of `text`, which begins on `line`, as markdown-it reads it."""
     # markdown-it-py reads one character too far when a comment is still open in a list whose last line ends with the
     # text and not with a line end; one more line end changes no block.
     tokens = _parser().parse(text if text.endswith(("\n", "\r")) else text + "\n")
-    node = root
+    node = root = Node("root")
     for token in tokens:
         kind = token.type.removesuffix("_open")
         if token.nesting < 0:
@@ -137,6 +164,7 @@ def _parse(root: Node, text: str, line: int) -> None:
             child.closed = kind == "fence" and last - first - token.content.count("\n") == 2
             if token.nesting > 0:
                 node = child
+    return root
 
 
 @cache

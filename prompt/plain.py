@@ -6,7 +6,6 @@ What is read here must be read as markdown-it would; whatever else a stretch hol
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 # Prose that cannot be the beginning of another block: a letter, a bracket, a quotation mark, bold, or a number that
@@ -18,8 +17,6 @@ _LINE = re.compile(
     re.VERBOSE,
 )
 _HEADING = re.compile(r"^#{1,6}(?:[ \t\r]|$)", re.MULTILINE)
-# Fences and HTML are the blocks that a heading does not end.
-_CAN_SWALLOW = re.compile(r"^[ \t>*+\-\d.)]*(?:```|~~~|<)", re.MULTILINE)
 
 
 class Plain(NamedTuple):
@@ -31,40 +28,40 @@ class Plain(NamedTuple):
     markup: str
 
 
-class Stretch(NamedTuple):
-    """`[start, end)` of a text, which begins on `line`; its blocks, or None where markdown-it has to say."""
+class Glance(NamedTuple):
+    """The blocks up to where the text is no longer plain, at `stop`.
 
-    start: int
+    What follows begins at `end`, on `line`: at the heading above `stop`, for it may reach back so far, not further.
+    """
+
+    blocks: list[Plain]
     end: int
     line: int
-    plain: list[Plain] | None
+    stop: int
 
 
-def stretches_of(text: str) -> Iterator[Stretch]:
-    """The text from each heading at the margin to the next, each of which can be read for itself."""
-    if text.count("\r") != text.count("\r\n") or "\0" in text:
-        yield Stretch(0, len(text), 0, None)
-        return
-    start = line = 0
-    while start < len(text):
-        plain: list[Plain] = []
-        stop, lines = _read(text, start, line, plain)
-        if stop == len(text):
-            yield Stretch(start, stop, line, plain)
-            return
-        # What is not plain may reach back to the heading above it, not further.
-        heading = next((n for n in range(len(plain) - 1, -1, -1) if plain[n].kind == "heading"), 0)
-        if heading:
-            begin, line_of = _start_of_line(text, stop, lines - plain[heading].first), plain[heading].first
-            yield Stretch(start, begin, line, plain[:heading])
-            start, line = begin, line_of
-        following = _HEADING.search(text, stop)
-        end = following.start() if following else len(text)
-        if _CAN_SWALLOW.search(text, start, end):
-            end = len(text)
-        yield Stretch(start, end, line, None)
-        line += text.count("\n", start, end)
-        start = end
+def is_readable(text: str) -> bool:
+    """Whether a glance may be taken at all: lines end in one way, and nothing is replaced."""
+    return text.count("\r") == text.count("\r\n") and "\0" not in text
+
+
+def read_plain(text: str, start: int, line: int) -> Glance:
+    """What stands from `start` on, which is where a heading at the margin or the text begins, and on `line`."""
+    blocks: list[Plain] = []
+    stop, lines = _read(text, start, line, blocks)
+    if stop == len(text):
+        return Glance(blocks, stop, lines, stop)
+    heading = next((n for n in range(len(blocks) - 1, -1, -1) if blocks[n].kind == "heading"), 0)
+    if not heading:
+        return Glance([], start, line, stop)
+    begin = _start_of_line(text, stop, lines - blocks[heading].first)
+    return Glance(blocks[:heading], begin, blocks[heading].first, stop)
+
+
+def next_heading(text: str, position: int) -> int:
+    """Where the next line begins that may be a heading at the margin: it ends all but code and HTML."""
+    following = _HEADING.search(text, position)
+    return following.start() if following else len(text)
 
 
 def _read(text: str, start: int, line: int, plain: list[Plain]) -> tuple[int, int]:
