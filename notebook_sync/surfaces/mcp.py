@@ -125,22 +125,17 @@ class _Answers:
 
     async def subscribe(self, ctx: Context, asked: types.SubscribeRequestParams) -> types.EmptyResult:
         session = self._session_of(ctx)
-        await _awaited(self._subscriptions.add(connection_of(ctx), asked.uri, session, ctx.session))
+        await _awaited(self._subscriptions.add(ctx.session, asked.uri, session))
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, asked: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        self._subscriptions.remove(connection_of(ctx), asked.uri)
+        self._subscriptions.remove(ctx.session, asked.uri)
         return types.EmptyResult()
 
     async def listen(
         self, ctx: Context, asked: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         return await self._subscriptions.listen(ctx, asked, self._session_of(ctx))
-
-
-def connection_of(ctx: Context) -> str:
-    """What tells one client's connection from another's: over HTTP the id of its MCP session; stdio has only one."""
-    return "" if ctx.request is None else ctx.request.headers.get("mcp-session-id", "")
 
 
 def _tool(definition: dict[str, Any]) -> types.Tool:

@@ -16,9 +16,8 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuth
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.datastructures import Headers
 from starlette.middleware.authentication import AuthenticationMiddleware
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from notebook_sync.errors import NotebookError
 from notebook_sync.notebook import Notebook
@@ -29,7 +28,6 @@ from notebook_sync.tokens import OWNER, Tokens
 
 _MOST_SESSIONS = 1000
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_FIRST_FAILURE = 400
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +64,7 @@ def mcp_app(notebook: Notebook, tokens: Tokens, *, hosts: Sequence[str] = ()) ->
         max_request_body_size=2 * notebook.settings.notebook.max_file_bytes,
         max_sessions=_MOST_SESSIONS,
     )
-    guarded = RequireAuthMiddleware(_Endpoint(sessions, subscriptions), required_scopes=[])
+    guarded = RequireAuthMiddleware(sessions.handle_request, required_scopes=[])
     return McpApp(AuthenticationMiddleware(guarded, backend=BearerAuthBackend(_Verifier(tokens))), sessions.run)
 
 
@@ -103,20 +101,3 @@ def _session_of(ctx: Context) -> Session:
 
 def _agent(name: str) -> str:
     return "" if name == OWNER else name
-
-
-class _Endpoint:
-    """The SDK's handler, and the end of subscriptions when a client ends its MCP session."""
-
-    def __init__(self, sessions: StreamableHTTPSessionManager, subscriptions: Subscriptions) -> None:
-        self._sessions = sessions
-        self._subscriptions = subscriptions
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def watch(message: Message) -> None:
-            is_answer = message["type"] == "http.response.start" and message["status"] < _FIRST_FAILURE
-            if is_answer and scope["method"] == "DELETE":
-                self._subscriptions.forget(Headers(scope=scope).get("mcp-session-id", ""))
-            await send(message)
-
-        await self._sessions.handle_request(scope, receive, watch)

@@ -18,6 +18,7 @@ from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.tool_runs import read
 from notebook_sync.surfaces.tool_schemas import ReadArguments
+from prompt.errors import PromptError
 
 MARKDOWN = "text/markdown"
 PROMPT = "notebook://prompt"
@@ -80,7 +81,7 @@ def state_of(notebook: Notebook, uri: str, session: Session) -> str | None:
         return (notebook.vault.digest(path) or "") if notebook.guard.may(session, "read", path) else ""
     except NoSuchNote:
         return ""
-    except (NotebookError, OSError):
+    except (NotebookError, PromptError, OSError):
         return None
 
 

@@ -10,10 +10,12 @@ import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import anyio
 import anyio.to_thread
 import mcp_types as types
+from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
@@ -29,6 +31,9 @@ from prompt.errors import PromptError
 # File events may be lost, and an entry of the prompt may expire without any.
 _LOOK_AGAIN_SECONDS = 2.0
 _MOST_SUBSCRIPTIONS = 1000
+_MOST_OF_ONE = 100
+# Who does not take what they are told is not waited for any longer.
+_PATIENCE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,8 @@ class Subscriptions:
     def __init__(self, notebook: Notebook, is_current: Callable[[Session], bool] = lambda _: True) -> None:
         self._notebook = notebook
         self._is_current = is_current
-        self._subscribers: dict[tuple[str, str], _Subscriber] = {}
+        self._connections: set[Connection] = set()
+        self._subscribers: dict[tuple[Connection, str], _Subscriber] = {}
         self._listened: Counter[_Target] = Counter()
         self._streams: dict[Session, tuple[InMemorySubscriptionBus, ListenHandler]] = {}
         self._known: dict[_Target, str] = {}
@@ -72,22 +78,24 @@ class Subscriptions:
             finally:
                 tasks.cancel_scope.cancel()
 
-    async def add(self, connection: str, uri: str, session: Session, channel: ServerSession) -> None:
-        """Tell this connection from now on. Raises as `resources.require`, and MCPError where there are too many."""
-        if (connection, uri) not in self._subscribers and len(self._subscribers) >= _MOST_SUBSCRIPTIONS:
-            raise MCPError(types.INTERNAL_ERROR, f"there are {_MOST_SUBSCRIPTIONS} subscriptions already")
+    async def add(self, channel: ServerSession, uri: str, session: Session) -> None:
+        """Tell this connection from now on, until it ends. Raises as `resources.require`, and MCPError where there are
+        too many."""
+        connection = _connection_of(channel)
+        own = self._uris_of(connection)
+        if uri not in own and (len(own) >= _MOST_OF_ONE or len(self._subscribers) >= _MOST_SUBSCRIPTIONS):
+            raise MCPError(types.INTERNAL_ERROR, "there are too many subscriptions already")
+        if connection not in self._connections:
+            self._connections.add(connection)
+            connection.exit_stack.callback(self._ended, connection)
         target = _Target(session, uri)
         await self._begin(target)
-        self._subscribers[connection, uri] = _Subscriber(target, channel)
+        if connection in self._connections:  # it has not ended meanwhile
+            self._subscribers[connection, uri] = _Subscriber(target, channel)
 
-    def remove(self, connection: str, uri: str) -> None:
+    def remove(self, channel: ServerSession, uri: str) -> None:
         """Tell this connection no more of this resource."""
-        self._subscribers.pop((connection, uri), None)
-
-    def forget(self, connection: str) -> None:
-        """Tell this connection nothing more: it has ended."""
-        for key in [key for key in self._subscribers if key[0] == connection]:
-            del self._subscribers[key]
+        self._remove(_connection_of(channel), uri)
 
     async def listen(
         self,
@@ -96,9 +104,9 @@ class Subscriptions:
         session: Session,
     ) -> types.SubscriptionsListenResult:
         """Serve one stream of notifications as of 2026-07-28: of what it asks for, the resources that the session may
-        read now. The answer names them."""
+        read now, and not too many. The answer names them."""
         targets = []
-        for uri in dict.fromkeys(asked.notifications.resource_subscriptions or ()):
+        for uri in islice(dict.fromkeys(asked.notifications.resource_subscriptions or ()), _MOST_OF_ONE):
             with contextlib.suppress(NotebookError, PromptError):
                 await self._begin(_Target(session, uri))
                 targets.append(_Target(session, uri))
@@ -122,6 +130,28 @@ class Subscriptions:
             yield
         finally:
             self._listened -= counted
+            self._forget(counted)
+
+    def _uris_of(self, connection: Connection) -> list[str]:
+        return [uri for one, uri in self._subscribers if one is connection]
+
+    def _ended(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        for uri in self._uris_of(connection):
+            self._remove(connection, uri)
+
+    def _remove(self, connection: Connection, uri: str) -> None:
+        removed = self._subscribers.pop((connection, uri), None)
+        if removed is not None:
+            self._forget([removed.target])
+
+    def _forget(self, targets: Iterable[_Target]) -> None:
+        """What a resource says is of no interest when nobody is told of it any more."""
+        for target in set(targets) - self._targets():
+            self._known.pop(target, None)
+
+    def _targets(self) -> set[_Target]:
+        return {subscriber.target for subscriber in self._subscribers.values()} | set(self._listened)
 
     def _stream_of(self, session: Session) -> tuple[InMemorySubscriptionBus, ListenHandler]:
         """Each session has its own: what one of them is told, another may not know."""
@@ -144,8 +174,8 @@ class Subscriptions:
 
     async def _changed(self) -> list[_Target]:
         """The resources that say something else than at the last look."""
-        targets = {subscriber.target for subscriber in self._subscribers.values()} | set(self._listened)
-        states = await anyio.to_thread.run_sync(self._look_at, frozenset(targets))
+        states = await anyio.to_thread.run_sync(self._look_at, frozenset(self._targets()))
+        states = {target: states[target] for target in states.keys() & self._targets()}
         changed = [target for target, state in states.items() if self._known.get(target, state) != state]
         self._known.update(states)
         return changed
@@ -160,6 +190,12 @@ class Subscriptions:
     async def _tell(self, target: _Target) -> None:
         for subscriber in list(self._subscribers.values()):
             if subscriber.target == target:
-                await subscriber.channel.send_resource_updated(target.uri)
+                with anyio.move_on_after(_PATIENCE_SECONDS):
+                    await subscriber.channel.send_resource_updated(target.uri)
         if target in self._listened:
             await self._stream_of(target.session)[0].publish(ResourceUpdated(target.uri))
+
+
+def _connection_of(channel: ServerSession) -> Connection:
+    """Its `exit_stack` tells of its end, whatever the reason. The SDK means it for handlers, and shows it only here."""
+    return channel._connection

@@ -12,10 +12,12 @@ from typing import Any
 import anyio
 import pytest
 from mcp.client import Client
+from mcp.shared.exceptions import MCPError
 from mcp_types import ResourceUpdatedNotification
 
 from notebook_sync import Notebook, Session
 from notebook_sync.folder import FOLDER
+from notebook_sync.surfaces import mcp_subscriptions
 from notebook_sync.surfaces.mcp import NotebookServer
 from notebook_sync.surfaces.mcp_http import mcp_app
 from notebook_sync.surfaces.mcp_subscriptions import Subscriptions
@@ -220,3 +222,31 @@ def test_whose_token_was_revoked_is_told_nothing_more(root: Path) -> None:
 
     with Notebook.open(root) as notebook, serving(mcp_app(notebook, tokens)) as url:
         anyio.run(run, url)
+
+
+def test_a_connection_that_ended_takes_its_subscriptions_along(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_subscriptions, "_MOST_SUBSCRIPTIONS", 1)
+
+    async def talking(of: Callable[[Session], Made], _: Notebook) -> None:
+        for uri in (PROMPT, PLAN):
+            async with of(Session.owner())(mode="legacy") as client:
+                await client.subscribe_resource(uri)
+                with pytest.raises(MCPError, match="too many"):
+                    await client.subscribe_resource(REMINDERS)
+
+    in_this_process(root, talking)
+
+
+def test_one_client_is_told_of_a_hundred_resources_at_most(root: Path) -> None:
+    spellings = [f"notebook://note/{'./' * number}pages/plan" for number in range(120)]
+
+    async def talking(of: Callable[[Session], Made], _: Notebook) -> None:
+        async with of(Session.owner())() as client, client.listen(resource_subscriptions=spellings) as events:
+            assert events.honored.resource_subscriptions == spellings[:100]
+        async with of(Session.owner())(mode="legacy") as client:
+            for uri in spellings[:100]:
+                await client.subscribe_resource(uri)
+            with pytest.raises(MCPError, match="too many"):
+                await client.subscribe_resource(spellings[100])
+
+    in_this_process(root, talking)
