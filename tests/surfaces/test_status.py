@@ -112,7 +112,7 @@ def test_a_mirror_that_goes_down_between_two_answers_is_down(root: Path, monkeyp
 
 
 def test_a_broken_embedded_file_is_told(root: Path) -> None:
-    (root / ".notebook").mkdir()
+    (root / ".notebook").mkdir(exist_ok=True)
     (root / ".notebook/mirror.db").write_bytes(b"not a database" * 1000)
     told = status(root)
     assert not told["mirror"]["ok"]
