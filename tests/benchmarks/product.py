@@ -61,24 +61,24 @@ def search(root: Path, queries: list[str], limit: int) -> list[float]:
     return seconds
 
 
-def prompts(root: Path, runs: int, *, edited: bool) -> list[float]:
-    """The prompt of an owner's session; with `edited`, after a runtime file was written anew each time."""
+def prompts(root: Path, runs: int, orders: bytes = b"") -> list[float]:
+    """The prompt of an owner's session; where there are `orders`, after they were written with one more each time."""
     from notebook_sync import Notebook, Session
 
     notebook = Notebook.open(root)
-    orders = root / "runtime/standing-orders.md"
-    text = orders.read_bytes()
+    file = root / "runtime/standing-orders.md"
+    before = file.read_bytes()
     notebook.prompt(Session.owner())
     seconds = []
     for number in range(runs):
-        if edited:
-            _replace(orders, text + f"\n- Order {number}.\n".encode())
+        if orders:
+            _replace(file, b"## Today\n<!-- pin -->\n\n- Order %d.\n\n" % number + orders)
         begun = time.perf_counter()
         prompt = notebook.prompt(Session.owner())
         seconds.append(time.perf_counter() - begun)
-        if edited and f"Order {number}." not in prompt.text:
+        if orders and f"Order {number}." not in prompt.text:
             raise RuntimeError("the prompt is stale")
-    _replace(orders, text)
+    _replace(file, before)
     notebook.close()
     return seconds
 

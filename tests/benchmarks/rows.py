@@ -15,8 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from random import Random
 
+from tests.servers import free_port
+
 from . import limits, product
-from .corpus import SEED, note_paths, queries, write_corpus
+from .corpus import SEED, note_paths, queries, standing_orders, write_corpus
 from .follow import Follower, peak_of
 from .measure import Bar, Result, alone, median_of, percentile
 from .servers import Servers
@@ -138,11 +140,49 @@ def checkout(bench: Bench) -> Iterator[Result]:
 
 
 def prompt(bench: Bench) -> Iterator[Result]:
-    for work, edited, at_most in (("nothing changed", False, 1), ("after an edit", True, 10)):
-        seconds = alone(_prompts, bench.mirrored, edited)
+    seconds = alone(product.prompts, bench.mirrored, 500)
+    measured = percentile(seconds, 50) * 1000
+    yield Result("prompt", "nothing changed, p50", "ms", measured, bars=(Bar(1),), runs=len(seconds))
+    for work, orders in (
+        ("after an edit, p50", standing_orders(2_000)),
+        ("after an edit of 10 KB, cut to its cap, p50", standing_orders(10_000)),
+        ("after an edit of 10 KB of nested lists and code, cut to its cap, p50", standing_orders(10_000, nested=True)),
+    ):
+        ours = alone(product.prompts, bench.mirrored, 50, orders)
+        limit = alone(limits.prompt, orders, 50)
         yield Result(
-            "prompt", f"{work}, p50", "ms", percentile(seconds, 50) * 1000, bars=(Bar(at_most),), runs=len(seconds)
+            "prompt",
+            f"{work} (limit: sha256, count tokens)",
+            "ms",
+            percentile(ours, 50) * 1000,
+            percentile(limit, 50) * 1000,
+            (Bar(10),),
+            len(ours),
         )
+    orders = standing_orders(2_000_000)
+    ours, limit = alone(product.prompts, bench.mirrored, 5, orders), alone(limits.prompt, orders, 5)
+    work = "after an edit of 2 MB, cut to its cap, each MB (limit: sha256, count tokens)"
+    each = [statistics.median(seconds) / (len(orders) / 1e6) for seconds in (ours, limit)]
+    yield Result("prompt", work, "s", *each, bars=(Bar(1),), runs=len(ours))
+
+
+def prompt_without_servers(bench: Bench) -> Iterator[Result]:
+    if bench.servers is None:
+        return
+    nobody = {
+        "MONGODB_URL": f"mongodb://127.0.0.1:{free_port()}",
+        "REDIS_URL": f"redis://127.0.0.1:{free_port()}",
+    }
+    tails: dict[str, list[float]] = {"up": [], "down": []}
+    for _ in range(5):  # by turns, so that both have the same neighbours on the machine
+        for state, environment in (("up", bench.servers.environment), ("down", nobody)):
+            with _environment(environment):
+                tails[state].append(
+                    percentile(alone(product.prompts, bench.mirrored, 300, standing_orders(2_000)), 99) * 1000
+                )
+    down, up = statistics.median(tails["down"]), statistics.median(tails["up"])
+    work = "after an edit, both databases down, p99 (limit: both up)"
+    yield Result("prompt-without-servers", work, "ms", down, up, (Bar(1.1, of_limit=True),), 5)
 
 
 def keyword_search(bench: Bench) -> Iterator[Result]:
@@ -206,6 +246,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Result]]] = {
     "memory": memory,
     "cold-sync-servers": cold_sync_servers,
     "save-servers": save_servers,
+    "prompt-without-servers": prompt_without_servers,
     "scaling": scaling,
 }
 
@@ -279,10 +320,6 @@ def _database_size(bench: Bench, notes: int) -> Result:
     measured = sum(store.stat().st_size for store in stores) / 1e6
     work = f"{notes:,} notes (limit: their own bytes)"
     return Result("database-size", work, "MB", measured, bench.sizes[notes] / 1e6, (Bar(3, of_limit=True),))
-
-
-def _prompts(root: Path, edited: bool) -> list[float]:
-    return product.prompts(root, 50 if edited else 500, edited=edited)
 
 
 def _chosen(bench: Bench, purpose: str, count: int) -> list[str]:
