@@ -108,11 +108,6 @@ def parse_blocks(text: str) -> Node:
     return root
 
 
-def lines_of(node: Node) -> tuple[int, int]:
-    """The node's lines `[first, last)`, 0-based."""
-    return node.first, node.last
-
-
 def walk_blocks(node: Node) -> Iterator[Node]:
     """Every block below `node`, parents before children, in the text's order."""
     for child in node.children:

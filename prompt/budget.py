@@ -17,6 +17,9 @@ from prompt.errors import VocabularyMissing
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
+# What counts the tokens of a text.
+Count = Callable[[str], int]
+
 DEFAULT_ENCODING = "cl100k_base"
 
 _loading = threading.Lock()

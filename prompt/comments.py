@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from prompt.blocks import Lines, Node, lines_of, parse_blocks, walk_blocks
+from prompt.blocks import Lines, Node, parse_blocks, walk_blocks
 from prompt.gaps import Positions, apart, without
 from prompt.inline import comments_in_html, inline_spans
 from prompt.values import Expired, Gap
 
-UNTIL = re.compile(r"\[until:?\s+(\d{4}-\d{2}-\d{2})\]", re.IGNORECASE)
+_UNTIL = re.compile(r"\[until:?\s+(\d{4}-\d{2}-\d{2})\]", re.IGNORECASE)
 _FRONTMATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _MAPPING = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?:[^\s:#-][^:\n]*:(?:\s|\Z)|\Z)")
 _LEADING_COMMENT = re.compile(r"(?:[ \t]*\r?\n)* {0,3}<!--(?:-?>|.*?-->)[ \t]*(?:\r?\n(?:[ \t]*\r?\n)*)?", re.DOTALL)
@@ -57,7 +57,7 @@ def without_hidden(source: str, *, keep_grammar: bool, today: date) -> Shown:
             start, end = _whole_lines(lines, *lines.filled(node))
             gaps.append(Gap(begin + start, begin + end, "expired"))
             first_line = body[start:end].strip().splitlines()[0]
-            expired.append(Expired(line + lines_of(node)[0] + 1, first_line, until))
+            expired.append(Expired(line + node.first + 1, first_line, until))
         comments = (span for span in _comments(tree, lines) if span[0] >= grammar)
         for start, end in _with_their_space(lines, comments):
             gaps.append(Gap(begin + start, begin + end, "comment"))
@@ -85,7 +85,7 @@ def end_of_grammar(text: str) -> int:
 
 
 def _names_a_past_day(text: str, today: date) -> bool:
-    return any(_is_past(match[1], today) for match in UNTIL.finditer(text))
+    return any(_is_past(match[1], today) for match in _UNTIL.finditer(text))
 
 
 def _is_past(day: str, today: date) -> bool:
@@ -99,15 +99,14 @@ def _expired_items(tree: Node, lines: Lines, today: date) -> Iterator[tuple[Node
     """List items whose first paragraph names a past day. An item on the line of an item around it is left alone."""
     taken = -1
     for node in walk_blocks(tree):
-        first, last = lines_of(node)
-        if node.type != "list_item" or first < taken or not node.children:
+        if node.type != "list_item" or node.first < taken or not node.children:
             continue
         opening = node.children[0]
         outer = node.parent.parent if node.parent else None
-        if outer is not None and outer.type == "list_item" and lines_of(outer)[0] == first:
+        if outer is not None and outer.type == "list_item" and outer.first == node.first:
             continue
         if opening.type == "paragraph" and (until := _until(lines, opening)) and _is_past(until, today):
-            taken = last
+            taken = node.last
             yield node, until
 
 
@@ -116,7 +115,9 @@ def _until(lines: Lines, paragraph: Node) -> str:
     text = lines.text[start:end]
     quoted = [span for span in inline_spans(text) if span.kind != "emphasis"]
     found = [
-        match[1] for match in UNTIL.finditer(text) if not any(span.start <= match.start() < span.end for span in quoted)
+        match[1]
+        for match in _UNTIL.finditer(text)
+        if not any(span.start <= match.start() < span.end for span in quoted)
     ]
     return found[-1] if found else ""
 
@@ -174,8 +175,8 @@ def _whole_lines(lines: Lines, first: int, last: int, *, keep_apart: bool = Fals
 
 def _pinned_headings(tree: Node, lines: Lines) -> Iterator[int]:
     for heading, below in zip(tree.children, tree.children[1:], strict=False):
-        if heading.type != "heading" or below.type != "html_block" or lines_of(heading)[1] != lines_of(below)[0]:
+        if heading.type != "heading" or below.type != "html_block" or heading.last != below.first:
             continue
         start, end = lines.span_of(below)
         if _PIN.match(lines.text[start:end]):
-            yield lines.start(lines_of(heading)[0])
+            yield lines.start(heading.first)

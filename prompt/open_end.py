@@ -8,7 +8,6 @@ from prompt.blocks import Lines, parse_blocks
 
 # Without one of these nothing stays open; with one, the parser tells.
 _OPENS = re.compile(r"```|~~~|<[!?]|<(?:script|pre|style|textarea)", re.IGNORECASE)
-_FENCE_END = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*\Z")
 # CommonMark's blocks of HTML that a blank line does not end: how they begin, what ends them, what closes them.
 _HTML = (
     (
@@ -31,14 +30,15 @@ def closing_line(text: str) -> str:
     if not _OPENS.search(text):
         return ""
     blocks = parse_blocks(text).children
-    if not blocks or blocks[-1].type not in ("fence", "html_block"):
+    if not blocks:
         return ""
-    start, end = Lines(text).span_of(blocks[-1])
+    last = blocks[-1]
+    if last.type == "fence":
+        return "" if last.closed else last.markup
+    if last.type != "html_block":
+        return ""
+    start, end = Lines(text).span_of(last)
     source = text[start:end]
-    if blocks[-1].type == "fence":
-        _, line_end, last = source.rpartition("\n" if "\n" in source else "\r")
-        closed = _FENCE_END.match(last) if line_end else None
-        return "" if closed and closed[1].startswith(blocks[-1].markup) else blocks[-1].markup
     for begins, ends, closing in _HTML:
         if begun := begins.match(source.lstrip(" ")):
             return "" if ends.search(source) else closing or f"</{begun[1].lower()}>"

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 
+from prompt.budget import Count
 from prompt.tree import Block
 
 # An atom: a leaf, and which of its stretches, counted from 0.
@@ -35,7 +36,7 @@ def leaving_order(root: Block) -> list[Atom]:
     return order
 
 
-def count_tokens_of(root: Block, text: str, tokens: int, count: Callable[[str], int]) -> None:
+def count_tokens_of(root: Block, text: str, tokens: int, count: Count) -> None:
     """Tell every block its tokens: each piece is counted with what separates it from the next one. `tokens` is what
     all of `text` is."""
     pieces = list(_pieces(root))

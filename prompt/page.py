@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from prompt.budget import Claim, share
+from prompt.budget import Claim, Count, share
 from prompt.layout import NOTICE, stable_text, tag_for
 from prompt.open_end import closing_line
 from prompt.parts import View, line_of
@@ -42,7 +42,7 @@ class Pager:
     files: Sequence[PromptFile]
     views: Sequence[View]
     part: Callable[[int, int], Part]
-    count: Callable[[str], int]
+    count: Count
 
     def page(self) -> Page:
         """The whole of each file within its cap, if that fits; else shares of the room; else one line a file."""

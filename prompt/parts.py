@@ -8,13 +8,13 @@ from datetime import date
 from hashlib import sha256
 from sys import maxsize
 
+from prompt.budget import Count
 from prompt.comments import without_hidden
 from prompt.gaps import Positions
 from prompt.open_end import closing_line
+from prompt.shown import omission_line
 from prompt.trim import Cutting, Trimmed
 from prompt.values import Expired, Gap, Omission, Part, PromptFile, Session, Source
-
-Count = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def view_of(rule: PromptFile, source: Source | None, session: Session, today: da
         return replace(view, digest=digest, tokens_raw=raw, gaps=(Gap(0, len(text), "quarantined"),))
     shown = without_hidden(text, keep_grammar=session == "owner", today=today)
     tokens = raw if shown.text == text else count(shown.text)
-    line = omission_line(tokens, rule.path) if tokens else ""
+    line = omission_line(0, tokens, rule.path) if tokens else ""
     return View(
         name=name,
         path=rule.path,
@@ -115,12 +115,6 @@ def line_of(view: View, *, fits: bool) -> Part:
         gaps=(*view.gaps, Gap(0, maxsize, "cap")),
         cut=((0, len(view.text)),),
     )
-
-
-def omission_line(tokens: int, path: str = "") -> str:
-    """The line that stands for a whole text."""
-    amount = f"{tokens} token{'s' * (tokens != 1)} omitted"
-    return f"[… {amount}: notebook_read {path}]" if path else f"[… {amount}]"
 
 
 def _uncut(view: View, cap: int) -> Part:

@@ -197,8 +197,8 @@ class Page:
         return block.first >= self.gone and not (self.beginning and self.beginning.leaf is block)
 
 
-def omission_line(entries: int, tokens: int, path: str, anchor: str) -> str:
-    """The line that stands where something was left out; after the colon, a call that reads it."""
+def omission_line(entries: int, tokens: int, path: str = "", anchor: str = "") -> str:
+    """The line that stands where something was left out; with a path, a call that reads it follows the colon."""
     amount = f"{tokens} token{'s' * (tokens != 1)} omitted"
     if entries:
         amount = f"{entries} {'entry' if entries == 1 else 'entries'}, {amount}"

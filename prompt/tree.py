@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from prompt.anchors import anchors_of, heading_text
-from prompt.blocks import Lines, Node, lines_of, parse_blocks
+from prompt.blocks import Lines, Node, parse_blocks
 from prompt.divide import LONG, PROSE, ends_within, fence_closing
 from prompt.ending import End, size_of
 
@@ -186,10 +186,9 @@ def _item(item: Node, lines: Lines) -> Iterator[Block]:
 
 
 def _table(node: Node, lines: Lines) -> Block:
-    first, last = lines_of(node)
     start, end = lines.span_of(node)
     rows = []
-    for line in range(first + 2, last):
+    for line in range(node.first + 2, node.last):
         row_start, row_end = lines.span(line, line + 1)
         row = Block("entry", row_start, row_end, is_row=True, prose=True)
         text = lines.text[row_start:row_end]
@@ -197,7 +196,7 @@ def _table(node: Node, lines: Lines) -> Block:
         if size_of(text) > LONG:
             row.long, row.ends = True, ends_within(None, lines, row_start, row_end, finely=False)
         rows.append(row)
-    return Block("entry", start, end, rows, head=lines.span(first, first + 2), entries=len(rows))
+    return Block("entry", start, end, rows, head=lines.span(node.first, node.first + 2), entries=len(rows))
 
 
 def _leaf(node: Node, lines: Lines, start: int, end: int) -> Block:

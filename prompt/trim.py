@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from prompt.blocks import Lines, parse_blocks
+from prompt.budget import Count
 from prompt.comments import end_of_grammar
 from prompt.divide import ends_within
 from prompt.ending import MORE, End
@@ -19,8 +20,6 @@ from prompt.order import count_tokens_of, leaving_order, reckoned
 from prompt.shown import Beginning, Page, omission_line
 from prompt.tree import Block, tree_of
 from prompt.values import Omission
-
-Count = Callable[[str], int]
 
 # A page that is reckoned to be over the cap by more tokens than this is not laid. Reckoning errs by one or two a line.
 SLACK = 4
@@ -104,7 +103,7 @@ class _Leaving:
             yield from self._beginnings(cap)
         last = self._page(len(self.order))
         yield last
-        for line in (omission_line(0, self.tokens, "", ""), f"[{MORE}]"):
+        for line in (omission_line(0, self.tokens), f"[{MORE}]"):
             yield replace(last, text=line, tokens=self.count(line))
         yield replace(last, text="", tokens=0)
 

@@ -5,17 +5,15 @@ A fence around external text is kept as a whole: what is cut is cut inside of it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from prompt.budget import Claim, share
+from prompt.budget import Claim, Count, share
 from prompt.fence import FENCED
 from prompt.layout import volatile_text
-from prompt.parts import omission_line
+from prompt.shown import omission_line
 from prompt.trim import trim
 from prompt.values import Volatile
-
-Count = Callable[[str], int]
 
 # What a heading and the lines around it may cost.
 FRAME = 8
@@ -61,7 +59,7 @@ def _cut_to(
 ) -> list[tuple[str, str]]:
     """The sections in about `room` tokens; none where one of them could not even say that it is cut."""
     claims = [
-        Claim(needs[heading], reserve=RESERVE, floor=count(omission_line(needs[heading]))) for heading, _ in sections
+        Claim(needs[heading], reserve=RESERVE, floor=count(omission_line(0, needs[heading]))) for heading, _ in sections
     ]
     if sum(min(claim.need, claim.floor) for claim in claims) + FRAME * len(claims) > room:
         return []
@@ -90,7 +88,7 @@ def within(text: str, cap: int, count: Count) -> str:
 def _beginning_of(pieces: Sequence[str], room: int, count: Count) -> str:
     """The first pieces, the one at the border cut, and one line for the rest."""
     rest = sum(count(piece) for piece in pieces)
-    room -= count(omission_line(rest))
+    room -= count(omission_line(0, rest))
     shown: list[str] = []
     for piece in pieces:
         tokens = count(piece)
@@ -103,7 +101,7 @@ def _beginning_of(pieces: Sequence[str], room: int, count: Count) -> str:
         room -= tokens
         rest -= tokens
     if rest > 0:
-        shown.append(omission_line(rest))
+        shown.append(omission_line(0, rest))
     return "\n\n".join(piece.strip("\r\n") for piece in shown)
 
 
