@@ -134,8 +134,10 @@ def load(root: Path, environ: Mapping[str, str] = os.environ) -> Settings:
     path = root / FILE
     try:
         settings = parse(path.read_text(encoding="utf-8"), str(path)) if path.exists() else Settings()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 text (byte {error.start + 1}); save it as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
     return dataclasses.replace(
         settings,
         mirror=dataclasses.replace(settings.mirror, url=environ.get("MONGODB_URL") or settings.mirror.url),
@@ -245,15 +247,22 @@ def _build(kind: type[Any], found: Any, source: str, where: str) -> Any:
     known = [f.name for f in dataclasses.fields(kind) if not (kind is Settings and f.name == "source")]
     for key in found:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
-            raise ConfigError(
-                f"{source}: unknown key {_dotted(where, key)!r}; did you mean {_dotted(where, near[0])!r}?"
-            )
+            raise ConfigError(f"{source}: unknown key {_dotted(where, key)!r}; {_meant(key, known, where)}")
     for one in dataclasses.fields(kind):
         has_default = one.default is not dataclasses.MISSING or one.default_factory is not dataclasses.MISSING
         if not has_default and one.name not in found:
             raise ConfigError(f"{source}: {_dotted(where, one.name)!r} is missing")
     return kind(**{key: _coerced(hints[key], value, source, _dotted(where, key)) for key, value in found.items()})
+
+
+def _meant(key: str, known: list[str], where: str) -> str:
+    tables = typing.get_type_hints(Settings)
+    homes = [name for name, table in tables.items() if key in getattr(table, "__dataclass_fields__", ())]
+    near = difflib.get_close_matches(key, known, n=1)
+    if homes and not near:
+        return f"it belongs below {' or '.join(f'[{home}]' for home in homes)}"
+    near = near or difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+    return f"did you mean {_dotted(where, near[0])!r}?"
 
 
 def _coerced(wanted: Any, value: Any, source: str, where: str) -> Any:
@@ -266,7 +275,7 @@ def _coerced(wanted: Any, value: Any, source: str, where: str) -> Any:
             return tuple(_coerced(item, one, source, where) for one in value)
         raise ConfigError(f"{source}: {where} must be a list")
     if type(value) is not wanted and not (wanted is float and type(value) is int):
-        raise ConfigError(f"{source}: {where} must be of type {wanted.__name__}, not {type(value).__name__}")
+        raise ConfigError(f"{source}: {where} must be {_named(wanted)}, not {_named(type(value))}")
     if wanted is int and not 0 <= value <= _LARGEST:
         raise ConfigError(f"{source}: {where} must {'not be negative' if value < 0 else f'be at most {_LARGEST:,}'}")
     if wanted is float:  # a time
@@ -274,6 +283,20 @@ def _coerced(wanted: Any, value: Any, source: str, where: str) -> Any:
             raise ConfigError(f"{source}: {where} must be from {_SHORTEST} to {_LARGEST:,}")
         return float(value)
     return value
+
+
+_TYPES = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "a table",
+}
+
+
+def _named(kind: type[Any]) -> str:
+    return _TYPES.get(kind, "a date or a time")  # all else that TOML knows
 
 
 def _dotted(where: str, key: str) -> str:

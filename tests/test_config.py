@@ -40,11 +40,14 @@ def test_values_are_read_into_their_tables() -> None:
     [
         ("[mirrors]\nurl = ''", "unknown key 'mirrors'; did you mean 'mirror'?"),
         ("[mirror]\nurll = ''", "unknown key 'mirror.urll'; did you mean 'mirror.url'?"),
-        ("[prompt]\nmax_tokens = 'many'", "prompt.max_tokens must be of type int, not str"),
-        ("[prompt]\nmax_tokens = true", "prompt.max_tokens must be of type int, not bool"),
+        ("[prompt]\nmax_tokens = 'many'", "prompt.max_tokens must be a whole number, not text"),
+        ("[sync]\nreconcile_seconds = 2031-05-06", "sync.reconcile_seconds must be a number, not a date or a time"),
+        ("max_tokens = 4000", "unknown key 'max_tokens'; it belongs below [prompt]"),
+        ("[sync]\nurl = ''", "unknown key 'sync.url'; it belongs below [mirror] or [refs]"),
+        ("[prompt]\nmax_tokens = true", "prompt.max_tokens must be a whole number, not true or false"),
         ("[prompt]\nmax_tokens = -1", "prompt.max_tokens must not be negative"),
         ("[notebook]\nexclude = 'drafts'", "notebook.exclude must be a list"),
-        ("[notebook]\nexclude = [1]", "notebook.exclude must be of type str, not int"),
+        ("[notebook]\nexclude = [1]", "notebook.exclude must be text, not a whole number"),
         ("[[prompt.files]]\nheading = 'x'", "'prompt.files.path' is missing"),
         ("[[prompt.files]]\npath = 'x.md'\nsessions = ['boss']", "knows owner, task, external, not 'boss'"),
         ("[[prompt.files]]\npath = '/etc/passwd'", "prompt.files.path = '/etc/passwd' is no file in the notebook"),
@@ -111,7 +114,13 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
 
 def test_bytes_that_are_no_text_are_an_error_with_the_path(tmp_path: Path) -> None:
     (tmp_path / "notebook.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match=r"notebook\.toml"):
+    with pytest.raises(ConfigError, match=r"notebook\.toml: not UTF-8 text \(byte 1\); save it as UTF-8$"):
+        config.load(tmp_path, {})
+
+
+def test_a_folder_in_place_of_the_settings_is_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / "notebook.toml").mkdir()
+    with pytest.raises(ConfigError, match=r"notebook\.toml: Is a directory$"):
         config.load(tmp_path, {})
 
 
