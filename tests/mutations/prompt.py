@@ -68,7 +68,7 @@ MUTATIONS = (
     Mutation(
         "a table keeps its head",
         "prompt/tree.py",
-        'return Block("entry", start, end, rows, head=lines.span(first, first + 2), entries=len(rows))',
+        'return Block("entry", start, end, rows, head=lines.span(node.first, node.first + 2), entries=len(rows))',
         'return Block("entry", start, end, rows, entries=len(rows))',
         (_TRIM + "test_golden",),
     ),
@@ -159,7 +159,7 @@ MUTATIONS = (
     Mutation(
         "comments in code stay",
         "prompt/comments.py",
-        'found = ((span.start, span.end) for span in inline_spans(text) if span.kind == "comment")',
+        'found = ((span.start, span.end) for span in spans if span.kind == "comment")',
         "found = comments_in_html(text)",
         (_COMMENTS + "test_code_and_what_only_looks_like_a_comment_stays",),
     ),
