@@ -49,11 +49,12 @@ def without_hidden(source: str, *, keep_grammar: bool, today: date) -> Shown:
     expired: list[Expired] = []
     pins: list[int] = []
     rest = source[begin + grammar :]
-    if "<!--" in rest or _names_a_past_day(rest, today):
+    may_expire = _names_a_past_day(rest, today)
+    if may_expire or "<!--" in rest:
         body = source[begin:]
         tree, lines = parse_blocks(body), Lines(body)
         line = source.count("\n", 0, begin)
-        for node, until in _expired_items(tree, lines, today):
+        for node, until in _expired_items(tree, lines, today) if may_expire else ():
             start, end = _whole_lines(lines, *lines.filled(node))
             gaps.append(Gap(begin + start, begin + end, "expired"))
             first_line = body[start:end].strip().splitlines()[0]
@@ -113,6 +114,8 @@ def _expired_items(tree: Node, lines: Lines, today: date) -> Iterator[tuple[Node
 def _until(lines: Lines, paragraph: Node) -> str:
     start, end = lines.span_of(paragraph)
     text = lines.text[start:end]
+    if not _UNTIL.search(text):
+        return ""
     quoted = [span for span in inline_spans(text) if span.kind != "emphasis"]
     found = [
         match[1]
