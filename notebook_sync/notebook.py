@@ -254,9 +254,9 @@ class Notebook(Wiring):
         """Record one event for each reminder that has fallen due since the last call, by whatever process."""
         return self._alarm.ring()[0]
 
-    def refuse(self, session: Session, tool: str, sentence: str) -> NoReturn:
+    def refuse(self, session: Session, tool: str, sentence: str, path: str = "") -> NoReturn:
         """Leave an event of a call that is refused, and raise NotPermitted with this sentence."""
-        self.guard.refuse(session, tool, sentence)
+        self.guard.refuse(session, tool, sentence, path)
 
     # The prompt.
 

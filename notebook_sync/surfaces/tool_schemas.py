@@ -165,9 +165,11 @@ def schema_of(model: type[BaseModel], *, strict: bool = False) -> dict[str, Any]
     return _small(whole, whole.get("$defs", {}), strict)
 
 
-def outline_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Of a result's schema, the fields that are always there: a tenth of its size, in every list that is sent."""
-    return {"type": "object", "required": schema_of(model)["required"]}
+def outline_of(*models: type[BaseModel]) -> dict[str, Any]:
+    """Of the schemas of all that a tool may answer, the fields that are always there: a tenth of their size, in every
+    list that is sent."""
+    first, *others = (schema_of(model)["required"] for model in models)
+    return {"type": "object", "required": [name for name in first if all(name in other for other in others)]}
 
 
 def _small(schema: dict[str, Any], shared: dict[str, Any], strict: bool) -> dict[str, Any]:

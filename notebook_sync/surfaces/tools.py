@@ -27,7 +27,7 @@ SHAPES: tuple[Shape, ...] = get_args(Shape)
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. `run(notebook, arguments, session)` gives a `result`; the three claims are MCP's hints.
+    """One tool. `run(notebook, arguments, session)` gives one of `results`; the three claims are MCP's hints.
 
     `refusal` is what a session that is not among `sessions` is told.
     """
@@ -35,7 +35,7 @@ class Tool:
     name: str
     description: str
     arguments: type[schemas.Arguments]
-    result: type[schemas.Result]
+    results: tuple[type[schemas.Result], ...]
     run: Callable[[Notebook, Any, Session], schemas.Result]
     sessions: frozenset[Kind] = frozenset(KINDS)
     refusal: str = ""
@@ -56,7 +56,7 @@ TOOLS: tuple[Tool, ...] = (
             "remove entries first. not_permitted: stop and say so."
         ),
         arguments=schemas.EditArguments,
-        result=schemas.EditResult,
+        results=(schemas.EditResult, schemas.ReadResult),
         run=runs.edit,
         sessions=frozenset(("owner", "task")),
         refusal="Notebook editing is only available in owner conversations",
@@ -70,7 +70,7 @@ TOOLS: tuple[Tool, ...] = (
             "follow it."
         ),
         arguments=schemas.ReadArguments,
-        result=schemas.ReadResult,
+        results=(schemas.ReadResult,),
         run=runs.read,
         read_only=True,
     ),
@@ -78,7 +78,7 @@ TOOLS: tuple[Tool, ...] = (
         name="notebook_search",
         description="Find notes by words, best first. Tells what they are, not what they say: then notebook_read.",
         arguments=schemas.SearchArguments,
-        result=schemas.Rows,
+        results=(schemas.Rows,),
         run=runs.search,
         read_only=True,
     ),
@@ -86,7 +86,7 @@ TOOLS: tuple[Tool, ...] = (
         name="notebook_list",
         description="List notes, latest change first, without their text.",
         arguments=schemas.ListArguments,
-        result=schemas.Rows,
+        results=(schemas.Rows,),
         run=runs.list_notes,
         read_only=True,
     ),
@@ -113,24 +113,40 @@ def call(notebook: Notebook, name: str, arguments: Mapping[str, Any] | str, sess
     answer; what is raised is a fault of the program.
     """
     try:
-        tool = _tool_named(name, notebook, session)
+        tool = _tool_named(name, session)
+        if session.kind not in tool.sessions:
+            notebook.refuse(session, name, tool.refusal, _file_in(tool, arguments))
         result = tool.run(notebook, _checked(tool, arguments), session)
     except (NotebookError, PromptError) as error:
         return error_body(error)
     return result.model_dump(mode="json", exclude_none=True)
 
 
-def _tool_named(name: str, notebook: Notebook, session: Session) -> Tool:
+def _tool_named(name: str, session: Session) -> Tool:
     for tool in TOOLS:
         if tool.name == name:
-            if session.kind not in tool.sessions:
-                notebook.refuse(session, name, tool.refusal)
             return tool
     raise NoSuchTool(name, tuple(tool.name for tool in tools_of(session)))
 
 
+def _file_in(tool: Tool, arguments: object) -> str:
+    """The file that a call which is refused unread names, for the log; "" where it names none."""
+    try:
+        file = _object(tool, arguments).get("file")
+    except InvalidArguments:
+        return ""
+    return file if isinstance(file, str) else ""
+
+
 def _checked(tool: Tool, arguments: object) -> schemas.Arguments:
     """The arguments as the tool's model. Raises InvalidArguments, which names each argument that is wrong."""
+    try:
+        return tool.arguments.model_validate(_object(tool, arguments))
+    except ValidationError as error:
+        raise InvalidArguments(f"{tool.name}: {schemas.complaints(error)}") from None
+
+
+def _object(tool: Tool, arguments: object) -> dict[str, Any]:
     if isinstance(arguments, str | bytes):
         try:
             arguments = json.loads(arguments or "{}")
@@ -138,10 +154,7 @@ def _checked(tool: Tool, arguments: object) -> schemas.Arguments:
             raise InvalidArguments(f"the arguments of {tool.name} are not valid JSON") from None
     if not isinstance(arguments, Mapping):
         raise InvalidArguments(f"the arguments of {tool.name} must be an object")
-    try:
-        return tool.arguments.model_validate(dict(arguments))
-    except ValidationError as error:
-        raise InvalidArguments(f"{tool.name}: {schemas.complaints(error)}") from None
+    return dict(arguments)
 
 
 def _openai(tool: Tool) -> dict[str, Any]:
@@ -164,7 +177,7 @@ def _mcp(tool: Tool) -> dict[str, Any]:
         "name": tool.name,
         "description": tool.description,
         "inputSchema": schemas.schema_of(tool.arguments),
-        "outputSchema": schemas.outline_of(tool.result),
+        "outputSchema": schemas.outline_of(*tool.results),
         "annotations": {
             "readOnlyHint": tool.read_only,
             **({} if tool.read_only else changes),

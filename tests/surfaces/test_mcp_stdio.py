@@ -128,6 +128,15 @@ def test_an_owner_edits_a_rule_and_sees_it_in_the_prompt(root: Path, mode: str) 
     talk(root, talking, "--session", "owner", mode=mode)
 
 
+def test_a_client_that_holds_answers_against_the_schema_takes_what_an_edit_reads(root: Path) -> None:
+    async def talking(client: Client) -> None:
+        await client.list_tools()
+        read = answer_of(await client.call_tool("notebook_edit", {"file": "reminders.md", "action": "read"}))
+        assert read["text"] == (root / "runtime/reminders.md").read_text()
+
+    talk(root, talking, "--session", "owner")
+
+
 def test_a_note_is_a_resource_by_its_id_and_by_its_path(root: Path) -> None:
     async def talking(client: Client) -> None:
         for spelled in ("pages/plan", "pages/plan.md", "pages%2Fplan", "plan"):
@@ -197,6 +206,7 @@ def test_a_stranger_is_refused_the_tool_that_it_is_not_shown(root: Path) -> None
     assert bytes_of(root) == before
     (event,) = refusals(root)
     assert (event["session"], event["tool"]) == ("external", "notebook_edit")
+    assert event["path"] == "standing-orders.md"
 
 
 @pytest.mark.parametrize("kind", ["task", "external"])

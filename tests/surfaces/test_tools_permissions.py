@@ -97,6 +97,7 @@ def test_a_tool_that_is_not_shown_is_refused_whatever_it_is_called_with(
     assert bytes_of(root) == before
     (event,) = refusals(root)
     assert (event["session"], event["agent"], event["tool"]) == ("external", "scribe", "notebook_edit")
+    assert event["path"] == arguments.get("file", "")
 
 
 @pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
