@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 LONGEST_VIEW = 16_000  # characters: that tool tells its model that a longer view is cut here
 NOT_LISTED = "node_modules"
 _DEPTH = 2
+_MOST_PLACES = 20
 
 
 class MemoryToolError(Exception):
@@ -94,10 +95,11 @@ def the_one_place(text: str, old: str, new: str, path: str) -> tuple[int, str, s
     if first < 0:
         raise MemoryToolError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
     places = [first]
-    while (following := text.find(old, places[-1] + 1)) >= 0:
+    while len(places) <= _MOST_PLACES and (following := text.find(old, places[-1] + 1)) >= 0:
         places.append(following)
     if len(places) > 1:
-        numbers = ", ".join(str(line_at(text, place)) for place in places)
+        numbers = ", ".join(str(line_at(text, place)) for place in places[:_MOST_PLACES])
+        numbers += ", …" if len(places) > _MOST_PLACES else ""
         raise MemoryToolError(
             f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {numbers}. "
             "Please ensure it is unique"

@@ -191,6 +191,12 @@ class TestStrReplace:
             "Please ensure it is unique"
         )
 
+    def test_of_very_many_places_the_first_are_named(self, memory: MemoryTool, root: Path) -> None:
+        (root / "pages/ferry.md").write_text("a\n" * 500_000)  # to count the lines above each would take hours
+        told = memory.call({"command": "str_replace", "path": "/memories/pages/ferry.md", "old_str": "a"})
+        assert "in lines: 1, 2, 3," in told
+        assert "19, 20, …. Please" in told
+
     def test_an_empty_text_is_nowhere(self, memory: MemoryTool) -> None:
         with pytest.raises(MemoryToolError, match="No replacement was performed"):
             memory.str_replace("/memories/pages/ferry.md", "", "x")
