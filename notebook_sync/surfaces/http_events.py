@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncIterator
 
 from anyio import CapacityLimiter, to_thread
@@ -17,17 +18,22 @@ from notebook_sync.surfaces.http_metrics import Metrics
 
 MOST_STREAMS = 64
 _MOST_WAITING = 1000
+_THREADS = 4
 _POLL_SECONDS = 0.1
 
 
 class Streams:
-    """The open streams of one server. For one event loop."""
+    """The open streams of one server. For one event loop.
+
+    `limiter` is for what they wait for: requests that keep every other thread busy do not hold up the streams.
+    """
 
     def __init__(self, events: Events, metrics: Metrics) -> None:
         self._events = events
         self._metrics = metrics
         self._waiting: set[asyncio.Queue[Event | None]] = set()
         self._ended = False
+        self.limiter = CapacityLimiter(_THREADS)
 
     @property
     def is_full(self) -> bool:
@@ -60,7 +66,7 @@ class Streams:
         self._waiting.add(queue)
         self._metrics.streams.set(len(self._waiting))
         try:
-            missed = await to_thread.run_sync(self._events.read, since) if since else []
+            missed = await self._since(since) if since else []
             for event in missed:
                 yield event
             known = {event["id"] for event in missed}
@@ -71,13 +77,15 @@ class Streams:
             self._waiting.discard(queue)
             self._metrics.streams.set(len(self._waiting))
 
+    async def _since(self, since: str) -> list[Event]:
+        return await to_thread.run_sync(self._events.read, since, sys.maxsize, limiter=self.limiter)
+
     async def _read(self) -> None:
-        limiter = CapacityLimiter(1)  # of its own: requests that keep every thread busy do not hold up the streams
-        tail = await to_thread.run_sync(self._events.tail, limiter=limiter)
+        tail = await to_thread.run_sync(self._events.tail, limiter=self.limiter)
         with contextlib.closing(tail):
             while True:
                 with contextlib.suppress(OSError):  # looked at again in a moment
-                    for event in await to_thread.run_sync(tail.new, limiter=limiter):
+                    for event in await to_thread.run_sync(tail.new, limiter=self.limiter):
                         self._tell(event)
                 await asyncio.sleep(_POLL_SECONDS)
 

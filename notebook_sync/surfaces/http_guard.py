@@ -1,7 +1,8 @@
 """What every request passes before anything else sees it: Host, Origin, sizes, token, content type.
 
 Whatever is mounted behind it is guarded alike. A path is open only if it is named here; who asks is decided by the
-token alone, and stands in the request's state as `session`. No token, no query and no body is ever logged.
+token alone, and stands in the request's state as `session`; `is_current()` there tells whether that token counts still.
+No token, no query and no body is ever logged.
 """
 
 from __future__ import annotations
@@ -92,15 +93,24 @@ class _Request:
     async def _identify(self, tokens: Tokens) -> Fault | None:
         if self._scope["path"] in OPEN_PATHS:
             return None
+        token = token_in(Headers(scope=self._scope))
         try:
-            self._asking = await to_thread.run_sync(tokens.session_of, token_in(Headers(scope=self._scope)))
+            self._asking = await to_thread.run_sync(tokens.session_of, token)
         except NotebookError as error:
             _trouble.error("%s", error)
             return faults.TOKENS_UNUSABLE
         if self._asking is None:
             return faults.NO_TOKEN
-        self._scope.setdefault("state", {})["session"] = self._asking
+        state = self._scope.setdefault("state", {})
+        state["session"] = self._asking
+        state["is_current"] = lambda: self._is_current(tokens, token)
         return None
+
+    def _is_current(self, tokens: Tokens, token: str) -> bool:
+        try:
+            return tokens.session_of(token) == self._asking
+        except NotebookError:
+            return False
 
     async def _refuse(self, fault: Fault) -> None:
         """Answer in place of the app, unless it has begun to."""

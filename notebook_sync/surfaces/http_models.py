@@ -127,6 +127,7 @@ class EditedAnswer(BaseModel):
     diff: str
     commit: str | None
     warnings: list[str]
+    provenance: str | None = Field(default=None, description="whose words stand in it, where not the owner's")
 
 
 class RevisionAnswer(BaseModel):

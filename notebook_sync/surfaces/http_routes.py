@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
+from anyio import to_thread
 from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import EventSourceResponse
 from fastapi.security import HTTPBearer
@@ -17,6 +18,7 @@ from starlette.exceptions import HTTPException
 
 from notebook_sync import __version__
 from notebook_sync.errors import UsageError
+from notebook_sync.events import Event
 from notebook_sync.files.note import COLLECTIONS, STATUSES
 from notebook_sync.notebook import Notebook
 from notebook_sync.notes.audience import told_to
@@ -61,6 +63,14 @@ def _may_follow(request: Request, notebook: Served, asking: Asking) -> None:
         raise HTTPException(STREAMS_FULL.status)
 
 
+async def _known_parameters(request: Request) -> None:
+    """Refuse a parameter that the document does not name: it was meant to mean something."""
+    operation = request.app.openapi()["paths"][request.scope["route"].path_format][request.method.lower()]
+    known = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
+    for name in request.query_params.keys() - known:
+        raise UsageError(f"there is no parameter {name!r} here; there are: {', '.join(known) or 'none'}")
+
+
 Name = Annotated[str, Path(max_length=models.LONGEST_QUERY, description="path, id, or a runtime file's name")]
 Words = Annotated[str, Query(max_length=models.LONGEST_QUERY)]
 Limit = Annotated[int, Query(ge=1, le=models.MOST_NOTES)]
@@ -90,7 +100,10 @@ open_routes = APIRouter(prefix=API, responses=_REFUSALS)
 routes = APIRouter(
     prefix=API,
     responses=_REFUSALS,
-    dependencies=[Depends(HTTPBearer(auto_error=False, description="the owner's token, or an agent's"))],
+    dependencies=[
+        Depends(_known_parameters),
+        Depends(HTTPBearer(auto_error=False, description="the owner's token, or an agent's")),
+    ],
 )
 
 
@@ -252,11 +265,17 @@ async def events(
     asking: Asking,
     last_event_id: Annotated[str, Header(max_length=64)] = "",
 ) -> AsyncIterator[ServerSentEvent]:
-    """What happens from now on, or since the event `Last-Event-ID`, as server-sent events."""
+    """What happens from now on, or since the event `Last-Event-ID`, as server-sent events, while the token counts."""
     streams: Streams = request.app.state.streams
+
+    def told_of(event: Event) -> Event | None:
+        return told_to(asking, event, lambda path: notebook.guard.may(asking, "read", path))
+
     yield ServerSentEvent(comment="following", retry=_RETRY_MS)
     async for event in streams.follow(last_event_id):
-        told = told_to(asking, event, lambda path: notebook.guard.may(asking, "read", path))
+        if not await to_thread.run_sync(request.state.is_current, limiter=streams.limiter):
+            return
+        told = await to_thread.run_sync(told_of, event, limiter=streams.limiter)
         if told is not None:
             yield ServerSentEvent(data=told, event=told["kind"], id=told["id"])
 

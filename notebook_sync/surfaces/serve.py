@@ -3,6 +3,7 @@ asked."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -103,6 +104,30 @@ class _Server(uvicorn.Server):
 
 
 class _Protocol(H11Protocol):
+    """Of a request's head, the first byte and the last may be no further apart than two requests may."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
+        super().connection_made(transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._late is not None:
+            self._late.cancel()
+
+    def _await_head(self) -> None:
+        if self._late is not None and self.conn.their_state is not h11.IDLE:
+            self._late.cancel()
+            self._late = None
+        elif self._late is None and self.conn.their_state is h11.IDLE:
+            self._late = self.loop.call_later(self.timeout_keep_alive, self.transport.close)
+
     def send_400_response(self, msg: str) -> None:
         """Also to what cannot be read as HTTP, the answer is JSON."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):

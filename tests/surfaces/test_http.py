@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import anyio
 import pytest
 
 from notebook_sync import Notebook, Session
+from notebook_sync.events import Events
+from notebook_sync.surfaces.http_events import Streams
+from notebook_sync.surfaces.http_metrics import Metrics
 from tests.surfaces.http_clients import Served, served
 
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("herald")
@@ -207,6 +211,30 @@ def test_every_error_type_of_the_tools_has_its_status(server: Served) -> None:
     }
     for (name, status), arguments in cases.items():
         assert server.ask("POST", f"/tools/{name}", OWNER, json=arguments).status_code == status
+
+
+@pytest.mark.parametrize(
+    "path", ["/notes?session=owner", "/prompt?sesion=owner", "/search?query=x&collection=pages", "/tools?agent=pilot"]
+)
+def test_a_parameter_that_means_nothing_is_refused(server: Served, path: str) -> None:
+    answer = server.ask("GET", path, TASK)
+    assert answer.status_code == 422
+    assert "there is no parameter" in answer.json()["error"]["message"]
+
+
+def test_who_comes_again_is_told_of_all_that_the_log_has(tmp_path: Path) -> None:
+    events = Events(tmp_path)
+    ids = [str((events.record("edit", OWNER, path="pages/plan.md") or {})["id"]) for _ in range(1_500)]
+
+    async def told() -> list[str]:
+        found = []
+        async for event in Streams(events, Metrics(dict)).follow(ids[0]):
+            found.append(event["id"])
+            if len(found) == len(ids) - 1:
+                return found
+        raise AssertionError("the stream ended")
+
+    assert anyio.run(told) == ids[1:]
 
 
 def test_many_at_once_all_keep_what_they_wrote(server: Served) -> None:

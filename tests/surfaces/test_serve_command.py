@@ -149,6 +149,16 @@ def test_an_agent_is_told_of_what_it_may_read_and_of_nothing_else(
         assert "its own" in told
 
 
+def test_a_stream_ends_when_its_token_is_revoked(root: Path, shell_environment: dict[str, str]) -> None:
+    with serving(root, shell_environment, "--no-watch") as server, Notebook.open(root) as notebook:
+        agent, owner = Stream(server, server.headers("scribe")), Stream(server, server.headers())
+        server.tokens.revoke("scribe")
+        notebook.events.record("edit", Session.owner(), path="pages/plan.md")
+        eventually(lambda: owner.kinds() == ["edit"], "the owner is told")
+        assert agent.ended.wait(10)
+        assert agent.events == []
+
+
 def test_who_follows_already_goes_on_to(root: Path, shell_environment: dict[str, str]) -> None:
     with serving(root, shell_environment) as first, serving(root, shell_environment) as second:
         assert first.state == "following the files"
@@ -180,6 +190,22 @@ def test_headers_without_end_are_refused(root: Path, shell_environment: dict[str
     with serving(root, shell_environment, "--no-watch") as server:
         status, body = malformed(server, b"GET / HTTP/1.1\r\nX-Long: " + b"x" * 100_000)
         assert (status, body["error"]["type"]) == (400, "malformed")
+        server.ends()
+
+
+@pytest.mark.parametrize("answered_before", [False, True])
+def test_a_head_that_does_not_come_to_its_end_is_not_waited_for(
+    root: Path, shell_environment: dict[str, str], answered_before: bool
+) -> None:
+    with serving(root, shell_environment, "--no-watch") as server:
+        address = httpx2.URL(server.url)
+        with socket.create_connection((address.host, address.port or 0), timeout=30) as connection:
+            if answered_before:
+                connection.sendall(b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
+            connection.sendall(b"GET /api/v1/health HTTP/1.1\r\nHost: local")
+            rest = b"".join(iter(lambda: connection.recv(65_536), b""))  # until the server ends it
+        assert b"HTTP/1.1" not in rest
         server.ends()
 
 
@@ -238,9 +264,10 @@ def test_tokens_by_command(root: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_a_wrong_call_about_tokens_makes_none(
     root: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    before = Tokens(root / ".notebook").list()
     assert run(["-C", str(root), "token", *arguments]) == 2
     assert capsys.readouterr().err.startswith("notebook-sync: ")
-    assert Tokens(root / ".notebook").list() == []
+    assert Tokens(root / ".notebook").list() == before
 
 
 def malformed(server: Server, raw: bytes) -> tuple[int, Any]:
