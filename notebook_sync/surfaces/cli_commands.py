@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from notebook_sync.errors import BackendDown
+from notebook_sync.errors import BackendDown, UsageError
 from notebook_sync.notebook import OWNER, Notebook
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces import cli_serving, places
@@ -136,9 +136,13 @@ def _list(arguments: Namespace) -> int:
 
 
 def _search(arguments: Namespace) -> int:
+    if not arguments.query.strip():
+        raise UsageError('say what to look for, as in: notebook-sync search "race condition"')
     with opened(arguments) as notebook:
         notes = notebook.search(arguments.query, arguments.limit)
     show(arguments, notes, text.of_notes)
+    if not notes:
+        complain("nothing found; a word is found in any note that sync has seen")
     return 0
 
 

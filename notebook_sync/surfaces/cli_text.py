@@ -6,7 +6,9 @@ as a whole is printed as it is.
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, assert_never
@@ -36,7 +38,7 @@ def of_init(made: Mapping[str, Any]) -> str:
     lines.append(f"  git      {_GIT[made['git']]}")
     if made["brain"] is not None:
         lines.append(f"  brain    {made['brain']['path']}: {made['brain']['change']}")
-    lines.append(f"next: notebook-sync -C {made['root']} sync")
+    lines.append(f"next: notebook-sync -C {shlex.quote(made['root'])} sync")
     return "\n".join(map(safe, lines))
 
 
@@ -103,7 +105,8 @@ def of_event(event: Mapping[str, Any]) -> str:
     if kind == "ready":
         return "ready" if event["file_events"] else "ready (no file events arrive here: changes are found by the timer)"
     if kind == "batch":
-        named = [*event["paths"], *(f"{one['path']} ({one['error']})" for one in event["failed"])]
+        failed = {one["path"]: f"{one['path']} ({one['error']})" for one in event["failed"]}
+        named = [*(path for path in event["paths"] if path not in failed), *failed.values()]
         more = f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else ""
         return f"{_changes(event)}: {', '.join(map(safe, named[:_NAMED]))}{more}"
     if kind == "prompt":
@@ -259,5 +262,14 @@ def of_checks(checks: Sequence[Mapping[str, Any]]) -> str:
 
 def of_settings(resolved: Mapping[str, Any]) -> str:
     """Lines as in notebook.toml, with where each comes from, from `Notebook.resolved_settings`."""
-    lines = [f"{one['key']} = {one['value']!r}  ({one['source']})" for one in resolved["settings"]]
+    lines = [f"{one['key']} = {_toml(one['value'])}  # {one['source']}" for one in resolved["settings"]]
     return "\n".join([f"# {resolved['file'] or 'no notebook.toml: defaults'}", *map(safe, lines)])
+
+
+def _toml(value: Any) -> str:
+    """A setting as it is written in notebook.toml."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {_toml(one)}' for key, one in value.items())} }}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False)

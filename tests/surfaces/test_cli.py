@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -18,7 +20,7 @@ from notebook_sync.sessions import Session
 from notebook_sync.surfaces import cli_commands
 from notebook_sync.surfaces.cli import run
 from notebook_sync.surfaces.cli_answers import asking
-from notebook_sync.surfaces.cli_text import of_notes, of_report, of_status
+from notebook_sync.surfaces.cli_text import of_event, of_notes, of_report, of_status
 from prompt.errors import VocabularyMissing
 
 Answer = Callable[..., Any]
@@ -405,3 +407,39 @@ def test_an_output_that_takes_nothing_is_no_traceback(tmp_path: Path, redirectio
     done = subprocess.run(command, shell=True, capture_output=True, text=True)  # noqa: S602 - a shell redirects
     assert done.returncode == code
     assert "Traceback" not in done.stderr
+
+
+def test_a_search_that_finds_nothing_says_so_beside_the_answer(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["-C", str(root), "search", "zeppelin", "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out) == []
+    assert told.err.startswith("notebook-sync: nothing found")
+
+
+def test_a_search_needs_words(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["-C", str(root), "search", " "]) == 2
+    assert "say what to look for" in capsys.readouterr().err
+
+
+def test_settings_are_shown_as_they_are_written(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    block = '[[prompt.files]]\npath = "pages/größe.md"\nsessions = ["owner"]\n[notebook]\nexclude = ["*.tmp.md"]\n'
+    (root / "notebook.toml").write_text(block, encoding="utf-8")
+    assert run(["-C", str(root), "config"]) == 0
+    shown = tomllib.loads(capsys.readouterr().out)
+    assert shown["notebook"]["exclude"] == ["*.tmp.md"]
+    assert [(file["path"], file["sessions"]) for file in shown["prompt"]["files"]] == [("pages/größe.md", ["owner"])]
+
+
+def test_the_next_step_after_init_can_be_run_whatever_the_folder_is_called(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["init", "--no-git", str(tmp_path / "Odile's notes")]) == 0
+    *_, step = capsys.readouterr().out.splitlines()
+    assert run(shlex.split(step)[2:]) == 0
+
+
+def test_a_file_that_failed_is_named_once_in_a_batch() -> None:
+    failed = [{"path": "pages/bad.md", "error": "line 2: no mapping"}]
+    batch = {"event": "batch", "added": 1, "updated": 0, "moved": 0, "deleted": 0, "failed": failed}
+    told = of_event({**batch, "paths": ["pages/bad.md"]})
+    assert told == "1 added, 1 failed: pages/bad.md (line 2: no mapping)"
