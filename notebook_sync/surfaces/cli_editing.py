@@ -53,8 +53,12 @@ def _edit(arguments: Namespace) -> int:
             allow_over_cap=arguments.allow_over_cap,
             preview=arguments.preview,
         )
-    worded = text.of_preview if arguments.preview else text.of_edit
-    show(arguments, edited.as_dict(), lambda told: worded(told, undo=_undo_of(arguments), colour=_in_colour()))
+        kept = _keeping(notebook, edited.commit)
+    undo = _undo_of(arguments)
+    if arguments.preview:
+        show(arguments, edited.as_dict(), lambda told: text.of_preview(told, colour=_in_colour()))
+    else:
+        show(arguments, edited.as_dict(), lambda told: text.of_edit(told, kept, undo=undo, colour=_in_colour()))
     return 0
 
 
@@ -90,7 +94,9 @@ def _flag(name: str) -> str:
 def _undo(arguments: Namespace) -> int:
     with _next_steps(arguments), opened(arguments) as notebook:
         edited = notebook.undo(arguments.id, session_of(arguments))
-    show(arguments, edited.as_dict(), lambda told: text.of_undo(told, undo=_undo_of(arguments), colour=_in_colour()))
+        kept = _keeping(notebook, edited.commit)
+    undo = _undo_of(arguments)
+    show(arguments, edited.as_dict(), lambda told: text.of_undo(told, kept, undo=undo, colour=_in_colour()))
     return 0
 
 
@@ -99,7 +105,8 @@ def _delete(arguments: Namespace) -> int:
         session = session_of(arguments)
         path = _note_to_change(notebook, arguments.id, session)
         entered = notebook.delete(path, session)
-    show(arguments, _filed(path, entered), lambda told: text.of_deletion(told, undo=_undo_of(arguments)))
+        kept = _keeping(notebook, entered.commit)
+    show(arguments, _filed(path, entered), lambda told: text.of_deletion(told, kept, undo=_undo_of(arguments)))
     return 0
 
 
@@ -107,9 +114,15 @@ def _rename(arguments: Namespace) -> int:
     with _next_steps(arguments), opened(arguments) as notebook:
         session = session_of(arguments)
         path = _note_to_change(notebook, arguments.id, session)
-        entered = notebook.rename(path, arguments.to, session)
+        try:
+            entered = notebook.rename(path, arguments.to, session)
+        except NotPermitted as refusal:
+            if notebook.vault.relative(arguments.to) is None:
+                refusal.add_note(f"{arguments.to} leads out of the notebook; give a path in it, as pages/plan.md")
+            raise
         renamed = notebook.find_path(arguments.to, session)
-    show(arguments, {**_filed(renamed, entered), "renamed_from": path}, text.of_renaming)
+        kept = _keeping(notebook, entered.commit)
+    show(arguments, {**_filed(renamed, entered), "renamed_from": path}, lambda told: text.of_renaming(told, kept))
     return 0
 
 
@@ -121,6 +134,19 @@ def _note_to_change(notebook: Notebook, name: str, session: Session) -> str:
 
 def _filed(path: str, entered: Entered) -> dict[str, object]:
     return {"success": True, "path": path, "commit": entered.commit, "warnings": list(entered.warnings)}
+
+
+def _keeping(notebook: Notebook, commit: str | None) -> str:
+    """The commit, in words: its beginning, or why there is none."""
+    from notebook_sync.files.history import is_tracked_by_git
+
+    if commit:
+        return text.short(commit)
+    if notebook.settings.git.commit == "off":
+        return "none: git.commit is off in notebook.toml"
+    if not is_tracked_by_git(notebook.root):
+        return "none: the folder is in no git repository, or git is not installed"
+    return "none: git failed, ignores the file, or has it like this already"
 
 
 def _history(arguments: Namespace) -> int:
@@ -203,7 +229,10 @@ def _next_steps(arguments: Namespace) -> Iterator[None]:
         if conflict.current:
             path = shlex.quote(conflict.path)
             conflict.add_note(f"it has the digest {conflict.current} now; see: {_program(arguments)} read {path}")
-            conflict.add_note(f"then repeat the edit with --expected-digest {conflict.current}")
+            if arguments.command == "edit":
+                conflict.add_note(f"then repeat the edit with --expected-digest {conflict.current}")
+            elif arguments.command == "rename" and not conflict.base:
+                conflict.add_note("nothing was renamed; choose another path")
         raise
     except OverCap as over:
         over.add_note("--allow-over-cap permits it; these are its entries:")
@@ -215,8 +244,9 @@ def _next_steps(arguments: Namespace) -> Iterator[None]:
 
 
 def _undo_of(arguments: Namespace) -> Callable[[str], str]:
-    """The command that takes back an edit of a path."""
-    return lambda path: f"{_program(arguments)} undo {shlex.quote(path)}"
+    """The command that takes back an edit of a path, in the session that it was made in."""
+    who = f" --session {shlex.quote(arguments.session)}" if arguments.session else ""
+    return lambda path: f"{_program(arguments)} undo {shlex.quote(path)}{who}"
 
 
 def _program(arguments: Namespace) -> str:

@@ -26,21 +26,24 @@ def of_actions(actions: Iterable[EditAction]) -> str:
     )
 
 
-def of_edit(edited: Told, *, undo: Undo, colour: bool) -> str:
-    """What an edit changed, in the file and in the prompt, from `Edited.as_dict`; and how to take it back."""
+def of_edit(edited: Told, kept: str, *, undo: Undo, colour: bool) -> str:
+    """What an edit changed, in the file and in the prompt, from `Edited.as_dict`; and how to take it back.
+
+    `kept` is the commit in words, or why there is none.
+    """
     if not edited["changed"]:
         return safe(f"{edited['path']} says so already: nothing is changed")
-    return _edited(f"{edited['path']} is changed", edited, undo, colour)
+    return _edited(f"{edited['path']} is changed", edited, kept, undo, colour)
 
 
-def of_undo(edited: Told, *, undo: Undo, colour: bool) -> str:
+def of_undo(edited: Told, kept: str, *, undo: Undo, colour: bool) -> str:
     """What is as it was before, as `of_edit`."""
     if not edited["changed"]:
         return safe(f"{edited['path']} is as it was before: nothing is changed")
-    return _edited(f"{edited['path']} is as it was before its last change", edited, undo, colour)
+    return _edited(f"{edited['path']} is as it was before its last change", edited, kept, undo, colour)
 
 
-def of_preview(edited: Told, *, undo: Undo, colour: bool) -> str:
+def of_preview(edited: Told, *, colour: bool) -> str:
     """What an edit would change. Nothing was written, so there is nothing to take back."""
     if not edited["changed"]:
         return safe(f"preview: nothing is written, and nothing would change in {edited['path']}")
@@ -54,12 +57,12 @@ def of_preview(edited: Told, *, undo: Undo, colour: bool) -> str:
     return "\n".join(lines)
 
 
-def _edited(heading: str, edited: Told, undo: Undo, colour: bool) -> str:
+def _edited(heading: str, edited: Told, kept: str, undo: Undo, colour: bool) -> str:
     lines = [
         safe(heading),
         *_diff_lines(edited["diff"], colour),
         *_effect(edited),
-        *_kept(edited),
+        *_kept(edited, kept),
         f"undo     {safe(undo(edited['path']))}",
     ]
     return "\n".join(lines)
@@ -88,8 +91,13 @@ def _place(path: str, one: Told) -> str:
     return f"{path}#{one['anchor']}" if one["anchor"] else path
 
 
-def _kept(told: Told) -> Iterator[str]:
-    yield f"commit   {told['commit'][:_SHORT] if told['commit'] else 'none'}"
+def short(commit: str) -> str:
+    """A commit by its beginning."""
+    return commit[:_SHORT]
+
+
+def _kept(told: Told, kept: str) -> Iterator[str]:
+    yield f"commit   {kept}"
     yield from (safe(f"warning  {warning}") for warning in told["warnings"])
 
 
@@ -111,14 +119,14 @@ def _paint(line: str) -> str:
     return {"-": _RED, "+": _GREEN, "@": _CYAN}.get(line[:1], "")
 
 
-def of_deletion(told: Told, *, undo: Undo) -> str:
+def of_deletion(told: Told, kept: str, *, undo: Undo) -> str:
     """What went, and how to bring it back."""
-    return "\n".join([safe(f"{told['path']} is deleted"), *_kept(told), f"undo     {safe(undo(told['path']))}"])
+    return "\n".join([safe(f"{told['path']} is deleted"), *_kept(told, kept), f"undo     {safe(undo(told['path']))}"])
 
 
-def of_renaming(told: Told) -> str:
+def of_renaming(told: Told, kept: str) -> str:
     """Where a note is now."""
-    return "\n".join([safe(f"{told['renamed_from']} is now {told['path']}"), *_kept(told)])
+    return "\n".join([safe(f"{told['renamed_from']} is now {told['path']}"), *_kept(told, kept)])
 
 
 def of_history(revisions: Sequence[Told], timezone: ZoneInfo) -> str:

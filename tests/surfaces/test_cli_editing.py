@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -367,3 +368,48 @@ def _read(terminal: int) -> bytes:
         return os.read(terminal, 1 << 16)
     except OSError:  # how Linux tells that the other end is closed
         return b""
+
+
+def test_a_note_that_is_in_the_way_is_told_without_an_option_that_renaming_lacks(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "pages/there.md").write_text("Here already.\n")
+    assert run(["-C", str(root), "rename", "pages/plan", "pages/there.md", "--session", "owner"]) == 3
+    told = capsys.readouterr().err
+    assert "--expected-digest" not in told
+    assert "nothing was renamed; choose another path" in told
+
+
+@pytest.mark.parametrize("place", ["../plan.md", "/plan.md"])
+def test_a_new_path_outside_of_the_notebook_is_told_as_that(
+    root: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    assert run(["-C", str(root), "rename", "pages/plan", place, "--session", "owner"]) == 3
+    assert f"{place} leads out of the notebook; give a path in it" in capsys.readouterr().err
+    assert refusals(root) == [("owner", "memory")]
+
+
+def test_the_way_back_names_the_session_that_the_edit_was_made_in(
+    root: Path, reminders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit = ["edit", str(reminders), "append_to_section", "--section", "Today", "--content", "- [ ] Coil"]
+    assert run(["-C", str(root), *edit, "--session", "owner"]) == 0
+    *_, undo = capsys.readouterr().out.splitlines()
+    words = shlex.split(undo)
+    assert run(words[words.index("-C") :]) == 0
+    assert reminders.read_text() == REMINDERS
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [("", "the folder is in no git repository"), ('[git]\ncommit = "off"\n', "git.commit is off in notebook.toml")],
+)
+def test_an_edit_that_is_not_committed_says_why(
+    root: Path, capsys: pytest.CaptureFixture[str], settings: str, why: str
+) -> None:
+    (root / "notebook.toml").write_text(settings)
+    assert (
+        run(["-C", str(root), "edit", "pages/plan.md", "append_to_section", "--content", "200", "--section", "Budget"])
+        == 0
+    )
+    assert f"commit   none: {why}" in capsys.readouterr().out
