@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from notebook_sync.errors import NotebookError
+    from notebook_sync.files.edits import Edit
     from notebook_sync.notebook import Notebook
     from notebook_sync.sessions import Session
     from notebook_sync.surfaces.memory_tool import MemoryTool
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["MemoryTool", "Notebook", "NotebookError", "Session", "__version__", "call", "tool_definitions"]
+__all__ = ["Edit", "MemoryTool", "Notebook", "NotebookError", "Session", "__version__", "call", "tool_definitions"]
 
 _HOMES = {
+    "Edit": "files.edits",
     "MemoryTool": "surfaces.memory_tool",
     "Notebook": "notebook",
     "NotebookError": "errors",

@@ -15,12 +15,13 @@ from fastapi.routing import iter_route_contexts
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from notebook_sync import config
+from notebook_sync import MemoryTool, config
 from notebook_sync.files.note import COLLECTIONS
 from notebook_sync.files.parse import parse
 from notebook_sync.mirror.mongo_schema import indexes_of
 from notebook_sync.surfaces.cli_reference import COMMANDS
 from notebook_sync.surfaces.http_routes import API, routes
+from notebook_sync.surfaces.tools import TOOLS
 from tests.docs_shell import REPOSITORY, Block, Reader, blocks_of, section_of
 from tests.servers import drop_keys
 
@@ -108,6 +109,23 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert found.exists(), f"{page.name}: {target}"
         if place.fragment:
             assert place.fragment in {section.anchor for section in parse(found.name, found.read_bytes()).sections}
+
+
+def test_the_readme_links_every_page() -> None:
+    linked = {target.partition("#")[0] for target in _links(REPOSITORY / "README.md")}
+    assert {f"docs/{page.name}" for page in DOCS.glob("*.md")} <= linked
+
+
+def test_every_page_that_help_names_exists() -> None:
+    named = {page for command in COMMANDS for page in re.findall(r"docs/[\w./-]+\.md", command.about)}
+    assert named
+    assert all((REPOSITORY / page).exists() for page in named), named
+
+
+def test_the_changelog_names_every_command_and_tool() -> None:
+    log = _text(DOCS / "changelog.md")
+    for name in [*(command.name for command in COMMANDS), *(tool.name for tool in TOOLS), MemoryTool.__name__]:
+        assert f"`{name}`" in log, name
 
 
 @each_page
