@@ -20,10 +20,9 @@ class Agenda:
         self.timezone = timezone
 
     def rules_for(self, identity: str, channel: str = "") -> Standing:
-        """The rule for `identity` today."""
+        """The rule for `identity` today. Raises UsageError where it is blank."""
         found, malformed = rules.read_rules(self._contents(rules.PATH))
-        unread = [one.line for one in malformed]
-        return standing_of(identity, found, self._now().date(), channel=channel, unread=unread)
+        return standing_of(identity, found, self._now().date(), channel=channel, malformed=malformed)
 
     def reminders(self, *, due: bool = False) -> list[Due]:
         """All of them, or those that are due or overdue, the most pressing first."""

@@ -85,26 +85,28 @@ def read_reminder(entry: Entry, kind: Kind, today: date) -> Reminder | Malformed
     """One entry as a reminder of its section's kind."""
     example = _GRAMMAR[kind]
     if not entry.in_list:
-        return Malformed(entry.line, "not a list item, so no reminder", example)
+        return Malformed(entry.line, "not a list item, so no reminder", example, entry.text)
     box = _BOX.match(entry.text)
     text = entry.text[box.end() :] if box else entry.text
     done = box is not None and box[1] in ("x", "X")
     if kind == "recurring":
         found = _EVERY.fullmatch(text)
         if found is None or not _RECURRENCE.fullmatch(found[1]):
-            return Malformed(entry.line, "names no recurrence that can be read", example)
+            return Malformed(entry.line, "names no recurrence that can be read", example, entry.text)
         return Reminder(entry.line, entry.headings[0], kind, found[2], done, every=found[1])
     if kind == "task" and box is None:
-        return Malformed(entry.line, "has no box to tick", example)
+        return Malformed(entry.line, "has no box to tick", example, entry.text)
     if box is not None and not box[1]:
-        return Malformed(entry.line, "has a box without a space in it", example)
+        return Malformed(entry.line, "has a box without a space in it", example, entry.text)
     days = _WHEN.findall(text)
     told = " ".join(_WHEN.sub(" ", text).split())
     if not told:
-        return Malformed(entry.line, "says nothing", example)
+        return Malformed(entry.line, "says nothing", example, entry.text)
     when = read_when(days[-1][1], today) if days else None
     if days and when is None:
-        return Malformed(entry.line, f"[{days[-1][0]}: {days[-1][1]}] is no day that can be read", example)
+        kind_of_day, day = days[-1]
+        reason = f"[{kind_of_day}: {day}] is no day that can be read"
+        return Malformed(entry.line, reason, example, entry.text, day=day)
     return Reminder(entry.line, entry.headings[0], kind, told, done, when)
 
 

@@ -1,7 +1,8 @@
 """Which rule of runtime/external-communications.md holds for somebody today, and why that one. Pure.
 
 A rule that names the identity comes before one for everyone; a temporary one before a permanent one; one of the channel
-asked about before one for all channels; of what is left, the last in the file. A rule past its day never holds.
+asked about before one for all channels; of what is left, the last in the file. A rule past its day never holds; one
+whose day cannot be read never ends, for the prompt shows it on.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from notebook_sync.notes.rules import PATH, Rule
+from notebook_sync.errors import UsageError
+from notebook_sync.notes.rules import PATH, Malformed, Rule
 
 _EVERYONE = frozenset({"*", "everyone", "everybody", "anyone", "anybody", "all"})
 _TEMPORARY, _IN_CHANNEL = "temporary instructions", "channel-specific"
 _SCHEME = re.compile(r"(?:mailto|tel|sms):", re.IGNORECASE)
 _PHONE = re.compile(r"(?:\+|00)?[\d\s().\-/]*\d[\d\s().\-/]*")
+_NUMBER = re.compile(r"[+\d][\d\s().\-/]*")
 _FEWEST_DIGITS = 5
 
 
@@ -27,7 +30,7 @@ class Standing:
     """The rule that holds, None for none, and a sentence on why. `others` are about the same identity and do not hold
     here today: those that hold behind it, then those of other channels, then those that ended.
 
-    `unread` are lines that look like rules and cannot be read: one of them may have been meant.
+    `unread` are lines that name the identity and cannot be read as rules: one of them may have been meant.
     """
 
     identity: str
@@ -58,10 +61,17 @@ class Other:
 
 
 def standing_of(
-    identity: str, rules: Sequence[Rule], today: date, *, channel: str = "", unread: Sequence[int] = ()
+    identity: str, rules: Sequence[Rule], today: date, *, channel: str = "", malformed: Sequence[Malformed] = ()
 ) -> Standing:
-    """The rule for `identity`: a phone number, an e-mail address or a channel's id. `channel` is where it is asked."""
+    """The rule for `identity`: a phone number, an e-mail address or a channel's id. `channel` is where it is asked.
+
+    Raises UsageError where the identity is blank.
+    """
     wanted, place = plain_identity(identity), plain_identity(channel)
+    if not wanted:
+        raise UsageError("say whose rule: a phone number, an e-mail address or a channel's id")
+    unread = tuple(one.line for one in malformed if one.rule is None and _mentions(one.text, wanted))
+    rules = [*rules, *(one.rule for one in malformed if one.rule is not None)]
     about = [rule for rule in rules if _concerns(rule, wanted, place)]
     holding = [rule for rule in about if rule.until is None or rule.until >= today]
     ordered = sorted(holding, key=lambda rule: (_rank(rule, wanted), rule.line), reverse=True)
@@ -73,7 +83,10 @@ def standing_of(
         *(Other(one, f"it is for {one.channel} alone") for one in elsewhere),
         *(Other(one, f"it ended on {one.until}") for one in past),
     )
-    return Standing(identity, channel, rule, _reason(rule, ordered[1:], past, wanted), others, tuple(unread))
+    named = [one for one in rules if plain_identity(one.name) == wanted and not (one.until and one.until < today)]
+    meant = "" if rule and wanted in _identities(rule) else _meant(named)
+    told = (_doubt(unread), _reason(rule, ordered[1:], past, wanted), meant)
+    return Standing(identity, channel, rule, "; ".join(filter(None, told)), others, unread)
 
 
 def plain_identity(text: str) -> str:
@@ -86,6 +99,28 @@ def plain_identity(text: str) -> str:
             return f"+{digits}"
         return f"+{digits[2:]}" if digits.startswith("00") else digits
     return " ".join(plain.casefold().split())
+
+
+def _mentions(text: str, wanted: str) -> bool:
+    """Whether a line that is no rule names this identity, as it is compared."""
+    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    if re.search(rf"(?<![\w.+-]){re.escape(wanted)}(?![\w-]|\.\w)", plain):
+        return True
+    return any(plain_identity(number[0]) == wanted for number in _NUMBER.finditer(plain))
+
+
+def _doubt(unread: Sequence[int]) -> str:
+    if not unread:
+        return ""
+    lines, seem = ("line", "seems") if len(unread) == 1 else ("lines", "seem")
+    told = f"{lines} {', '.join(map(str, unread))} {seem} to be about this identity, but cannot be read as a rule"
+    return f"{told}; mend that first, check says how"
+
+
+def _meant(named: Sequence[Rule]) -> str:
+    """For a name that was asked for in place of an identity, what to ask for."""
+    identities = " or ".join(dict.fromkeys(rule.identity for rule in named))
+    return f"{named[0].name} is a name; ask for {identities}" if named else ""
 
 
 def _concerns(rule: Rule, wanted: str, channel: str) -> bool:
@@ -109,7 +144,7 @@ def _identities(rule: Rule) -> Iterator[str]:
 
 
 def _is_temporary(rule: Rule) -> bool:
-    return rule.until is not None or rule.section.casefold() == _TEMPORARY
+    return rule.until is not None or bool(rule.unread_until) or rule.section.casefold() == _TEMPORARY
 
 
 def _rank(rule: Rule, wanted: str) -> tuple[bool, bool, bool]:
@@ -136,6 +171,8 @@ def _reason(rule: Rule | None, others: Sequence[Rule], past: Sequence[Rule], wan
     kind = "temporary" if _is_temporary(rule) else "permanent"
     where = f" for {rule.channel}" if _is_for_channel(rule) else ""
     until = f" until {rule.until}" if rule.until else ""
+    if rule.unread_until:
+        until = f" but without end, for [until {rule.unread_until}] is no day"
     before = f"; it comes before line {', '.join(str(one.line) for one in others)}" if others else ""
     return f"line {rule.line} of {PATH} {whom}, {kind}{where}{until}{before}"
 

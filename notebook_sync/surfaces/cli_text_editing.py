@@ -169,9 +169,10 @@ def of_standing(standing: Told, path: str) -> str:
     """The rule that holds and why; then each that does not, and why not. From `Standing.as_dict`."""
     rule = standing["rule"]
     lines = [_rule(path, rule), f"  holds: {standing['reason']}"] if rule else [standing["reason"]]
+    if rule and standing["unread"]:  # the doubt comes first, and the reason begins with it
+        lines = [standing["reason"], _rule(path, rule)]
     for other in standing["others"]:
         lines += [_rule(path, other), f"  does not: {other['reason']}"]
-    lines += [f"{path}:{line}: cannot be read as a rule; see: notebook-sync check" for line in standing["unread"]]
     return "\n".join(map(safe, lines))
 
 

@@ -72,6 +72,27 @@ def test_a_day_that_is_none_is_pointed_at(day: str) -> None:
     assert "never ends" in read.message
 
 
+@pytest.mark.parametrize(
+    ("text", "write"),
+    [
+        ("- **O** (a@b): respond [until Friday]", "[until 2026-02-27]"),
+        ("- **O** (a@b): respond [until thurs]", "[until 2026-03-05]"),
+        ("- **O** (a@b): respond [until tomorrow]", "[until 2026-02-27]"),
+        ("- **O** (a@b): respond [until 2026-02-30]", "[until 2026-03-12]"),
+        ("- **O** (a@b): respond [until the sunrise]", "[until 2026-03-12]"),
+    ],
+)
+def test_the_day_that_a_name_means_is_proposed(text: str, write: str) -> None:
+    ((), (malformed,)) = read_rules(contents_of(f"## Permanent Rules\n{text}\n"))
+    assert malformed.message_on(TODAY).endswith(f"is no day, so the rule never ends as written; write: {write}")
+
+
+def test_the_day_that_a_name_means_is_proposed_for_a_reminder() -> None:
+    malformed = reminder("task", "[ ] Ropes [due: Monday at 9]")
+    assert isinstance(malformed, Malformed)
+    assert malformed.message_on(TODAY).endswith("write: - [ ] Task [due: 2026-03-02 09:00]")
+
+
 @given(st.dates(date(1900, 1, 1), date(2200, 1, 1)), st.dates(date(1900, 1, 1), date(2200, 1, 1)))
 def test_a_rule_holds_until_the_prompt_drops_it(until: date, today: date) -> None:
     line = f"- **Odile** (a@b): respond [until {until}]\n"

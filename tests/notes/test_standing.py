@@ -6,9 +6,11 @@ from datetime import date
 
 import pytest
 
+from notebook_sync.errors import UsageError
 from notebook_sync.notes.entries import contents_of
 from notebook_sync.notes.rules import read_rules
 from notebook_sync.notes.standing import Standing, plain_identity, standing_of
+from prompt.comments import without_hidden
 
 TODAY = date(2026, 3, 6)
 RULES = """\
@@ -32,7 +34,8 @@ RULES = """\
 
 
 def standing(identity: str, channel: str = "", text: str = RULES, today: date = TODAY) -> Standing:
-    return standing_of(identity, read_rules(contents_of(text))[0], today, channel=channel)
+    rules, malformed = read_rules(contents_of(text))
+    return standing_of(identity, rules, today, channel=channel, malformed=malformed)
 
 
 def action(identity: str, channel: str = "", text: str = RULES, today: date = TODAY) -> str:
@@ -121,6 +124,55 @@ def test_a_rule_for_a_channel_as_a_whole_holds_for_all_in_it_alone() -> None:
     assert action("odile@ferry.example", "deck-crew", text) == "observe only"
     assert action("deck-crew", "", text) == "observe only"
     assert action("odile@ferry.example", "", text) == ""
+
+
+def test_a_rule_whose_last_day_cannot_be_read_holds_on_as_the_prompt_shows_it() -> None:
+    for day in ("Friday", "2026-02-30", "2026-3-5"):
+        dated = f"- **Kim** (kim@x.example): block [until {day}]"
+        text = f"## Permanent Rules\n{dated}\n- **Kim** (kim@x.example): draft only\n"
+        found = standing("kim@x.example", text=text)
+        assert found.rule is not None
+        assert (found.rule.line, found.rule.action, found.unread) == (2, "block", ())
+        assert f"without end, for [until {day}] is no day" in found.reason
+        assert day in without_hidden(text, keep_grammar=False, today=TODAY).text
+
+
+UNREAD = """\
+## Permanent Rules
+- Odile odile@ferry.example: block
+- Harbour office, +00-555-0142: block
+- **Everyone** (*): observe only
+"""
+
+
+@pytest.mark.parametrize(
+    ("identity", "line"), [("Odile@ferry.example", 2), ("mailto:odile@ferry.example", 2), ("00 00 555 0142", 3)]
+)
+def test_a_line_that_names_the_identity_and_is_no_rule_is_told_of_first(identity: str, line: int) -> None:
+    found = standing(identity, text=UNREAD)
+    assert found.unread == (line,)
+    assert found.reason.startswith(f"line {line} seems to be about this identity, but cannot be read as a rule")
+    assert "line 4 of" in found.reason
+
+
+@pytest.mark.parametrize(
+    "identity", ["ines@ferry.example", "dile@ferry.example", "odile@ferry.example.org", "odile@ferry", "+00 555 01421"]
+)
+def test_a_line_that_does_not_name_the_identity_is_not_told_of(identity: str) -> None:
+    assert standing(identity, text=UNREAD).unread == ()
+
+
+def test_for_a_name_it_says_which_identity_to_ask_for() -> None:
+    assert standing("odile").reason.endswith("; Odile is a name; ask for odile@ferry.example")
+    assert "is a name" not in standing("odile@ferry.example").reason
+    ended = "## Permanent Rules\n- **Odile** (odile@ferry.example): block [until 2026-03-05]\n"
+    assert "odile@ferry.example" not in standing("Odile", text=ended).reason
+
+
+@pytest.mark.parametrize("identity", ["", "  ", "<>", "mailto:"])
+def test_a_blank_identity_is_a_usage_error(identity: str) -> None:
+    with pytest.raises(UsageError, match="whose rule"):
+        standing(identity)
 
 
 def test_as_json() -> None:
