@@ -22,7 +22,7 @@ _MARKS = frozenset("\\`*_~<!")
 _SENTENCE = re.compile(r"""[.!?…:;]["'”’)\]*_]*(?=\s)|[。！？；]|\n""")
 _SPACE = re.compile(r"\s+")
 # A last line that, cut short, could open a fence: its closing marks are what made it prose.
-_COULD_OPEN = re.compile(r"[ \t>]*(?:(?:[-+*]|\d+[.)])[ \t]+)*`{3}")
+_COULD_OPEN = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*`{3}")
 
 
 class End(NamedTuple):

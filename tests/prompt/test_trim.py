@@ -296,6 +296,11 @@ def test_without_a_path_the_marker_names_no_call() -> None:
     assert "omitted]" in trim("- entry\n" * 100, 40, count_tokens).text
 
 
+def test_a_number_without_end_is_cut_like_anything_else() -> None:
+    text = "1" * 2_000_000  # to read all of it again at each place where it may end would take a quarter of an hour
+    assert count(trim(text, 100, count).text) <= 100
+
+
 def test_two_megabytes_are_cut_like_anything_else() -> None:
     text = "".join(f"- entry {number} is here, with some words to it\n" for number in range(40_000))
     result = trim(text, 2000, count_tokens, path=PATH)
