@@ -298,7 +298,7 @@ def test_without_a_path_the_marker_names_no_call() -> None:
 
 def test_a_number_without_end_is_cut_like_anything_else() -> None:
     text = "1" * 2_000_000  # to read all of it again at each place where it may end would take a quarter of an hour
-    assert count(trim(text, 100, count).text) <= 100
+    assert count_tokens(trim(text, 100, count_tokens).text) <= 100
 
 
 def test_two_megabytes_are_cut_like_anything_else() -> None:
