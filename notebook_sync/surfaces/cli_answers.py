@@ -23,6 +23,19 @@ def opened(arguments: Namespace) -> Notebook:
     return Notebook.open(arguments.folder) if arguments.folder is not None else Notebook.find(Path.cwd())
 
 
+def opened_for_prompt(arguments: Namespace) -> Notebook:
+    """As `opened`; while notebook.toml has an error, with the settings that last had none, and that is said."""
+    from notebook_sync.notes.good_settings import load_for_prompt  # it brings the parser along
+
+    root = root_of(arguments)
+    if root is None or not root.is_dir():
+        return opened(arguments)  # which says what is wrong
+    settings, trouble = load_for_prompt(root)
+    if trouble:
+        complain(trouble)
+    return Notebook(root, settings)
+
+
 def root_of(arguments: Namespace) -> Path | None:
     """Where that notebook would be; None where there is none."""
     if arguments.folder is not None:

@@ -16,7 +16,16 @@ from notebook_sync.notebook import OWNER, Notebook
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces import cli_serving, places
 from notebook_sync.surfaces import cli_text as text
-from notebook_sync.surfaces.cli_answers import as_json, complain, opened, root_of, session_of, show, text_given
+from notebook_sync.surfaces.cli_answers import (
+    as_json,
+    complain,
+    opened,
+    opened_for_prompt,
+    root_of,
+    session_of,
+    show,
+    text_given,
+)
 from notebook_sync.surfaces.cli_editing import EDITING
 from notebook_sync.surfaces.cli_progress import progress
 
@@ -147,7 +156,7 @@ def _search(arguments: Namespace) -> int:
 
 
 def _prompt(arguments: Namespace) -> int:
-    with opened(arguments) as notebook:
+    with opened_for_prompt(arguments) as notebook:
         include = [part.strip() for part in (arguments.include or "").split(",") if part.strip()]
         task = text_given(arguments.task, arguments.task_file, "--task") or ""
         prompt = notebook.prompt(session_of(arguments), max_tokens=arguments.max_tokens, include=include, task=task)

@@ -128,6 +128,8 @@ def test_explain_tells_what_each_session_sees(answer: Answer, root: Path) -> Non
         "section": "Preferences",
         "in_prompt": True,
         "reason": "",
+        "anchor": "preferences",
+        "last_good": False,
     }
     (coffee,) = answer("explain", "coffee")["found"]
     assert (coffee["in_prompt"], coffee["reason"]) == (False, "comment")
@@ -140,6 +142,34 @@ def test_explain_says_what_to_do(root: Path, capsys: pytest.CaptureFixture[str])
         "runtime/standing-orders.md:3: not in the prompt: comment (section Preferences)\n"
         "comment: take it out of the comment; agents are shown no comments\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "session", "step"),
+    [
+        (
+            "runtime/reminders.md",
+            "## Recurring\n\n- the winch\n\n" + "- oil the lantern at dusk\n" * 2000,
+            "task",
+            "notebook_read runtime/reminders.md#recurring",
+        ),
+        ("pages/winch.md", "# A winch\n\n## Oil\n\nthe winch\n", "task", "notebook_read pages/winch.md#oil"),
+        ("facts/core.md", "the winch\n", "external", "an external session is never shown facts/core.md"),
+        ("pages/mail.md", "---\nprovenance: external\n---\nthe winch\n", "owner", "somebody else wrote pages/mail.md"),
+        ("channels/scribe/global/a.md", "the winch\n", "task", "--include notes --agent scribe"),
+    ],
+)
+def test_explain_names_a_step_that_helps(
+    root: Path, capsys: pytest.CaptureFixture[str], path: str, content: str, session: str, step: str
+) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(content)
+    assert run(["-C", str(root), "explain", "the winch", "--session", session]) == 0
+    place, remedy = capsys.readouterr().out.splitlines()
+    assert "not in the prompt" in place
+    assert step in remedy
+    wrong = {"facts/core.md": "add the session", "pages/mail.md": "name", "channels/scribe/global/a.md": "[["}
+    assert path not in wrong or wrong[path] not in remedy
 
 
 def test_explain_of_nothing_is_a_wrong_call_and_of_what_is_nowhere_a_failure(
@@ -170,6 +200,9 @@ def test_what_is_being_written_is_not_yet_in_the_prompt(
     assert (half["in_prompt"], half["reason"]) == (False, reason)
     (tea,) = answer("explain", "tea, please")["found"]
     assert tea["in_prompt"]
+    assert (tea["last_good"], half["last_good"]) == (True, False)
+    assert run(["-C", str(root), "explain", "tea, please"]) == 0
+    assert "the last good version is shown" in capsys.readouterr().out
     assert run(["-C", str(root), "prompt"]) == 0
     assert "runtime/standing-orders.md: it is being written" in capsys.readouterr().err
 
@@ -443,3 +476,35 @@ def test_a_file_that_failed_is_named_once_in_a_batch() -> None:
     batch = {"event": "batch", "added": 1, "updated": 0, "moved": 0, "deleted": 0, "failed": failed}
     told = of_event({**batch, "paths": ["pages/bad.md"]})
     assert told == "1 added, 1 failed: pages/bad.md (line 2: no mapping)"
+
+
+@pytest.mark.parametrize("broken", [b"[prompt]\nmax_tokens = 'many'\n", b"\xff\xfe"])
+def test_a_slip_in_the_settings_leaves_an_agent_its_rules(
+    root: Path, capsys: pytest.CaptureFixture[str], broken: bytes
+) -> None:
+    settings = root / "notebook.toml"
+    settings.write_text("[[prompt.files]]\npath = 'pages/plan.md'\nsessions = ['owner']\n")
+    calls = [["-C", str(root), "prompt", "--session", kind] for kind in ("owner", "task")]
+    before = [(run(call), capsys.readouterr().out) for call in calls]
+    settings.write_bytes(broken)
+    for call, (code, shown) in zip(calls, before, strict=True):
+        assert (run(call), code) == (0, 0)
+        told = capsys.readouterr()
+        assert told.out == shown
+        assert "notebook.toml: " in told.err
+        assert "as they last were good" in told.err
+    assert "Start small." in before[0][1]
+    assert "Start small." not in before[1][1]
+
+
+def test_without_a_copy_of_good_settings_an_error_in_them_stands(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["-C", str(root), "prompt"])
+    (root / "notebook.toml").unlink()
+    assert run(["-C", str(root), "prompt"]) == 0  # which forgets the copy
+    (root / "notebook.toml").write_text("[prompt\n")
+    capsys.readouterr()
+    assert run(["-C", str(root), "prompt"]) == 2
+    told = capsys.readouterr()
+    assert (told.out, "notebook.toml" in told.err) == ("", True)
