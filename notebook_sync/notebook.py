@@ -232,7 +232,8 @@ class Notebook(Wiring):
         return self._undoing.history(name, session, limit)
 
     def diff(self, name: str, rev: str = "", session: Session = OWNER) -> str:
-        """What changed in a note since the version `rev`, "" for the one before. Raises as `history`."""
+        """What changed in a note since the version `rev`, "" for the one before. Raises as `history`, and NotPermitted
+        for a file of the prompt that the session may not change: what was taken out of it is not shown either."""
         return self._undoing.diff(name, rev, session)
 
     def rules_for(self, identity: str, channel: str = "", *, session: Session = OWNER) -> Standing:
@@ -240,7 +241,7 @@ class Notebook(Wiring):
         from notebook_sync.notes.rules import PATH
 
         self.guard.require(session, "read", PATH, "rules")
-        return self._agenda.rules_for(identity, channel)
+        return self._agenda.rules_for(identity, session, channel)
 
     def reminders(self, *, due: bool = False, session: Session = OWNER) -> Sequence[Due]:
         """The reminders as they stand now, or those that are due or overdue: the most pressing first. Raises
@@ -248,7 +249,7 @@ class Notebook(Wiring):
         from notebook_sync.notes.reminders import PATH
 
         self.guard.require(session, "read", PATH, "reminders")
-        return self._agenda.reminders(due=due)
+        return self._agenda.reminders(session, due=due)
 
     def tell_due(self) -> Sequence[Due]:
         """Record one event for each reminder that has fallen due since the last call, by whatever process."""
@@ -266,9 +267,11 @@ class Notebook(Wiring):
         """The system prompt for `session`, from the files as they are now.
 
         `include` names what stands behind them, of refs, facts and notes (those of the session's agent); `task` is
-        shown last. Only refs need the mirror, and a mirror that does not answer costs them alone: the prompt's
-        `problems` say so. Raises UsageError for what cannot be included, and prompt.VocabularyMissing.
+        shown last. The text of what expired is told to who may change its file. Only refs need the mirror, and a
+        mirror that does not answer costs them alone: the prompt's `problems` say so. Raises UsageError for what cannot
+        be included, and prompt.VocabularyMissing.
         """
+        from notebook_sync.notes.showing import prompt_shown_to
         from notebook_sync.notes.volatile import LIMIT_OF_REFS, Wish
 
         def recent() -> Sequence[str]:
@@ -277,7 +280,8 @@ class Notebook(Wiring):
             return recent_paths(lambda: self.mirror, LIMIT_OF_REFS, self.settings.mirror.timeout_seconds)
 
         wish = Wish(tuple(include), task, recent)
-        return self._system_prompt.assemble(session, max_tokens=max_tokens, wish=wish)
+        assembled = self._system_prompt.assemble(session, max_tokens=max_tokens, wish=wish)
+        return prompt_shown_to(session, assembled, self.settings.prompt)
 
     def prompt_changes(self) -> PromptChanges:
         """Tells, after each save that it is told of, what the save does to the owner's prompt."""
@@ -288,10 +292,11 @@ class Notebook(Wiring):
     def explain(self, text: str, session: Session, *, asking: Session | None = None) -> Sequence[Found]:
         """Where `text` stands, whether it reaches the session's prompt, and if not, why. UsageError for a blank text.
 
-        Who is `asking`, the session itself unless said, is told of no place that they may not read.
+        Who is `asking`, the session itself unless said, is told of no place that they may not read, and of none where
+        a file of the prompt hides the text from them.
         """
         found = self._system_prompt.explain(text, session)
-        return [one for one in found if one.in_prompt or self.guard.may(asking or session, "read", one.path)]
+        return self._lookup.places_told(found, text, asking or session, is_own=asking in (None, session))
 
     # Looking after the notebook.
 

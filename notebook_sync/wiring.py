@@ -176,7 +176,7 @@ class Wiring:
         """Reads rules and reminders."""
         from notebook_sync.notes.agenda import Agenda
 
-        return Agenda(self._system_prompt, self.settings.timezone)
+        return Agenda(self._system_prompt, self.settings)
 
     @part
     def _alarm(self) -> Alarm:

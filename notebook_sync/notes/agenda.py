@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
+from notebook_sync.config import Settings
 from notebook_sync.notes import reminders, rules
 from notebook_sync.notes.due import Due, standing_at
 from notebook_sync.notes.entries import Contents, contents_of
+from notebook_sync.notes.showing import sees_all
 from notebook_sync.notes.standing import Standing, standing_of
 from notebook_sync.notes.system_prompt import SystemPrompt
+from notebook_sync.sessions import Session
+from prompt.comments import without_hidden
 
 
 class Agenda:
-    """Reads the files as the prompt does: one that is being written counts as it last was."""
+    """Reads the files as the prompt does: one that is being written counts as it last was.
 
-    def __init__(self, prompt: SystemPrompt, timezone: ZoneInfo) -> None:
+    A session that may not change a file is told nothing of an entry that the prompt does not show.
+    """
+
+    def __init__(self, prompt: SystemPrompt, settings: Settings) -> None:
         self._prompt = prompt
-        self.timezone = timezone
+        self._settings = settings.prompt
+        self.timezone = settings.timezone
 
-    def rules_for(self, identity: str, channel: str = "") -> Standing:
+    def rules_for(self, identity: str, session: Session, channel: str = "") -> Standing:
         """The rule for `identity` today. Raises UsageError where it is blank."""
-        found, malformed = rules.read_rules(self._contents(rules.PATH))
+        found, malformed = rules.read_rules(self._contents(rules.PATH, session))
         return standing_of(identity, found, self._now().date(), channel=channel, malformed=malformed)
 
-    def reminders(self, *, due: bool = False) -> list[Due]:
+    def reminders(self, session: Session, *, due: bool = False) -> list[Due]:
         """All of them, or those that are due or overdue, the most pressing first."""
         now = self._now()
-        found, _ = reminders.read_reminders(self._contents(reminders.PATH), now.date())
+        found, _ = reminders.read_reminders(self._contents(reminders.PATH, session), now.date())
         return [one for one in standing_at(now, found, self.timezone) if one.is_due or not due]
 
-    def _contents(self, path: str) -> Contents:
-        return contents_of((self._prompt.content_of(path) or b"").decode(errors="replace"))
+    def _contents(self, path: str, session: Session) -> Contents:
+        text = (self._prompt.content_of(path) or b"").decode(errors="replace")
+        contents = contents_of(text)
+        if sees_all(session, path, self._settings):
+            return contents
+        expired = {one.line for one in without_hidden(text, keep_grammar=False, today=self._now().date()).expired}
+        return replace(contents, entries=tuple(one for one in contents.entries if one.line not in expired))
 
     def _now(self) -> datetime:
         return datetime.now(self.timezone)

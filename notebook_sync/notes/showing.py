@@ -5,46 +5,95 @@ Who may change such a file sees all of it; nobody else sees its comments, its fr
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from dataclasses import replace
 from datetime import date
+from typing import TYPE_CHECKING
 
 from notebook_sync.config import PromptSettings
-from notebook_sync.files.outline import outline
-from notebook_sync.files.sections import sections_of
 from notebook_sync.mirror.base import Document
 from notebook_sync.mirror.document import section_fields
 from notebook_sync.permissions import may, resources_of
 from notebook_sync.sessions import Session
+from prompt import Prompt
 from prompt.comments import without_hidden
+
+if TYPE_CHECKING:
+    from notebook_sync.files.note import Note
+
+_WORD = re.compile(r"[^\W_]+")
 
 
 def shown_to(session: Session, path: str, text: str, settings: PromptSettings, today: date) -> str:
     """What of a note's text the session is shown."""
-    if _sees_all(session, path, settings):
+    if sees_all(session, path, settings):
         return text
     return without_hidden(text, keep_grammar=False, today=today).text
 
 
 def document_shown_to(session: Session, document: Document, settings: PromptSettings, today: date) -> Document:
-    """The document, its content and its sections as the session is shown them.
+    """The document as its file would make it if it held no more than the session is shown.
 
     The sections' offsets are those in the content that is shown; their lines stay the file's.
     """
-    if _sees_all(session, document["path"], settings):
+    if sees_all(session, document["path"], settings):
         return document
-    content = without_hidden(document["content"], keep_grammar=False, today=today).text
-    sections, tokens = sections_of(content, outline(content).headings, encoding=settings.encoding)
+    note = note_shown(document["path"], document["content"], settings, today)
     lines = {section["anchor"]: section["line"] for section in document["sections"]}
-    return {
-        **document,
-        "content": content,
+    shown = {
+        **row_shown(document, note),
+        "content": note.content,
         "sections": [
-            {**section_fields(section, content), "line": lines.get(section.anchor, section.line)}
-            for section in sections
+            {**section_fields(section, note.content), "line": lines.get(section.anchor, section.line)}
+            for section in note.sections
         ],
-        "metadata": {**document["metadata"], "token_count": tokens, "extra": {}},
+        **note.fields,
+        "metadata": {
+            **document["metadata"],
+            "tags": list(note.tags),
+            "links": list(note.links),
+            "word_count": note.word_count,
+            "token_count": note.token_count,
+            "extra": {},
+        },
+        "problems": [],
     }
+    return shown if note.code is None else {**shown, "code": note.code}
 
 
-def _sees_all(session: Session, path: str, settings: PromptSettings) -> bool:
+def note_shown(path: str, text: str, settings: PromptSettings, today: date) -> Note:
+    """The note that a file of the prompt is to who may not change it."""
+    from notebook_sync.files.parse import parse  # no prompt needs YAML
+
+    shown = without_hidden(text, keep_grammar=False, today=today).text
+    return parse(path, shown.encode(), encoding=settings.encoding)
+
+
+def row_shown(row: Document, note: Note) -> Document:
+    """Light fields with what `note` says in place of what the file does."""
+    told = {"title": note.title, "summary": note.summary, "tags": list(note.tags), "word_count": note.word_count}
+    return {**row, **{name: value for name, value in told.items() if name in row}}
+
+
+def prompt_shown_to(session: Session, prompt: Prompt, settings: PromptSettings) -> Prompt:
+    """The prompt; of what expired in a file that the session may not change, only where and since when."""
+    parts = (
+        part
+        if sees_all(session, part.path, settings)
+        else replace(part, expired=tuple(replace(one, text="") for one in part.expired))
+        for part in prompt.parts
+    )
+    return replace(prompt, parts=tuple(parts))
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of a text, without case and accents."""
+    plain = "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
+    return frozenset(_WORD.findall(plain.casefold()))
+
+
+def sees_all(session: Session, path: str, settings: PromptSettings) -> bool:
+    """Whether the session is shown the whole file: it is none of the prompt's, or the session may change it."""
     in_prompt = resources_of(path, session, settings) & {"runtime", "in the prompt", "core facts"}
     return not in_prompt or may(session, "write", path, settings)

@@ -22,10 +22,10 @@ from notebook_sync.notes.door import Text, digest_of
 from notebook_sync.notes.editing import Edited, Editing
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.past import KEPT, Past
-from notebook_sync.notes.showing import shown_to
+from notebook_sync.notes.showing import sees_all
 from notebook_sync.sessions import Session
 
-UNDO, HISTORY = "undo", "history"
+UNDO, HISTORY, DIFF = "undo", "history", "diff"
 LIMIT = 50
 # How far back an earlier text is looked for: many commits in a row may leave a note as it is.
 _FARTHEST = 200
@@ -86,12 +86,16 @@ class Undoing:
         return [version.revision for version in (*copies, *committed)][:limit]
 
     def diff(self, name: str, rev: str, session: Session) -> str:
-        """What changed from the version `rev`, "" for the one before, to what the note says now; unified, and only as
-        far as the session is shown the note."""
+        """What changed from the version `rev`, "" for the one before, to what the note says now; unified.
+
+        Of a file that the session is shown a part of, also what was taken out would be told: that needs `write`.
+        """
         path = self._path_of(name, session)
+        if not sees_all(session, path, self._settings.prompt):
+            self._guard.require(session, "write", path, DIFF)
         now = self._now(path)
         before = self._version(path, rev, session) if rev else self._before(path, now, session)
-        return difference(path, self._shown(path, before, session), self._shown(path, now, session))
+        return difference(path, before, now)
 
     def undo(self, name: str, session: Session) -> Edited:
         """Give the note the text it had before the one it has now; a second undo takes back the first.
@@ -165,12 +169,6 @@ class Undoing:
         for copy in self._past.copies(path):
             summary = copy.summary or "as it was before an edit by a tool"
             yield _Version(copy.at, Revision(copy.rev, copy.at, copy.changed_by, summary), copy.read)
-
-    def _shown(self, path: str, raw: bytes | None, session: Session) -> bytes | None:
-        if raw is None:
-            return None
-        today = datetime.now(self._settings.timezone).date()
-        return shown_to(session, path, raw.decode(errors="replace"), self._settings.prompt, today).encode()
 
     def _now(self, path: str) -> bytes | None:
         try:

@@ -243,16 +243,3 @@ def test_what_an_edit_found_is_no_version_of_its_own(repository: Notebook) -> No
         repository.undo(FERRY, TASK)
     told = [one.changed_by for one in repository.history(FERRY)]
     assert told == ["agent:scribe"] * 6 + ["owner"]
-
-
-def test_a_difference_shows_of_the_prompts_files_what_the_prompt_shows(repository: Notebook) -> None:
-    (repository.root / "runtime").mkdir()
-    commit_by_hand(repository.root, "## Permanent Rules\n", "Begin", RULES)
-    rules = "- **Ines** (ines@ferry): block [until 2001-01-01]\n- **Odile** (odile@ferry): block <!-- why -->\n"
-    commit_by_hand(repository.root, f"## Permanent Rules\n\n{rules}", "Block", RULES)
-    assert "Ines" in repository.diff(RULES)
-    for session in (TASK, EXTERNAL):
-        shown = repository.diff(RULES, session=session)
-        assert "+- **Odile** (odile@ferry): block" in shown
-        assert "Ines" not in shown
-        assert "why" not in shown

@@ -1,0 +1,255 @@
+"""What the prompt's files hide from who may not change them is told by no method, no route and no tool."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+
+from notebook_sync import Notebook, Session
+from notebook_sync.errors import NotebookError, NotPermitted
+from notebook_sync.files.edits import Edit
+from notebook_sync.notes.editing import FileEdits
+from notebook_sync.surfaces.http_routes import routes
+from notebook_sync.surfaces.tools import TOOLS, call
+from tests.surfaces.http_clients import Served, served
+
+OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("herald")
+RULES, REMINDERS, EXTRA = "runtime/external-communications.md", "runtime/reminders.md", "runtime/extra.md"
+
+# Each hidden word has this in it, and nothing that is shown does.
+MARK = "canary"
+REMOVED = "---\ntitle: Rules\n---\n## Permanent Rules\n\n- **Canaryremoved** (gone@ferry.example): answer\n"
+HIDDEN = """---
+title: Canarytitle
+summary: canarysummary
+tags: [canarytag]
+nickname: canaryextra
+---
+<!-- canarygrammar -->
+
+## Permanent Rules
+
+- **Odile** (odile@ferry.example): answer at once <!-- canaryinline -->
+<!-- canarycomment -->
+
+## Temporary Instructions
+
+- **Canaryexpired** (ines@ferry.example): block [until 2001-01-01] #canaryhash [[canarylink]]
+"""
+REMINDING = "## Today\n\n- [ ] Check the ropes <!-- canaryrope -->\n- [ ] Canarysail [until 2001-01-01]\n"
+ASKED = (
+    *("canarygrammar", "canaryinline", "canarycomment", "Canaryexpired", "canarytitle", "canarysummary", "canaryextra"),
+    *("canarytag", "canaryrope", "canarysail", "canaryremoved"),
+)
+
+
+@pytest.fixture
+def root(root: Path) -> Path:
+    def commit(message: str) -> None:
+        identity = ("-c", "user.name=Odile", "-c", "user.email=odile@ferry.example")
+        for command in (("init", "-q"), ("add", "runtime"), ("commit", "-q", "-m", message)):
+            subprocess.run(["git", *identity, *command], cwd=root, check=True, capture_output=True)
+
+    (root / RULES).write_text(REMOVED)
+    commit("Begin")
+    for path, text in ((RULES, HIDDEN), (EXTRA, HIDDEN), (REMINDERS, REMINDING)):
+        (root / path).write_text(text)
+    commit("Change")
+    return root
+
+
+@pytest.fixture
+def notebook(root: Path) -> Iterator[Notebook]:
+    with Notebook.open(root) as opened:
+        opened.sync()
+        yield opened
+
+
+Asking = Callable[[Notebook, Session], Any]
+
+
+def _each_file(ask: Callable[[str], Any]) -> list[Any]:
+    return [_told(partial(ask, path)) for path in (RULES, REMINDERS, EXTRA)]
+
+
+def _told(ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except NotebookError as error:
+        return [type(error).__name__, str(error), vars(error)]
+
+
+def _searched(notebook: Notebook, session: Session) -> list[Any]:
+    return [notebook.search(word, session=session) for word in ASKED]
+
+
+def _explained(notebook: Notebook, session: Session) -> list[Any]:
+    texts = (*ASKED, "answer at once <!-- canaryinline", "answer at once canaryinline")
+    return [notebook.explain(text, whose, asking=session) for text in texts for whose in (session, OWNER)]
+
+
+def _all_revisions(notebook: Notebook, session: Session) -> list[Any]:
+    revisions = notebook.history(RULES)
+    return [_told(partial(notebook.diff, RULES, rev, session)) for rev in ("", *(one.rev for one in revisions))]
+
+
+def _edited(notebook: Notebook, session: Session) -> list[Any]:
+    edits = [Edit("write", content="x"), Edit("remove_entry", entry_match="answer")]
+    return _each_file(lambda path: [_told(partial(notebook.edit, path, edit, session, preview=True)) for edit in edits])
+
+
+METHODS: dict[str, Asking] = {
+    "find_path": lambda notebook, session: _each_file(lambda path: notebook.find_path(path, session)),
+    "read": lambda notebook, session: _each_file(lambda path: notebook.read(path, session)),
+    "list": lambda notebook, session: notebook.list(limit=100, session=session),
+    "search": lambda notebook, session: [*_searched(notebook, session), notebook.search("Odile", session=session)],
+    "edit": _edited,
+    "edit_all": lambda notebook, session: _each_file(
+        lambda path: notebook.edit_all([FileEdits(path, (Edit("remove_entry", entry_match="a"),))], session)
+    ),
+    "files": lambda notebook, session: notebook.files(session),
+    "file": lambda notebook, session: _each_file(lambda path: notebook.file(path, session).shown),
+    "delete": lambda notebook, session: _each_file(lambda path: notebook.delete(path, session)),
+    "rename": lambda notebook, session: _each_file(lambda path: notebook.rename(path, "pages/x.md", session)),
+    "undo": lambda notebook, session: _each_file(lambda path: notebook.undo(path, session)),
+    "history": lambda notebook, session: _each_file(lambda path: notebook.history(path, session)),
+    "diff": _all_revisions,
+    "rules_for": lambda notebook, session: [
+        notebook.rules_for(name, session=session)
+        for name in ("ines@ferry.example", "odile@ferry.example", "gone@ferry.example")
+    ],
+    "reminders": lambda notebook, session: [notebook.reminders(due=due, session=session) for due in (False, True)],
+    "refuse": lambda notebook, session: _told(lambda: notebook.refuse(session, "test", "No")),
+    "prompt": lambda notebook, session: [
+        notebook.prompt(session, include=["refs", "facts"]),
+        notebook.prompt(session).as_json(),
+    ],
+    "explain": _explained,
+}
+
+
+def test_the_table_has_every_method_that_a_session_may_call() -> None:
+    found = {
+        name
+        for name, method in inspect.getmembers(Notebook, inspect.isfunction)
+        if not name.startswith("_") and "session" in inspect.signature(method).parameters
+    }
+    assert set(METHODS) == found
+
+
+@pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
+@pytest.mark.parametrize("name", METHODS)
+def test_no_method_tells_what_is_hidden(notebook: Notebook, session: Session, name: str) -> None:
+    assert MARK not in repr(METHODS[name](notebook, session)).casefold()
+
+
+@pytest.mark.parametrize("name", ["read", "search", "diff", "rules_for", "reminders", "prompt", "explain", "list"])
+def test_the_owner_is_told(notebook: Notebook, name: str) -> None:
+    told = repr(METHODS[name](notebook, OWNER)).casefold()
+    assert MARK in told or "reason='comment'" in told
+
+
+@pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
+class TestHiddenTextAnswersAsWhatIsNotThere:
+    def test_no_search_finds_it(self, notebook: Notebook, session: Session) -> None:
+        assert [each for each in _searched(notebook, session) if each] == []
+        assert all(_searched(notebook, OWNER)[:4])
+        paths = {row["path"] for row in notebook.search("Odile", session=session)}
+        assert {RULES, EXTRA} <= paths
+
+    def test_it_is_explained_nowhere(self, notebook: Notebook, session: Session) -> None:
+        assert [each for each in _explained(notebook, session) if each] == []
+        assert {one.path for one in notebook.explain("answer at once", session)} == {RULES, EXTRA}
+
+    def test_a_difference_is_refused_and_leaves_one_event(self, notebook: Notebook, session: Session) -> None:
+        for rev in ("", notebook.history(RULES)[-1].rev):
+            before = len(_refusals(notebook))
+            with pytest.raises(NotPermitted, match="only available in owner conversations"):
+                notebook.diff(RULES, rev, session)
+            (event,) = _refusals(notebook)[before:]
+            assert (event["tool"], event["path"], event["session"]) == ("diff", RULES, session.kind)
+        assert notebook.history(RULES, session)
+
+    def test_a_rule_that_ended_is_no_rule(self, notebook: Notebook, session: Session) -> None:
+        assert notebook.rules_for("ines@ferry.example").others
+        ended = notebook.rules_for("ines@ferry.example", session=session)
+        never = notebook.rules_for("nobody@ferry.example", session=session)
+        assert (ended.rule, ended.reason, ended.others) == (None, never.reason, ())
+
+    def test_the_prompt_tells_where_something_expired(self, notebook: Notebook, session: Session) -> None:
+        part = next(part for part in notebook.prompt(session).parts if part.path == RULES)
+        assert [(one.line, one.text, one.until) for one in part.expired] == [(16, "", "2001-01-01")]
+
+
+def _refusals(notebook: Notebook) -> list[Any]:
+    return [event for event in notebook.events.read() if event["kind"] == "refused"]
+
+
+def _tool_calls() -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in (RULES, REMINDERS, EXTRA):
+        yield "notebook_read", {"id": path}
+        yield "notebook_edit", {"file": path, "action": "read"}
+        yield "notebook_edit", {"file": path, "action": "remove_entry", "entry_match": "a"}
+        for command in (
+            {"command": "view", "path": f"/memories/{path}"},
+            {"command": "str_replace", "path": f"/memories/{path}", "old_str": "Odile", "new_str": "Ines"},
+        ):
+            yield "memory", command
+    yield "notebook_list", {"limit": 100}
+
+
+@pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
+def test_no_tool_tells_what_is_hidden(notebook: Notebook, session: Session) -> None:
+    calls = list(_tool_calls())
+    assert {tool.name for tool in TOOLS} <= {name for name, _ in calls} | {"notebook_search"}
+    for name, arguments in calls:
+        assert MARK not in json.dumps(call(notebook, name, arguments, session)).casefold(), (name, arguments)
+    for word in ASKED:
+        assert call(notebook, "notebook_search", {"query": word}, session) == {"results": []}
+
+
+def _requests() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """One or more of each route that answers at once."""
+    for path in (RULES, REMINDERS, EXTRA):
+        for route in ("notes", "history", "diff"):
+            yield "GET", f"/{route}/{path}", {}
+        yield "POST", "/undo", {"json": {"file": path}}
+        yield "POST", "/edit", {"json": {"file": path, "action": "remove_entry", "entry_match": "a"}}
+    for identity in ("ines@ferry.example", "odile@ferry.example"):
+        yield "GET", "/rules", {"params": {"identity": identity}}
+    for name, arguments in _tool_calls():
+        yield "POST", f"/tools/{name}", {"json": arguments}
+    for word in ASKED:
+        yield "POST", "/explain", {"json": {"text": word}}
+        yield "GET", "/search", {"params": {"query": word}}
+    for path in ("/status", "/prompt", "/notes", "/reminders", "/tools", "/metrics"):
+        yield "GET", path, {}
+    yield "POST", "/sync", {"json": {}}
+
+
+@pytest.fixture
+def server(root: Path) -> Iterator[Served]:
+    with served(root) as found:
+        assert found.ask("POST", "/sync", OWNER, json={}).status_code == 200
+        yield found
+
+
+@pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
+def test_no_route_tells_what_is_hidden(server: Served, session: Session) -> None:
+    asked = list(_requests())
+    known = {route.path.split("/")[3] for route in routes.routes if isinstance(route, APIRoute)}
+    assert {path.split("/")[1] for _, path, _ in asked} == known - {"events"}
+    for method, path, arguments in asked:
+        assert MARK not in server.ask(method, path, session, **arguments).text.casefold(), (method, path, arguments)
+    revisions = server.ask("GET", f"/history/{RULES}", OWNER).json()
+    for one in revisions:
+        answer = server.ask("GET", f"/diff/{RULES}", session, params={"rev": one["rev"]})
+        assert (answer.status_code, answer.json()["error"]["type"]) == (403, "not_permitted")
