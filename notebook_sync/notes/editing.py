@@ -16,6 +16,7 @@ from notebook_sync.files.edits import Edit, edited_by_all, entries_of
 from notebook_sync.files.ignore import is_note_name
 from notebook_sync.files.provenance import EXTERNAL, is_external
 from notebook_sync.files.vault import Vault
+from notebook_sync.notes.check_edit import check_edit
 from notebook_sync.notes.difference import difference
 from notebook_sync.notes.door import Door, Entered, Text, digest_of
 from notebook_sync.notes.guard import Guard
@@ -242,9 +243,15 @@ class Editing:
             change=effect.change if cap is not None else None,
             diff=difference(text.path, text.before, text.after),
             commit=entered.commit if text.changes and not preview else None,
-            warnings=(*entered.warnings, *over),
+            warnings=(*entered.warnings, *over, *self._amiss(text)),
             external=any(is_external(raw) for raw in (text.before, text.after) if raw is not None),
         )
+
+    def _amiss(self, text: Text) -> tuple[str, ...]:
+        """What the edit wrote into a file of the prompt that does not do what it says."""
+        if text.path not in self._caps:
+            return ()
+        return check_edit(text.path, text.before, text.after, datetime.now(self._settings.timezone).date())
 
 
 @dataclass(frozen=True, slots=True)

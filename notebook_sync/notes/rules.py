@@ -63,12 +63,12 @@ class Malformed:
 
     def message_on(self, today: date) -> str:
         """The same, with a day to come where the example has one: the one that the entry names, if it does."""
-        soon = day_named(self.day, today) or today + _SOON
+        soon = day_named(self.day, today) or today + SOON
         dated = self.example.replace("YYYY-MM-DD", soon.isoformat()).replace("Mon DD", f"{soon:%b} {soon.day}")
         return replace(self, example=dated).message
 
 
-_SOON = timedelta(days=14)
+SOON = timedelta(days=14)
 _WEEKDAY = re.compile(r"\b(mon|tue|wed|thu|fri|sat|sun)(?:s|nes|rs|ur)?(?:day)?\b", re.IGNORECASE)
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 

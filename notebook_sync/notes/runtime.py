@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 from notebook_sync.config import PromptSettings
@@ -14,6 +14,7 @@ from notebook_sync.notes.reminders import Reminder, read_reminder, read_reminder
 from notebook_sync.notes.rules import Malformed, Rule, read_rule, read_rules
 from prompt.budget import count_tokens
 from prompt.comments import without_hidden
+from prompt.values import Expired
 
 _SECTIONS = {rules.PATH: rules.SECTIONS, reminders.PATH: reminders.SECTIONS}
 _PATHS = frozenset(f"runtime/{name}" for name in RUNTIME_FILES)
@@ -36,13 +37,23 @@ def check_runtime(path: str, text: str, settings: PromptSettings, today: date) -
         if _looks_live(path, hidden, today):
             message = f"stands in a comment, so no agent sees it; delete it, or end the comment above it: {hidden.text}"
             yield Finding(path, hidden.line, "info", message)
-    expired = {one.line: one.until for one in without_hidden(text, keep_grammar=True, today=today).expired}
+    expired = {one.line: one.until for one in expired_in(text, today)}
     for line, until in expired.items():
         yield Finding(path, line, "info", f"expired on {until}, is not in the prompt, and is ready to remove")
     if path in _SECTIONS:
         yield from _unknown_sections(path, contents)
         for malformed in _malformed(path, contents, today):
             yield Finding(path, malformed.line, "warning", malformed.message_on(today))
+
+
+def expired_in(text: str, today: date) -> Sequence[Expired]:
+    """The entries of a file that no prompt shows, for their day is past."""
+    return without_hidden(text, keep_grammar=True, today=today).expired
+
+
+def malformed_in(path: str, text: str, today: date) -> Sequence[Malformed]:
+    """The entries of a file that do not read as its grammar says; none for a file without a grammar."""
+    return _malformed(path, contents_of(text), today) if path in _SECTIONS else ()
 
 
 def _malformed(path: str, contents: Contents, today: date) -> list[Malformed]:

@@ -201,7 +201,7 @@ EDITING = (
         "IDENTITY is a phone number, an e-mail address or a channel's id, in any usual spelling. A rule that names it\n"
         "comes before one for everyone, a temporary one before a permanent one, one of --channel before one for all\n"
         "channels, and of what is left the last in the file holds. Where none holds, `rule` is null. `unread` are the\n"
-        "lines that look like rules and cannot be read.",
+        "lines that name the identity and cannot be read as rules.",
         ("notebook-sync rules odile@ferry.example", "notebook-sync rules '+00 555 0142' --channel deck-crew"),
         """\
 {"identity": "odile@ferry.example", "channel": null, "rule": {"line": 9, "section": "Temporary Instructions",

@@ -52,6 +52,7 @@ TOOLS: tuple[Tool, ...] = (
             "order or note. Read the file first and pass its digest as expected_digest.\n"
             "append_to_section, replace_section, add_section: section + content. remove_entry, toggle_checkbox, "
             "move_entry: entry_match, one bullet. set_frontmatter: content is YAML. write: the whole file.\n"
+            "Days: [until 2026-02-25], [due: 2026-02-25 09:00].\n"
             "Errors: conflict: changed meanwhile, redo it on current_text. edit_failed: see candidates. over_cap: "
             "remove entries first. not_permitted: stop and say so."
         ),

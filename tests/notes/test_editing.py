@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from hashlib import sha256
@@ -129,6 +130,56 @@ def test_what_is_told_of_an_edit(notebook: Notebook) -> None:
     assert edited.omitted == edited.warnings == ()
     told = edited.as_dict()
     assert (told["success"], told["digest"], told["version"], told["omitted"]) == (True, edited.digest, 2, [])
+
+
+RULES = "runtime/external-communications.md"
+SOON = "20\\d\\d-\\d\\d-\\d\\d"
+
+
+@pytest.mark.parametrize(
+    ("path", "section", "entry", "warning"),
+    [
+        (RULES, "Permanent Rules", "- **Kim** (kim@x.example): block [until Friday]",
+         rf"\[until Friday\] is no day, so the rule never ends as written; write: \[until {SOON}\]"),
+        (RULES, "Permanent Rules", "- **Kim** (kim@x.example): block [until 2026-02-30]",
+         rf"\[until 2026-02-30\] is no day, so the rule never ends as written; write: \[until {SOON}\]"),
+        (RULES, "Permanent Rules", "- **Kim** (kim@x.example): block [until 2001-02-03]",
+         rf"\[until 2001-02-03\] is past, so the prompt does not show it; write \[until {SOON}\] or .*"),
+        (RULES, "Permanent Rules", "- Kim: block",
+         rf"does not read as a rule; write: - \*\*Name\*\* \(identity\): action \[until {SOON}\]"),
+        (REMINDERS, "Today", "- [ ] Tar [due: someday]",
+         rf"\[due: someday\] is no day that can be read; write: - \[ \] Task \[due: {SOON} 09:00\]"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("preview", [True, False])
+def test_an_edit_that_writes_what_does_not_read_as_meant_is_warned_of(
+    notebook: Notebook, root: Path, path: str, section: str, entry: str, warning: str, preview: bool
+) -> None:
+    if path == RULES:
+        (root / RULES).write_text("## Permanent Rules\n\n- Ines: block\n")
+    edit = Edit("append_to_section", section=section, content=entry)
+    line = 4 if path == RULES else 6
+    (told,) = notebook.edit(path, edit, OWNER, preview=preview).warnings
+    assert re.fullmatch(rf"{path}:{line}: {warning}", told)
+
+
+def test_what_an_edit_leaves_as_it_was_is_not_warned_of(notebook: Notebook, root: Path) -> None:
+    (root / RULES).write_text("## Permanent Rules\n\n- Ines: block\n- **Max** (max@x.example): block [until Friday]\n")
+    rule = "- **Kim** (kim@x.example): block"
+    add = Edit("append_to_section", section="Permanent Rules", content=rule)
+    assert notebook.edit(RULES, add, OWNER).warnings == ()
+    assert notebook.edit(RULES, Edit("remove_entry", entry_match="Ines"), OWNER).warnings == ()
+    again = Edit(
+        "append_to_section", section="Permanent Rules", content="- **Max** (max@x.example): block [until Friday]"
+    )
+    (told,) = notebook.edit(RULES, again, OWNER).warnings
+    assert told.startswith(f"{RULES}:5: [until Friday] is no day")
+
+
+def test_a_reminder_that_is_moved_to_where_it_cannot_be_read_is_warned_of(notebook: Notebook, root: Path) -> None:
+    (root / REMINDERS).write_text("## Waiting For\n\n- Parcel\n\n## Today\n\n- [ ] Ropes\n")
+    (told,) = notebook.edit(REMINDERS, Edit("move_entry", entry_match="Parcel", to="Today"), OWNER).warnings
+    assert "has no box to tick" in told
 
 
 def test_an_edit_of_what_no_prompt_shows_tells_of_no_prompt(notebook: Notebook) -> None:
