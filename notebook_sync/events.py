@@ -22,6 +22,8 @@ from notebook_sync.sessions import Session
 
 FILE = "events.jsonl"
 OLDER = "events.1.jsonl"
+# The kind of what a watch brought into the mirror.
+CHANGED = "changed"
 LARGEST_BYTES = 4 << 20
 _LONGEST_TEXT = 300
 _POLL_SECONDS = 0.1
@@ -58,11 +60,18 @@ class Events:
 
     def read(self, since: str = "", limit: int = 1000) -> list[Event]:
         """The last `limit` events that came after the one with the id `since`, oldest first; of all for ""."""
-        found = [event for path in (self._older, self._path) for event in _events_in(path)]
+        found = self._all()
         if since:
             after = next((at + 1 for at, event in enumerate(found) if event["id"] == since), None)
             found = found[after:] if after is not None else [event for event in found if event["id"] > since]
         return found[-limit:] if limit > 0 else []
+
+    def knows(self, event_id: str) -> bool:
+        """Whether an event with this id is in the log: one that was put aside and replaced is not."""
+        return any(event["id"] == event_id for event in self._all())
+
+    def _all(self) -> list[Event]:
+        return [event for path in (self._older, self._path) for event in _events_in(path)]
 
     def tail(self) -> Tail:
         """Reads on from now: what is recorded later is new to it."""

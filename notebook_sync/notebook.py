@@ -110,6 +110,7 @@ class Notebook(Wiring):
             has_new_settings=self._has_new_settings,
             alarm=self._alarm,
             commits=self._commits_by_hand() if self.settings.git.commit == "all" else None,
+            log=self.events,
         )
 
     def _commits_by_hand(self) -> ByHand:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from notebook_sync.events import Event
+from notebook_sync.events import CHANGED, Event
 from notebook_sync.notes import reminders
 from notebook_sync.sessions import Session
 
-CHANGED = "changed"
 _OF_ALL = ("id", "at", "kind", "session", "agent")
 _OF_NOTES = frozenset({"edit", "undo"})
 

@@ -1,6 +1,6 @@
 """What `serve` does beside answering: it follows the files, and tells of reminders as they fall due.
 
-What it finds goes into the event log, so that every stream tells it, of whatever process.
+What both find goes into the event log, so that every stream tells it, of whatever process.
 """
 
 from __future__ import annotations
@@ -14,17 +14,14 @@ from collections.abc import Iterator
 from notebook_sync.errors import NotebookError, WatchLocked
 from notebook_sync.folder import FOLDER
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes.audience import CHANGED
-from notebook_sync.sessions import Session
 from notebook_sync.sync.lock import watcher
-from notebook_sync.sync.watch import Batch, Event, Ready, Recovered, Trouble, Watch
+from notebook_sync.sync.watch import Event, Ready, Recovered, Trouble, Watch
 from prompt.errors import PromptError
 
 _GRACE_SECONDS = 2.0
 _DUE_SECONDS = 20.0
 # When another process watches: how often it is asked for the lock, so that somebody watches when that one ends.
 _AGAIN_SECONDS = 10.0
-_MOST_PATHS = 100
 _log = logging.getLogger(__name__)
 
 
@@ -84,18 +81,6 @@ class Following:
 
     def _tell(self, event: Event) -> None:
         match event:
-            case Batch(report):
-                paths = sorted(report.paths)
-                self._notebook.events.record(
-                    CHANGED,
-                    Session.owner(),
-                    paths=paths[:_MOST_PATHS],
-                    more=max(0, len(paths) - _MOST_PATHS),
-                    added=report.added,
-                    updated=report.updated,
-                    moved=report.moved,
-                    deleted=report.deleted,
-                )
             case Trouble(message):
                 _log.warning("trouble: %s", message)
             case Recovered(message):

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from notebook_sync.errors import BackendDown, RootLost, WouldDeleteEverything
+from notebook_sync.events import CHANGED, Events
 from notebook_sync.files.note import Stamp
 from notebook_sync.files.vault import RACY_SECONDS, Vault
+from notebook_sync.sessions import Session
 from notebook_sync.sync.engine import Engine
 from notebook_sync.sync.events import EventSource
 from notebook_sync.sync.lock import WatchNote, watch_lock
@@ -22,6 +24,8 @@ from notebook_sync.sync.sweep import Outcome, Task
 _TICK_SECONDS = 2.0
 _NEW_SETTINGS = "notebook.toml was changed; this watch goes on with the settings it began with: start it again"
 _BACKOFF_SECONDS = (0.5, 30.0)
+# What an event names of a batch; a checkout touches thousands of notes.
+_MOST_PATHS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,7 @@ class Watch:
         has_new_settings: Callable[[], bool],
         alarm: Alarm,
         commits: Commits | None,
+        log: Events,
     ) -> None:
         self._vault = vault
         self._engine = engine
@@ -141,6 +146,7 @@ class Watch:
         self._has_new_settings = has_new_settings
         self._alarm = alarm
         self._commits = commits
+        self._log = log
         self._source = EventSource(vault.root)
         self._is_ready = False
         self._stopping = False
@@ -321,11 +327,27 @@ class Watch:
         failed = outcome.report.failed
         if self._commits is not None:
             self._commits.changed(outcome.report.paths | outcome.report.left)
+        if outcome.report.wrote:
+            self._record(outcome.report)
         if outcome.report.wrote or failed.items() - self._told_failures.items():
             yield Batch(outcome.report)
         for path in outcome.seen:
             self._told_failures.pop(path, None)
         self._told_failures |= failed
+
+    def _record(self, report: Report) -> None:
+        """Tell those, too, who look at another process, or later."""
+        paths = sorted(report.paths)
+        self._log.record(
+            CHANGED,
+            Session.owner(),
+            paths=paths[:_MOST_PATHS],
+            more=max(0, len(paths) - _MOST_PATHS),
+            added=report.added,
+            updated=report.updated,
+            moved=report.moved,
+            deleted=report.deleted,
+        )
 
     def _identity(self) -> tuple[int, int] | None:
         try:

@@ -56,6 +56,9 @@ def test_it_tells_each_change_and_ends_cleanly(root: Path, shell_environment: di
             *("event", "added", "updated", "moved", "deleted", "unchanged", "failed", "seconds", "paths"),
         }
         assert (batch["added"], batch["paths"]) == (1, ["pages/new.md"])
+        with Notebook.open(root) as notebook:
+            last = notebook.events.read()[-1]
+        assert (last["kind"], last["added"], last["paths"]) == ("changed", 1, ["pages/new.md"])
         watcher.process.send_signal(number)
         _, complaints = watcher.process.communicate()
         assert (watcher.process.returncode, complaints) == (0, "")
