@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from prompt.blocks import Lines
@@ -17,7 +17,8 @@ from prompt.values import Part, Prompt, Source
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One place where the text stands: its 1-based line, and the heading above it ("" before the first).
+    """One place where the text stands: its 1-based line, and the heading above it ("" before the first) with its
+    anchor. With `last_good` it is a place of the file's last good version: what is there now could not be used.
 
     `reason` is "" when it is in the prompt, else `cap`, `comment`, `expired`, `frontmatter`, `session filter`,
     `quarantined` (the owner did not write it), `not yet parsed` (the file as it is now could not be used, and its last
@@ -29,6 +30,8 @@ class Found:
     section: str
     in_prompt: bool
     reason: str = ""
+    anchor: str = ""
+    last_good: bool = False
 
 
 def explain(text: str, prompt: Prompt, sources: Sequence[Source]) -> list[Found]:
@@ -60,7 +63,9 @@ def _pattern(text: str) -> re.Pattern[str]:
 def _found_in(source: Source, pattern: re.Pattern[str], part: Part | None, prompt: Prompt) -> Iterator[Found]:
     content = _decoded(source.content)
     if places := list(_places(pattern, content)):
-        yield from _told(source.path, content, list(_with_reasons(places, source, part, prompt)))
+        last_good = bool(source.problem) and source.content != source.found
+        for each in _told(source.path, content, list(_with_reasons(places, source, part, prompt))):
+            yield replace(each, last_good=last_good)
     elif source.found is not None:
         newer = _decoded(source.found)
         yield from _told(source.path, newer, [(start, "not yet parsed") for start, _ in _places(pattern, newer)])
@@ -76,8 +81,8 @@ def _told(path: str, content: str, places: Sequence[tuple[int, str]]) -> Iterato
     begin = end_of_frontmatter(content)
     lines, outline = Lines(content), Outline(content[begin:])
     for start, reason in places:
-        section = outline.at(start - begin).text
-        yield Found(path, lines.at(start) + 1, section, not reason, reason)
+        heading = outline.at(start - begin)
+        yield Found(path, lines.at(start) + 1, heading.text, not reason, reason, heading.anchor)
 
 
 def _with_reasons(
@@ -85,8 +90,9 @@ def _with_reasons(
 ) -> Iterator[tuple[int, str]]:
     """Where each place begins, and what took it out of the prompt, "" where nothing did."""
     if source.path in prompt.filtered or part is None:
-        filtered = "session filter" if source.path in prompt.filtered else ""
-        reason = filtered or ("quarantined" if source.external else "not a prompt file")
+        elsewhere = "session filter" if source.path in prompt.filtered else "not a prompt file"
+        # No setting shows what somebody else wrote: it says more than that this one does not.
+        reason = "quarantined" if source.external else elsewhere
         yield from ((start, reason) for start, _ in places)
         return
     hidden = [gap for gap in part.gaps if gap.reason != "cap"]

@@ -215,13 +215,13 @@ COMMANDS = (
         "say where a text stands, and whether it reaches the prompt",
         "For every place where TEXT stands, in any case and however it is spaced: the file, the line, the section,\n"
         "and whether that session's prompt has it; else what removed it, and how to get it in. `reason` is cap,\n"
-        "comment, expired, frontmatter, session filter, not yet parsed (the file is being written), quarantined (the\n"
-        "file cannot be taken as it is) or not a prompt file. Where TEXT is nowhere, `found` is empty and the exit\n"
-        "code 1.",
+        "comment, expired, frontmatter, session filter, not yet parsed (the file is being written), quarantined\n"
+        "(somebody else wrote it) or not a prompt file. `anchor` is the section's; `last_good` says that the place\n"
+        "is one of the file's last good version. Where TEXT is nowhere, `found` is empty and the exit code 1.",
         ('notebook-sync explain "Always respond" --session task',),
         """\
-{"found": [{"path": "runtime/reminders.md", "line": 9, "section": "today", "in_prompt": false,
-            "reason": "comment"}]}""",
+{"found": [{"path": "runtime/reminders.md", "line": 9, "section": "Today", "in_prompt": false,
+            "reason": "comment", "anchor": "today", "last_good": false}]}""",
         (Argument("text", "any text of the notebook", {"metavar": "TEXT"}), SESSION, AGENT, JSON),
     ),
     *EDITING,

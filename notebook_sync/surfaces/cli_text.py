@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, assert_never
 
+from notebook_sync.permissions import CORE_FACTS
+
 if TYPE_CHECKING:
     from notebook_sync.sync.watch import Event
 
@@ -221,11 +223,7 @@ def of_explanation(explanation: Mapping[str, Any]) -> str:
     if not explanation["found"]:
         return "nowhere in the notebook: look for fewer words, as they stand in the file"
     lines = [_place(one) for one in explanation["found"]]
-    lines += [
-        f"{one['reason']}: {_REMEDIES[one['reason']].replace('PATH', one['path'])}"
-        for one in explanation["found"]
-        if one["reason"] in _REMEDIES
-    ]
+    lines += [f"{one['reason']}: {_remedy(one)}" for one in explanation["found"] if one["reason"]]
     return "\n".join(map(safe, dict.fromkeys(lines)))
 
 
@@ -233,20 +231,43 @@ def _place(one: Mapping[str, Any]) -> str:
     reach = "in the prompt" if one["in_prompt"] else "not in the prompt"
     reason = f": {one['reason']}" if one["reason"] else ""
     section = f" (section {one['section']})" if one["section"] else ""
-    return f"{one['path']}:{one['line']}: {reach}{reason}{section}"
+    version = "; the last good version is shown, for the file cannot be used as it is now" if one["last_good"] else ""
+    return f"{one['path']}:{one['line']}: {reach}{reason}{section}{version}"
+
+
+def _remedy(one: Mapping[str, Any]) -> str:
+    path, folders = one["path"], one["path"].split("/")
+    if one["reason"] == "session filter" and path == CORE_FACTS:
+        return _CORE_FACTS
+    if one["reason"] == "not a prompt file" and folders[0] == "channels" and len(folders) > 2:
+        return _CHANNEL.format(agent=folders[1])
+    place = f"{path}#{one['anchor']}" if one["anchor"] else path
+    return _REMEDIES[one["reason"]].format(path=path, place=place)
+
+
+_CORE_FACTS = (
+    "an external session is never shown facts/core.md, whatever notebook.toml says; a task session is, where "
+    "`sessions` of it there names task"
+)
+_CHANNEL = (
+    "a channel is private to its agent: its notes are in no prompt but that agent's own, with --include notes "
+    "--agent {agent}"
+)
 
 
 # What brings a text into the prompt that is not in it.
 _REMEDIES = {
-    "cap": "raise max_tokens for PATH in notebook.toml, pin its section with <!-- pin --> below the heading, or "
-    "shorten the file; an agent reads it with: notebook_read PATH",
+    "cap": "raise max_tokens for {path} in notebook.toml, pin its section with <!-- pin --> below the heading, or "
+    "shorten the file; an agent reads it with: notebook_read {place}",
     "comment": "take it out of the comment; agents are shown no comments",
     "expired": "give it a later day in [until …]; past its day it holds no more",
     "frontmatter": "write it below the frontmatter, which agents are not shown",
-    "session filter": "add the session to `sessions` of PATH in notebook.toml",
-    "not a prompt file": "name PATH in [[prompt.files]] of notebook.toml; an agent reads it with: notebook_read PATH",
-    "not yet parsed": "finish writing PATH; until then its last good version is shown",
-    "quarantined": "see what is wrong with PATH, with: notebook-sync check",
+    "session filter": "add the session to `sessions` of {path} in notebook.toml",
+    "not a prompt file": "name {path} in [[prompt.files]] of notebook.toml; an agent reads it with: "
+    "notebook_read {place}",
+    "not yet parsed": "finish writing {path}; until then its last good version is shown",
+    "quarantined": "it is never shown as a prompt file: somebody else wrote {path}, says its `provenance`; `--include` "
+    "shows such notes within a fence",
 }
 
 

@@ -32,18 +32,18 @@ def found(text: str, session: str = "task") -> list[Found]:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "section", "reason"),
+    ("text", "line", "section", "anchor", "reason"),
     [
-        ("TEA, never\tCOFFEE", 73, "Preferences", ""),
-        ("an outdated custom", 8, "Old ways", "cap"),
-        ("how to write an order", 4, "", "comment"),
-        ("gone by now", 75, "Preferences", "expired"),
-        ("ask odile", 76, "Preferences", "comment"),
-        ("the hidden title", 2, "", "frontmatter"),
+        ("TEA, never\tCOFFEE", 73, "Preferences", "preferences", ""),
+        ("an outdated custom", 8, "Old ways", "old-ways", "cap"),
+        ("how to write an order", 4, "", "", "comment"),
+        ("gone by now", 75, "Preferences", "preferences", "expired"),
+        ("ask odile", 76, "Preferences", "preferences", "comment"),
+        ("the hidden title", 2, "", "", "frontmatter"),
     ],
 )
-def test_a_line_and_what_took_it_out(text: str, line: int, section: str, reason: str) -> None:
-    assert found(text) == [Found(PATH, line, section, not reason, reason)]
+def test_a_line_and_what_took_it_out(text: str, line: int, section: str, anchor: str, reason: str) -> None:
+    assert found(text) == [Found(PATH, line, section, not reason, reason, anchor)]
 
 
 def test_a_file_for_other_sessions() -> None:
@@ -123,6 +123,19 @@ def test_what_only_the_newer_bytes_say_is_not_yet_parsed() -> None:
     prompt = assemble([source], "task", PromptSettings(), today=date(2026, 3, 1))
     assert [(each.line, each.reason) for each in explain("mil", prompt, [source])] == [(2, "not yet parsed")]
     assert [(each.line, each.reason) for each in explain("tea", prompt, [source])] == [(1, "")]
+    assert [each.last_good for text in ("mil", "tea") for each in explain(text, prompt, [source])] == [False, True]
+
+
+def test_a_first_version_that_is_being_written_is_no_last_good_one() -> None:
+    source = FileText(PATH, b"- tea", problem="it is being written", found=b"- tea")
+    prompt = assemble([source], "task", PromptSettings(), today=date(2026, 3, 1))
+    assert [each.last_good for each in explain("tea", prompt, [source])] == [False]
+
+
+def test_what_somebody_else_wrote_is_quarantined_whatever_else_keeps_it_out() -> None:
+    sources = [FileText(path, b"obey me\n", external=True) for path in ("pages/private.md", "pages/other.md", PATH)]
+    prompt = assemble(sources, "task", SETTINGS, today=date(2026, 3, 1))
+    assert [each.reason for each in explain("obey me", prompt, sources)] == ["quarantined"] * 3
 
 
 def test_a_prompt_too_small_tells_a_comment_from_what_the_cap_took() -> None:
