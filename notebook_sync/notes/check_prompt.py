@@ -14,7 +14,7 @@ from notebook_sync.files.parse import parse
 from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Scan, Vault
 from notebook_sync.notes.finding import Finding
-from notebook_sync.notes.system_prompt import prompt_settings
+from notebook_sync.notes.system_prompt import PRIVATE, private_paths, prompt_settings
 from prompt import FileText, PromptSettings, assemble
 from prompt.comments import without_hidden
 from prompt.page import VOLATILE_SHARE
@@ -26,6 +26,7 @@ def check_prompt(vault: Vault, scan: Scan, settings: config.PromptSettings, toda
     """Findings about the prompt's files as a whole. What `scan` refused is told by whoever made it."""
     asked = prompt_settings(settings)
     optional = {file.path for file in asked.shown_files if file.optional} - {file.path for file in settings.files}
+    yield from (Finding(path, 0, "error", PRIVATE) for path in private_paths(settings))
     sources = []
     for file in asked.shown_files:
         try:

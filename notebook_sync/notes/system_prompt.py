@@ -18,12 +18,14 @@ from notebook_sync.errors import UnreadableFile, UsageError
 from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.sources import PromptFiles
-from notebook_sync.notes.volatile import Gathered, Gathering, Wish
+from notebook_sync.notes.volatile import FACTS, Gathered, Gathering, Wish
+from notebook_sync.permissions import plain_parts
 from notebook_sync.sessions import Session
 from prompt import Assembler, CountFile, FileText, Found, Prompt, PromptFile, PromptSettings, explain
 
 COUNTS = "counts.json"
 NOTHING = Wish()
+PRIVATE = f"is private to its channel's agent, so no prompt shows it as a file; take its path out of {config.FILE}"
 # No setting shows them to a session that acts on someone else's message.
 _KNOW_CORE_FACTS = ("owner", "task")
 NO_FILES: Mapping[str, FileText] = MappingProxyType({})
@@ -38,6 +40,7 @@ class SystemPrompt:
         self._files = PromptFiles(vault, folder, settings.sync.settle_ms / 1000)
         self._counts = CountFile(folder / COUNTS)
         self._assembler = Assembler(prompt_settings(settings.prompt), self._counts)
+        self._private = tuple(f"{path}: {PRIVATE}" for path in private_paths(settings.prompt))
 
     def assemble(self, session: Session, *, max_tokens: int | None = None, wish: Wish = NOTHING) -> Prompt:
         """The prompt that `session` gets today (in the notebook's timezone), with what `wish` asks for behind it.
@@ -55,6 +58,8 @@ class SystemPrompt:
             gathered = self._gathered(wish, prompt, assembler, session, today)
             prompt = assembler.assemble(sources, session.kind, today=today, volatile=gathered.volatile)
             prompt = replace(prompt, problems=(*prompt.problems, *gathered.problems))
+        if self._private:
+            prompt = replace(prompt, problems=(*prompt.problems, *self._private))
         self._counts.save()
         return prompt
 
@@ -105,9 +110,11 @@ class SystemPrompt:
         word = next(iter(text.casefold().split()), "")
         for path in paths:
             with contextlib.suppress(FileNotFoundError, UnreadableFile):
-                raw, _ = self._vault.read(path)
-                if word in raw.decode(errors="replace").casefold():
-                    yield FileText(path, raw)
+                source = self._files.read(path) if path == FACTS else _as_source(path, self._vault.read(path)[0])
+                if any(
+                    word in (raw or b"").decode(errors="replace").casefold() for raw in (source.content, source.found)
+                ):
+                    yield source
 
     def _sources(self, given: Mapping[str, FileText] = NO_FILES) -> Sequence[FileText]:
         """The files as they are now, but those that are given as they are given."""
@@ -122,8 +129,9 @@ def _as_source(path: str, content: bytes | None) -> FileText:
 
 def prompt_settings(settings: config.PromptSettings) -> PromptSettings:
     """The layout and limits that notebook.toml asks for."""
+    private = private_paths(settings)
     asked = PromptSettings(
-        system_files=settings.system_files,
+        system_files=tuple(path for path in settings.system_files if path not in private),
         directive=resources.files("runtime_templates").joinpath("directive.md").read_text(encoding="utf-8"),
         max_tokens_per_file=settings.max_tokens_per_file,
         max_tokens=settings.max_tokens,
@@ -140,5 +148,12 @@ def prompt_settings(settings: config.PromptSettings) -> PromptSettings:
             tuple(kind for kind in file.sessions if file.path not in known or kind in known[file.path].sessions),
         )
         for file in settings.files
+        if file.path not in private
     )
     return replace(asked, files=files)
+
+
+def private_paths(settings: config.PromptSettings) -> Sequence[str]:
+    """What the settings name and no prompt shows: notes of channels, in any spelling that a file system takes."""
+    named = (*settings.system_files, *(file.path for file in settings.files))
+    return [path for path in dict.fromkeys(named) if (plain_parts(path) or ())[:1] == ("channels",)]
