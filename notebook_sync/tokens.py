@@ -144,7 +144,9 @@ class Tokens:
             make_folder(self._folder)
             lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
-            raise NotebookError(f"{self._folder / _LOCK}: {error.strerror}") from None
+            raise NotebookError(
+                f"{self._folder / _LOCK}: {error.strerror}; tokens are kept there, so make {self._folder} writable"
+            ) from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             known = self._read()

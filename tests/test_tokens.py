@@ -171,3 +171,9 @@ def test_nothing_else_of_a_notebook_is_kept_in_their_file(tmp_path: Path) -> Non
         notebook.status()
     assert tokens.session_of(owner) == Session.owner()
     assert tokens.session_of(scribe) == Session.task("scribe")
+
+
+def test_a_folder_that_cannot_be_written_to_is_told_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "tokens.lock").mkdir()
+    with pytest.raises(NotebookError, match=f"tokens are kept there, so make {tmp_path} writable"):
+        Tokens(tmp_path).owner()

@@ -9,6 +9,7 @@ import contextlib
 import logging
 import os
 import threading
+import time
 from collections.abc import Iterator
 
 from notebook_sync.errors import NotebookError, WatchLocked
@@ -19,6 +20,7 @@ from notebook_sync.sync.watch import Event, Ready, Recovered, Trouble, Watch
 from prompt.errors import PromptError
 
 _GRACE_SECONDS = 2.0
+_LOOK_SECONDS = 0.02
 _DUE_SECONDS = 20.0
 # When another process watches: how often it is asked for the lock, so that somebody watches when that one ends.
 _AGAIN_SECONDS = 10.0
@@ -33,13 +35,19 @@ class Following:
         self._wanted = watch
         self._watch: Watch | None = None
         self._stopping = threading.Event()
+        self._trouble = ""
 
     @property
     def state(self) -> str:
         """Who follows the files, in words."""
         if not self._wanted:
             return "the files are not followed"
-        told = watcher(self._notebook.root / FOLDER)
+        told, end = None, time.monotonic() + _GRACE_SECONDS
+        while not told and not self._trouble and time.monotonic() < end:  # the thread has just been started
+            told = watcher(self._notebook.root / FOLDER)
+            self._stopping.wait(0.0 if told else _LOOK_SECONDS)
+        if self._trouble:
+            return "the files are not followed; the log says why"
         if told is None or told.get("pid") == os.getpid():
             return "following the files"
         return f"process {told.get('pid', '?')} follows the files"
@@ -68,13 +76,16 @@ class Following:
                 if self._stopping.is_set():
                     return
                 for event in self._watch.events():
+                    self._trouble = ""
                     self._tell(event)
             except WatchLocked as locked:
                 if not is_told:
                     _log.warning("%s; until then this server goes on without", locked)
                 is_told = True
             except NotebookError as error:
-                _log.error("the files are not followed: %s", error)
+                if self._trouble != str(error):
+                    _log.error("the files are not followed: %s", error)
+                self._trouble = str(error)
             except Exception:
                 _log.exception("the files are not followed")
             self._stopping.wait(_AGAIN_SECONDS)

@@ -19,7 +19,9 @@ import httpx2
 import pytest
 
 from notebook_sync import Notebook, Session
+from notebook_sync.surfaces import serve_following
 from notebook_sync.surfaces.cli import run
+from notebook_sync.sync.watch import Watch
 from notebook_sync.tokens import Tokens
 from tests.waiting import eventually
 
@@ -281,3 +283,29 @@ def malformed(server: Server, raw: bytes) -> tuple[int, Any]:
                 answer += chunk
     head, _, body = answer.partition(b"\r\n\r\n")
     return int(head.split()[1]), json.loads(body)
+
+
+def test_files_that_cannot_be_followed_are_told_as_that_and_once(root: Path, shell_environment: dict[str, str]) -> None:
+    (root / ".notebook/watch.lock").mkdir(parents=True)
+    with serving(root, shell_environment) as server:
+        assert server.state == "the files are not followed; the log says why"
+        assert server.ends().count("the files are not followed: ") == 1
+
+
+def test_trouble_that_stays_is_told_once_however_often_it_is_met(
+    root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(serve_following, "_AGAIN_SECONDS", 0.01)
+    (root / ".notebook/watch.lock").mkdir(parents=True)
+    looks: list[int] = []
+    with Notebook.open(root) as notebook:
+        watch = notebook.watch
+
+        def counted() -> Watch:
+            looks.append(1)
+            return watch()
+
+        monkeypatch.setattr(notebook, "watch", counted)
+        with serve_following.Following(notebook, watch=True).running():
+            eventually(lambda: len(looks) > 3, "tried again")
+    assert [record.levelname for record in caplog.records].count("ERROR") == 1
