@@ -192,6 +192,9 @@ def _rules(arguments: Namespace) -> int:
 def _events(arguments: Namespace) -> int:
     with opened(arguments) as notebook:
         log = notebook.events
+        if arguments.since and not log.knows(arguments.since):
+            told = f"no event has the id {arguments.since!r}; some may be missing of those that came after it"
+            print(f"notebook-sync: {told}", file=sys.stderr)
         if not arguments.follow:
             show(arguments, log.read(arguments.since, arguments.limit), text.of_events)
             return 0

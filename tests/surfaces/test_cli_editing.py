@@ -295,8 +295,26 @@ def test_which_rule_holds_and_why_not_the_others(
         f"  holds: line 2 of {path} names this identity, permanent; it comes before line 3",
         f"{path}:3: Everyone (*): observe only",
         "  does not: it is for everyone, and line 2 names this identity",
-        f"{path}:4: cannot be read as a rule; see: notebook-sync check",
     ]
+    assert run(["-C", str(root), "rules", "Ines"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("line 4 seems to be about this identity, but cannot be read as a rule; ")
+    assert f"{path}:3: Everyone (*): observe only\n" in told
+    assert run(["-C", str(root), "rules", " "]) == 2
+    assert "say whose rule" in capsys.readouterr().err
+
+
+def test_an_event_that_is_not_there_is_said_so(
+    answer: Answer, root: Path, reminders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer("edit", "reminders.md", "remove_entry", "--entry-match", "oil")
+    (event,) = answer("events")
+    assert run(["-C", str(root), "events", "--since", event["id"]]) == 0
+    assert capsys.readouterr().err == ""
+    assert run(["-C", str(root), "events", "--since", "0" * 24]) == 0
+    told = capsys.readouterr()
+    assert "edit" in told.out
+    assert f"no event has the id '{'0' * 24}'" in told.err
 
 
 def test_events_since_one_and_as_they_happen(
