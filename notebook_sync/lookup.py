@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync.config import Settings
-from notebook_sync.errors import NoSuchNote, NotebookError, UnreadableFile, UnsafePath, UsageError
+from notebook_sync.errors import BackendDown, NoSuchNote, NotebookError, UnreadableFile, UnsafePath, UsageError
 from notebook_sync.files.note import COLLECTIONS, STATUSES
 from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import RACY_SECONDS, Vault
@@ -85,6 +85,18 @@ class Lookup:
         if named:
             raise NoSuchNote(f"several notes have the name {name!r}: {', '.join(named[:_MOST_NAMED])}; use a path")
         raise NoSuchNote(f"no note has the id or path {name!r}; see: notebook-sync list")
+
+    def holder_of(self, wanted: str, path: str) -> str:
+        """The path of another note than the one at `path` that has this id, or that it is a path of; "" for none.
+
+        Of ids, those that are mirrored are known; where the mirror does not answer, none.
+        """
+        named = [place for spelled in (wanted, f"{wanted}.md") if (place := self._vault.relative(spelled))]
+        with suppress(BackendDown):
+            named += [row.path for row in self._mirror().claimants([wanted]) if row.wants == wanted]
+        others = [place for place in named if place != path]
+        seen = self._vault.scan(others).seen if others else {}
+        return next((place for place in others if place in seen), "")
 
     def _files_named(self, name: str) -> _Paths:
         """The notes with this file name, in whatever folder; case does not matter, nor does `.md`. The mirror knows

@@ -154,7 +154,8 @@ class Wiring:
         """Makes edits."""
         from notebook_sync.notes.editing import Editing
 
-        return Editing(self.vault, self.settings, self.guard, self._door, self._system_prompt, self._lookup.find_path)
+        find, holder = self._lookup.find_path, self._lookup.holder_of
+        return Editing(self.vault, self.settings, self.guard, self._door, self._system_prompt, find, holder)
 
     @part
     def _filing(self) -> Filing:

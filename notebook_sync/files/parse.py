@@ -59,6 +59,12 @@ def parse(path: str, raw: bytes, *, encoding: str = "cl100k_base") -> Note:
     )
 
 
+def wanted_id(path: str, raw: bytes) -> str:
+    """The id that the note `raw` at `path` is to have: that of its frontmatter, else its path's."""
+    front = read_frontmatter(_decoded(raw)[0])
+    return read_fields(front.metadata, collection_of(path)).id or id_from_path(path)
+
+
 def _decoded(raw: bytes) -> tuple[str, list[Problem]]:
     try:
         return raw.decode(), []

@@ -14,6 +14,7 @@ from notebook_sync.config import Settings
 from notebook_sync.errors import Conflict, EditFailed, OverCap, UnsafePath
 from notebook_sync.files.edits import Edit, edited_by_all, entries_of
 from notebook_sync.files.ignore import is_note_name
+from notebook_sync.files.parse import wanted_id
 from notebook_sync.files.provenance import EXTERNAL, is_external
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.check_edit import check_edit
@@ -90,7 +91,8 @@ class Edited:
 
 
 class Editing:
-    """Edits for one notebook. `find` gives the path of a note that is there, and raises NoSuchNote."""
+    """Edits for one notebook. `find` gives the path of a note that is there, and raises NoSuchNote; `holder` that of
+    another note than the one at a path that has an id, "" for none."""
 
     def __init__(
         self,
@@ -100,6 +102,7 @@ class Editing:
         door: Door,
         prompt: SystemPrompt,
         find: Callable[[str, Session], str],
+        holder: Callable[[str, str], str],
     ) -> None:
         self._vault = vault
         self._settings = settings
@@ -107,6 +110,7 @@ class Editing:
         self._door = door
         self._prompt = prompt
         self._find = find
+        self._holder = holder
         shown = prompt_settings(settings.prompt).shown_files
         self._caps = {file.path: file.max_tokens or settings.prompt.max_tokens_per_file for file in shown}
 
@@ -168,7 +172,20 @@ class Editing:
                 after = edited_by_all(after, [_MARK], path)
             told = _told(path, before, after, order.edits)
             drafts[path] = replace(told, action=_joined(known.action, told.action)) if known else told
+        self._must_keep_ids_apart(drafts, session)
         return list(drafts.values())
+
+    def _must_keep_ids_apart(self, drafts: Mapping[str, Text], session: Session) -> None:
+        """No edit takes an id that another note has: the mirror can give it to one of them alone."""
+        wanted = {path: wanted_id(path, text.after or b"") for path, text in drafts.items()}
+        for path, text in drafts.items():
+            if text.before is not None and wanted_id(path, text.before) == wanted[path]:
+                continue
+            others = [other for other in drafts if other != path and wanted[other] == wanted[path]]
+            holder = others[0] if others else self._holder(wanted[path], path)
+            if holder and wanted.get(holder, wanted[path]) == wanted[path]:
+                told = holder if self._guard.may(session, "read", holder) else "another note"
+                raise EditFailed(path, f"the id {wanted[path]!r} is that of {told}; give it one of its own")
 
     def _path_of(self, order: FileEdits, session: Session) -> str:
         """Where the note is, or is to be. What the name alone forbids is refused before anything is looked up."""

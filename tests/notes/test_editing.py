@@ -708,3 +708,36 @@ def test_a_read_that_is_refused_leaves_an_event_and_does_not_tell_what_is_there(
         notebook.read(name, EXTERNAL)
     assert name not in str(raised.value)
     assert kinds(notebook) == ["refused"]
+
+
+@pytest.mark.parametrize("wanted", ["the-plan", "pages/named", FERRY])
+@pytest.mark.parametrize("path", ["pages/new.md", "pages/other.md"])
+def test_an_id_that_another_note_has_is_not_given_to_a_second_one(
+    notebook: Notebook, root: Path, wanted: str, path: str
+) -> None:
+    (root / "pages/other.md").write_text("# Other\n")
+    notebook.sync()
+    holder = FERRY if wanted == FERRY else "pages/named.md"
+    before = (root / path).read_bytes() if (root / path).exists() else None
+    with pytest.raises(EditFailed, match=re.escape(f"the id {wanted!r} is that of {holder}")):
+        notebook.edit(path, Edit("write", content=f"---\nid: {wanted}\n---\n# New\n"), TASK)
+    assert ((root / path).read_bytes() if (root / path).exists() else None) == before
+    assert not notebook.sync().failed
+
+
+def test_the_holder_of_an_id_is_not_named_to_who_may_not_read_it(notebook: Notebook) -> None:
+    notebook.sync()
+    with pytest.raises(EditFailed, match="the id 'berth' is that of another note") as failed:
+        notebook.edit("pages/new.md", Edit("write", content="---\nid: berth\n---\n# New\n"), TASK)
+    assert "pilot" not in str(failed.value)
+
+
+def test_an_id_moves_from_one_note_to_another_in_one_batch_and_not_to_two(notebook: Notebook) -> None:
+    notebook.sync()
+    taking = FileEdits(FERRY, (Edit("set_frontmatter", content="id: the-plan"),))
+    giving = FileEdits("pages/named.md", (Edit("set_frontmatter", content="id: old-plan"),))
+    notebook.edit_all([taking, giving], TASK)
+    assert (notebook.read("the-plan")["path"], notebook.read("old-plan")["path"]) == (FERRY, "pages/named.md")
+    twice = [FileEdits(path, (Edit("set_frontmatter", content="id: twin"),)) for path in (FERRY, "pages/named.md")]
+    with pytest.raises(EditFailed, match="the id 'twin' is that of"):
+        notebook.edit_all(twice, TASK)
