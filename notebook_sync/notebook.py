@@ -5,6 +5,7 @@ Nothing is decided here: each method asks the part that does.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -58,8 +59,12 @@ class Notebook(Wiring):
     def open(cls, path: str | Path) -> Notebook:
         """The notebook at `path`: any folder of Markdown. Raises NotANotebook, ConfigError."""
         root = Path(path).expanduser().resolve()
+        if root.exists() and not root.is_dir():
+            raise NotANotebook(f"{root} is a file; name the notebook's folder")
         if not root.is_dir():
-            raise NotANotebook(f"{root} is not a folder; make a notebook with: notebook-sync init {path}")
+            raise NotANotebook(
+                f"{root} is not a folder; make a notebook with: notebook-sync init {shlex.quote(str(path))}"
+            )
         return cls(root, config.load(root))
 
     @classmethod

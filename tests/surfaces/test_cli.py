@@ -508,3 +508,10 @@ def test_without_a_copy_of_good_settings_an_error_in_them_stands(
     assert run(["-C", str(root), "prompt"]) == 2
     told = capsys.readouterr()
     assert (told.out, "notebook.toml" in told.err) == ("", True)
+
+
+def test_a_file_in_place_of_the_notebook_is_told_as_that(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["-C", str(root / "pages/plan.md"), "list"]) == 2
+    told = capsys.readouterr().err
+    assert "plan.md is a file; name the notebook's folder" in told
+    assert "init" not in told
