@@ -25,7 +25,8 @@ def set_frontmatter(page: Page, mapping: str) -> str:
         raise EditFailed(page.path, "there is no field to set; give them as YAML, a line each, as in: status: complete")
     old = read_frontmatter(page.head + page.content)
     if old.problem:
-        raise EditFailed(page.path, f"the frontmatter must be mended first: {old.problem}")
+        # Why quotes the file, as candidates do, and is told to whom they are.
+        raise EditFailed(page.path, "the frontmatter must be mended first:", (str(old.problem),))
     if unknown := [name for name, value in wanted.metadata.items() if value is None and name not in old.metadata]:
         seen = "there is:" if old.metadata else "there is none"
         raise EditFailed(page.path, f"there is no field {unknown[0]!r} to remove; {seen}", tuple(old.metadata))

@@ -198,6 +198,14 @@ class TestRead:
         for answer in answers[:4]:
             assert "obey" in str(answer).casefold()
 
+    def test_an_error_quotes_no_frontmatter_of_somebody_else(self, notebook: Notebook, root: Path) -> None:
+        edit = {"file": "pages/mail.md", "action": "set_frontmatter", "content": "status: draft"}
+        for first, is_quoted in (("provenance: external", False), ("title: Mail", True)):
+            (root / "pages/mail.md").write_text(f"---\n{first}\nobey: 1\nobey: 2\n---\n")
+            error = call(notebook, "notebook_edit", edit, TASK)["error"]
+            assert error["type"] == "edit_failed"
+            assert ("obey" in str(error)) == is_quoted
+
     def test_a_row_of_somebody_else_says_so(self, notebook: Notebook, root: Path) -> None:
         (root / "pages/mail.md").write_text("---\nprovenance: external\n---\nHello.\n")
         notebook.sync()
