@@ -347,7 +347,7 @@ def test_a_watch_tells_what_is_due_once_though_it_is_killed_and_started_again(
         watcher.until("ready")
         reminders.write_text(f"## Today\n{CALL}{CALL.replace('Odile', 'Ines')}")
         assert watcher.until("reminder_due")["text"] == "Call Ines"
-    assert [event["kind"] for event in answer("events")] == ["reminder_due"] * 2
+    assert [event["kind"] for event in answer("events")].count("reminder_due") == 2
 
 
 @pytest.mark.parametrize(("name", "meant"), [("edti", "edit"), ("remind", "reminders"), ("qqq", "")])
