@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from difflib import unified_diff
+from difflib import SequenceMatcher
+from typing import Any
 
 _CONTEXT = 3
-_HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 
 
 def difference(path: str, before: bytes | None, after: bytes | None) -> str:
@@ -18,16 +18,52 @@ def difference(path: str, before: bytes | None, after: bytes | None) -> str:
     if before == after:
         return ""
     old, new = _lines(before), _lines(after)
-    # Only what lies between what is alike is compared: two long notes that differ in a line would take seconds.
-    first = _alike(old, new)
-    last = _alike(old[first:][::-1], new[first:][::-1])
-    head, tail = max(first - _CONTEXT, 0), max(last - _CONTEXT, 0)
-    hunks = list(unified_diff(old[head : len(old) - tail], new[head : len(new) - tail], n=_CONTEXT))[2:]
     names = (
         "--- " + (f"a/{path}" if before is not None else "/dev/null"),
         "+++ " + (f"b/{path}" if after is not None else "/dev/null"),
     )
-    return "\n".join(names) + "\n" + "".join(_ended(_moved(line, head)) for line in hunks)
+    hunks = (_hunk(group, old, new) for group in _compared(old, new).get_grouped_opcodes(_CONTEXT))
+    return "\n".join((*names, "".join(hunks)))
+
+
+def _compared(old: list[str], new: list[str]) -> SequenceMatcher[str]:
+    """Only what lies between what is alike is compared: two long notes that differ in a line would take seconds."""
+    first = _alike(old, new)
+    last = _alike(old[first:][::-1], new[first:][::-1])
+    old_end, new_end = len(old) - last, len(new) - last
+    between = SequenceMatcher(None, old[first:old_end], new[first:new_end]).get_opcodes()
+    codes: list[Any] = [(tag, i + first, j + first, k + first, m + first) for tag, i, j, k, m in between]
+    before: list[Any] = [("equal", 0, first, 0, first)] if first else []
+    behind: list[Any] = [("equal", old_end, len(old), new_end, len(new))] if last else []
+    return _Known([*before, *codes, *behind])
+
+
+class _Known(SequenceMatcher[str]):
+    """Groups what is known already."""
+
+    def __init__(self, opcodes: list[Any]) -> None:
+        super().__init__()
+        self._known = opcodes
+
+    def get_opcodes(self) -> list[Any]:
+        return self._known
+
+
+def _hunk(group: Sequence[tuple[str, int, int, int, int]], old: Sequence[str], new: Sequence[str]) -> str:
+    lines = [f"@@ -{_range(group[0][1], group[-1][2])} +{_range(group[0][3], group[-1][4])} @@\n"]
+    for tag, old_start, old_end, new_start, new_end in group:
+        if tag == "equal":
+            lines += (_ended(f" {line}") for line in old[old_start:old_end])
+        else:
+            lines += (_ended(f"-{line}") for line in old[old_start:old_end])
+            lines += (_ended(f"+{line}") for line in new[new_start:new_end])
+    return "".join(lines)
+
+
+def _range(start: int, end: int) -> str:
+    """As a hunk has it: the first line's number, and how many there are unless there is one."""
+    first = start + 1 if end > start else start
+    return f"{first}" if end - start == 1 else f"{first},{end - start}"
 
 
 def _lines(raw: bytes | None) -> list[str]:
@@ -39,14 +75,6 @@ def _alike(one: Sequence[str], other: Sequence[str]) -> int:
     """How many lines are the same from the start on."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
-
-
-def _moved(line: str, by: int) -> str:
-    found = _HUNK.match(line) if by else None
-    if found is None:
-        return line
-    old, old_count, new, new_count = found.groups(default="")
-    return f"@@ -{int(old) + by}{old_count} +{int(new) + by}{new_count} @@\n"
 
 
 def _ended(line: str) -> str:
