@@ -51,11 +51,12 @@ def heading_text(source: str) -> str:
         source = re.split(r"[\r\n][ \t]*(?:=+|-+)\Z", source)[0].strip()
     source = source.replace("\0", "\ufffd")
     if len(source) <= _LONGEST and _MARKUP.search(source):
-        source = _shown(source) or _shown(source, images=True)
+        source = rendered(source) or rendered(source, images=True)
     return " ".join(source.split())
 
 
-def _shown(source: str, *, images: bool = False) -> str:
+def rendered(source: str, *, images: bool = False) -> str:
+    """A paragraph or heading without its inline marks, on one line; `images` by their alternative text or left out."""
     pieces = []
     for token in inline_tokens(source):
         if token.type in ("text", "code_inline") or (images and token.type == "image"):

@@ -6,13 +6,13 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from prompt.anchors import WIKILINK, inline_tokens
+from prompt.anchors import WIKILINK, inline_tokens, rendered
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-__all__ = ["WIKILINK", "block_tokens", "inline_tokens"]
+__all__ = ["WIKILINK", "block_tokens", "inline_tokens", "rendered"]
 
 
 def block_tokens(text: str) -> list[Token]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import chain
 from urllib.parse import unquote
 
-from notebook_sync.files.commonmark import WIKILINK, inline_tokens
+from notebook_sync.files.commonmark import WIKILINK, rendered
 
 # Beyond this a heading or a first paragraph is not for people; its marks are left as they are.
 LONGEST = 2_000
@@ -40,7 +40,7 @@ def plain(source: str) -> str:
     for mark in _MARK.finditer(source):
         kind = mark.lastindex
         if kind is None:
-            return _rendered(source)
+            return rendered(source)
         pieces.append(source[end : mark.start()])
         pieces.append(mark[kind])
         end = mark.end()
@@ -48,19 +48,9 @@ def plain(source: str) -> str:
     return " ".join("".join(pieces).split())
 
 
-def _rendered(source: str, images: bool = False) -> str:
-    pieces = []
-    for token in inline_tokens(source):
-        if token.type in ("text", "code_inline") or (images and token.type == "image"):
-            pieces.append(token.content)
-        elif token.type in ("softbreak", "hardbreak"):
-            pieces.append(" ")
-    return " ".join("".join(pieces).split())
-
-
 def heading_text(source: str) -> str:
     """As `plain`, but a heading that is only an image is read by the image's alternative text."""
-    return plain(source) or (_rendered(source, images=True) if 0 < len(source) <= LONGEST else "")
+    return plain(source) or (rendered(source, images=True) if 0 < len(source) <= LONGEST else "")
 
 
 def links_and_tags(text: str, hidden: Iterable[tuple[int, int]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
