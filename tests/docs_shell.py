@@ -173,7 +173,7 @@ class Reader:
         pattern = pattern_of(expected)
         while not pattern.fullmatch(told := self._second_said()[self._seen :]):
             assert time.monotonic() < deadline, f"line {line}, second terminal\nexpected:\n{expected}\nprinted:\n{told}"
-            time.sleep(0.02)
+            time.sleep(0.02)  # between two looks, up to the deadline
         self._seen += len(told)
 
     def _stop_second(self) -> None:

@@ -99,7 +99,7 @@ class FaultProxy:
                 with self._changed:
                     self._changed.wait_for(lambda: self._mode != "hang" or self._closed)
                 if self.delay:
-                    time.sleep(self.delay)
+                    time.sleep(self.delay)  # the fault itself: a link that is slow
                 sink.sendall(received)
         for end in (source, sink):
             _close(end, reset=self._mode == "reset")

@@ -84,7 +84,7 @@ class _Request:
                 await self._refuse(fault)
         except _BodyTooLarge:
             await self._refuse(faults.BODY_TOO_LARGE)
-        except Exception:
+        except Exception:  # the edge: whatever went wrong is logged whole, and answered as JSON, never as a trace
             _trouble.exception("%s %s failed", self._scope["method"], _path(self._scope))
             await self._refuse(faults.FAULT_OF_OURS)
         finally:

@@ -163,6 +163,6 @@ async def _awaited(running: Awaitable[T]) -> T:
         raise MCPError(code, str(error), error_body(error)["error"]) from None
     except MCPError:
         raise
-    except Exception:
+    except Exception:  # the edge: logged whole; the client is told of a fault, never of its text
         log.exception("a request failed")
         raise MCPError(types.INTERNAL_ERROR, "a fault in notebook-sync; its log says more") from None

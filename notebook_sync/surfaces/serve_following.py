@@ -86,7 +86,7 @@ class Following:
                 if self._trouble != str(error):
                     _log.error("the files are not followed: %s", error)
                 self._trouble = str(error)
-            except Exception:
+            except Exception:  # a thread that ended here would follow nothing unseen; logged whole
                 _log.exception("the files are not followed")
             self._stopping.wait(_AGAIN_SECONDS)
 
@@ -105,6 +105,6 @@ class Following:
                 self._notebook.tell_due()
             except (NotebookError, PromptError) as error:
                 _log.warning("reminders cannot be told of: %s", error)
-            except Exception:
+            except Exception:  # as above: logged whole, and tried again
                 _log.exception("reminders cannot be told of")
             self._stopping.wait(_DUE_SECONDS)

@@ -125,7 +125,7 @@ def peak_of(arguments: list[str]) -> float:
             peak = max(peak, high_water(process.pid))
         except (psutil.Error, OSError, StopIteration):
             continue  # one of them ended between two looks
-        time.sleep(0.05)
+        time.sleep(0.05)  # between two samples of a process that runs; nothing is waited for
     if process.returncode != 0:
         raise RuntimeError(f"{arguments!r} ended with {process.returncode}")
     return peak
