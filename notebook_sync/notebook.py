@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from notebook_sync import config
+from notebook_sync.agent_notebook import AgentNotebook
 from notebook_sync.errors import ConfigError, NotANotebook
 from notebook_sync.folder import FOLDER
-from notebook_sync.sessions import Session
-from notebook_sync.wiring import Wiring
+from notebook_sync.sessions import OWNER, Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,13 +36,11 @@ if TYPE_CHECKING:
     from notebook_sync.sync.watch import Watch
     from prompt import Found, Prompt
 
-# Whoever calls from Python has the files anyway, and is the owner unless they say otherwise.
-OWNER = Session.owner()
 # `list` names a method here, so the type needs a name of its own.
 Documents = list[dict[str, Any]]
 
 
-class Notebook(Wiring):
+class Notebook(AgentNotebook):
     """An open notebook, for any number of threads. Close it, or use it in a `with`.
 
     >>> import tempfile

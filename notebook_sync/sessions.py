@@ -58,3 +58,7 @@ class Session:
             if kind == known:
                 return cls(known, agent)
         raise UsageError(f"there is no session {kind!r}; use one of {', '.join(KINDS)}")
+
+
+# Whoever calls from Python has the files anyway, and is the owner unless they say otherwise.
+OWNER = Session.owner()
