@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync.errors import BackendDown, UsageError
-from notebook_sync.notebook import OWNER, Notebook
-from notebook_sync.sessions import Session
+from notebook_sync.notebook import Notebook
+from notebook_sync.sessions import OWNER, Session
 from notebook_sync.surfaces import cli_serving, places
 from notebook_sync.surfaces import cli_text as text
 from notebook_sync.surfaces.cli_answers import (
