@@ -1,0 +1,129 @@
+"""Notes that the program itself writes: their frontmatter, and a name for their file.
+
+What is written reads back as it was given, or is refused: nothing is bent to fit.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+
+import yaml
+
+from notebook_sync.errors import UsageError
+from notebook_sync.files.frontmatter import read_frontmatter, storable
+
+_DEEPEST = 16
+_LONGEST_SLUG = 80  # bytes: with a time before it and a number behind it, a name stays far below what systems allow
+_WORD = re.compile(r"[^\W_]+")
+# What may stand without quotes: no reader of YAML, of whatever version, takes a text that begins so for a number.
+_PLAIN = re.compile(r"[^\W\d_][\w ./@+-]*")
+
+
+def note_text(fields: Mapping[str, Any], content: str) -> str:
+    """A note with these fields, in this order, above `content` to the character. Fields that are None are left out.
+
+    Raises UsageError naming the field whose value frontmatter cannot hold.
+    """
+    kept = {name: _kept(name, value) for name, value in fields.items() if value is not None}
+    head = f"---\n{_yaml(kept)}---\n"
+    read = read_frontmatter(head + content)
+    if read.problem is not None:
+        raise UsageError(f"these fields cannot be written: {read.problem.message}; give fewer or shorter ones")
+    for name, value in kept.items():
+        if read.metadata.get(name, read) != value:
+            raise UsageError(f"the field {name!r} cannot be written so that it reads back as it is; give plain text")
+    return head + content
+
+
+def slug_of(text: str, otherwise: str = "note") -> str:
+    """The words of `text` as a file's name: small letters and digits with `-` between them; `otherwise` for none."""
+    plain = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", storable(text)).casefold())
+    slug = ""
+    for word in _WORD.findall(plain):
+        longer = f"{slug}-{word}" if slug else word
+        if len(longer.encode()) > _LONGEST_SLUG:
+            return slug or word.encode()[:_LONGEST_SLUG].decode(errors="ignore")
+        slug = longer
+    return slug or otherwise
+
+
+def _kept(name: str, value: Any, depth: int = 0) -> Any:
+    """The value as the reader gives it back. Raises UsageError for what no frontmatter holds."""
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return storable(str.__str__(value))
+        case int() if -(2**63) <= value < 2**63:
+            return int(value)
+        case float() if math.isfinite(value):
+            return float(value)
+        case datetime():
+            return _moment(name, value)
+        case date():
+            return datetime(value.year, value.month, value.day, tzinfo=UTC)
+        case Mapping() | list() | tuple() if depth >= _DEEPEST:
+            raise UsageError(f"the field {name!r} nests deeper than {_DEEPEST} levels; give it flatter")
+        case Mapping():
+            if not all(isinstance(key, str) for key in value):
+                raise UsageError(f"the field {name!r} has a key that is no text; use text for keys")
+            return {storable(str.__str__(key)): _kept(name, each, depth + 1) for key, each in value.items()}
+        case list() | tuple():
+            return [_kept(name, each, depth + 1) for each in value]
+        case int():
+            raise UsageError(f"the field {name!r} holds a number beyond 64 bits; give it as text")
+        case float():
+            raise UsageError(f"the field {name!r} holds a number that is not finite; give it as text")
+    raise UsageError(
+        f"the field {name!r} holds {type(value).__name__}; use text, numbers, true, false, times, and lists and "
+        "mappings of these"
+    )
+
+
+def _moment(name: str, value: datetime) -> datetime:
+    """In UTC, which a time without a zone is taken for, and whole milliseconds."""
+    try:
+        moment = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    except OverflowError:
+        raise UsageError(f"the field {name!r} holds a time that no calendar in UTC has; give it as text") from None
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+_STR = "tag:yaml.org,2002:str"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Block style outside, lists of single values on one line, and every doubtful text in double quotes."""
+
+    def ignore_aliases(self, _: Any) -> bool:
+        return True
+
+
+def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    if _PLAIN.fullmatch(text):
+        return dumper.represent_scalar(_STR, text)
+    # In double quotes PyYAML writes such characters, emoji among them, as numbers, which people cannot read.
+    return dumper.represent_scalar(_STR, text, style="'" if max(text, default="") > "\uffff" else '"')
+
+
+def _moment_node(dumper: _Dumper, moment: datetime) -> yaml.ScalarNode:
+    written = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return dumper.represent_scalar("tag:yaml.org,2002:timestamp", written)
+
+
+_Dumper.add_representer(str, _text_node)
+_Dumper.add_representer(datetime, _moment_node)
+
+
+def _yaml(fields: Mapping[str, Any]) -> str:
+    if not fields:
+        return ""
+    dumped: str = yaml.dump(
+        dict(fields), Dumper=_Dumper, allow_unicode=True, sort_keys=False, default_flow_style=None, width=math.inf
+    )
+    return dumped
