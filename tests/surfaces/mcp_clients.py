@@ -78,28 +78,35 @@ def serving(app: McpApp) -> Iterator[str]:
 
 
 class McpDoor:
-    """The tools by MCP, with a client of its own for each session."""
+    """The tools by MCP, with one client for each session, which stays connected."""
 
-    def __init__(self, portal: BlockingPortal, client_for: Callable[[Session], AbstractAsyncContextManager[Client]]):
+    def __init__(
+        self,
+        portal: BlockingPortal,
+        clients: contextlib.ExitStack,
+        client_for: Callable[[Session], AbstractAsyncContextManager[Client]],
+    ) -> None:
         self._portal = portal
+        self._clients = clients
         self._client_for = client_for
+        self._open: dict[Session, Client] = {}
 
     def list_tools(self, session: Session) -> set[str]:
-        async def listed() -> set[str]:
-            async with self._client_for(session) as client:
-                return {tool.name for tool in (await client.list_tools()).tools}
-
-        return self._portal.call(listed)
+        listed = self._portal.call(self._client(session).list_tools)
+        return {tool.name for tool in listed.tools}
 
     def call(self, session: Session, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        async def called() -> CallToolResult:
-            async with self._client_for(session) as client:
-                return await client.call_tool(name, arguments)
-
-        answer = self._portal.call(called)
+        answer = self._portal.call(self._client(session).call_tool, name, arguments)
+        assert isinstance(answer, CallToolResult)
         assert isinstance(answer.structured_content, dict)
         assert bool(answer.is_error) == ("error" in answer.structured_content)
         return answer.structured_content
+
+    def _client(self, session: Session) -> Client:
+        if session not in self._open:
+            connecting = self._portal.wrap_async_context_manager(self._client_for(session))
+            self._open[session] = self._clients.enter_context(connecting)
+        return self._open[session]
 
 
 @contextlib.contextmanager
@@ -109,8 +116,8 @@ def mcp_in_process(root: Path) -> Iterator[Door]:
     def client_for(session: Session) -> Client:
         return Client(NotebookServer(notebook, lambda _: session, Subscriptions(notebook)), mode="legacy")
 
-    with Notebook.open(root) as notebook, start_blocking_portal() as portal:
-        yield McpDoor(portal, client_for)
+    with Notebook.open(root) as notebook, start_blocking_portal() as portal, contextlib.ExitStack() as clients:
+        yield McpDoor(portal, clients, client_for)
 
 
 @contextlib.contextmanager
@@ -121,8 +128,13 @@ def mcp_over_http(root: Path) -> Iterator[Door]:
         return over_http(url, token_of(tokens, session), mode="legacy")
 
     tokens = Tokens(root / FOLDER)
-    with Notebook.open(root) as notebook, serving(mcp_app(notebook, tokens)) as url, start_blocking_portal() as portal:
-        yield McpDoor(portal, client_for)
+    with (
+        Notebook.open(root) as notebook,
+        serving(mcp_app(notebook, tokens)) as url,
+        start_blocking_portal() as portal,
+        contextlib.ExitStack() as clients,
+    ):
+        yield McpDoor(portal, clients, client_for)
 
 
 def token_of(tokens: Tokens, session: Session) -> str:

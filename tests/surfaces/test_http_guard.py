@@ -21,6 +21,7 @@ from notebook_sync.surfaces.http_errors import Answer
 from notebook_sync.surfaces.http_guard import LARGEST_BODY, OPEN_PATHS, host_name, is_own_origin, token_in
 from notebook_sync.tokens import FILE, Tokens
 from tests.surfaces.http_clients import BASE, Served, served
+from tests.together import together
 
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("herald")
 OWNER_ONLY = {("GET", "/api/v1/status"), ("GET", "/api/v1/metrics"), ("POST", "/api/v1/sync")}
@@ -71,11 +72,9 @@ def all_routes() -> list[tuple[str, str]]:
 
 ROUTES = all_routes()
 GUARDED = [(method, path) for method, path in ROUTES if path not in OPEN_PATHS]
-each_route = pytest.mark.parametrize(("method", "path"), ROUTES)
-each_guarded = pytest.mark.parametrize(("method", "path"), GUARDED)
 
 
-def sent(server: Served, method: str, path: str, headers: dict[str, str], **more: Any) -> Any:
+def sent(server: Served, method: str, path: str, headers: dict[str, Any], **more: Any) -> Any:
     """The answer, by status and error type; what is no typed JSON error fails here."""
     if method in WRITING and not more:
         more = {"json": {}}
@@ -96,6 +95,23 @@ def sent(server: Served, method: str, path: str, headers: dict[str, str], **more
     return answer.status_code, error["type"]
 
 
+def assert_all_answer(
+    server: Served,
+    routes: list[tuple[str, str]],
+    expected: tuple[int, str],
+    headers: dict[str, Any],
+    *,
+    query: str = "",
+    **more: Any,
+) -> None:
+    """Every one of the routes answers so; to HEAD without a body."""
+    with together() as check:
+        for method, path in routes:
+            with check((method, path)):
+                status, kind = sent(server, method, path + query, headers, **more)
+                assert (status, kind) == expected or (method == "HEAD" and (status, kind) == (expected[0], None))
+
+
 def bearer(server: Served, session: Session) -> dict[str, str]:
     return {"Authorization": f"Bearer {server.token(session)}"}
 
@@ -107,7 +123,6 @@ def test_the_table_is_not_empty() -> None:
     assert {path for _, path in ROUTES} >= OPEN_PATHS
 
 
-@each_guarded
 @pytest.mark.parametrize(
     "authorization",
     [
@@ -124,24 +139,19 @@ def test_the_table_is_not_empty() -> None:
         "Token {token}",
     ],
 )
-def test_without_a_valid_token_nothing_is_answered(
-    server: Served, method: str, path: str, authorization: str | None
-) -> None:
+def test_without_a_valid_token_nothing_is_answered(server: Served, authorization: str | None) -> None:
     token = server.token(OWNER)
     headers = {}
     if authorization is not None:
         headers["Authorization"] = authorization.format(token=token, half=token[:20]).encode("utf-8", "surrogateescape")
-    status, kind = sent(server, method, path, headers)
-    assert (status, kind) in {(401, "unauthorized"), (401, None)}
+    assert_all_answer(server, GUARDED, (401, "unauthorized"), headers)
 
 
-@each_guarded
-def test_a_token_in_the_query_is_none(server: Served, method: str, path: str) -> None:
+def test_a_token_in_the_query_is_none(server: Served) -> None:
     token = server.token(OWNER)
-    assert sent(server, method, f"{path}?token={token}&access_token={token}", {})[0] == 401
+    assert_all_answer(server, GUARDED, (401, "unauthorized"), {}, query=f"?token={token}&access_token={token}")
 
 
-@each_route
 @pytest.mark.parametrize(
     "host",
     [
@@ -154,12 +164,10 @@ def test_a_token_in_the_query_is_none(server: Served, method: str, path: str) ->
         "[::2]",
     ],
 )
-def test_a_foreign_host_is_refused_with_a_valid_token_too(server: Served, method: str, path: str, host: str) -> None:
-    status, kind = sent(server, method, path, {**bearer(server, OWNER), "Host": host})
-    assert (status, kind) in {(403, "foreign_host"), (403, None)}
+def test_a_foreign_host_is_refused_with_a_valid_token_too(server: Served, host: str) -> None:
+    assert_all_answer(server, ROUTES, (403, "foreign_host"), {**bearer(server, OWNER), "Host": host})
 
 
-@each_route
 @pytest.mark.parametrize(
     "headers",
     [
@@ -176,11 +184,8 @@ def test_a_foreign_host_is_refused_with_a_valid_token_too(server: Served, method
     ],
     ids=str,
 )
-def test_a_foreign_page_is_refused_with_a_valid_token_too(
-    server: Served, method: str, path: str, headers: dict[str, str]
-) -> None:
-    status, kind = sent(server, method, path, {**bearer(server, OWNER), **headers})
-    assert (status, kind) in {(403, "foreign_origin"), (403, None)}
+def test_a_foreign_page_is_refused_with_a_valid_token_too(server: Served, headers: dict[str, str]) -> None:
+    assert_all_answer(server, ROUTES, (403, "foreign_origin"), {**bearer(server, OWNER), **headers})
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(OWNER_ONLY))
@@ -196,7 +201,6 @@ def test_who_acts_on_anothers_message_is_told_of_no_events(server: Served, metho
     assert len(refusals(server.root)) == before + 1
 
 
-@pytest.mark.parametrize(("method", "path"), [route for route in GUARDED if route[0] in WRITING])
 @pytest.mark.parametrize(
     "headers",
     [
@@ -210,27 +214,25 @@ def test_who_acts_on_anothers_message_is_told_of_no_events(server: Served, metho
     ],
     ids=str,
 )
-def test_a_body_is_taken_as_json_alone(server: Served, method: str, path: str, headers: dict[str, str]) -> None:
-    asked = sent(server, method, path, {**bearer(server, OWNER), **headers}, content=b"{}")
-    assert asked == (415, "not_json")
+def test_a_body_is_taken_as_json_alone(server: Served, headers: dict[str, str]) -> None:
+    writing = [route for route in GUARDED if route[0] in WRITING]
+    assert_all_answer(server, writing, (415, "not_json"), {**bearer(server, OWNER), **headers}, content=b"{}")
 
 
-@pytest.mark.parametrize(("method", "path"), [route for route in GUARDED if route[0] == "POST"])
-@pytest.mark.parametrize("is_announced", [True, False])
-def test_a_body_has_a_limit_announced_or_not(server: Served, method: str, path: str, is_announced: bool) -> None:
+def test_a_body_has_a_limit_announced_or_not(server: Served) -> None:
     headers = {**bearer(server, OWNER), "Content-Type": "application/json"}
     chunk = b" " * (LARGEST_BODY // 4)
-    body = chunk * 4 + b" " if is_announced else (chunk for _ in range(5))
-    assert sent(server, method, path, headers, content=body) == (413, "body_too_large")
+    with together() as check:
+        for method, path in (route for route in GUARDED if route[0] in {"POST", "PUT", "PATCH"}):
+            for body in (chunk * 4 + b" ", (chunk for _ in range(5))):
+                with check((method, path, type(body))):
+                    assert sent(server, method, path, headers, content=body) == (413, "body_too_large")
 
 
-@each_route
-def test_the_target_and_the_headers_have_limits(server: Served, method: str, path: str) -> None:
+def test_the_target_and_the_headers_have_limits(server: Served) -> None:
     token = bearer(server, OWNER)
-    status, kind = sent(server, method, f"{path}?x={'x' * 9000}", token)
-    assert (status, kind) in {(414, "target_too_long"), (414, None)}
-    status, kind = sent(server, method, path, {**token, "X-Long": "x" * 17_000})
-    assert (status, kind) in {(431, "headers_too_large"), (431, None)}
+    assert_all_answer(server, ROUTES, (414, "target_too_long"), token, query=f"?x={'x' * 9000}")
+    assert_all_answer(server, ROUTES, (431, "headers_too_large"), {**token, "X-Long": "x" * 17_000})
 
 
 @pytest.mark.parametrize("path", ["/", "/api/v1", "/api/v1/", "/api/v2/prompt", "/docs", "/redoc", "/%2e%2e/x", "//x"])
