@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator
 
+import hypothesis
 import pymongo
 import pytest
 
 from tests.servers import Server, external, start_mongod, start_redis, start_redis_stack
+
+# The same examples in each run, so that a change is judged by what it changes. NOTEBOOK_TEST_EXPLORE=1 looks for
+# others, and keeps what it finds for the runs that follow.
+hypothesis.settings.register_profile("fixed", derandomize=True)
+if not os.environ.get("NOTEBOOK_TEST_EXPLORE"):
+    hypothesis.settings.load_profile("fixed")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
