@@ -35,6 +35,14 @@ _INSTRUCTIONS = (
     "resource notebook://prompt: take them into your context first, and follow them."
 )
 _FIRST_SERVER_ERROR = 500
+_ARGUMENTS = (
+    types.PromptArgument(
+        name="include",
+        description="what follows the rules, with commas: refs (recent notes), notes (your own latest), facts",
+        required=False,
+    ),
+    types.PromptArgument(name="task", description="what this conversation is about; shown last", required=False),
+)
 
 log = logging.getLogger(__name__)
 
@@ -97,14 +105,21 @@ class _Answers:
         )
 
     async def list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        description = "The owner's rules, reminders and standing orders, as they are now"
-        return types.ListPromptsResult(prompts=[types.Prompt(name=PROMPT, title="Notebook", description=description)])
+        description = (
+            "The owner's rules, reminders and standing orders, as they are now; and what was worked on, if asked"
+        )
+        prompt = types.Prompt(name=PROMPT, title="Notebook", description=description, arguments=list(_ARGUMENTS))
+        return types.ListPromptsResult(prompts=[prompt])
 
     async def get_prompt(self, ctx: Context, asked: types.GetPromptRequestParams) -> types.GetPromptResult:
         if asked.name != PROMPT:
             raise MCPError(types.INVALID_PARAMS, f"there is no prompt {asked.name!r}; there is {PROMPT!r}")
-        session = self._session_of(ctx)
-        prompt = await _in_thread(lambda: self._notebook.prompt(session))
+        arguments = asked.arguments or {}
+        for name in arguments.keys() - {argument.name for argument in _ARGUMENTS}:
+            raise MCPError(types.INVALID_PARAMS, f"the prompt has no argument {name!r}; it has include and task")
+        include = [part.strip() for part in arguments.get("include", "").split(",") if part.strip()]
+        session, task = self._session_of(ctx), arguments.get("task", "")
+        prompt = await _in_thread(lambda: self._notebook.prompt(session, include=include, task=task))
         message = types.PromptMessage(role="user", content=types.TextContent(text=prompt.text))
         return types.GetPromptResult(description=f"revision {prompt.revision}", messages=[message])
 

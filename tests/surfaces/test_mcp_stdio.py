@@ -268,6 +268,34 @@ def test_what_is_no_resource_is_an_error_with_its_reason(root: Path) -> None:
     talk(root, talking)
 
 
+def test_the_prompt_brings_what_was_worked_on_when_it_is_asked_for(root: Path) -> None:
+    async def talking(client: Client) -> None:
+        (prompt,) = (await client.list_prompts()).prompts
+        assert {argument.name: argument.required for argument in prompt.arguments or ()} == {
+            "include": False,
+            "task": False,
+        }
+        page = {
+            "file": "pages/rope.md",
+            "action": "write",
+            "content": "# Rope\n\nOrder some.\n\n## How much\n\nNine ells\n",
+        }
+        answer_of(await client.call_tool("notebook_edit", page))
+        (message,) = (await client.get_prompt("notebook", {"include": "refs", "task": "Buy rope"})).messages
+        text = cast(TextContent, message.content).text
+        assert "- Rope (`pages/rope`, draft): Order some." in text
+        assert "Nine ells" not in text
+        assert "Buy rope" in text
+        (message,) = (await client.get_prompt("notebook")).messages
+        assert "pages/rope" not in cast(TextContent, message.content).text
+        with pytest.raises(MCPError, match="has no argument 'what'"):
+            await client.get_prompt("notebook", {"what": "refs"})
+        with pytest.raises(MCPError, match="there is no part 'cake' to include"):
+            await client.get_prompt("notebook", {"include": "cake"})
+
+    talk(root, talking, "--session", "task", "--agent", "scribe")
+
+
 def test_a_prompt_that_there_is_not_is_an_error(root: Path) -> None:
     async def talking(client: Client) -> None:
         with pytest.raises(MCPError, match="there is 'notebook'"):
