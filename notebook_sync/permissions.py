@@ -31,6 +31,7 @@ Resource = Literal[
     "another's channel",
     "hidden",
     "outside",
+    "stream",
 ]
 Members = Mapping[str, Collection[str]]
 
@@ -57,6 +58,8 @@ TABLE: Mapping[Resource, Mapping[Kind, frozenset[Verb]]] = {
     # Tokens, git's files, who is a member of a channel: changed by commands and by hand, never by a tool.
     "hidden": {"owner": _NOTHING, "task": _NOTHING, "external": _NOTHING},
     "outside": {"owner": _NOTHING, "task": _NOTHING, "external": _NOTHING},
+    # The daily stream, long-term memory and checkpoints, which are no path. write: go back to a checkpoint.
+    "stream": {"owner": _ALL, "task": frozenset[Verb](("read", "add")), "external": _NOTHING},
 }
 _MEMBERSHIP: Mapping[str, frozenset[Verb]] = {
     "read": _READ,
@@ -75,6 +78,18 @@ def require(session: Session, verb: Verb, path: str, settings: PromptSettings, m
     """Raises NotPermitted, saying what is possible, where `may` is False."""
     if not may(session, verb, path, settings, members):
         raise NotPermitted(_refusal(verb, resources_of(path, session, settings)))
+
+
+def may_in_stream(session: Session, verb: Verb) -> bool:
+    """Whether `session` may read, add to or go back in the daily stream; what it is told of notes is their paths' to
+    grant."""
+    return verb in TABLE["stream"][session.kind]
+
+
+def require_in_stream(session: Session, verb: Verb) -> None:
+    """Raises NotPermitted where `may_in_stream` is False."""
+    if not may_in_stream(session, verb):
+        raise NotPermitted(_refusal(verb, frozenset({"stream"})))
 
 
 def resources_of(path: str, session: Session, settings: PromptSettings) -> frozenset[Resource]:
@@ -187,6 +202,10 @@ def _refusal(verb: Verb, resources: frozenset[Resource]) -> str:
     """What a person or a model is told. The same whether the note is there or not."""
     if "outside" in resources or "hidden" in resources:
         return "Only notes in the notebook are available to tools"
+    if "stream" in resources:
+        if verb == "write":
+            return "Going back to a checkpoint is only available in owner conversations"
+        return "The daily stream is not available in this conversation"
     if "another's channel" in resources:
         return "The private notes of another agent are not available in this conversation"
     if verb in ("read", "peek"):

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from notebook_sync import Session, permissions
 from notebook_sync.config import PromptFile, PromptSettings
 from notebook_sync.errors import NotPermitted, UsageError
-from notebook_sync.permissions import Members, Verb, channel_of, may, members_in, require
+from notebook_sync.permissions import (
+    Members,
+    Verb,
+    channel_of,
+    may,
+    may_in_stream,
+    members_in,
+    require,
+    require_in_stream,
+)
 
 SETTINGS = PromptSettings(system_files=("AGENTS.md",), files=(PromptFile("pages/Glossary.md"),))
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("scribe")
@@ -50,6 +59,18 @@ VERBS: tuple[Verb, ...] = ("read", "write", "add", "peek")
 def test_the_table(path: str, column: int, session: Session) -> None:
     granted = [verb for verb in VERBS if may(session, verb, path, SETTINGS)]
     assert granted == EXPECTED[path][column].split()
+
+
+@pytest.mark.parametrize(("session", "expected"), [(OWNER, "read write add peek"), (TASK, "read add"), (EXTERNAL, "")])
+def test_the_stream_is_a_resource_of_its_own(session: Session, expected: str) -> None:
+    assert [verb for verb in VERBS if may_in_stream(session, verb)] == expected.split()
+
+
+def test_what_the_stream_refuses_reads_like_other_refusals() -> None:
+    with pytest.raises(NotPermitted, match="^The daily stream is not available in this conversation$"):
+        require_in_stream(EXTERNAL, "add")
+    with pytest.raises(NotPermitted, match="^Going back to a checkpoint is only available in owner conversations$"):
+        require_in_stream(TASK, "write")
 
 
 GUARDED = ("runtime/reminders.md", "facts/core.md", "pages/Glossary.md", "AGENTS.md", "notebook.toml")

@@ -13,7 +13,17 @@ from notebook_sync.config import PromptSettings
 from notebook_sync.errors import NotPermitted, UnreadableFile, UnsafePath
 from notebook_sync.events import Events
 from notebook_sync.files.vault import Vault
-from notebook_sync.permissions import CHANNEL, NOBODY, Members, Verb, channel_of, may, members_in, require
+from notebook_sync.permissions import (
+    CHANNEL,
+    NOBODY,
+    Members,
+    Verb,
+    channel_of,
+    may,
+    members_in,
+    require,
+    require_in_stream,
+)
 from notebook_sync.sessions import Session
 
 
@@ -35,6 +45,13 @@ class Guard:
             require(session, verb, path, self._settings, self._members(session, path))
         except NotPermitted as refusal:
             self.refuse(session, tool, str(refusal), path=path)
+
+    def require_in_stream(self, session: Session, verb: Verb, tool: str) -> None:
+        """As `require`, for the daily stream and checkpoints."""
+        try:
+            require_in_stream(session, verb)
+        except NotPermitted as refusal:
+            self.refuse(session, tool, str(refusal))
 
     def refuse(self, session: Session, tool: str, sentence: str, path: str = "") -> NoReturn:
         """Leave an event and raise NotPermitted with this sentence."""
