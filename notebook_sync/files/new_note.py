@@ -30,7 +30,7 @@ def note_text(fields: Mapping[str, Any], content: str) -> str:
     Raises UsageError naming the field whose value frontmatter cannot hold.
     """
     kept = {name: _kept(name, value) for name, value in fields.items() if value is not None}
-    head = f"---\n{_yaml(kept)}---\n"
+    head = f"---\n{as_yaml(kept)}---\n"
     read = read_frontmatter(head + content)
     if read.problem is not None:
         raise UsageError(f"these fields cannot be written: {read.problem.message}; give fewer or shorter ones")
@@ -120,7 +120,8 @@ _Dumper.add_representer(str, _text_node)
 _Dumper.add_representer(datetime, _moment_node)
 
 
-def _yaml(fields: Mapping[str, Any]) -> str:
+def as_yaml(fields: Mapping[str, Any]) -> str:
+    """The fields as lines of YAML, in this order; "" for none."""
     if not fields:
         return ""
     dumped: str = yaml.dump(
