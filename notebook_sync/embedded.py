@@ -22,10 +22,11 @@ class Embedded:
     """A connection shared by threads: one statement or transaction at a time, other processes waited for.
 
     Deleted at any time, also while it is open, the file is made anew by its next use; nothing a person wrote is only
-    in it. `added` are columns (table, name, definition) that a file of an earlier version may lack.
+    in it. `added` are columns (table, name, definition, expression of what the rows there are get, "" for the default)
+    that a file of an earlier version may lack.
     """
 
-    def __init__(self, path: Path, schema: str, added: Sequence[tuple[str, str, str]] = ()) -> None:
+    def __init__(self, path: Path, schema: str, added: Sequence[tuple[str, str, str, str]] = ()) -> None:
         self._path = path
         self._schema = schema
         self._added = added
@@ -81,8 +82,8 @@ class Embedded:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.executescript(self._schema)
-        for table, column, definition in self._added:
-            _add_column(connection, table, column, definition)
+        for column in self._added:
+            _add_column(connection, *column)
         self._opened = self._identity()
         return connection
 
@@ -102,7 +103,7 @@ class Embedded:
             raise BackendDown(NAME, f"{error}{remedy}") from error
 
 
-def _add_column(connection: sqlite3.Connection, table: str, column: str, definition: str) -> None:
+def _add_column(connection: sqlite3.Connection, table: str, column: str, definition: str, value: str) -> None:
     def is_there() -> bool:
         found = connection.execute("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column))
         return found.fetchone() is not None
@@ -112,6 +113,8 @@ def _add_column(connection: sqlite3.Connection, table: str, column: str, definit
     connection.execute("BEGIN IMMEDIATE")  # another process may be adding it
     if not is_there():
         connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {definition}")
+        if value:
+            connection.execute(f"UPDATE {table} SET {column} = {value}")  # noqa: S608 - a constant of the store
     connection.execute("COMMIT")
 
 

@@ -8,38 +8,27 @@ from __future__ import annotations
 import posixpath
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync.config import Settings
-from notebook_sync.errors import BackendDown, NoSuchNote, NotebookError, UnreadableFile, UnsafePath, UsageError
-from notebook_sync.files.note import COLLECTIONS, STATUSES
+from notebook_sync.errors import BackendDown, NoSuchNote, NotebookError, UnreadableFile, UnsafePath
 from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import RACY_SECONDS, Vault
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.links import folded
-from notebook_sync.notes.showing import document_shown_to, note_shown, row_shown, sees_all, words_of
+from notebook_sync.notes.showing import document_shown_to
 from notebook_sync.sessions import Session
 from notebook_sync.sync.sweep import Outcome, Task
 
 if TYPE_CHECKING:
-    from notebook_sync.files.note import Note
     from notebook_sync.mirror.base import Document, Mirror
     from notebook_sync.sync.engine import Engine
-    from prompt import Found
 
 READ = "notebook_read"
-# What every store can count to.
-_LARGEST_LIMIT = 2**31 - 1
 _MOST_NAMED = 5
-# What took a text out of a prompt where only who may change the file is to know that it is there.
-_HIDDEN = frozenset(("comment", "expired", "frontmatter"))
-# `list` names a method here, so the types need names of their own.
-_Documents = list[dict[str, Any]]
-_Paths = list[str]
-_Places = list["Found"]
 
 
 class Lookup:
@@ -98,7 +87,7 @@ class Lookup:
         seen = self._vault.scan(others).seen if others else {}
         return next((place for place in others if place in seen), "")
 
-    def _files_named(self, name: str) -> _Paths:
+    def _files_named(self, name: str) -> list[str]:
         """The notes with this file name, in whatever folder; case does not matter, nor does `.md`. The mirror knows
         them all without a walk through the folders."""
         if "/" in name:
@@ -147,23 +136,6 @@ class Lookup:
         self._guard.require(session, "read", path, READ)
         return path
 
-    def list(self, collection: str | None, status: str | None, limit: int, session: Session) -> _Documents:
-        """Light fields of notes, the latest change first. Raises UsageError for what is unknown."""
-        _must_be_known("collection", collection, COLLECTIONS)
-        _must_be_known("status", status, STATUSES)
-        return self._permitted(lambda wanted: self._mirror().light(collection, status, wanted), limit, session)
-
-    def search(self, query: str, limit: int, session: Session) -> _Documents:
-        """Notes that match the words of `query`, best first. Raises UsageError for a wrong limit.
-
-        A file of the prompt that the session may not change is found by the very words that it is shown of it.
-        """
-        return self._permitted(lambda wanted: self._mirror().search(query, wanted), limit, session, words_of(query))
-
-    def places_told(self, found: Sequence[Found], text: str, asking: Session, *, is_own: bool) -> _Places:
-        """Of the places where `text` stands, those that who asks may know of; `is_own`: the prompt is theirs."""
-        return [one for one in found if (is_own and one.in_prompt) or self._is_told(one, text, asking)]
-
     def bring_in_step(self, paths: Collection[str], changed_by: str) -> tuple[dict[str, int], str]:
         """Mirror these notes, which were written just now; by path, the version of each, and what went wrong, "" for
         nothing. Raises nothing that a store or a file can do.
@@ -205,58 +177,12 @@ class Lookup:
                 del self._racy[path]
             self._engine().look(Task(frozenset(paths), rehash=True), outcome)
 
-    def _permitted(
-        self, ask: Callable[[int], _Documents], limit: int, session: Session, words: Set[str] = frozenset()
-    ) -> _Documents:
-        """The first `limit` rows that the session may read: where others stand among them, more are asked for."""
-        if not 0 <= limit <= _LARGEST_LIMIT:
-            raise UsageError(f"a limit is a number from 0 to {_LARGEST_LIMIT:,}")
-        if session.kind == "owner" or not limit:
-            return ask(limit)
-        wanted = limit
-        while True:
-            rows = ask(wanted)
-            readable = [row for row in rows if self._guard.may(session, "read", row["path"])]
-            permitted = [shown for row in readable if (shown := self._shown_row(row, session, words))]
-            if len(permitted) >= limit or len(rows) < wanted:
-                return permitted[:limit]
-            wanted = min(wanted * 4, _LARGEST_LIMIT)
-
-    def _shown_row(self, row: Document, session: Session, words: Set[str]) -> Document | None:
-        """The row as the session is shown it; None where not all of the words stand in what it is shown."""
-        if sees_all(session, row["path"], self._settings.prompt):
-            return row
-        note = self._shown_note(row["path"])
-        if note is None or not words <= words_of(f"{note.title} {note.summary} {note.content}"):
-            return None
-        return row_shown(row, note)
-
-    def _shown_note(self, path: str) -> Note | None:
-        """What a file of the prompt shows to who may not change it; None where that cannot be had."""
-        try:
-            text = self._vault.read(path)[0].decode(errors="replace")
-        except (FileNotFoundError, UnreadableFile):
-            return None
-        return note_shown(path, text, self._settings.prompt, datetime.now(self._settings.timezone).date())
-
-    def _is_told(self, one: Found, text: str, asking: Session) -> bool:
-        if not self._guard.may(asking, "read", one.path):
-            return False
-        if sees_all(asking, one.path, self._settings.prompt):
-            return True
-        note = None if one.reason in _HIDDEN else self._shown_note(one.path)
-        return note is not None and _plain(text) in _plain(note.content)
-
 
 def _spellings_of(name: str) -> tuple[str, ...]:
     """The paths that a name may stand for: itself, and a runtime file's with its folder or its ending left out."""
     if not posixpath.basename(name):
         return (name,)
     return (name, f"{name}.md", f"runtime/{name}", *([] if "/" in name else [f"runtime/{name}.md"]))
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 def section_of(document: Document, name: str) -> dict[str, Any]:
@@ -272,8 +198,3 @@ def section_of(document: Document, name: str) -> dict[str, Any]:
     what = "several sections" if found else "no section"
     told = "read the note for those it has" if document["external"] else f"anchors: {anchors}"
     raise NoSuchNote(f"{document['path']} has {what} named {name!r}; {told}")
-
-
-def _must_be_known(what: str, name: str | None, known: tuple[str, ...]) -> None:
-    if name is not None and name not in known:
-        raise UsageError(f"there is no {what} {name!r}; use one of {', '.join(known)}")

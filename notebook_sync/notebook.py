@@ -19,6 +19,7 @@ from notebook_sync.sessions import OWNER, Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from notebook_sync.files.edits import Edit
     from notebook_sync.initialize import Initialized
@@ -172,14 +173,45 @@ class Notebook(AgentNotebook):
         return section_of(document, name)
 
     def list(
-        self, collection: str | None = None, status: str | None = None, limit: int = 50, session: Session = OWNER
+        self,
+        collection: str | None = None,
+        status: str | None = None,
+        limit: int = 50,
+        session: Session = OWNER,
+        *,
+        tags: Sequence[str] = (),
+        created_by: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> Documents:
-        """Light fields of notes, the latest change first; never content. Raises UsageError for what is unknown."""
-        return self._lookup.list(collection, status, limit, session)
+        """Light fields of notes, the latest change first; never content. Raises UsageError for what is unknown.
 
-    def search(self, query: str, limit: int = 10, session: Session = OWNER) -> Documents:
-        """Notes that match the words of `query`, best first; never content. Raises UsageError for a wrong limit."""
-        return self._lookup.search(query, limit, session)
+        tags: notes that have any of them. created_by: `owner`, or `agent:NAME`. since, until: changed at `since` or
+        later, and before `until`; a time without a zone is UTC.
+        """
+        from notebook_sync.listing import wanted_notes
+
+        wanted = wanted_notes(collection, status, tags, created_by, since, until)
+        return self._listing.list(wanted, limit, session)
+
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        session: Session = OWNER,
+        *,
+        collection: str | None = None,
+        status: str | None = None,
+        tags: Sequence[str] = (),
+        created_by: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Documents:
+        """Notes that match the words of `query`, best first; never content. Narrowed, and raises, as `list`."""
+        from notebook_sync.listing import wanted_notes
+
+        wanted = wanted_notes(collection, status, tags, created_by, since, until)
+        return self._listing.search(query, wanted, limit, session)
 
     # Editing, and what was edited.
 
@@ -300,7 +332,7 @@ class Notebook(AgentNotebook):
         a file of the prompt hides the text from them.
         """
         found = self._system_prompt.explain(text, session)
-        return self._lookup.places_told(found, text, asking or session, is_own=asking in (None, session))
+        return self._listing.places_told(found, text, asking or session, is_own=asking in (None, session))
 
     # Looking after the notebook.
 

@@ -19,6 +19,7 @@ from notebook_sync.files.vault import Vault
 from notebook_sync.folder import FOLDER, make_folder
 
 if TYPE_CHECKING:
+    from notebook_sync.listing import Listing
     from notebook_sync.lookup import Lookup
     from notebook_sync.mirror.base import Mirror
     from notebook_sync.notes.agenda import Agenda
@@ -141,6 +142,13 @@ class Wiring:
         from notebook_sync.lookup import Lookup
 
         return Lookup(self.vault, self.settings, self.guard, lambda: self.mirror, cache(self._new_engine))
+
+    @part
+    def _listing(self) -> Listing:
+        """Lists and searches notes."""
+        from notebook_sync.listing import Listing
+
+        return Listing(self.vault, self.settings, self.guard, lambda: self.mirror)
 
     @part
     def _door(self) -> Door:

@@ -117,6 +117,30 @@ class Remove:
 Write = Put | Touch | MarkStale | Remove
 
 
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which notes a reader wants; what is left empty admits all. Every value is data.
+
+    tags: any of them, exactly. since, until: aware; changed at `since` or later, and before `until`.
+    below: folders, of which any must hold the note; not_below: none may, and a note whose path another one took is
+    left out too, for nothing tells where it lies. topic, session_id: as the frontmatter of a note in channels says.
+    """
+
+    collections: tuple[str, ...] = ()
+    status: str = ""
+    tags: tuple[str, ...] = ()
+    created_by: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    below: tuple[str, ...] = ()
+    not_below: tuple[str, ...] = ()
+    topic: str = ""
+    session_id: str = ""
+
+
+ALL = Filter()
+
+
 class Mirror(Protocol):
     """The content store. One instance may be used from several threads; several processes may share one store."""
 
@@ -164,12 +188,13 @@ class Mirror(Protocol):
     def paths(self) -> Iterator[str]:
         """The path of every row that has one, in no order."""
 
-    def light(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
+    def light(self, filter: Filter = ALL, limit: int = 50) -> list[Document]:
         """Light fields of notes, newest `updated_at` first then id: id, path, collection, title, summary, tags,
-        updated_at, status, created_by, word_count, version, and provenance where there is one. Never content.
-        None for a limit below 1."""
+        updated_at, status, created_by, word_count, version, and provenance where there is one. Where there are such,
+        also topic, session_id, confidence and always created_at of a note in channels, language of a code snippet,
+        source_url of a research note. Never content. None for a limit below 1."""
 
-    def search(self, query: str, limit: int = 10) -> list[Document]:
+    def search(self, query: str, limit: int = 10, filter: Filter = ALL) -> list[Document]:
         """Notes that match the words of `query`, best first: the fields of `light` and a `score`, higher is better.
         The query is data: no punctuation mark in it is an operator. None for a limit below 1."""
 

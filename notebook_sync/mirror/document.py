@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +11,10 @@ from notebook_sync.files.note import PARSER_REVISION, Note, Ref, Section, Stamp
 from notebook_sync.mirror.base import Document, Put
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 OPERATIONAL = frozenset({"history", "usage"})
+_OF_A_CHANNEL = ("topic", "session_id")
+_OF_A_COLLECTION = {"code_snippets": ("language",), "research_notes": ("source_url",)}
 
 
 def document_of(put: Put) -> Document:
@@ -88,6 +91,28 @@ def source_of(note: Note, stamp: Stamp) -> dict[str, Any]:
     }
 
 
+def beside_light(collection: str, fields: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """What light rows of this collection tell beside what all do, of a document's own fields and its `extra`."""
+    if collection == "channels":
+        told: dict[str, Any] = {name: _line(extra.get(name)) for name in _OF_A_CHANNEL}
+        confidence = extra.get("confidence")
+        if isinstance(confidence, int | float) and not isinstance(confidence, bool):
+            told["confidence"] = min(1.0, max(0.0, float(confidence)))
+    else:
+        told = {name: fields.get(name) for name in _OF_A_COLLECTION.get(collection, ())}
+    return {name: value for name, value in told.items() if value not in (None, "")}
+
+
+def askable(text: str) -> str:
+    """The text as a store is asked for it: a lone surrogate, which no row can hold, becomes NUL, which none does."""
+    return text if text.isascii() else "".join("\0" if "\ud800" <= each <= "\udfff" else each for each in text)
+
+
+def _line(value: Any) -> str:
+    """A topic or session as it is asked for: YAML makes a number of one that looks like one."""
+    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+
+
 def superseded(refs: Iterable[Ref], now: Iterable[Ref]) -> list[Ref]:
     """Of refs that were told to hot memory, those that are no longer true, as they should have been told."""
     rows = {ref.id: ref for ref in now}
@@ -122,3 +147,13 @@ def moment(time_ns: int) -> datetime:
 def to_milliseconds(when: datetime) -> datetime:
     """The same moment, cut to what BSON keeps."""
     return when.astimezone(UTC).replace(microsecond=when.microsecond // 1000 * 1000)
+
+
+def to_ms(when: datetime) -> int:
+    """Milliseconds since the epoch."""
+    return (when - _EPOCH) // _MILLISECOND
+
+
+def to_ms_after(when: datetime) -> int:
+    """The first whole millisecond that is not before `when`."""
+    return -((_EPOCH - when) // _MILLISECOND)

@@ -17,9 +17,10 @@ from pymongo.collection import Collection
 
 from notebook_sync.files.note import COLLECTIONS, Ref
 from notebook_sync.mirror import mongo_rows as rows
-from notebook_sync.mirror.base import Document, Known, Write
+from notebook_sync.mirror.base import ALL, Document, Filter, Known, Write
 from notebook_sync.mirror.document import superseded
 from notebook_sync.mirror.mongo_connection import Connection
+from notebook_sync.mirror.mongo_queries import admitting, as_words, collections_of
 from notebook_sync.mirror.mongo_schema import META
 from notebook_sync.mirror.mongo_write import apply
 
@@ -104,12 +105,12 @@ class MongoMirror:
         pages = (self._pages_of(name, ["path"], _KNOWN_PAGE) for name in COLLECTIONS)
         return (row["path"] for row in itertools.chain.from_iterable(pages) if row["path"])
 
-    def light(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
+    def light(self, filter: Filter = ALL, limit: int = 50) -> list[Document]:
         if limit <= 0:  # the server would take 0 for no limit
             return []
-        condition: dict[str, Any] = {"gone": False, **({} if status is None else {"metadata.status": status})}
+        condition = admitting(filter)
         found: list[Document] = []
-        for name in COLLECTIONS if collection is None else {collection} & set(COLLECTIONS):
+        for name in collections_of(filter):
             with self._connection.asking() as database:
                 newest = database[name].find(condition, rows.LIGHT)
                 newest = newest.sort([("metadata.updated_at", -1), ("_id", 1)]).limit(limit)
@@ -117,14 +118,14 @@ class MongoMirror:
         found.sort(key=lambda note: note["id"])
         return sorted(found, key=lambda note: note["updated_at"], reverse=True)[:limit]
 
-    def search(self, query: str, limit: int = 10) -> list[Document]:
-        words = _as_words(query)
+    def search(self, query: str, limit: int = 10, filter: Filter = ALL) -> list[Document]:
+        words = as_words(query)
         if not words or limit <= 0:
             return []
-        condition = {"$text": {"$search": words}, "gone": False}
+        condition = {"$text": {"$search": words}, **admitting(filter)}
         score = {"$meta": "textScore"}
         found: list[Document] = []
-        for name in COLLECTIONS:
+        for name in collections_of(filter):
             with self._connection.asking() as database:
                 best = database[name].find(condition, {**dict.fromkeys(rows.LIGHT, 1), "score": score})
                 best = best.sort([("score", score)]).limit(limit)
@@ -204,8 +205,3 @@ def _at_or_below(places: list[str]) -> dict[str, Any]:
     """`0` is the character after `/`: what begins with `place/` lies before `place0`."""
     below = [{"path": {"$gte": f"{place}/", "$lt": f"{place}0"}} for place in places]
     return {"$or": [{"path": {"$in": places}}, *below]}
-
-
-def _as_words(query: str) -> str:
-    """The query for `$text`, which knows two operators: a quoted phrase and a leading minus. Any word may match."""
-    return rows.encodable(query).translate({ord('"'): " ", ord("-"): " "}).strip()

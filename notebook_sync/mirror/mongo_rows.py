@@ -13,7 +13,7 @@ from typing import Any
 
 from notebook_sync.files.note import Ref, Stamp
 from notebook_sync.mirror.base import Document, Known
-from notebook_sync.mirror.document import to_milliseconds
+from notebook_sync.mirror.document import beside_light, to_milliseconds
 
 Row = dict[str, Any]
 
@@ -26,7 +26,8 @@ REF = [
 ]  # fmt: skip
 LIGHT = [
     "path", "collection", "title", "summary", "metadata.tags", "metadata.updated_at", "metadata.status",
-    "metadata.created_by", "metadata.word_count", "metadata.version", "metadata.provenance",
+    "metadata.created_by", "metadata.word_count", "metadata.version", "metadata.provenance", "metadata.created_at",
+    "metadata.extra.topic", "metadata.extra.session_id", "metadata.extra.confidence", "language", "source_url",
 ]  # fmt: skip
 # What a write must know of a row, and all that a tombstone keeps.
 HEAD = [
@@ -92,13 +93,15 @@ def ref_from(row: Row) -> Ref:
 
 def light_from(row: Row) -> Document:
     """What `LIGHT` selects of a row, flat."""
-    metadata = ("tags", "updated_at", "status", "created_by", "word_count", "version")
-    provenance = row["metadata"].get("provenance")
+    metadata = row["metadata"]
+    told = ["tags", "updated_at", "status", "created_by", "word_count", "version"]
+    told += ["provenance"] if metadata.get("provenance") else []
+    told += ["created_at"] if row["collection"] == "channels" else []
     return {
         "id": row["_id"],
         **{key: row[key] for key in ("path", "collection", "title", "summary")},
-        **{key: row["metadata"][key] for key in metadata},
-        **({"provenance": provenance} if provenance else {}),
+        **{key: metadata[key] for key in told},
+        **beside_light(row["collection"], row, metadata.get("extra", {})),
     }
 
 

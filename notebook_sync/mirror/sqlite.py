@@ -10,8 +10,9 @@ from typing import Any
 from notebook_sync.embedded import NAME, Embedded
 from notebook_sync.files.note import COLLECTIONS, Ref, Stamp
 from notebook_sync.mirror import sqlite_rows as rows
-from notebook_sync.mirror.base import Document, Known, MarkStale, Put, Remove, Touch, Write
+from notebook_sync.mirror.base import ALL, Document, Filter, Known, MarkStale, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import superseded
+from notebook_sync.mirror.sqlite_queries import admitting, as_words
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -23,7 +24,7 @@ CREATE TABLE IF NOT EXISTS note (
     word_count INTEGER NOT NULL, digest TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
     ctime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, revision INTEGER NOT NULL, version INTEGER NOT NULL,
     problems INTEGER NOT NULL, broken INTEGER NOT NULL, stale TEXT NOT NULL DEFAULT '',
-    provenance TEXT NOT NULL DEFAULT '',
+    provenance TEXT NOT NULL DEFAULT '', beside TEXT NOT NULL DEFAULT '{}',
     pending TEXT NOT NULL DEFAULT '', deleted INTEGER NOT NULL DEFAULT 0,
     serial INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)));
 CREATE INDEX IF NOT EXISTS note_pending ON note (id) WHERE pending <> '' OR deleted;
@@ -34,8 +35,28 @@ CREATE TABLE IF NOT EXISTS body (n INTEGER PRIMARY KEY, content TEXT NOT NULL, c
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
     title, summary, content, code, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
 """
+
+
+def _in_rest(name: str, *types: str) -> str:
+    place = f"'$.{name}'"
+    return f"CASE WHEN json_type(rest, {place}) IN {types} THEN nullif(rest ->> {place}, '') END"
+
+
+# What `beside_light` makes of a document, made of what its row was before there was a column for it.
+_LINE, _NUMBER = ("text", "integer", "real"), ("integer", "real")
+_BESIDE = f"""coalesce((SELECT json_patch('{{}}', CASE collection
+    WHEN 'channels' THEN json_object(
+        'topic', CAST({_in_rest("metadata.extra.topic", *_LINE)} AS TEXT),
+        'session_id', CAST({_in_rest("metadata.extra.session_id", *_LINE)} AS TEXT),
+        'confidence', min(1.0, max(0.0, {_in_rest("metadata.extra.confidence", *_NUMBER)})))
+    WHEN 'code_snippets' THEN json_object('language', {_in_rest("fields.language", *_LINE)})
+    WHEN 'research_notes' THEN json_object('source_url', {_in_rest("fields.source_url", *_LINE)})
+    END) FROM body WHERE body.n = note.n), '{{}}')"""
 # Columns that a file of an earlier version may lack.
-_ADDED = (("note", "provenance", "TEXT NOT NULL DEFAULT ''"),)
+_ADDED = (
+    ("note", "provenance", "TEXT NOT NULL DEFAULT ''", ""),
+    ("note", "beside", "TEXT NOT NULL DEFAULT '{}'", _BESIDE),
+)
 _KNOWN = """id, wants, has_own_id, coalesce(path, ''), digest, size, mtime_ns, ctime_ns, inode, revision, version,
     stale, problems, broken, pending"""
 _REF = """id, title, summary, collection, updated_at, status, version, digest, created_by,
@@ -45,10 +66,10 @@ _REF_FIELDS = (
     *("agent", "path", "action", "serial", "deleted"),
 )
 _LIGHT = """id, coalesce(path, '') AS path, collection, title, summary, tags, updated_at, status, created_by,
-    word_count, version, provenance"""
+    word_count, version, provenance, beside, created_at"""
 _LIGHT_FIELDS = (
     *("id", "path", "collection", "title", "summary", "tags"),
-    *("updated_at", "status", "created_by", "word_count", "version", "provenance"),
+    *("updated_at", "status", "created_by", "word_count", "version", "provenance", "beside", "created_at"),
 )
 _PAGE = 500
 # Title, summary, content, code: a word in a title tells most about what a note is for.
@@ -143,23 +164,25 @@ class SqliteMirror:
         # Tombstones have none.
         return (path for (path,) in self._db.rows("SELECT path FROM note WHERE path IS NOT NULL"))
 
-    def light(self, collection: str | None = None, status: str | None = None, limit: int = 50) -> list[Document]:
+    def light(self, filter: Filter = ALL, limit: int = 50) -> list[Document]:
+        admitted, values = admitting(filter)
         found = self._db.rows(
-            f"""SELECT {_LIGHT} FROM note WHERE NOT deleted AND (?1 IS NULL OR collection = ?1)
-            AND (?2 IS NULL OR status = ?2) ORDER BY updated_at DESC, id LIMIT ?3""",
-            (collection, status, max(limit, 0)),
+            f"SELECT {_LIGHT} FROM note WHERE {admitted} ORDER BY updated_at DESC, id LIMIT ?",
+            (*values, max(limit, 0)),
         )
         return [_light(row) for row in found]
 
-    def search(self, query: str, limit: int = 10) -> list[Document]:
-        words = rows.as_words(query)
+    def search(self, query: str, limit: int = 10, filter: Filter = ALL) -> list[Document]:
+        words = as_words(query)
         if not words:
             return []
+        admitted, values = admitting(filter)
         found = self._db.rows(
             f"""SELECT {_LIGHT}, hit.score FROM (
                 SELECT rowid, -bm25(words, {_WEIGHTS}) AS score FROM words WHERE words MATCH ?
-                ORDER BY score DESC LIMIT ?) AS hit JOIN note ON note.n = hit.rowid ORDER BY hit.score DESC, id""",
-            (words, max(limit, 0)),
+                ORDER BY score DESC) AS hit JOIN note ON note.n = hit.rowid WHERE {admitted}
+                ORDER BY hit.score DESC, id LIMIT ?""",
+            (words, *values, max(limit, 0)),
         )
         return [{**_light(row), "score": row[-1]} for row in found]
 
@@ -216,6 +239,9 @@ def _ref(row: Any) -> Ref:
 
 def _light(row: Any) -> Document:
     light = dict(zip(_LIGHT_FIELDS, row, strict=False))
+    beside, created_at = rows.from_json(light.pop("beside")), light.pop("created_at")
     if not light["provenance"]:
         del light["provenance"]
-    return {**light, "tags": rows.from_json(light["tags"]), "updated_at": rows.from_ms(light["updated_at"])}
+    if light["collection"] == "channels":
+        light["created_at"] = rows.from_ms(created_at)
+    return {**light, **beside, "tags": rows.from_json(light["tags"]), "updated_at": rows.from_ms(light["updated_at"])}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from notebook_sync.mirror.base import Document, MarkStale, Put, Remove, Touch, Write
-from notebook_sync.mirror.document import document_of, moment
+from notebook_sync.mirror.document import beside_light, document_of, moment, to_ms
 from notebook_sync.mirror.past import first_version, next_version, untold
 
 DOCUMENT = """id, wants, coalesce(path, ''), coalesce(path, was_at, ''), collection, title, summary, content, code,
@@ -28,7 +27,6 @@ _COMMON = frozenset(
 # A key that no frontmatter can hold: the parser replaces NUL.
 _TIME = "\0time"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(slots=True)
@@ -147,6 +145,7 @@ class Batch:
             "has_own_id": int(source["has_own_id"]),
             "broken": int(source["broken"]),
             "tags": to_json(metadata["tags"]),
+            "beside": to_json(beside_light(document["collection"], document, metadata["extra"])),
             "created_at": to_ms(metadata["created_at"]),
             "updated_at": to_ms(metadata["updated_at"]),
             "version": version,
@@ -238,16 +237,6 @@ def document_from(row: Any) -> Document:
     if kept["has_code"]:
         document["code"] = code
     return document
-
-
-def as_words(query: str) -> str:
-    """The query for FTS5: each word quoted, so that no mark in it is an operator. Any word may match; rank decides."""
-    return " OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(query)))
-
-
-def to_ms(when: datetime) -> int:
-    """Milliseconds since the epoch."""
-    return (when - _EPOCH) // timedelta(milliseconds=1)
 
 
 def from_ms(milliseconds: int) -> datetime:

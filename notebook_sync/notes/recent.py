@@ -8,10 +8,10 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from notebook_sync.errors import BackendDown, NotebookError
-from notebook_sync.mirror.base import Mirror
+from notebook_sync.mirror.base import Filter, Mirror
 
 # Notes for all to find. Runtime files and facts have parts of their own in a prompt, and channels are private.
-_COLLECTIONS = ("pages", "code_snippets", "research_notes", "memories")
+_FOR_ALL = Filter(collections=("pages", "code_snippets", "research_notes", "memories"))
 
 
 def recent_paths(mirror: Callable[[], Mirror], limit: int, timeout_seconds: float) -> list[str]:
@@ -39,6 +39,4 @@ def recent_paths(mirror: Callable[[], Mirror], limit: int, timeout_seconds: floa
 
 
 def _paths(mirror: Mirror, limit: int) -> list[str]:
-    found = [note for collection in _COLLECTIONS for note in mirror.light(collection, limit=limit)]
-    newest = sorted(found, key=lambda note: (note["updated_at"], note["id"]), reverse=True)
-    return [note["path"] for note in newest[:limit] if note["path"]]
+    return [note["path"] for note in mirror.light(_FOR_ALL, limit) if note["path"]]

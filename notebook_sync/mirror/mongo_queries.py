@@ -1,0 +1,65 @@
+"""What the MongoDB store is asked: a filter and a text query as conditions. Pure; every value stays a value, for it
+stands only where the server compares, never where it looks for an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bson import DatetimeMS
+
+from notebook_sync.files.note import COLLECTIONS
+from notebook_sync.mirror.base import Filter
+from notebook_sync.mirror.document import askable, to_ms_after
+
+Condition = dict[str, Any]
+
+
+def collections_of(filter: Filter) -> list[str]:
+    """The collections in which the filter may admit notes."""
+    return [name for name in COLLECTIONS if not filter.collections or name in filter.collections]
+
+
+def admitting(filter: Filter) -> Condition:
+    """The condition that admits what the filter does, of the notes in a collection. Never a tombstone."""
+    conditions: list[Condition] = []
+    for field, wanted in (("metadata.status", filter.status), ("metadata.created_by", filter.created_by)):
+        if wanted:
+            conditions.append({field: {"$eq": askable(wanted)}})
+    if filter.tags:
+        conditions.append({"metadata.tags": {"$in": [askable(tag) for tag in filter.tags]}})
+    for field, wanted in (("metadata.extra.topic", filter.topic), ("metadata.extra.session_id", filter.session_id)):
+        if wanted:
+            conditions.append({"collection": "channels", field: {"$in": _spellings(askable(wanted))}})
+    if filter.since is not None:
+        conditions.append({"metadata.updated_at": {"$gte": DatetimeMS(to_ms_after(filter.since))}})
+    if filter.until is not None:
+        conditions.append({"metadata.updated_at": {"$lt": DatetimeMS(to_ms_after(filter.until))}})
+    if filter.below:
+        conditions.append({"$or": _below(filter.below)})
+    if filter.not_below:
+        conditions.append({"path": {"$gt": ""}, "$nor": _below(filter.not_below)})
+    return {"gone": False, **({"$and": conditions} if conditions else {})}
+
+
+def as_words(query: str) -> str:
+    """The query for `$text`, which knows two operators: a quoted phrase and a leading minus. Any word may match."""
+    return askable(query).translate({ord('"'): " ", ord("-"): " ", 0: " "}).strip()
+
+
+def _below(folders: Sequence[str]) -> list[Condition]:
+    """`0` is the character after `/`: what begins with `place/` lies before `place0`."""
+    return [{"path": {"$gte": f"{folder}/", "$lt": f"{folder}0"}} for folder in map(askable, folders)]
+
+
+def _spellings(text: str) -> list[str | int | float]:
+    """What YAML may have made of a text that looks like a number."""
+    spellings: list[str | int | float] = [text]
+    for number in (int, float):
+        try:
+            value = number(text)
+        except (ValueError, OverflowError):
+            continue
+        if str(value) == text and abs(value) < 2**63:
+            spellings.append(value)
+    return spellings
