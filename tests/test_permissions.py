@@ -67,9 +67,9 @@ def test_the_stream_is_a_resource_of_its_own(session: Session, expected: str) ->
 
 
 def test_what_the_stream_refuses_reads_like_other_refusals() -> None:
-    with pytest.raises(NotPermitted, match="^The daily stream is not available in this conversation$"):
+    with pytest.raises(NotPermitted, match=r"^The daily stream is not available in this conversation$"):
         require_in_stream(EXTERNAL, "add")
-    with pytest.raises(NotPermitted, match="^Going back to a checkpoint is only available in owner conversations$"):
+    with pytest.raises(NotPermitted, match=r"^Going back to a checkpoint is only available in owner conversations$"):
         require_in_stream(TASK, "write")
 
 
