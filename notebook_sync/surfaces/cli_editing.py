@@ -8,26 +8,20 @@ import shlex
 import sys
 import threading
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from notebook_sync.errors import Conflict, NotPermitted, OverCap, UsageError
+from notebook_sync.errors import NotPermitted, UsageError
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces import cli_text_editing as text
 from notebook_sync.surfaces.cli_answers import as_json, opened, session_of, show, text_given
+from notebook_sync.surfaces.cli_next_steps import keeping, next_steps, undo_of
 from notebook_sync.surfaces.cli_reference_editing import EDIT_ACTIONS, EditAction
 
 if TYPE_CHECKING:
     from notebook_sync.files.edits import Action
     from notebook_sync.notebook import Notebook
     from notebook_sync.notes.door import Entered
-
-_MOST_ENTRIES = 20
-_HOW_AN_OWNER_SAYS_SO = (
-    "nobody said who asks, and standard input is no terminal, so this ran as a task; "
-    "an owner says so with --session owner (this gate protects tools, not the shell)"
-)
 
 
 def _edit(arguments: Namespace) -> int:
@@ -44,7 +38,7 @@ def _edit(arguments: Namespace) -> int:
         to=arguments.to or "",
         reason=arguments.reason,
     )
-    with _next_steps(arguments), opened(arguments) as notebook:
+    with next_steps(arguments), opened(arguments) as notebook:
         edited = notebook.edit(
             arguments.file,
             edit,
@@ -53,8 +47,8 @@ def _edit(arguments: Namespace) -> int:
             allow_over_cap=arguments.allow_over_cap,
             preview=arguments.preview,
         )
-        kept = _keeping(notebook, edited.commit)
-    undo = _undo_of(arguments)
+        kept = keeping(notebook, edited.commit)
+    undo = undo_of(arguments)
     if arguments.preview:
         show(arguments, edited.as_dict(), lambda told: text.of_preview(told, colour=_in_colour()))
     else:
@@ -92,26 +86,26 @@ def _flag(name: str) -> str:
 
 
 def _undo(arguments: Namespace) -> int:
-    with _next_steps(arguments), opened(arguments) as notebook:
+    with next_steps(arguments), opened(arguments) as notebook:
         edited = notebook.undo(arguments.id, session_of(arguments))
-        kept = _keeping(notebook, edited.commit)
-    undo = _undo_of(arguments)
+        kept = keeping(notebook, edited.commit)
+    undo = undo_of(arguments)
     show(arguments, edited.as_dict(), lambda told: text.of_undo(told, kept, undo=undo, colour=_in_colour()))
     return 0
 
 
 def _delete(arguments: Namespace) -> int:
-    with _next_steps(arguments), opened(arguments) as notebook:
+    with next_steps(arguments), opened(arguments) as notebook:
         session = session_of(arguments)
         path = _note_to_change(notebook, arguments.id, session)
         entered = notebook.delete(path, session)
-        kept = _keeping(notebook, entered.commit)
-    show(arguments, _filed(path, entered), lambda told: text.of_deletion(told, kept, undo=_undo_of(arguments)))
+        kept = keeping(notebook, entered.commit)
+    show(arguments, _filed(path, entered), lambda told: text.of_deletion(told, kept, undo=undo_of(arguments)))
     return 0
 
 
 def _rename(arguments: Namespace) -> int:
-    with _next_steps(arguments), opened(arguments) as notebook:
+    with next_steps(arguments), opened(arguments) as notebook:
         session = session_of(arguments)
         path = _note_to_change(notebook, arguments.id, session)
         try:
@@ -121,7 +115,7 @@ def _rename(arguments: Namespace) -> int:
                 refusal.add_note(f"{arguments.to} leads out of the notebook; give a path in it, as pages/plan.md")
             raise
         renamed = notebook.find_path(arguments.to, session)
-        kept = _keeping(notebook, entered.commit)
+        kept = keeping(notebook, entered.commit)
     show(arguments, {**_filed(renamed, entered), "renamed_from": path}, lambda told: text.of_renaming(told, kept))
     return 0
 
@@ -134,19 +128,6 @@ def _note_to_change(notebook: Notebook, name: str, session: Session) -> str:
 
 def _filed(path: str, entered: Entered) -> dict[str, object]:
     return {"success": True, "path": path, "commit": entered.commit, "warnings": list(entered.warnings)}
-
-
-def _keeping(notebook: Notebook, commit: str | None) -> str:
-    """The commit, in words: its beginning, or why there is none."""
-    from notebook_sync.files.history import is_tracked_by_git
-
-    if commit:
-        return text.short(commit)
-    if notebook.settings.git.commit == "off":
-        return "none: git.commit is off in notebook.toml"
-    if not is_tracked_by_git(notebook.root):
-        return "none: the folder is in no git repository, or git is not installed"
-    return "none: git failed, ignores the file, or has it like this already"
 
 
 def _history(arguments: Namespace) -> int:
@@ -216,44 +197,6 @@ EDITING: Mapping[str, Callable[[Namespace], int]] = {
     "rules": _rules,
     "events": _events,
 }
-
-
-@contextmanager
-def _next_steps(arguments: Namespace) -> Iterator[None]:
-    """Add to a refusal what can be done about it on a command line."""
-    try:
-        yield
-    except NotPermitted as refusal:
-        # Whoever set the session has decided; only a guess is worth a word on how to decide otherwise.
-        if not (arguments.session or os.environ.get("NOTEBOOK_SESSION")):
-            refusal.add_note(_HOW_AN_OWNER_SAYS_SO)
-        raise
-    except Conflict as conflict:
-        if conflict.current:
-            path = shlex.quote(conflict.path)
-            conflict.add_note(f"it has the digest {conflict.current} now; see: {_program(arguments)} read {path}")
-            if arguments.command == "edit":
-                conflict.add_note(f"then repeat the edit with --expected-digest {conflict.current}")
-            elif arguments.command == "rename" and not conflict.base:
-                conflict.add_note("nothing was renamed; choose another path")
-        raise
-    except OverCap as over:
-        over.add_note("--allow-over-cap permits it; these are its entries:")
-        for entry in over.entries[:_MOST_ENTRIES]:
-            over.add_note(f"- {entry}")
-        if len(over.entries) > _MOST_ENTRIES:
-            over.add_note(f"… and {len(over.entries) - _MOST_ENTRIES:,} more")
-        raise
-
-
-def _undo_of(arguments: Namespace) -> Callable[[str], str]:
-    """The command that takes back an edit of a path, in the session that it was made in."""
-    who = f" --session {shlex.quote(arguments.session)}" if arguments.session else ""
-    return lambda path: f"{_program(arguments)} undo {shlex.quote(path)}{who}"
-
-
-def _program(arguments: Namespace) -> str:
-    return f"notebook-sync -C {shlex.quote(arguments.folder)}" if arguments.folder is not None else "notebook-sync"
 
 
 def _in_colour() -> bool:

@@ -1,0 +1,71 @@
+"""What a person may do next on a command line: after a change, and after a refusal."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from notebook_sync.errors import Conflict, NotPermitted, OverCap
+from notebook_sync.notebook import Notebook
+from notebook_sync.surfaces import cli_text_editing as text
+
+_MOST_ENTRIES = 20
+_HOW_AN_OWNER_SAYS_SO = (
+    "nobody said who asks, and standard input is no terminal, so this ran as a task; "
+    "an owner says so with --session owner (this gate protects tools, not the shell)"
+)
+
+
+@contextmanager
+def next_steps(arguments: Namespace) -> Iterator[None]:
+    """Add to a refusal what can be done about it on a command line."""
+    try:
+        yield
+    except NotPermitted as refusal:
+        # Whoever set the session has decided; only a guess is worth a word on how to decide otherwise.
+        if not (arguments.session or os.environ.get("NOTEBOOK_SESSION")):
+            refusal.add_note(_HOW_AN_OWNER_SAYS_SO)
+        raise
+    except Conflict as conflict:
+        if conflict.current:
+            path = shlex.quote(conflict.path)
+            conflict.add_note(f"it has the digest {conflict.current} now; see: {program(arguments)} read {path}")
+            if arguments.command in ("edit", "update"):
+                conflict.add_note(f"then repeat the {arguments.command} with --expected-digest {conflict.current}")
+            elif arguments.command == "rename" and not conflict.base:
+                conflict.add_note("nothing was renamed; choose another path")
+        raise
+    except OverCap as over:
+        over.add_note("--allow-over-cap permits it; these are its entries:")
+        for entry in over.entries[:_MOST_ENTRIES]:
+            over.add_note(f"- {entry}")
+        if len(over.entries) > _MOST_ENTRIES:
+            over.add_note(f"… and {len(over.entries) - _MOST_ENTRIES:,} more")
+        raise
+
+
+def undo_of(arguments: Namespace) -> Callable[[str], str]:
+    """The command that takes back an edit of a path, in the session that it was made in."""
+    who = f" --session {shlex.quote(arguments.session)}" if arguments.session else ""
+    return lambda path: f"{program(arguments)} undo {shlex.quote(path)}{who}"
+
+
+def program(arguments: Namespace) -> str:
+    """How this notebook's commands begin."""
+    return f"notebook-sync -C {shlex.quote(arguments.folder)}" if arguments.folder is not None else "notebook-sync"
+
+
+def keeping(notebook: Notebook, commit: str | None) -> str:
+    """The commit, in words: its beginning, or why there is none."""
+    from notebook_sync.files.history import is_tracked_by_git
+
+    if commit:
+        return text.short(commit)
+    if notebook.settings.git.commit == "off":
+        return "none: git.commit is off in notebook.toml"
+    if not is_tracked_by_git(notebook.root):
+        return "none: the folder is in no git repository, or git is not installed"
+    return "none: git failed, ignores the file, or has it like this already"
