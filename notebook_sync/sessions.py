@@ -26,7 +26,7 @@ class Session:
     agent: str = ""
 
     def __post_init__(self) -> None:
-        if self.agent and not _AGENT.fullmatch(self.agent):
+        if self.agent and not is_agent_name(self.agent):
             raise UsageError(f"{self.agent!r} is no agent's name; use letters, digits, and .-_@+: between them")
 
     @property
@@ -58,6 +58,11 @@ class Session:
             if kind == known:
                 return cls(known, agent)
         raise UsageError(f"there is no session {kind!r}; use one of {', '.join(KINDS)}")
+
+
+def is_agent_name(name: str) -> bool:
+    """Whether an agent may be called so."""
+    return _AGENT.fullmatch(name) is not None
 
 
 # Whoever calls from Python has the files anyway, and is the owner unless they say otherwise.

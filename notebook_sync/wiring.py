@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from notebook_sync.mirror.base import Mirror
     from notebook_sync.notes.agenda import Agenda
     from notebook_sync.notes.alarm import Alarm
+    from notebook_sync.notes.channels import Channels
     from notebook_sync.notes.door import Door
     from notebook_sync.notes.editing import Editing
     from notebook_sync.notes.filing import Filing
     from notebook_sync.notes.guard import Guard
+    from notebook_sync.notes.note_search import NoteSearch
     from notebook_sync.notes.system_prompt import SystemPrompt
     from notebook_sync.notes.undoing import Undoing
     from notebook_sync.refs.base import Refs
@@ -171,6 +173,20 @@ class Wiring:
         from notebook_sync.notes.filing import Filing
 
         return Filing(self.vault, self.settings, self.guard, self._door)
+
+    @part
+    def _channels(self) -> Channels:
+        """Writes private notes, and knows whose channels there are."""
+        from notebook_sync.notes.channels import Channels
+
+        return Channels(self.vault, self.guard, self._door, lambda: self.mirror)
+
+    @part
+    def _note_search(self) -> NoteSearch:
+        """Finds private notes."""
+        from notebook_sync.notes.note_search import NoteSearch
+
+        return NoteSearch(self.guard, self._channels, lambda: self.mirror, self.settings.timezone)
 
     @part
     def _undoing(self) -> Undoing:

@@ -78,6 +78,15 @@ class Vault:
             self._look_at(place, scan, rules_of)
         return scan
 
+    def folders(self, place: str) -> list[str]:
+        """The names of the folders right in `place`, sorted, where notes may lie; none where no folder can be read."""
+        try:
+            with self._opened(place) as fd, os.scandir(fd) as listing:
+                found = [entry.name for entry in listing if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            return []
+        return sorted(name for name in found if not is_hidden(name) and _is_utf8(name))
+
     def relative(self, name: str) -> str | None:
         """The one spelling of a path below the root, without `.`, `..` and empty parts; None for a place outside."""
         path = posixpath.normpath(name)

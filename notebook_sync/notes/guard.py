@@ -5,7 +5,7 @@ Membership of a shared channel is read from its `channel.toml` at each call: wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -38,6 +38,20 @@ class Guard:
     def may(self, session: Session, verb: Verb, path: str) -> bool:
         """Whether the session may do this to the note at `path`."""
         return may(session, verb, path, self._settings, self._members(session, path))
+
+    def permitted(self, session: Session, verb: Verb, paths: Iterable[str]) -> list[str]:
+        """Those of many paths where the session may do this; who are members of a channel is read once."""
+        known: dict[str, Members] = {}
+
+        def members(path: str) -> Members:
+            channel = channel_of(path)
+            if channel is None or session.kind != "task":
+                return NOBODY
+            if channel not in known:
+                known[channel] = self._members_of(channel)
+            return known[channel]
+
+        return [path for path in paths if may(session, verb, path, self._settings, members(path))]
 
     def require(self, session: Session, verb: Verb, path: str, tool: str) -> None:
         """Raises NotPermitted and leaves an event where it may not; `tool` is what it tried to use."""
@@ -73,8 +87,9 @@ class Guard:
 
     def _members(self, session: Session, path: str) -> Members:
         channel = channel_of(path)
-        if channel is None or session.kind != "task":
-            return NOBODY
+        return NOBODY if channel is None or session.kind != "task" else self._members_of(channel)
+
+    def _members_of(self, channel: str) -> Members:
         try:
             return members_in(self._vault.read(f"{channel}/{CHANNEL}")[0])
         except (FileNotFoundError, UnreadableFile):

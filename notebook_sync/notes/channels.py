@@ -1,0 +1,226 @@
+"""Channels, where agents keep private notes: which there are, and the one way to write a note into one.
+
+What a session may not know of is refused in the same words whether it is there or not.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from notebook_sync.errors import Conflict, UnreadableFile, UsageError
+from notebook_sync.files.frontmatter import storable
+from notebook_sync.files.new_note import note_text, slug_of
+from notebook_sync.files.parse import parse
+from notebook_sync.files.provenance import EXTERNAL
+from notebook_sync.files.vault import Vault
+from notebook_sync.mirror.base import Mirror
+from notebook_sync.notes.door import Door, Text, digest_of
+from notebook_sync.notes.guard import Guard
+from notebook_sync.notes.written import Written
+from notebook_sync.permissions import CHANNEL, Members, members_in
+from notebook_sync.sessions import Session, is_agent_name
+
+FOLDER = "channels"
+GLOBAL = "global"
+GENERAL = "general"
+WRITE = "write_note"
+# Any note of a channel, where what matters is only whether the session may have one there.
+ANY = "note.md"
+
+# Fields that the program sets, or that a reader of a document takes for what it says of itself.
+RESERVED = {
+    *("id", "title", "summary", "created_by", "created_at", "tags", "status"),
+    *("type", "topic", "session_id", "provenance", "notebook_id", "wants", "path", "collection", "content", "code"),
+    *("sections", "metadata", "extra", "created_from", "updated_at", "version", "history", "source", "digest"),
+    *("word_count", "token_count", "links", "problems", "stale", "usage", "score"),
+}
+# `list` names a method here, so the types need names of their own.
+Rows = list[dict[str, Any]]
+Names = list[str]
+_SCOPE = re.compile(r"\w(?:[\w .@+:-]{0,126}[\w@+:-])?")
+_LONGEST_LINE = 200
+_WORDS_OF_A_NAME = 6
+_MOST_TRIES = 1000
+
+
+class Channels:
+    """The channels of one notebook. `mirror` opens the content store, which only the list of channels asks."""
+
+    def __init__(self, vault: Vault, guard: Guard, door: Door, mirror: Callable[[], Mirror]) -> None:
+        self._vault = vault
+        self._guard = guard
+        self._door = door
+        self._mirror = mirror
+
+    def write(
+        self,
+        content: str,
+        session: Session,
+        *,
+        topic: str,
+        tags: Sequence[str],
+        session_id: str,
+        project: str,
+        metadata: Mapping[str, Any],
+        agent: str,
+    ) -> Written:
+        """Write a note into a channel of `agent`, the session's own unless named: for `project`, or for all ("").
+
+        Raises UsageError, also for metadata with a name of RESERVED; NotPermitted; and as `Vault.write`.
+        """
+        folder = folder_of(owner_of(agent, session), scope_of(project))
+        with self._guard.telling(session, WRITE):
+            self._guard.require(session, "add", f"{folder}/{ANY}", WRITE)
+            if not content.strip():
+                raise UsageError("the note is empty; say what is to be kept")
+            now = datetime.now(UTC)
+            fields = {
+                "type": "note",
+                "topic": line_of("topic", topic) or GENERAL,
+                "tags": tags_of(tags) or None,
+                "session_id": line_of("session_id", session_id) or None,
+                "provenance": session.kind,
+                "created_by": session.changed_by,
+                "created_at": now,
+            }
+            raw = note_text(fields | checked_metadata(metadata), storable(content)).encode()
+            name = f"{now:%Y-%m-%dT%H%M%SZ}-{slug_of(' '.join(content.split()[:_WORDS_OF_A_NAME]))}"
+            changed = ["content", *(key for key in ("topic", "tags", "session_id") if fields[key]), *metadata]
+            return self._written(folder, name, raw, session, tuple(changed))
+
+    def _written(self, folder: str, name: str, raw: bytes, session: Session, changed: tuple[str, ...]) -> Written:
+        """Notes of the same second and name are numbered, whoever else writes some at the same moment."""
+        for number in range(1, _MOST_TRIES + 1):
+            path = f"{folder}/{name}.md" if number == 1 else f"{folder}/{name}-{number}.md"
+            if self._vault.stamp(path) is not None:
+                continue
+            try:
+                entered = self._door.enter([Text(path, None, raw, WRITE)], session)
+            except Conflict:
+                continue
+            note = parse(path, raw)
+            return Written(
+                notebook_id=note.wants,
+                path=path,
+                title=note.title,
+                collection=note.collection,
+                version=entered.versions.get(path),
+                status=note.status,
+                digest=digest_of(raw),
+                changed=changed,
+                commit=entered.commit,
+                warnings=entered.warnings,
+                external=note.provenance == EXTERNAL,
+            )
+        raise Conflict(f"{folder}/{name}.md", "", digest_of(raw))
+
+    def list(self, session: Session) -> Rows:
+        """The channels that the session may use: `{id, name, agent, scope, notes, members}` each, by agent and scope.
+
+        `notes` is None where the session may not read them. The owner and the agent whose channel it is are told all
+        members, a member itself alone.
+        """
+        if session.kind == EXTERNAL:
+            return []
+        found = [(agent, scope) for agent in self.agents() for scope in self.scopes(agent)]
+        usable = [pair for pair in found if self._is_usable(folder_of(*pair), session)]
+        rows = self._mirror().known([folder_of(*pair) for pair in usable])
+        readable = self._guard.permitted(session, "peek", [row.path for row in rows])
+        counts = Counter(tuple(path.split("/")[1:3]) for path in readable)
+        return [self._told(agent, scope, counts[agent, scope], session) for agent, scope in usable]
+
+    def agents(self) -> Names:
+        """The agents that have channels, sorted."""
+        return self._vault.folders(FOLDER)
+
+    def scopes(self, agent: str) -> Names:
+        """The scopes that `agent` has folders for, sorted."""
+        return self._vault.folders(f"{FOLDER}/{agent}")
+
+    def _is_usable(self, folder: str, session: Session) -> bool:
+        return any(self._guard.may(session, verb, f"{folder}/{ANY}") for verb in ("read", "add", "peek"))
+
+    def _told(self, agent: str, scope: str, notes: int, session: Session) -> dict[str, Any]:
+        folder = folder_of(agent, scope)
+        members = self._members(folder)
+        is_ours = session.kind == "owner" or session.agent == agent
+        return {
+            "id": f"notes:{agent}:{scope}",
+            "name": f"notes-{agent}",
+            "agent": agent,
+            "scope": scope,
+            "notes": notes if self._guard.may(session, "peek", f"{folder}/{ANY}") else None,
+            "members": {name: list(may) for name, may in members.items() if is_ours or name == session.agent},
+        }
+
+    def _members(self, folder: str) -> Members:
+        try:
+            return members_in(self._vault.read(f"{folder}/{CHANNEL}")[0])
+        except (FileNotFoundError, UnreadableFile):
+            return {}
+
+
+def folder_of(agent: str, scope: str) -> str:
+    """Where the notes of this channel lie."""
+    return f"{FOLDER}/{agent}/{scope}"
+
+
+def owner_of(agent: str, session: Session) -> str:
+    """Whose channel is meant: the agent's that is named, else the session's own. Raises UsageError."""
+    name = agent or session.agent
+    if not name:
+        raise UsageError("private notes are those of one agent; name it, as in: --agent scribe")
+    if not is_agent_name(name):
+        raise UsageError(f"{name!r} is no agent's name; use letters, digits, and .-_@+: between them")
+    return name
+
+
+def scope_of(project: str) -> str:
+    """The folder for a project, whose id it bears in full; `global` for none. Raises UsageError for what is no name."""
+    if not project:
+        return GLOBAL
+    if not _SCOPE.fullmatch(project):
+        raise UsageError(f"{project!r} is no project's id; use up to 128 letters, digits, and .-_@+: between them")
+    return project
+
+
+def line_of(name: str, text: str) -> str:
+    """A topic, or a session's id, as it is written and asked for: one line. Raises UsageError for what is too long."""
+    line = " ".join(storable(text).replace("\0", " ").split())
+    if len(line) > _LONGEST_LINE:
+        raise UsageError(f"the {name} has {len(line)} characters; use at most {_LONGEST_LINE}")
+    return line
+
+
+def tags_of(tags: Sequence[str]) -> list[str]:
+    """Tags as they are written: each once, without what a reader would drop."""
+    lines = (line_of("tag", tag).lstrip("#") for tag in tags)
+    return list(dict.fromkeys(line for line in lines if line))
+
+
+def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The caller's own fields. Raises UsageError for a name that is reserved, or that looks like one."""
+    for key in metadata:
+        if not isinstance(key, str) or not key.strip():
+            raise UsageError("a name in the metadata is empty, or no text; name each value")
+        if is_reserved(key):
+            raise UsageError(f"the metadata cannot set {key!r}, which is the notebook's own; use another name")
+    confidence = metadata.get("confidence")
+    if confidence is not None and not is_share(confidence):
+        raise UsageError("confidence is a number from 0 to 1")
+    return dict(metadata)
+
+
+def is_reserved(key: str) -> bool:
+    """Whether the name is one of RESERVED, in any spelling that a person takes for it."""
+    return unicodedata.normalize("NFKC", key).strip().casefold() in RESERVED
+
+
+def is_share(value: Any) -> bool:
+    """Whether it is a number from 0 to 1."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1

@@ -1,0 +1,100 @@
+"""What an agent's notes are ranked by: how alike, how sure, how old, in the shares that a profile names. Pure.
+
+Nothing but the notes that are compared has a part in their scores: those that a session may not read have none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+UNSURE = 0.5  # the confidence of a note that names none
+
+# How soon further occurrences of a word stop to tell more, and how much a long text is held against it (BM25's).
+_SATURATION = 1.2
+_LENGTH_SHARE = 0.75
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """After `half_life` hours a note is worth half for its age. The others are the weights of the three parts."""
+
+    half_life: float
+    decay: float
+    similarity: float
+    confidence: float
+
+
+PROFILES = {
+    "recent": Profile(24, 0.6, 0.3, 0.1),
+    "quality": Profile(720, 0.1, 0.4, 0.5),
+    "balanced": Profile(168, 0.33, 0.34, 0.33),
+    "similarity": Profile(8760, 0.0, 1.0, 0.0),
+}
+
+
+def score(profile: Profile, similarity: float | None, confidence: float, age_hours: float) -> float:
+    """From 0 to 1: `(similarity·ws + confidence·wc + decay·wd) / (ws + wc + wd)`.
+
+    Without a similarity, when nothing was asked for, its weight is left out of both sums; a profile that weighs
+    nothing else ranks by age.
+    """
+    decay = decay_of(age_hours, profile.half_life)
+    parts = [(decay, profile.decay), (confidence, profile.confidence)]
+    if similarity is not None:
+        parts.append((similarity, profile.similarity))
+    weights = sum(weight for _, weight in parts)
+    return sum(part * weight for part, weight in parts) / weights if weights else decay
+
+
+def decay_of(age_hours: float, half_life: float) -> float:
+    """`2^(−age/half-life)`: 1 for what is new, or has a time to come."""
+    return float(2.0 ** (-max(0.0, age_hours) / half_life))
+
+
+def similarities(query: str, texts: Sequence[str]) -> list[float]:
+    """How alike each text is to the query, from 0 (no word of it) to less than 1: BM25 over these texts alone, as a
+    share of what a text full of every word would have. Where meanings are compared, their likeness comes in here."""
+    wanted = dict.fromkeys(_stems(query))
+    if not wanted:
+        return [0.0] * len(texts)
+    counts = [Counter(_stems(text)) for text in texts]
+    lengths = [count.total() for count in counts]
+    usual = sum(lengths) / len(lengths) if any(lengths) else 1.0
+    weights = {word: _rarity(sum(word in count for count in counts), len(texts)) for word in wanted}
+    whole = sum(weights.values())
+
+    def likeness(count: Counter[str], length: int) -> float:
+        patience = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * length / usual)
+        return sum(weight * count[word] / (count[word] + patience) for word, weight in weights.items()) / whole
+
+    return [likeness(count, length) for count, length in zip(counts, lengths, strict=True)]
+
+
+def _rarity(having: int, texts: int) -> float:
+    return math.log(1 + (texts - having + 0.5) / (having + 0.5))
+
+
+def _stems(text: str) -> list[str]:
+    return [_stem(word) for word in _WORD.findall(unicodedata.normalize("NFKC", text).casefold())]
+
+
+_ENDINGS = ("ings", "ing", "ies", "es", "ed", "s", "e", "y")
+_SHORTEST_STEM = 3
+
+
+def _stem(word: str) -> str:
+    """An English word without its commonest endings, so that `races` and `racing` are `race`."""
+    if not word.isascii() or word.endswith("ss"):
+        return word
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            stem = word[: -len(ending)]
+            doubled = ending in ("ings", "ing", "ed") and stem[-1] == stem[-2] and stem[-1] not in "ls"
+            return stem[:-1] if doubled else stem
+    return word
