@@ -59,7 +59,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+    """The parser of the whole command line. A command of a group is parsed as `command` and `subcommand`."""
     parser = _Parser(
         prog=PROGRAM,
         description="A notebook of Markdown files for AI agents: the files are the truth, databases mirror them.",
@@ -71,30 +71,42 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-C", dest="folder", metavar="DIR", help="the notebook's folder; else the nearest one with a notebook.toml"
     )
-    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        _add(commands, command)
+    _add_all(parser, COMMANDS, "command")
     return parser
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, with its complaints as errors of ours."""
+    """argparse, with its complaints as errors of ours. `commands` are those it knows."""
+
+    commands: Sequence[Command] = ()
 
     def error(self, message: str) -> NoReturn:
+        group = self.prog.removeprefix(PROGRAM).strip()
         if unknown := _UNKNOWN_COMMAND.match(message):
-            message = _unknown_command(unknown[1])
+            message = _unknown_command(group, unknown[1], self.commands)
+        elif group and message == _NO_COMMAND:
+            message = f"{group} is several commands: {', '.join(command.name for command in self.commands)}"
         raise UsageError(f"{message}; see: {self.prog} --help")
 
 
 # How argparse puts it, which goes on to name every command.
-_UNKNOWN_COMMAND = re.compile(r"argument COMMAND: invalid choice: ['\"](.*)['\"] \(")
+_UNKNOWN_COMMAND = re.compile(r"argument COMMAND: invalid choice: ['\"](.*)['\"] \(", re.DOTALL)
+_NO_COMMAND = "the following arguments are required: COMMAND"
 
 
-def _unknown_command(name: str) -> str:
+def _unknown_command(group: str, name: str, commands: Sequence[Command]) -> str:
     import difflib
 
-    near = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1)
-    return f"there is no command {name!r}" + (f" (did you mean {near[0]!r}?)" if near else "")
+    near = difflib.get_close_matches(name, [command.name for command in commands], n=1)
+    meant = f" (did you mean {f'{group} {near[0]}'.lstrip()!r}?)" if near else ""
+    return f"there is no command {f'{group} {name}'.lstrip()!r}{meant}"
+
+
+def _add_all(parser: _Parser, commands: Sequence[Command], dest: str) -> None:
+    parser.commands = commands
+    parsers = parser.add_subparsers(title="commands", dest=dest, metavar="COMMAND", required=True)
+    for command in commands:
+        _add(parsers, command)
 
 
 def _add(commands: Any, command: Command) -> None:
@@ -107,8 +119,11 @@ def _add(commands: Any, command: Command) -> None:
         allow_abbrev=False,
     )
     parser.register("type", "count", _count)
+    parser.register("type", "share", _share)
     for argument in command.arguments:
         parser.add_argument(argument.name, help=argument.help, **argument.options)
+    if command.commands:
+        _add_all(parser, command.commands, "subcommand")
 
 
 def _lesson(command: Command) -> str:
@@ -124,6 +139,16 @@ def _count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a number like 20")
     return int(text)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1; write one like 0.8")
+    return share
 
 
 def _dispatch(argv: Sequence[str]) -> int:

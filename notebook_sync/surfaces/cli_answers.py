@@ -6,6 +6,7 @@ import codecs
 import io
 import json
 import os
+import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
@@ -15,7 +16,8 @@ from typing import Any
 
 from notebook_sync.errors import NotANotebook, UsageError
 from notebook_sync.notebook import Notebook, find_root
-from notebook_sync.sessions import Session
+from notebook_sync.sessions import OWNER, Session
+from notebook_sync.surfaces.moments import moment
 
 
 def opened(arguments: Namespace) -> Notebook:
@@ -52,6 +54,11 @@ def session_of(arguments: Namespace) -> Session:
     return asking(arguments.session, arguments.agent, os.environ, at_terminal=at_terminal)
 
 
+def shown_to(arguments: Namespace) -> Session:
+    """Who is shown what the files say: the owner, who has them anyway, unless a session or an agent is named."""
+    return session_of(arguments) if arguments.session or arguments.agent else OWNER
+
+
 def asking(named: str | None, agent: str, environ: Mapping[str, str], *, at_terminal: bool) -> Session:
     """The session a command runs for: as named, else NOTEBOOK_SESSION, else by whether a person seems to be there."""
     kind = named or environ.get("NOTEBOOK_SESSION") or ("owner" if at_terminal else "task")
@@ -75,10 +82,33 @@ def text_given(text: str | None, file: str | None, flag: str) -> str | None:
         raise UsageError(f"{source} cannot be read as text: {error}") from None
 
 
+def listed(text: str) -> tuple[str, ...]:
+    """What stands between commas."""
+    return tuple(one.strip() for one in text.split(",") if one.strip())
+
+
+def tags_wanted(arguments: Namespace) -> tuple[str, ...]:
+    """Those of --tags. Raises UsageError for none where it is given: no tag would look as if any would do."""
+    tags = listed(arguments.tags or "")
+    if arguments.tags is not None and not tags:
+        raise UsageError("name the tags, parted by commas, as in: --tags ferry,winter")
+    return tags
+
+
+def moment_given(text: str | None, notebook: Notebook) -> datetime | None:
+    """A day or a moment, in the notebook's timezone. Raises UsageError."""
+    return None if text is None else moment(text, notebook.settings.timezone, datetime.now(UTC))
+
+
 def _standard_input() -> str:
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="strict", newline="")  # else every \r\n would become \n
     return "" if sys.stdin is None else sys.stdin.read()
+
+
+def terminal_width() -> int | None:
+    """How many columns a line may have where a person reads it; None where it goes into a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def show(arguments: Namespace, value: Any, worded: Callable[[Any], str]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from notebook_sync.errors import BackendDown, UsageError
+from notebook_sync.errors import BackendDown
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import OWNER, Session
 from notebook_sync.surfaces import cli_serving, places
@@ -27,6 +27,7 @@ from notebook_sync.surfaces.cli_answers import (
     text_given,
 )
 from notebook_sync.surfaces.cli_editing import EDITING
+from notebook_sync.surfaces.cli_finding import FINDING
 from notebook_sync.surfaces.cli_progress import progress
 
 if TYPE_CHECKING:
@@ -137,24 +138,6 @@ def _read(arguments: Namespace) -> int:
     return 0
 
 
-def _list(arguments: Namespace) -> int:
-    with opened(arguments) as notebook:
-        notes = notebook.list(arguments.collection, arguments.status, arguments.limit)
-    show(arguments, notes, text.of_notes)
-    return 0
-
-
-def _search(arguments: Namespace) -> int:
-    if not arguments.query.strip():
-        raise UsageError('say what to look for, as in: notebook-sync search "race condition"')
-    with opened(arguments) as notebook:
-        notes = notebook.search(arguments.query, arguments.limit)
-    show(arguments, notes, text.of_notes)
-    if not notes:
-        complain("nothing found; a word is found in any note that sync has seen")
-    return 0
-
-
 def _prompt(arguments: Namespace) -> int:
     with opened_for_prompt(arguments) as notebook:
         include = [part.strip() for part in (arguments.include or "").split(",") if part.strip()]
@@ -209,8 +192,7 @@ RUN: Mapping[str, Callable[[Namespace], int]] = {
     "rebuild": _rebuild,
     "check": _check,
     "read": _read,
-    "list": _list,
-    "search": _search,
+    **FINDING,
     "prompt": _prompt,
     "explain": _explain,
     **EDITING,

@@ -5,10 +5,10 @@ python -m notebook_sync.surfaces.cli_manual > docs/cli.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from notebook_sync.surfaces.cli_reference import COMMANDS, EXIT_CODES
-from notebook_sync.surfaces.cli_table import Argument, Command
+from notebook_sync.surfaces.cli_table import Argument, Command, each
 
 _OPENING = """\
 # The command line
@@ -44,15 +44,22 @@ not long; `candidates` for what was not named clearly; `tokens` and `cap`; `back
 def manual() -> str:
     """The text of docs/cli.md."""
     codes = "".join(f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES)
-    listed = "".join(f"| [`{one.name}`](#{one.name}) | {_cell(one.summary)} |\n" for one in COMMANDS)
-    table = f"| command | does |\n|---|---|\n{listed}"
-    return "\n".join([_OPENING + codes, table, *("\n".join(_chapter(command)) for command in COMMANDS)])
+    chapters = ("\n".join(_chapter(words, command)) for words, command in each(COMMANDS))
+    return "\n".join([_OPENING + codes, _listed(COMMANDS), *chapters])
 
 
-def _chapter(command: Command) -> Iterator[str]:
-    yield f"## {command.name}\n"
-    yield f"    {_usage(command)}\n"
+def _listed(commands: Sequence[Command], group: str = "") -> str:
+    named = ((f"{group} {command.name}".lstrip(), command.summary) for command in commands)
+    rows = (f"| [`{words}`](#{words.replace(' ', '-')}) | {_cell(summary)} |\n" for words, summary in named)
+    return f"| command | does |\n|---|---|\n{''.join(rows)}"
+
+
+def _chapter(words: str, command: Command) -> Iterator[str]:
+    yield f"{'#' * (2 + words.count(' '))} {words}\n"
+    yield f"    {_usage(words, command)}\n"
     yield f"{command.summary[0].upper()}{command.summary[1:]}.\n\n{command.about}\n"
+    if command.commands:
+        yield _listed(command.commands, words)
     if command.arguments:
         yield "| argument | means |\n|---|---|"
         yield from (f"| `{_shown(argument)}` | {_cell(argument.help)} |" for argument in command.arguments)
@@ -62,12 +69,12 @@ def _chapter(command: Command) -> Iterator[str]:
         yield f"`--json` prints:\n\n```text\n{command.shape}\n```\n"
 
 
-def _usage(command: Command) -> str:
-    words = [f"notebook-sync {command.name}"]
+def _usage(words: str, command: Command) -> str:
+    usage = [f"notebook-sync {words}", *(["COMMAND"] if command.commands else [])]
     for argument in command.arguments:
         is_needed = not argument.name.startswith("-") and argument.options.get("nargs") != "?"
-        words.append(_shown(argument) if is_needed else f"[{_shown(argument)}]")
-    return " ".join(words)
+        usage.append(_shown(argument) if is_needed else f"[{_shown(argument)}]")
+    return " ".join(usage)
 
 
 def _shown(argument: Argument) -> str:

@@ -6,6 +6,7 @@ The parser, `--help` and docs/cli.md are all made from this one table, so that t
 from __future__ import annotations
 
 from notebook_sync.surfaces.cli_reference_editing import EDITING
+from notebook_sync.surfaces.cli_reference_finding import FINDING
 from notebook_sync.surfaces.cli_table import AGENT, JSON, SESSION, Argument, Command
 
 _SYNC_SHAPE = """\
@@ -147,36 +148,7 @@ COMMANDS = (
             JSON,
         ),
     ),
-    Command(
-        "list",
-        "list notes, the latest change first",
-        "Titles and dates, never content.",
-        ("notebook-sync list", "notebook-sync list pages --status draft --limit 5"),
-        """\
-[{"id": "pages/plan", "path": "pages/plan.md", "collection": "pages", "title": "Plan", "summary": "…", "tags": [],
-  "updated_at": "2026-03-01T09:00:00+00:00", "status": "draft", "created_by": "owner", "word_count": 9,
-  "version": 1}]""",
-        (
-            Argument("collection", "pages, code_snippets, research_notes, …", {"metavar": "COLLECTION", "nargs": "?"}),
-            Argument("--status", "draft, in_progress, complete or archived", {"metavar": "STATUS"}),
-            Argument("--limit", "at most so many (50)", {"metavar": "N", "type": "count", "default": 50}),
-            JSON,
-        ),
-    ),
-    Command(
-        "search",
-        "find notes by their words, best first",
-        "Every mark in QUERY is text: nothing in it is an operator. The mirror is searched as it is; see `sync` and\n"
-        "`watch`.",
-        ('notebook-sync search "race condition" --limit 5',),
-        """\
-[{"id": "pages/plan", "path": "pages/plan.md", "title": "Plan", …as for list…, "score": 3.21}]""",
-        (
-            Argument("query", "words", {"metavar": "QUERY"}),
-            Argument("--limit", "at most so many (10)", {"metavar": "N", "type": "count", "default": 10}),
-            JSON,
-        ),
-    ),
+    *FINDING,
     Command(
         "prompt",
         "print the assembled system prompt",

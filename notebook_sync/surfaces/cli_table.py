@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ class Argument:
 class Command:
     """`summary` is one line; `about` says more; `examples` are lines for a shell.
 
-    `shape` is what `--json` prints, "" for a command without it.
+    `shape` is what `--json` prints, "" for a command without it. A group has `commands` in place of arguments.
     """
 
     name: str
@@ -29,6 +29,15 @@ class Command:
     examples: tuple[str, ...]
     shape: str
     arguments: tuple[Argument, ...] = ()
+    commands: tuple[Command, ...] = ()
+
+
+def each(commands: Sequence[Command], before: str = "") -> Iterator[tuple[str, Command]]:
+    """Every command by the words that call it, a group in front of its own."""
+    for command in commands:
+        words = f"{before} {command.name}".lstrip()
+        yield words, command
+        yield from each(command.commands, words)
 
 
 SESSION = Argument(
@@ -38,3 +47,12 @@ SESSION = Argument(
 )
 AGENT = Argument("--agent", "the name of the agent that asks", {"metavar": "NAME", "default": ""})
 JSON = Argument("--json", "print JSON, in the shape shown below", {"action": "store_true"})
+STATUSES = "draft, in_progress, complete or archived"
+TAGS = Argument("--tags", "only those with any of these tags, parted by commas", {"metavar": "A,B"})
+SINCE = Argument("--since", "only from this day or moment on; also how long ago: 12h, 7d", {"metavar": "DATE"})
+UNTIL = Argument("--until", "only before this day or moment", {"metavar": "DATE"})
+
+
+def limit(most: int) -> Argument:
+    """How many at most, `most` unless it is said."""
+    return Argument("--limit", f"at most so many ({most})", {"metavar": "N", "type": "count", "default": most})

@@ -10,7 +10,6 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, assert_never
 
 from notebook_sync.permissions import CORE_FACTS
@@ -205,17 +204,6 @@ def of_findings(findings: Sequence[Mapping[str, Any]]) -> str:
 def of_note(found: Mapping[str, Any]) -> str:
     """The text of a document or of one of its sections, as it is."""
     return str(found["content"])
-
-
-def of_notes(notes: Sequence[Mapping[str, Any]]) -> str:
-    """A line for each note, from its light fields."""
-    return "\n".join(
-        safe(f"{_day(note['updated_at'])}  {note['status']:<11}  {note['path']}  {note['title']}") for note in notes
-    )
-
-
-def _day(moment: datetime) -> str:
-    return moment.date().isoformat()
 
 
 def of_explanation(explanation: Mapping[str, Any]) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+from notebook_sync.surfaces.cli_rows import local
 from notebook_sync.surfaces.cli_text import counts, moment_of, safe
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def of_history(revisions: Sequence[Told], timezone: ZoneInfo) -> str:
     """A line for each version, from `Revision.as_dict`."""
     return (
         "\n".join(
-            safe(f"{_rev(one['rev'])}  {_local(one['timestamp'], timezone)}  {one['changed_by']}  {one['summary']}")
+            safe(f"{_rev(one['rev'])}  {local(one['timestamp'], timezone)}  {one['changed_by']}  {one['summary']}")
             for one in revisions
         )
         or "no earlier text is known"
@@ -143,10 +143,6 @@ def of_history(revisions: Sequence[Told], timezone: ZoneInfo) -> str:
 def _rev(rev: str) -> str:
     """A commit by its beginning; what names a copy begins as its neighbours do."""
     return rev if "-" in rev else rev[:_SHORT]
-
-
-def _local(timestamp: str, timezone: ZoneInfo) -> str:
-    return moment_of(datetime.fromisoformat(timestamp).astimezone(timezone).isoformat())
 
 
 def of_reminders(reminders: Sequence[Told], path: str, timezone: str, *, due: bool) -> str:

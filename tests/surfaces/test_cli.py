@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ from notebook_sync.sessions import Session
 from notebook_sync.surfaces import cli_commands
 from notebook_sync.surfaces.cli import run
 from notebook_sync.surfaces.cli_answers import asking
-from notebook_sync.surfaces.cli_text import of_event, of_notes, of_report, of_status
+from notebook_sync.surfaces.cli_text import of_event, of_report, of_status
+from notebook_sync.surfaces.cli_text_notes import of_notes
 from prompt.errors import VocabularyMissing
 
 Answer = Callable[..., Any]
@@ -380,7 +381,7 @@ def test_what_would_steer_a_terminal_is_shown() -> None:
         "path": "pages/x.md",
         "title": "\x1b]0;owned\x07 \u202egnp",
     }
-    assert of_notes([note]).endswith(r"\x1b]0;owned\x07 \u202egnp")
+    assert of_notes([note], UTC).endswith(r"\x1b]0;owned\x07 \u202egnp")
 
 
 def test_nothing_in_a_status_steers_a_terminal() -> None:

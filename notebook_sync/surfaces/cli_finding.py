@@ -1,0 +1,70 @@
+"""The commands that list and search notes."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+
+from notebook_sync.errors import UsageError
+from notebook_sync.surfaces.cli_answers import (
+    complain,
+    moment_given,
+    opened,
+    show,
+    shown_to,
+    tags_wanted,
+    terminal_width,
+)
+from notebook_sync.surfaces.cli_text_notes import of_notes
+
+
+def _list(arguments: Namespace) -> int:
+    with opened(arguments) as notebook:
+        notes = notebook.list(
+            arguments.collection,
+            arguments.status,
+            arguments.limit,
+            shown_to(arguments),
+            tags=tags_wanted(arguments),
+            created_by=arguments.author,
+            since=moment_given(arguments.since, notebook),
+            until=moment_given(arguments.until, notebook),
+        )
+        zone = notebook.settings.timezone
+    show(arguments, notes, lambda rows: of_notes(rows, zone, terminal_width()))
+    if not notes:
+        complain(f"no notes{_of_those_named(arguments)}; the mirror is listed as it is, see: notebook-sync sync")
+    return 0
+
+
+def _search(arguments: Namespace) -> int:
+    if not arguments.query.strip():
+        raise UsageError('say what to look for, as in: notebook-sync search "race condition"')
+    with opened(arguments) as notebook:
+        notes = notebook.search(
+            arguments.query,
+            arguments.limit,
+            shown_to(arguments),
+            collection=arguments.collection,
+            status=arguments.status,
+            tags=tags_wanted(arguments),
+            created_by=arguments.author,
+            since=moment_given(arguments.since, notebook),
+            until=moment_given(arguments.until, notebook),
+        )
+        zone = notebook.settings.timezone
+    show(arguments, notes, lambda rows: of_notes(rows, zone, terminal_width()))
+    if not notes:
+        complain(f"nothing found{_of_those_named(arguments)}; a word is found in any note that sync has seen")
+    return 0
+
+
+def _of_those_named(arguments: Namespace) -> str:
+    """Which options left nothing, so that nobody looks for the reason elsewhere."""
+    narrowing = ("collection", "status", "tags", "author", "since", "until")
+    given = [name if name == "collection" else f"--{name}" for name in narrowing if getattr(arguments, name)]
+    spelled = "; an agent is named as agent:scribe" if arguments.author and ":" not in arguments.author else ""
+    return f" with this {' and '.join(given)}{spelled}" if given else ""
+
+
+FINDING: Mapping[str, Callable[[Namespace], int]] = {"list": _list, "search": _search}
