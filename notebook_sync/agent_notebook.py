@@ -12,9 +12,12 @@ from notebook_sync.wiring import Wiring
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import date
+    from datetime import date, datetime
 
+    from notebook_sync.notes.rolled_back import Checkpoint, RolledBack
+    from notebook_sync.notes.stream import Day
     from notebook_sync.notes.written import Written
+    from notebook_sync.refs.base import Entry
     from notebook_sync.sessions import Session
 
 # `list` names a method of a notebook, so the type needs a name of its own.
@@ -24,6 +27,51 @@ _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 class AgentNotebook(Wiring):
     """The use cases of agents. A `Notebook` has them all."""
+
+    # Pages, code snippets and research notes.
+
+    def create(
+        self,
+        collection: str,
+        title: str,
+        content: str,
+        session: Session,
+        *,
+        summary: str = "",
+        tags: Sequence[str] = (),
+        status: str = "",
+        fields: Mapping[str, Any] = _NO_FIELDS,
+    ) -> Written:
+        """Make a page, a code snippet or a research note. `fields` are those that only its collection has.
+
+        Code without a fence around it gets one. Raises UsageError, NotPermitted, and as `edit_all`.
+        """
+        from notebook_sync.notes.page_text import Wanted
+
+        wanted = Wanted(content, title, summary or None, tags or None, status or None, fields)
+        return self._pages.create(collection, wanted, session)
+
+    def update(
+        self,
+        name: str,
+        session: Session,
+        *,
+        content: str | None = None,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        summary: str | None = None,
+        status: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        expected_digest: str | None = None,
+    ) -> Written:
+        """Change of a note what is given, and no other byte; `content` is all of its text. "" and [] take away.
+
+        Raises UsageError, NotPermitted, NoSuchNote, and as `edit_all`; Conflict where it is not the one expected.
+        """
+        from notebook_sync.notes.page_text import Wanted
+
+        wanted = Wanted(content, title, summary, tags, status, fields)
+        return self._pages.update(name, wanted, session, expected_digest)
 
     # Private notes.
 
@@ -120,3 +168,50 @@ class AgentNotebook(Wiring):
         """The channels that the session may use: `{id, name, agent, scope, notes, members}`, `notes` None where it may
         not read them."""
         return self._channels.list(session)
+
+    # The daily stream, and going back in time.
+
+    def log(
+        self,
+        content: str,
+        session: Session,
+        *,
+        source: str = "",
+        tags: Sequence[str] = (),
+        score: float = 0.5,
+        keep: bool = False,
+    ) -> Entry:
+        """Add an entry to today's stream, with `keep` to long-term memory; the entry. `score` is how much it matters, 0
+        to 1; `source` is where it is from, the session itself unless said. Raises NotPermitted, UsageError."""
+        return self._stream.log(content, session, source=source, tags=tags, score=score, keep=keep)
+
+    def today(self, session: Session, day: str = "") -> Day:
+        """The stream of a day, as 2026-03-01, in the notebook's timezone; of today for "". Raises NotPermitted,
+        UsageError."""
+        return self._stream.today(session, day)
+
+    def recall(
+        self, query: str, session: Session, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10
+    ) -> dict[str, Any]:
+        """`{results, partial}`: what of the stream, long-term memory and the notes' refs fits `query`, best first, each
+        an entry with its `relevance`; `partial` is why not all was looked through. A `since` without a zone is in the
+        notebook's timezone. Raises NotPermitted, UsageError."""
+        return self._stream.recall(query, session, tags=tags, since=since, limit=limit)
+
+    def checkpoint(self, session: Session, name: str = "") -> Checkpoint:
+        """Keep the stream of the last seven days, long-term memory, the versions of notes, and by git the files as they
+        are. Its counts are of what the session may read. Raises NotPermitted, UsageError."""
+        return self._checkpoints.take(session, name)
+
+    def checkpoints(self, session: Session) -> Sequence[Checkpoint]:
+        """The last fifty checkpoints, the latest first. Raises NotPermitted."""
+        return self._checkpoints.list(session)
+
+    def rollback(self, checkpoint_id: str, session: Session, *, files: bool = False) -> RolledBack:
+        """Bring back the stream and long-term memory of a checkpoint, and with `files` the notes, all or none, after
+        keeping what is now as another checkpoint; tells which notes changed since.
+
+        Raises NotPermitted, NoSuchCheckpoint, UsageError where it has no files, Conflict where a note was changed
+        meanwhile, GitFailed.
+        """
+        return self._checkpoints.rollback(checkpoint_id, session, files=files)

@@ -14,6 +14,7 @@
     │   └── WouldDeleteEverything        a scan found none of the mirrored notes
     ├── RootLost                     1   the notebook's folder is not there
     ├── NoSuchNote                   1
+    ├── NoSuchCheckpoint             1
     ├── UnreadableFile               1   one file could not be read or decoded
     ├── UnwritableFile               1   one file could not be written; it is as it was
     ├── GitFailed                    1   git did not do what it was asked; the files are as they should be
@@ -74,8 +75,9 @@ class Conflict(Refused):
     `base` is "" where no file was to be there, `current` is "" where none is. `text` is what the file holds now.
     """
 
-    def __init__(self, path: str, base: str, current: str, text: str = "") -> None:
-        super().__init__(f"{path} {_changed(base, current)}; read it again and repeat the edit on what it says now")
+    def __init__(self, path: str, base: str, current: str, text: str = "", *, advice: str = "") -> None:
+        todo = advice or "read it again and repeat the edit on what it says now"
+        super().__init__(f"{path} {_changed(base, current)}; {todo}")
         self.path = path
         self.base = base
         self.current = current
@@ -127,6 +129,10 @@ class RootLost(NotebookError):
 
 class NoSuchNote(NotebookError):
     """No note has this id or path."""
+
+
+class NoSuchCheckpoint(NotebookError):
+    """No checkpoint that is kept has this id."""
 
 
 class UnreadableFile(NotebookError):

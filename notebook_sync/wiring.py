@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from notebook_sync.notes.agenda import Agenda
     from notebook_sync.notes.alarm import Alarm
     from notebook_sync.notes.channels import Channels
+    from notebook_sync.notes.checkpoints import Checkpoints
     from notebook_sync.notes.door import Door
     from notebook_sync.notes.editing import Editing
     from notebook_sync.notes.filing import Filing
     from notebook_sync.notes.guard import Guard
     from notebook_sync.notes.note_search import NoteSearch
+    from notebook_sync.notes.pages import Pages
+    from notebook_sync.notes.stream import Stream
     from notebook_sync.notes.system_prompt import SystemPrompt
     from notebook_sync.notes.undoing import Undoing
     from notebook_sync.refs.base import Refs
@@ -168,6 +171,14 @@ class Wiring:
         return Editing(self.vault, self.settings, self.guard, self._door, self._system_prompt, find, holder)
 
     @part
+    def _pages(self) -> Pages:
+        """Makes and changes what agents keep."""
+        from notebook_sync.notes.pages import Pages
+
+        lookup = self._lookup
+        return Pages(self.vault, self.guard, self._editing, lookup.find_path, lookup.holder_of, lookup.version_of)
+
+    @part
     def _filing(self) -> Filing:
         """Treats notes as whole files."""
         from notebook_sync.notes.filing import Filing
@@ -195,6 +206,30 @@ class Wiring:
 
         folder, find = self.root / FOLDER, self._lookup.find_path
         return Undoing(self.vault, self.settings, self.guard, folder, self._editing, find)
+
+    @part
+    def _stream(self) -> Stream:
+        """Logs and recalls."""
+        from notebook_sync.notes.stream import Stream
+
+        return Stream(self.vault, self.settings, self.guard, lambda: self.refs)
+
+    @part
+    def _checkpoints(self) -> Checkpoints:
+        """Goes back in time."""
+        from notebook_sync.notes.checkpoints import Checkpoints
+        from notebook_sync.notes.kept_notes import KeptNotes
+
+        return Checkpoints(
+            KeptNotes(self.vault),
+            self.settings,
+            self.guard,
+            self.events,
+            self._stream,
+            self._door,
+            lambda: self.mirror,
+            lambda: self.refs,
+        )
 
     @part
     def _agenda(self) -> Agenda:

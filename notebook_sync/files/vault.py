@@ -176,24 +176,24 @@ class Vault:
         """
         if len(raw) > self.max_file_bytes:
             raise UnsafePath(path, self._too_large(len(raw)))
-        self._must_be_for_notes(path)
+        self.must_be_for_notes(path)
         with writing(self.root, path, base, self.max_file_bytes, self.disk) as note:
             return _stamp(note.create(raw) if base is None else note.replace(raw, base))
 
     def delete(self, path: str, *, base: str) -> None:
         """Remove the note at `path` if its digest is `base`. Raises as `write`."""
-        self._must_be_for_notes(path)
+        self.must_be_for_notes(path)
         with writing(self.root, path, base, self.max_file_bytes, self.disk) as note:
             note.delete(base)
 
     def rename(self, old: str, new: str, *, base: str) -> Stamp:
         """Give the note at `old` the path `new`, where nothing is yet, if its digest is `base`. Raises as `write`."""
-        self._must_be_for_notes(old)
-        self._must_be_for_notes(new)
+        self.must_be_for_notes(old)
+        self.must_be_for_notes(new)
         with renaming(self.root, old, new, base, self.max_file_bytes, self.disk) as (note, target):
             return _stamp(note.move(target, base))
 
-    def _must_be_for_notes(self, path: str) -> None:
+    def must_be_for_notes(self, path: str) -> None:
         """Raises UnsafePath where a file at `path` would not be a note, or be one under another name elsewhere."""
         if reason := reason_against(path):
             raise UnsafePath(path, reason)

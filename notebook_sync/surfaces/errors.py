@@ -139,6 +139,7 @@ KINDS: tuple[Kind, ...] = (
         404,
         "find its path with notebook_search or notebook_list",
     ),
+    Kind(errors.NoSuchCheckpoint, "no_such_checkpoint", 404, "list the checkpoints that are kept"),
     Kind(errors.UnreadableFile, "unreadable_file", 422, _OWNER, _path),
     Kind(errors.UnwritableFile, "unwritable_file", 503, _OWNER, _path),
     Kind(errors.GitFailed, "git_failed", 500, _OWNER),

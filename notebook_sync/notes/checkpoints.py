@@ -1,0 +1,213 @@
+"""Going back in time: what hot memory held and what the notes said at a checkpoint, and bringing that back.
+
+A checkpoint in hot memory names no private note. Before anything is brought back, now is kept in the same way, so that
+a rollback is taken back by another.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from notebook_sync.config import Settings
+from notebook_sync.errors import BackendDown, Conflict, GitFailed, NoSuchCheckpoint, UsageError
+from notebook_sync.events import Events
+from notebook_sync.mirror.base import Mirror
+from notebook_sync.notes.door import Door, Entered, Text
+from notebook_sync.notes.guard import Guard
+from notebook_sync.notes.kept_notes import KeptNotes
+from notebook_sync.notes.rolled_back import Checkpoint, RolledBack, changes_between, checkpoint_of
+from notebook_sync.notes.stream import Stream
+from notebook_sync.refs.base import Entry, Refs
+from notebook_sync.sessions import Session
+
+CHECKPOINT, ROLLBACK = "checkpoint", "rollback"
+DAYS = 7
+_LONGEST_NAME = 200
+_SHORTEST_START = 4
+_ONE_DAY = timedelta(days=1)
+
+_Kept = dict[str, Any]
+# `list` names a method here, so the type needs a name of its own.
+_Checkpoints = list[Checkpoint]
+
+
+class Checkpoints:
+    """The checkpoints of one notebook. Every method raises NotPermitted, and BackendDown where a store is away."""
+
+    def __init__(
+        self,
+        notes: KeptNotes,
+        settings: Settings,
+        guard: Guard,
+        events: Events,
+        stream: Stream,
+        door: Door,
+        mirror: Callable[[], Mirror],
+        refs: Callable[[], Refs],
+    ) -> None:
+        self._notes = notes
+        self._settings = settings
+        self._guard = guard
+        self._events = events
+        self._stream = stream
+        self._door = door
+        self._mirror = mirror
+        self._refs = refs
+
+    def take(self, session: Session, name: str = "") -> Checkpoint:
+        """Keep what is now; where there is git, the files too, as they are, committed or not. Raises UsageError."""
+        self._guard.require_in_stream(session, "add", CHECKPOINT)
+        kept, trouble = self._keep(_checked_name(name))
+        self._events.record(CHECKPOINT, session, checkpoint=kept["id"])
+        return replace(self._told(kept, session), warnings=(trouble,) if trouble else ())
+
+    def list(self, session: Session) -> _Checkpoints:
+        """The checkpoints that are kept, the latest first."""
+        self._guard.require_in_stream(session, "read", CHECKPOINT)
+        refs = self._refs()
+        light = refs.checkpoints()
+        if not self._withholds_from(session):
+            return [checkpoint_of(one) for one in light]
+        return [self._told(kept, session) for one in light if (kept := refs.checkpoint(one["id"])) is not None]
+
+    def rollback(self, checkpoint_id: str, session: Session, *, files: bool = False) -> RolledBack:
+        """Bring back the stream and long-term memory of a checkpoint, and with `files` what the notes said, all of
+        them or none. Its id may be cut after four characters where no other begins so.
+
+        Raises NoSuchCheckpoint; UsageError where it has no files; Conflict where a note was changed meanwhile, and as
+        `Door.enter`: nothing was brought back then.
+        """
+        self._guard.require_in_stream(session, "write", ROLLBACK)
+        target = self._find(checkpoint_id)
+        snapshot = self._notes.snapshot_of(target["id"], target["commit"]) if files else None
+        name = target["name"] or target["id"]
+        before, trouble = self._keep(f"before rollback to {name}"[:_LONGEST_NAME], _first_day(target))
+        warnings: tuple[str, ...] = (trouble,) if trouble else ()
+        texts: Sequence[Text] = ()
+        entered = Entered()
+        if snapshot is not None:
+            if not before["commit"]:
+                raise GitFailed(f"nothing was brought back, for what is now could not be kept. {trouble}")
+            texts, left = self._notes.texts_of(snapshot, f"to the checkpoint {name}")
+            entered = self._enter(texts, session)
+            warnings += (*left, *entered.warnings)
+        self._restore(target, before, files=files)
+        self._events.record(ROLLBACK, session, checkpoint=target["id"], before=before["id"])
+        return RolledBack(
+            id=target["id"],
+            before=before["id"],
+            entries=sum(map(len, target["days"].values())),
+            longterm=len(target["longterm"]),
+            changed=changes_between(target["notebook"], before["notebook"]),
+            restored=tuple(sorted(text.path for text in texts)),
+            commit=entered.commit or "",
+            warnings=warnings,
+        )
+
+    def _keep(self, name: str, since: str = "") -> tuple[_Kept, str]:
+        """Keep what is now, with the stream of the last days and of all from `since`; and why it lacks the files."""
+        refs = self._refs()
+        now = datetime.now(UTC)
+        earlier = {one["id"] for one in refs.checkpoints()}
+        told = set(refs.days())
+        days = _days_until(now.astimezone(self._settings.timezone).date(), since)
+        kept: _Kept = {
+            "id": str(uuid.uuid4()),
+            "name": name,
+            "at": now.isoformat(timespec="milliseconds"),
+            "days": {day: refs.day(day) if day in told else [] for day in days},
+            "longterm": refs.longterm(),
+            "notebook": self._notes.listed(self._mirror().known()),
+        }
+        kept["commit"], trouble = self._notes.keep(kept["id"], name)
+        try:
+            refs.put_checkpoint(kept)
+        except BackendDown:
+            self._notes.drop([kept["id"]])
+            raise
+        self._notes.drop(earlier - {one["id"] for one in refs.checkpoints()})
+        return kept, trouble
+
+    def _find(self, checkpoint_id: str) -> _Kept:
+        refs = self._refs()
+        asked = checkpoint_id.strip().lower()
+        ids = [one["id"] for one in refs.checkpoints()] if len(asked) >= _SHORTEST_START else []
+        found = [one for one in ids if one == asked] or [one for one in ids if one.startswith(asked)]
+        if len(found) > 1:
+            raise UsageError(f"several checkpoints begin with {asked!r}; name one in full: {', '.join(found)}")
+        kept = refs.checkpoint(found[0]) if found else None
+        if kept is None:
+            raise NoSuchCheckpoint(
+                f"there is no checkpoint {checkpoint_id[:60]!r}; see: notebook-sync checkpoint --list"
+            )
+        return kept
+
+    def _enter(self, texts: Sequence[Text], session: Session) -> Entered:
+        try:
+            return self._door.enter(texts, session, ROLLBACK)
+        except Conflict as conflict:
+            advice = "nothing was brought back: roll back again"
+            raise Conflict(conflict.path, conflict.base, conflict.current, conflict.text, advice=advice) from None
+
+    def _restore(self, target: _Kept, before: _Kept, *, files: bool) -> None:
+        """What was told since `before` was kept stays: by others, or of the notes that were just brought back."""
+        refs = self._refs()
+        first = _first_day(target)
+        try:
+            days = {
+                day: _with_later(target["days"].get(day, ()), before["days"].get(day, ()), refs.day(day))
+                for day in sorted(target["days"].keys() | before["days"].keys())
+                if day >= first
+            }
+            refs.restore(days, _with_later(target["longterm"], before["longterm"], refs.longterm()))
+        except BackendDown as down:
+            if not files:
+                raise
+            advice = "the notes were brought back, the stream and long-term memory were not: roll back again"
+            raise BackendDown(down.backend, f"{down.reason}; {advice}") from None
+
+    def _told(self, kept: _Kept, session: Session) -> Checkpoint:
+        """How much is in it, counting only what the session may read."""
+        paths = (one["path"] for one in kept["notebook"])
+        entries = (entry for day in kept["days"].values() for entry in day)
+        counts = {
+            "notes": sum(session.kind == "owner" or self._guard.may(session, "read", path) for path in paths),
+            "entries": sum(self._stream.is_told(entry, session) for entry in entries),
+            "longterm": sum(self._stream.is_told(entry, session) for entry in kept["longterm"]),
+        }
+        return checkpoint_of({**kept, **counts})
+
+    def _withholds_from(self, session: Session) -> bool:
+        """Whether checkpoints may hold what the session does not read: what the settings show to others only."""
+        return session.kind != "owner" and any(
+            session.kind not in file.sessions for file in self._settings.prompt.files
+        )
+
+
+def _with_later(then: Iterable[Entry], before: Iterable[Entry], now: Iterable[Entry]) -> list[Entry]:
+    """The entries of then, and behind them those of now that were not there before."""
+    restored = list(then)
+    old = {entry["id"] for entry in (*restored, *before)}
+    return restored + [entry for entry in now if entry["id"] not in old]
+
+
+def _first_day(kept: Mapping[str, Any]) -> str:
+    return min(kept["days"], default="")
+
+
+def _days_until(today: date, since: str) -> Sequence[str]:
+    first = today - (DAYS - 1) * _ONE_DAY
+    if since:
+        first = min(first, date.fromisoformat(since))
+    return [(first + number * _ONE_DAY).isoformat() for number in range((today - first).days + 1)]
+
+
+def _checked_name(name: str) -> str:
+    name = " ".join(name.split())
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise UsageError(f"a checkpoint's name is one line of at most {_LONGEST_NAME} characters")
+    return name

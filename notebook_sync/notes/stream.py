@@ -1,0 +1,217 @@
+"""The daily stream: what an agent logs, what a day holds, what is remembered of it.
+
+What the stream tells of notes a session is told only as far as it may read the note, and of a file of the prompt no
+more than the prompt shows; in between nothing tells that something was left out.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+from notebook_sync.config import Settings
+from notebook_sync.errors import UnreadableFile, UsageError
+from notebook_sync.files.note import Note
+from notebook_sync.files.vault import Vault
+from notebook_sync.notes.guard import Guard
+from notebook_sync.notes.showing import note_shown, sees_all, words_of
+from notebook_sync.refs.base import Entry, Refs
+from notebook_sync.sessions import Session
+
+LOG, TODAY, RECALL = "log", "today", "recall"
+LARGEST_ENTRY_BYTES = 8 << 10
+LARGEST_LIMIT = 1000
+_MOST_TAGS = 20
+_MOST_ASKED = 16 * LARGEST_LIMIT
+_TAG = re.compile(r"\w[\w.-]{0,49}")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_LONGEST_SOURCE = 100
+# What entries of notes say, and what only the owner may sign with.
+_RESERVED_SOURCES = frozenset({"notebook", "owner"})
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The stream of one day, oldest first. `lost` says that a part of it is gone; "" where nothing is."""
+
+    day: str
+    entries: list[Entry]
+    lost: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that `--json` prints."""
+        return {"day": self.day, "entries": self.entries, "lost": self.lost}
+
+
+class Stream:
+    """The stream of one notebook. Every method raises NotPermitted, and BackendDown where hot memory is away."""
+
+    def __init__(self, vault: Vault, settings: Settings, guard: Guard, refs: Callable[[], Refs]) -> None:
+        self._vault = vault
+        self._settings = settings
+        self._guard = guard
+        self._refs = refs
+
+    def log(
+        self,
+        content: str,
+        session: Session,
+        *,
+        source: str = "",
+        tags: Sequence[str] = (),
+        score: float = 0.5,
+        keep: bool = False,
+    ) -> Entry:
+        """Add an entry to today's stream, or to long-term memory with `keep`; the entry. Raises UsageError."""
+        self._guard.require_in_stream(session, "add", LOG)
+        entry = new_entry(content, session, source, tags, score, datetime.now(UTC))
+        if keep:
+            self._refs().keep(entry)
+        else:
+            self._refs().log(entry)
+        return entry
+
+    def today(self, session: Session, day: str = "") -> Day:
+        """What was told on a day, as 2026-03-01, in the notebook's timezone; on the present one for "". Raises
+        UsageError for what is no day."""
+        self._guard.require_in_stream(session, "read", TODAY)
+        asked = day_of(day) if day else datetime.now(self._settings.timezone).date()
+        refs = self._refs()
+        entries = list(self.told(refs.day(asked.isoformat()), session))
+        return Day(asked.isoformat(), entries, self._lost(asked, refs.lost()))
+
+    def recall(
+        self, query: str, session: Session, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10
+    ) -> dict[str, Any]:
+        """`{results, partial}`: the entries that fit `query` best, each with its `score`; `partial` says why not all
+        was looked through, "" when all was. `since` without a timezone is in the notebook's. Raises UsageError."""
+        self._guard.require_in_stream(session, "read", RECALL)
+        if not 0 <= limit <= LARGEST_LIMIT:
+            raise UsageError(f"a limit is a number from 0 to {LARGEST_LIMIT:,}")
+        tags = _checked_tags(tags)
+        if since is not None and since.tzinfo is None:
+            since = since.replace(tzinfo=self._settings.timezone)
+        query, wanted, words = _storable(query), max(limit, 1), words_of(query)
+        while True:
+            found = self._refs().recall(query, tags=tags, since=since, limit=wanted, now=datetime.now(UTC))
+            told = list(self.told(found.results, session, words))
+            if len(told) >= limit or len(found.results) < wanted or wanted == _MOST_ASKED:
+                return {"results": told[:limit], "partial": found.partial}
+            wanted = min(wanted * 4, _MOST_ASKED)
+
+    def is_told(self, entry: Entry, session: Session) -> bool:
+        """Whether the session is told of the entry, where nothing is searched for."""
+        path = path_of(entry)
+        return session.kind == "owner" or path is None or (path != "" and self._guard.may(session, "read", path))
+
+    def told(self, entries: Iterable[Entry], session: Session, words: frozenset[str] = frozenset()) -> Iterator[Entry]:
+        """The entries as the session is told them. Of a file of which it is shown a part, only those whose `words` all
+        stand in that part."""
+        for entry in entries:
+            if self.is_told(entry, session):
+                path = path_of(entry)
+                if path is None or sees_all(session, path, self._settings.prompt):
+                    yield entry
+                elif words <= words_of((shown := self._shown(entry, path))["content"]):
+                    yield shown
+
+    def _shown(self, entry: Entry, path: str) -> Entry:
+        """The entry with what the note at `path` shows now: what it said then may have been hidden since."""
+        note = self._note_shown(path)
+        title = note.title if note else path
+        content = f"[{title}] {note.summary}" if note else f"[{path}]"
+        told = {**entry, "content": content}
+        if "title" in entry:
+            told |= {"title": title, "summary": note.summary if note else ""}
+        return {**told, "ref": {**entry["ref"], "title": title}} if isinstance(entry.get("ref"), Mapping) else told
+
+    def _note_shown(self, path: str) -> Note | None:
+        try:
+            text = self._vault.read(path)[0].decode(errors="replace")
+        except (FileNotFoundError, UnreadableFile):
+            return None
+        return note_shown(path, text, self._settings.prompt, datetime.now(self._settings.timezone).date())
+
+    def _lost(self, day: date, emptied: datetime | None) -> str:
+        """What is gone of a day whose stream was told, from its beginning, to a hot memory that was emptied since."""
+        zone = self._settings.timezone
+        if emptied is None or emptied <= datetime.combine(day, time(), zone):
+            return ""
+        moment = emptied.astimezone(zone).strftime("%Y-%m-%d %H:%M")
+        return f"the stream before {moment} is gone: hot memory was emptied"
+
+
+def new_entry(content: str, session: Session, source: str, tags: Sequence[str], score: float, now: datetime) -> Entry:
+    """An entry that a session logs. Raises UsageError where a part of it is empty, too long or no word."""
+    content = _storable(content)
+    if not content.strip():
+        raise UsageError("there is nothing to log; say in a sentence what happened")
+    if (size := len(content.encode())) > LARGEST_ENTRY_BYTES:
+        raise UsageError(
+            f"{size:,} bytes are more than the {LARGEST_ENTRY_BYTES:,} of an entry; write it as a page, and log where"
+        )
+    if isinstance(score, bool) or not (math.isfinite(score) and 0 <= score <= 1):
+        raise UsageError(f"a score is a number from 0 to 1, not {score!r}")
+    return {
+        "id": uuid.uuid4().hex,
+        "content": content,
+        "source": _checked_source(source, session),
+        "tags": list(_checked_tags(tags)),
+        "score": float(score),
+        "timestamp": now.astimezone(UTC).isoformat(),
+        "agent": session.agent,
+    }
+
+
+def path_of(entry: Mapping[str, Any]) -> str | None:
+    """The path of the note that an entry tells of; None where it tells of none. "" is a note without a place."""
+    ref = entry.get("ref")
+    if isinstance(ref, Mapping):
+        return str(ref.get("path", ""))
+    if "path" in entry or entry.get("source") == "notebook":
+        return str(entry.get("path", ""))
+    return None
+
+
+def day_of(text: str) -> date:
+    """The day that `2026-03-01` names. Raises UsageError."""
+    try:
+        if _DAY.fullmatch(text):
+            return date.fromisoformat(text)
+    except ValueError:
+        pass
+    raise UsageError(f"{text[:40]!r} is no day; write it as 2026-03-01")
+
+
+def _checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    for tag in tags:
+        if not _TAG.fullmatch(tag):
+            raise UsageError(
+                f"{tag[:60]!r} is no tag; use one word of at most 50 letters, digits, and _.- between them"
+            )
+    found = tuple(dict.fromkeys(tags))
+    if len(found) > _MOST_TAGS:
+        raise UsageError(f"{len(found)} tags are more than the {_MOST_TAGS} of an entry; leave out the least telling")
+    return found
+
+
+def _checked_source(source: str, session: Session) -> str:
+    """Where an entry is from. None is signed with another's name: `agent` tells who logged it in any case."""
+    source = _storable(source).strip()
+    if source in ("", session.changed_by):
+        return session.changed_by
+    if len(source) > _LONGEST_SOURCE or not source.isprintable():
+        raise UsageError(f"a source is one line of at most {_LONGEST_SOURCE} characters, as in: harbour radio")
+    if source.casefold() in _RESERVED_SOURCES or source.casefold().startswith("agent:"):
+        raise UsageError(f"{source!r} is no source of yours; say where it is from, as in: harbour radio")
+    return source
+
+
+def _storable(text: str) -> str:
+    """Text that every store takes: without NUL and lone surrogates."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
