@@ -87,6 +87,12 @@ class Lookup:
         seen = self._vault.scan(others).seen if others else {}
         return next((place for place in others if place in seen), "")
 
+    def version_of(self, path: str) -> int | None:
+        """The version of the note at `path` that is mirrored; None where none is, or the mirror does not answer."""
+        with suppress(NotebookError):
+            return next((row.version for row in self._mirror().known([path]) if row.path == path), None)
+        return None
+
     def _files_named(self, name: str) -> list[str]:
         """The notes with this file name, in whatever folder; case does not matter, nor does `.md`. The mirror knows
         them all without a walk through the folders."""

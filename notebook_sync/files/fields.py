@@ -34,12 +34,12 @@ class Fields:
 def read_fields(metadata: Metadata, collection: str) -> Fields:
     """The known fields of a note of `collection`, and the rest as `extra`."""
     known: dict[str, Any] = {}
-    special: dict[str, Any] = {name: [] if name in _LISTS else None for name in _SPECIAL.get(collection, ())}
+    special: dict[str, Any] = {name: [] if name in LISTS else None for name in SPECIAL.get(collection, ())}
     extra: dict[str, Any] = {}
     problems = []
     for name, value in metadata.items():
         if name in special:
-            fields, read = special, _SPECIAL[collection][name]
+            fields, read = special, SPECIAL[collection][name]
         elif name in _COMMON:
             fields, read = known, _COMMON[name]
         else:
@@ -121,7 +121,8 @@ def _confidence(metadata: Metadata, name: str) -> float:
 
 
 _Reader = Callable[[Metadata, str], Any]
-_LISTS = frozenset(("key_findings", "related_pages"))
+# Of SPECIAL, those that hold several texts.
+LISTS = frozenset(("key_findings", "related_pages"))
 _COMMON: dict[str, _Reader] = {
     "id": _id,
     "title": _line,
@@ -131,7 +132,8 @@ _COMMON: dict[str, _Reader] = {
     "tags": _tags,
     "status": _status,
 }
-_SPECIAL: dict[str, dict[str, _Reader]] = {
+# By collection, the fields that only its notes have.
+SPECIAL: dict[str, dict[str, _Reader]] = {
     "code_snippets": {"language": _line, "description": _text, "related_page": _line},
     "research_notes": {
         "source_url": _line,

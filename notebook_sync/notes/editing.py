@@ -126,14 +126,26 @@ class Editing:
         with self._guard.telling(session, TOOL):
             return self._carried_out(lambda: self._drafts(batch, session), session, "edit", allow_over_cap, preview)
 
-    def put(self, path: str, make: Callable[[bytes | None], Text], session: Session, kind: str) -> Edited:
-        """Give the note at `path` the text that `make` makes of the one it has; through the same door."""
+    def put(
+        self,
+        path: str,
+        make: Callable[[bytes | None], Text],
+        session: Session,
+        kind: str = "edit",
+        *,
+        expected_digest: str | None = None,
+        allow_over_cap: bool = False,
+    ) -> Edited:
+        """Give the note at `path` the text that `make` makes of the one it has; through the same door. Permission is
+        asked for before."""
 
         def draft() -> list[Text]:
-            return [make(self._read(path))]
+            before = self._read(path)
+            _must_be_expected(path, expected_digest, before)
+            return [make(before)]
 
         with self._guard.telling(session, TOOL):
-            return self._carried_out(draft, session, kind, allow_over_cap=True, preview=False)[0]
+            return self._carried_out(draft, session, kind, allow_over_cap, preview=False)[0]
 
     def _carried_out(
         self, draft: Callable[[], list[Text]], session: Session, kind: str, allow_over_cap: bool, preview: bool
@@ -165,8 +177,7 @@ class Editing:
             self._guard.require(session, verb, path, TOOL)
             if before is not None:  # the answer to an edit, and its errors, tell what the note says
                 self._guard.require(session, "read", path, TOOL)
-            if order.expected_digest not in (None, digest_of(before)):
-                raise _Expected(_conflict(path, order.expected_digest or "", before))
+            _must_be_expected(path, order.expected_digest, before)
             after = _after((known.after if known else before) or b"", order, path)
             if session.kind == "external" or (session.kind == "task" and _loses_mark(before, after)):
                 after = edited_by_all(after, [_MARK], path)
@@ -295,8 +306,9 @@ def _after(before: bytes, order: FileEdits, path: str) -> bytes:
         raise EditFailed(path, failed.reason, failed.candidates, external=is_external(before)) from None
 
 
-def _conflict(path: str, expected: str, found: bytes | None) -> Conflict:
-    return Conflict(path, expected, digest_of(found), (found or b"").decode(errors="replace"))
+def _must_be_expected(path: str, expected: str | None, found: bytes | None) -> None:
+    if expected not in (None, digest_of(found)):
+        raise _Expected(Conflict(path, expected or "", digest_of(found), (found or b"").decode(errors="replace")))
 
 
 def _loses_mark(before: bytes | None, after: bytes) -> bool:

@@ -108,7 +108,7 @@ class Undoing:
         def earlier(now: bytes | None) -> Text:
             return Text(path, now, self._before(path, now, session), UNDO)
 
-        return self._editing.put(path, earlier, session, UNDO)
+        return self._editing.put(path, earlier, session, UNDO, allow_over_cap=True)
 
     def _digests(self, committed: Sequence[_Version], since: datetime) -> set[str]:
         """What was committed since then, and what was there. Git counts seconds: copies of it may look newer."""
