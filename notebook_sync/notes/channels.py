@@ -6,45 +6,33 @@ What a session may not know of is refused in the same words whether it is there 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from notebook_sync.errors import Conflict, UnreadableFile, UsageError
-from notebook_sync.files.frontmatter import storable
-from notebook_sync.files.new_note import note_text, slug_of
 from notebook_sync.files.parse import parse
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import Mirror
 from notebook_sync.notes.door import Door, Text, digest_of
 from notebook_sync.notes.guard import Guard
+from notebook_sync.notes.private_note import Draft
 from notebook_sync.notes.written import Written
 from notebook_sync.permissions import CHANNEL, Members, members_in
 from notebook_sync.sessions import Session, is_agent_name
 
 FOLDER = "channels"
 GLOBAL = "global"
-GENERAL = "general"
 WRITE = "write_note"
 # Any note of a channel, where what matters is only whether the session may have one there.
 ANY = "note.md"
 
-# Fields that the program sets, or that a reader of a document takes for what it says of itself.
-RESERVED = {
-    *("id", "title", "summary", "created_by", "created_at", "tags", "status"),
-    *("type", "topic", "session_id", "provenance", "notebook_id", "wants", "path", "collection", "content", "code"),
-    *("sections", "metadata", "extra", "created_from", "updated_at", "version", "history", "source", "digest"),
-    *("word_count", "token_count", "links", "problems", "stale", "usage", "score"),
-}
 # `list` names a method here, so the types need names of their own.
 Rows = list[dict[str, Any]]
 Names = list[str]
 _SCOPE = re.compile(r"\w(?:[\w .@+:-]{0,126}[\w@+:-])?")
-_LONGEST_LINE = 200
-_WORDS_OF_A_NAME = 6
 _MOST_TRIES = 1000
 
 
@@ -76,25 +64,26 @@ class Channels:
         folder = folder_of(owner_of(agent, session), scope_of(project))
         with self._guard.telling(session, WRITE):
             self._guard.require(session, "add", f"{folder}/{ANY}", WRITE)
-            if not content.strip():
-                raise UsageError("the note is empty; say what is to be kept")
-            now = datetime.now(UTC)
-            fields = {
-                "type": "note",
-                "topic": line_of("topic", topic) or GENERAL,
-                "tags": tags_of(tags) or None,
-                "session_id": line_of("session_id", session_id) or None,
-                "provenance": session.kind,
-                "created_by": session.changed_by,
-                "created_at": now,
-            }
-            raw = note_text(fields | checked_metadata(metadata), storable(content)).encode()
-            name = f"{now:%Y-%m-%dT%H%M%SZ}-{slug_of(' '.join(content.split()[:_WORDS_OF_A_NAME]))}"
-            changed = ["content", *(key for key in ("topic", "tags", "session_id") if fields[key]), *metadata]
-            return self._written(folder, name, raw, session, tuple(changed))
+            draft = Draft(
+                content,
+                topic=topic,
+                tags=tuple(tags),
+                session_id=session_id,
+                provenance=session.kind,
+                created_by=session.changed_by,
+                created_at=datetime.now(UTC),
+                metadata=metadata,
+            )
+            changed = (
+                "content",
+                *(name for name in ("topic", "tags", "session_id") if getattr(draft, name)),
+                *metadata,
+            )
+            return self._written(folder, draft, session, changed)
 
-    def _written(self, folder: str, name: str, raw: bytes, session: Session, changed: tuple[str, ...]) -> Written:
+    def _written(self, folder: str, draft: Draft, session: Session, changed: tuple[str, ...]) -> Written:
         """Notes of the same second and name are numbered, whoever else writes some at the same moment."""
+        raw, name = draft.raw(), draft.name()
         for number in range(1, _MOST_TRIES + 1):
             path = f"{folder}/{name}.md" if number == 1 else f"{folder}/{name}-{number}.md"
             if self._vault.stamp(path) is not None:
@@ -187,40 +176,3 @@ def scope_of(project: str) -> str:
     if not _SCOPE.fullmatch(project):
         raise UsageError(f"{project!r} is no project's id; use up to 128 letters, digits, and .-_@+: between them")
     return project
-
-
-def line_of(name: str, text: str) -> str:
-    """A topic, or a session's id, as it is written and asked for: one line. Raises UsageError for what is too long."""
-    line = " ".join(storable(text).replace("\0", " ").split())
-    if len(line) > _LONGEST_LINE:
-        raise UsageError(f"the {name} has {len(line)} characters; use at most {_LONGEST_LINE}")
-    return line
-
-
-def tags_of(tags: Sequence[str]) -> list[str]:
-    """Tags as they are written: each once, without what a reader would drop."""
-    lines = (line_of("tag", tag).lstrip("#") for tag in tags)
-    return list(dict.fromkeys(line for line in lines if line))
-
-
-def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The caller's own fields. Raises UsageError for a name that is reserved, or that looks like one."""
-    for key in metadata:
-        if not isinstance(key, str) or not key.strip():
-            raise UsageError("a name in the metadata is empty, or no text; name each value")
-        if is_reserved(key):
-            raise UsageError(f"the metadata cannot set {key!r}, which is the notebook's own; use another name")
-    confidence = metadata.get("confidence")
-    if confidence is not None and not is_share(confidence):
-        raise UsageError("confidence is a number from 0 to 1")
-    return dict(metadata)
-
-
-def is_reserved(key: str) -> bool:
-    """Whether the name is one of RESERVED, in any spelling that a person takes for it."""
-    return unicodedata.normalize("NFKC", key).strip().casefold() in RESERVED
-
-
-def is_share(value: Any) -> bool:
-    """Whether it is a number from 0 to 1."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1

@@ -81,7 +81,10 @@ def _rarity(having: int, texts: int) -> float:
 
 
 def _stems(text: str) -> list[str]:
-    return [_stem(word) for word in _WORD.findall(unicodedata.normalize("NFKC", text).casefold())]
+    if not text.isascii():
+        apart = unicodedata.normalize("NFKD", text)
+        text = "".join(each for each in apart if not unicodedata.combining(each))  # as the stores compare words
+    return [_stem(word) for word in _WORD.findall(text.casefold())]
 
 
 _ENDINGS = ("ings", "ing", "ies", "es", "ed", "s", "e", "y")

@@ -6,20 +6,22 @@ Notes that the session may not read have no part in an answer: not in its order,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, tzinfo
 from typing import Any
 
 from notebook_sync.errors import UsageError
-from notebook_sync.mirror.base import Document, Mirror
-from notebook_sync.notes.channels import ANY, FOLDER, GLOBAL, Channels, folder_of, is_share, line_of, owner_of, scope_of
+from notebook_sync.mirror.base import Filter, Mirror
+from notebook_sync.notes.channels import ANY, FOLDER, GLOBAL, Channels, folder_of, owner_of, scope_of
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.note_ranking import PROFILES, UNSURE, Profile, score, similarities
+from notebook_sync.notes.private_note import line_of
 from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
 
 SEARCH, RECENT, PEEK = "search_my_notes", "get_recent_notes", "peek_agent_notes"
 _LARGEST_LIMIT = 2**31 - 1
+_MOST_FOLDERS = 50
 _SECONDS_PER_HOUR = 3600
 
 Documents = list[dict[str, Any]]
@@ -54,30 +56,54 @@ class NoteSearch:
     ) -> Documents:
         """Notes that have a word of `query`, or all for "", the best by `profile` first. Raises UsageError,
         NotPermitted, BackendDown."""
-        weights = _profile(profile)
-        rows = self._rows(session, wanted, agent, limit, "read", SEARCH)
-        return self._ranked(query, rows, weights)[:limit]
+        if profile not in PROFILES:
+            raise UsageError(f"there is no profile {profile!r}; use one of {', '.join(PROFILES)}")
+        rows = self._rows(query, session, wanted, agent, limit, "read", SEARCH)
+        return self._ranked(query, rows, PROFILES[profile])[:limit]
 
     def recent(self, session: Session, wanted: Wanted, *, agent: str, limit: int) -> Documents:
         """The latest notes, the newest first. Raises as `search`."""
-        return _newest(self._rows(session, wanted, agent, limit, "read", RECENT))[:limit]
+        return _newest(self._rows("", session, wanted, agent, limit, "read", RECENT))[:limit]
 
     def peek(self, agent: str, query: str, session: Session, wanted: Wanted, *, limit: int) -> Documents:
         """Another agent's notes, which it or the owner shares with the session: as `search` for a query, as `recent`
         for none."""
         if not agent:
             raise UsageError("name the agent whose notes are to be looked through")
-        rows = self._rows(session, wanted, agent, limit, "peek", PEEK)
-        found = self._ranked(query, rows, PROFILES["balanced"]) if query.strip() else _newest(rows)
-        return found[:limit]
+        rows = self._rows(query, session, wanted, agent, limit, "peek", PEEK)
+        return (self._ranked(query, rows, PROFILES["balanced"]) if query.strip() else _newest(rows))[:limit]
+
+    def _rows(
+        self, query: str, session: Session, wanted: Wanted, agent: str, limit: int, verb: Verb, tool: str
+    ) -> Documents:
+        """The rows of all notes that are wanted, match the query, and may be looked at by the session, in no order."""
+        if not 0 <= limit <= _LARGEST_LIMIT:
+            raise UsageError(f"a limit is a number from 0 to {_LARGEST_LIMIT:,}")
+        since, until = self._moment("since", wanted.since), self._moment("until", wanted.until)
+        filter = Filter(
+            collections=(FOLDER,),
+            tags=tuple(wanted.tags),
+            topic=line_of("topic", wanted.topic),
+            session_id=line_of("session_id", wanted.session_id),
+        )
+        folders = self._folders(session, agent, wanted.project, verb, tool)
+        if not (folders and limit):
+            return []
+        # A store takes a few folders; of many the notes are picked out here.
+        filter = replace(filter, below=folders if len(folders) <= _MOST_FOLDERS else (FOLDER,))
+        mirror, below = self._mirror(), tuple(f"{folder}/" for folder in folders)
+        found = mirror.search(query, _LARGEST_LIMIT, filter) if query.strip() else mirror.light(filter, _LARGEST_LIMIT)
+        rows = {row["path"]: {"topic": "", "session_id": "", **row} for row in found if row["path"].startswith(below)}
+        readable = [rows[path] for path in self._guard.permitted(session, verb, rows)]
+        return [
+            row
+            for row in readable
+            if (since is None or row["created_at"] >= since) and (until is None or row["created_at"] < until)
+        ]
 
     def _ranked(self, query: str, rows: Documents, profile: Profile) -> Documents:
+        likenesses: Sequence[float | None] = self._likenesses(query, rows) if query.strip() else [None] * len(rows)
         now = datetime.now(UTC)
-        likenesses: Sequence[float | None] = [None] * len(rows)
-        if query.strip():
-            likenesses = self._likenesses(query, rows)
-            found = [(row, likeness) for row, likeness in zip(rows, likenesses, strict=True) if likeness]
-            rows, likenesses = [row for row, _ in found], [likeness for _, likeness in found]
         ranked = [
             {**row, "score": score(profile, likeness, row.get("confidence", UNSURE), _age(row["created_at"], now))}
             for row, likeness in zip(rows, likenesses, strict=True)
@@ -85,43 +111,25 @@ class NoteSearch:
         return sorted(_newest(ranked), key=lambda row: -row["score"])
 
     def _likenesses(self, query: str, rows: Documents) -> list[float]:
+        """The store's scores would not do: it weighs a word by how many notes have it, whosever they are."""
         documents = self._mirror().get_many([row["id"] for row in rows])
-        texts = [_text(documents.get(row["id"])) for row in rows]
-        return similarities(query, texts)
+        texts = [documents[row["id"]]["content"] if row["id"] in documents else row["summary"] for row in rows]
+        return similarities(query, [f"{row['title']}\n{text}" for row, text in zip(rows, texts, strict=True)])
 
-    def _rows(self, session: Session, wanted: Wanted, agent: str, limit: int, verb: Verb, tool: str) -> Documents:
-        """The rows of all notes that are wanted and that the session may read, in no order."""
-        if not 0 <= limit <= _LARGEST_LIMIT:
-            raise UsageError(f"a limit is a number from 0 to {_LARGEST_LIMIT:,}")
-        since, until = self._moment("since", wanted.since), self._moment("until", wanted.until)
-        topic, session_id = line_of("topic", wanted.topic), line_of("session_id", wanted.session_id)
-        folders = self._folders(session, agent, wanted.project, verb, tool)
-        mirror = self._mirror()
-        found = mirror.get_many([row.id for row in mirror.known(folders)])
-        rows = {row["path"]: row for row in map(_light, found.values())}
-        return [
-            row
-            for row in map(rows.__getitem__, self._guard.permitted(session, verb, rows))
-            if (not wanted.tags or set(wanted.tags) & set(row["tags"]))
-            and (not topic or row.get("topic") == topic)
-            and (not session_id or row.get("session_id") == session_id)
-            and (since is None or row["created_at"] >= since)
-            and (until is None or row["created_at"] < until)
-        ]
-
-    def _folders(self, session: Session, agent: str, project: str, verb: Verb, tool: str) -> list[str]:
+    def _folders(self, session: Session, agent: str, project: str, verb: Verb, tool: str) -> tuple[str, ...]:
         """The folders that the notes asked for lie below. What the session may look into none of is refused, and in
         the same words whether it is there or not."""
         scopes = list(dict.fromkeys((scope_of(project), GLOBAL))) if project else []
         if session.kind == "owner" and not (agent or session.agent):
-            agents = self._channels.agents() if scopes else []
-            return [folder_of(one, scope) for one in agents for scope in scopes] if scopes else [FOLDER]
+            if not scopes:
+                return (FOLDER,)
+            return tuple(folder_of(one, scope) for one in self._channels.agents() for scope in scopes)
         owner = owner_of(agent, session)
         if session.kind == "owner" or owner == session.agent:
             self._guard.require(session, verb, f"{folder_of(owner, GLOBAL)}/{ANY}", tool)
-            return [folder_of(owner, scope) for scope in scopes] or [f"{FOLDER}/{owner}"]
+            return tuple(folder_of(owner, scope) for scope in scopes) or (f"{FOLDER}/{owner}",)
         asked = [folder_of(owner, scope) for scope in scopes or self._channels.scopes(owner)]
-        shared = [folder for folder in asked if self._guard.may(session, verb, f"{folder}/{ANY}")]
+        shared = tuple(folder for folder in asked if self._guard.may(session, verb, f"{folder}/{ANY}"))
         if not shared:
             self._guard.require(session, verb, f"{FOLDER}/{owner}", tool)
         return shared
@@ -136,12 +144,6 @@ class NoteSearch:
         return when
 
 
-def _profile(name: str) -> Profile:
-    if name not in PROFILES:
-        raise UsageError(f"there is no profile {name!r}; use one of {', '.join(PROFILES)}")
-    return PROFILES[name]
-
-
 def _newest(rows: Documents) -> Documents:
     """Newest first; of one millisecond, what was written last."""
     return sorted(
@@ -151,21 +153,3 @@ def _newest(rows: Documents) -> Documents:
 
 def _age(created_at: datetime, now: datetime) -> float:
     return (now - created_at).total_seconds() / _SECONDS_PER_HOUR
-
-
-def _text(document: Document | None) -> str:
-    return f"{document['title']}\n{document['summary']}\n{document['content']}" if document else ""
-
-
-def _light(document: Document) -> Document:
-    metadata = document["metadata"]
-    extra = metadata["extra"]
-    row = {
-        **{name: document[name] for name in ("id", "path", "collection", "title", "summary")},
-        **{name: metadata[name] for name in ("tags", "updated_at", "status", "created_by", "word_count", "version")},
-        **({"provenance": metadata["provenance"]} if metadata["provenance"] else {}),
-        **{name: str(extra[name]) for name in ("topic", "session_id") if extra.get(name) not in (None, "")},
-        "created_at": metadata["created_at"],
-    }
-    confidence = extra.get("confidence")
-    return row | {"confidence": confidence} if is_share(confidence) else row
