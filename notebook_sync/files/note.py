@@ -104,7 +104,7 @@ class Ref:
 
     `action` is what happened since the ref was last written (created, updated, moved, touched, deleted; "" for
     nothing). `serial` grows with every write to the note's row, so that a late writer notices that it is late.
-    `deleted` asks for the ref to be removed.
+    `deleted` asks for the ref to be removed. `provenance` is as a Note's: title and summary are then somebody else's.
     """
 
     id: str
@@ -120,6 +120,7 @@ class Ref:
     action: str = ""
     serial: int = 0
     deleted: bool = False
+    provenance: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

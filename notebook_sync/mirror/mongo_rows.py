@@ -22,7 +22,7 @@ KNOWN = [
 ]  # fmt: skip
 REF = [
     "title", "summary", "collection", "source.path", "source.digest", "metadata.updated_at", "metadata.status",
-    "metadata.version", "metadata.created_by", "pending", "serial", "gone",
+    "metadata.version", "metadata.created_by", "metadata.provenance", "pending", "serial", "gone",
 ]  # fmt: skip
 LIGHT = [
     "path", "collection", "title", "summary", "metadata.tags", "metadata.updated_at", "metadata.status",
@@ -33,7 +33,7 @@ LIGHT = [
 HEAD = [
     "wants", "path", "collection", "title", "summary", "source", "history", "usage", "metadata.created_by",
     "metadata.created_at", "metadata.created_from", "metadata.updated_at", "metadata.status", "metadata.version",
-    "serial", "pending", "awaits_ref", "gone",
+    "metadata.provenance", "serial", "pending", "awaits_ref", "gone",
 ]  # fmt: skip
 # What the store adds to a document.
 _INTERNAL = frozenset({"_id", "serial", "pending", "awaits_ref", "gone"})
@@ -88,6 +88,7 @@ def ref_from(row: Row) -> Ref:
         action=row["pending"],
         serial=int(row["serial"]),
         deleted=row["gone"],
+        provenance=metadata.get("provenance"),
     )
 
 

@@ -60,10 +60,10 @@ _ADDED = (
 _KNOWN = """id, wants, has_own_id, coalesce(path, ''), digest, size, mtime_ns, ctime_ns, inode, revision, version,
     stale, problems, broken, pending"""
 _REF = """id, title, summary, collection, updated_at, status, version, digest, created_by,
-    coalesce(path, was_at, '') AS path, pending, serial, deleted"""
+    coalesce(path, was_at, '') AS path, pending, serial, deleted, nullif(provenance, '') AS provenance"""
 _REF_FIELDS = (
     *("id", "title", "summary", "collection", "updated_at", "status", "version", "digest"),
-    *("agent", "path", "action", "serial", "deleted"),
+    *("agent", "path", "action", "serial", "deleted", "provenance"),
 )
 _LIGHT = """id, coalesce(path, '') AS path, collection, title, summary, tags, updated_at, status, created_by,
     word_count, version, provenance, beside, created_at"""

@@ -1,12 +1,17 @@
-"""Hot memory's port: one light ref per note and the daily stream, never a note's content.
+"""Hot memory's port: a light ref per note, the daily stream, what is kept for long, and checkpoints; never a note's
+content, and nothing of a note in `channels/`: other programs read this memory.
 
 Glossary
 
 ref         a few fields about a note (`files.note.Ref`); the mirror can always write it again
-entry       one line of the daily stream: `{id, content, source, tags, score, timestamp}`, and for a note also
-            `action` and the ref's fields under `ref`
+entry       one line of the daily stream or of long-term memory: `{id, content, source, tags, score, timestamp}`, and
+            where they are known `agent` and `provenance` ("external"); for a note, in the stream, also `action` and the
+            ref's fields under `ref`
+            `score` is how much it matters, 0 to 1; `timestamp` an ISO time in UTC, to the millisecond
 day         `YYYY-MM-DD` in the notebook's timezone
 owner       the `store_id` of the mirror whose refs these are; a different or missing one means: write them all again
+checkpoint  `{id, name, at, commit, notebook: [{id, collection, version, digest}], days: {day: [entry]},
+            longterm: [entry]}`; `at` an ISO time in UTC
 
 All writes are idempotent; the stream is at least once, and an entry's id is a digest of what it tells
 (the note's id, serial, version, action, digest and path), so that a reader drops a repeated one. The serial tells one
@@ -16,12 +21,31 @@ Every method may raise `BackendDown`; no adapter lets a driver's own error out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from notebook_sync.files.note import Ref
 
 Entry = dict[str, Any]
+Checkpoint = dict[str, Any]
+CHECKPOINTS_KEPT = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What recall found, best first: each an entry with its `relevance`, 0 to 1; of a note, an entry with its `ref`.
+
+    partial: "", or why not all of hot memory was looked through.
+    """
+
+    results: list[Entry]
+    partial: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that `--json`, HTTP and tools answer with."""
+        return {"results": self.results, "partial": self.partial}
 
 
 class Refs(Protocol):
@@ -30,9 +54,11 @@ class Refs(Protocol):
     name: str
     """For people, without secrets."""
 
+    # One ref per note.
+
     def write(self, refs: Sequence[Ref], *, announce: bool = True) -> None:
         """Write or remove (`deleted`) each ref; with `announce`, append a stream entry per ref whose action is one of
-        created, updated, moved, deleted, and opened, which a host may tell and no sync does."""
+        created, updated, moved, deleted and opened. `opened` is only told: the ref stays as its last change left it."""
 
     def get(self, note_id: str) -> dict[str, Any] | None:
         """The ref as stored: str values as in the field list of the hash, or None."""
@@ -43,9 +69,6 @@ class Refs(Protocol):
     def recent(self, limit: int = 20) -> list[dict[str, Any]]:
         """The refs changed last, newest first; none for a limit below 1."""
 
-    def day(self, day: str) -> list[Entry]:
-        """The stream of one day, oldest first, each entry once, where it was told first."""
-
     def owner(self) -> str:
         """The `store_id` these refs belong to, or "" when hot memory is new or was emptied."""
 
@@ -54,6 +77,58 @@ class Refs(Protocol):
 
         `keep` is read after the refs that are there were listed: one that is written meanwhile is not removed.
         """
+
+    def note_loss(self, at: datetime) -> None:
+        """Remember that at this time hot memory was found without what had been told to it."""
+
+    def lost(self) -> datetime | None:
+        """When it was last found so, to the millisecond; None for a hot memory that has all it was ever told."""
+
+    # The daily stream and long-term memory.
+
+    def log(self, entry: Entry) -> None:
+        """Append the entry to the stream of the day of its timestamp, and let recall find it.
+
+        The same id again takes the place of the earlier entry for recall; in the stream the earlier one stays.
+        """
+
+    def keep(self, entry: Entry) -> None:
+        """Put the entry into long-term memory, in the place of one with its id."""
+
+    def day(self, day: str) -> list[Entry]:
+        """The stream of one day, oldest first, each entry once, where it was told first."""
+
+    def days(self) -> list[str]:
+        """The days that have a stream, oldest first."""
+
+    def longterm(self) -> list[Entry]:
+        """All of long-term memory, oldest first by timestamp, then by id."""
+
+    def restore(self, days: Mapping[str, Sequence[Entry]], longterm: Sequence[Entry]) -> None:
+        """Make the stream of these days, and all of long-term memory, be this; other days stay as they are.
+
+        What is logged meanwhile may stay. A restore that was broken off is mended by the same one again.
+        """
+
+    def recall(
+        self, query: str, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10, now: datetime
+    ) -> Recalled:
+        """What was logged and kept, and the refs, that share a word with `query`, as `refs.ranking` ranks them.
+
+        The query is data: no punctuation mark in it is an operator. One without a word asks for what matters most of
+        late. tags: any of them; a ref's tag is its collection. since: not older. None for a limit below 1.
+        """
+
+    # Checkpoints.
+
+    def put_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Keep the checkpoint; of more than CHECKPOINTS_KEPT the oldest are dropped."""
+
+    def checkpoints(self) -> list[dict[str, Any]]:
+        """`{id, name, at, commit, notes, entries, longterm}` of each, the last three as counts; newest first."""
+
+    def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
+        """One checkpoint, whole."""
 
     def close(self) -> None:
         """Release connections. Twice is allowed."""

@@ -1,17 +1,43 @@
-"""What a ref and a stream entry look like, the same in every hot memory. Pure."""
+"""What refs, entries and checkpoints look like, the same in every hot memory. Pure."""
 
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from notebook_sync.files.note import Ref
-from notebook_sync.refs.base import Entry
+from notebook_sync.refs.base import Checkpoint, Entry
 
 ANNOUNCED = frozenset({"created", "opened", "updated", "moved", "deleted"})
 SUMMARY_LIMIT = 200
+NOTEBOOK = "notebook"
 _SCORE = 0.5
+_REF_IN_ENTRY = ("notebook_id", "title", "collection", "status", "version", "path")
+
+
+def new_entry(
+    entry_id: str,
+    content: str,
+    *,
+    now: datetime,
+    source: str = "",
+    tags: Iterable[str] = (),
+    score: float = _SCORE,
+    agent: str = "",
+    provenance: str | None = None,
+) -> Entry:
+    """An entry for the stream or long-term memory. A comma parts tags, as it does where they are stored."""
+    entry = {
+        "id": entry_id,
+        "content": _storable(content),
+        "source": _storable(source),
+        "tags": _tags(_storable(",".join(tags))),
+        "score": float(score),
+        "timestamp": iso(now),
+    }
+    return entry | _known(agent=agent, provenance=provenance)
 
 
 def ref_fields(ref: Ref) -> dict[str, str]:
@@ -29,8 +55,9 @@ def ref_fields(ref: Ref) -> dict[str, str]:
         "digest": ref.digest,
         "agent": ref.agent,
         "path": ref.path,
+        "provenance": ref.provenance or "",
         "content": f"[{ref.title}] {summary}",
-        "source": "notebook",
+        "source": NOTEBOOK,
         "tags": ref.collection,
         "score": str(_SCORE),
         "timestamp": f"{ref.updated_at.timestamp():.3f}",
@@ -40,17 +67,55 @@ def ref_fields(ref: Ref) -> dict[str, str]:
 def entry_for(ref: Ref, now: datetime) -> Entry:
     """The stream entry that tells what happened to a note. Told twice, it has the same id."""
     told = f"{ref.id}\n{ref.serial}\n{ref.version}\n{ref.action}\n{ref.digest}\n{ref.path}"
-    fields: dict[str, Any] = ref_fields(ref)
-    return {
+    fields = ref_fields(ref)
+    entry = {
         "id": hashlib.sha256(told.encode()).hexdigest()[:16],
         "content": fields["content"],
-        "source": "notebook",
+        "source": NOTEBOOK,
         "tags": [ref.collection],
         "score": _SCORE,
-        "timestamp": now.astimezone(UTC).isoformat(),
+        "timestamp": iso(now),
         "action": ref.action,
-        "ref": {key: fields[key] for key in ("notebook_id", "title", "collection", "status", "version", "path")},
+        "ref": {key: fields[key] for key in _REF_IN_ENTRY},
     }
+    return entry | _known(provenance=ref.provenance)
+
+
+def entry_of_ref(fields: Mapping[str, str]) -> Entry:
+    """What recall tells of a note whose ref it found."""
+    entry = entry_from_hash(fields["notebook_id"], fields)
+    return {**entry, "ref": {key: fields[key] for key in _REF_IN_ENTRY}}
+
+
+def is_logged(entry: Entry) -> bool:
+    """Whether it was logged, and does not only tell of a note, of which recall finds the ref."""
+    return "action" not in entry
+
+
+def entry_hash(entry: Entry) -> dict[str, str]:
+    """The fields of a logged or kept entry's hash, as those of a ref that are there for recall."""
+    return {
+        "content": entry["content"],
+        "source": entry["source"],
+        "tags": ",".join(entry["tags"]),
+        "score": str(entry["score"]),
+        "timestamp": f"{datetime.fromisoformat(entry['timestamp']).timestamp():.3f}",
+        "agent": entry.get("agent", ""),
+        "provenance": entry.get("provenance", ""),
+    }
+
+
+def entry_from_hash(entry_id: str, fields: Mapping[str, str]) -> Entry:
+    """The entry that a hash holds."""
+    entry = {
+        "id": entry_id,
+        "content": fields["content"],
+        "source": fields["source"],
+        "tags": _tags(fields["tags"]),
+        "score": float(fields["score"]),
+        "timestamp": iso(datetime.fromtimestamp(float(fields["timestamp"]), UTC)),
+    }
+    return entry | _known(agent=fields.get("agent", ""), provenance=fields.get("provenance", ""))
 
 
 def once_each(entries: list[Entry]) -> list[Entry]:
@@ -59,3 +124,42 @@ def once_each(entries: list[Entry]) -> list[Entry]:
     for entry in entries:
         first.setdefault(entry["id"], entry)
     return list(first.values())
+
+
+def day_of(moment: datetime | str, timezone: tzinfo) -> str:
+    """The day of a time, or of an entry's timestamp."""
+    when = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    return when.astimezone(timezone).date().isoformat()
+
+
+def iso(moment: datetime) -> str:
+    """A time as entries tell it: UTC, to the millisecond."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def light_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What a list of checkpoints tells of one."""
+    return {
+        **{key: checkpoint[key] for key in ("id", "name", "at", "commit")},
+        "notes": len(checkpoint["notebook"]),
+        "entries": sum(len(entries) for entries in checkpoint["days"].values()),
+        "longterm": len(checkpoint["longterm"]),
+    }
+
+
+def newest_first(lights: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Checkpoints in the order they are listed, and kept."""
+    return sorted(lights, key=lambda light: (datetime.fromisoformat(light["at"]), light["id"]), reverse=True)
+
+
+def _storable(text: str) -> str:
+    """Text that UTF-8 can hold: a lone surrogate becomes what is in no text."""
+    return text.encode(errors="replace").decode()
+
+
+def _known(**fields: str | None) -> dict[str, str]:
+    return {name: value for name, value in fields.items() if value}
+
+
+def _tags(text: str) -> list[str]:
+    return list(dict.fromkeys(filter(None, (tag.strip() for tag in text.split(",")))))

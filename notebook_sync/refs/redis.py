@@ -1,37 +1,39 @@
-"""Hot memory on a Redis server. Every command names one key, so that a cluster could take its place.
+"""Hot memory on a Redis server: the refs, and beside them what `redis_memory` holds. Every command names one key, so
+that a cluster can take its place.
 
 {prefix}:notebook:ref:{id}     hash   one ref
 {prefix}:notebook:recent       zset   ids by updated_at: the newest, and the list of all refs without a key scan
-{prefix}:daily:YYYY-MM-DD      list   the stream of a day, as JSON
 {prefix}:notebook:owner        string the store whose refs these are
+{prefix}:notebook:lost         string when this memory was found emptied
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime, tzinfo
-from itertools import islice
-from typing import Any, TypeVar
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
 
 import redis
-from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError as BrokenConnection
-from redis.exceptions import RedisError
-from redis.retry import Retry
 
-from notebook_sync.address import Address
-from notebook_sync.errors import BackendDown, ConfigError
 from notebook_sync.files.note import Ref
-from notebook_sync.refs.base import Entry
-from notebook_sync.refs.entry import ANNOUNCED, entry_for, once_each, ref_fields
+from notebook_sync.refs.base import Entry, Recalled
+from notebook_sync.refs.entry import ANNOUNCED, day_of, entry_for, entry_of_ref, is_logged, iso, ref_fields
+from notebook_sync.refs.ranking import rank
+from notebook_sync.refs.redis_connection import Connection, open_client
+from notebook_sync.refs.redis_memory import RedisMemory, as_json, pieces
 
-_T = TypeVar("_T")
+__all__ = ["RedisRefs", "open_client"]
+
 _PIECE = 500
+# What is ranked in process where no index is to be had.
+_DAYS, _REFS = 7, 1000
+_PARTIAL = (
+    f"this Redis has no search module: the last {_DAYS} days of the stream, long-term memory and the {_REFS:,} notes "
+    "changed last were ranked"
+)
 
 
-class RedisRefs:
+class RedisRefs(RedisMemory):
     """`Refs` over one Redis. Opening it asks nothing of the server. A `client` that is passed in stays open."""
 
     def __init__(
@@ -43,37 +45,37 @@ class RedisRefs:
         timeout_seconds: float = 2.0,
         client: redis.Redis | None = None,
     ) -> None:
-        self._address = Address.of(url)
-        self.name = f"Redis at {self._address.place}"
+        self._redis = Connection(url, timeout_seconds, client)
+        self.name = self._redis.name
         self._prefix = prefix
         self._timezone = timezone
-        self._is_own = client is None
-        self._client: Any = open_client(url, timeout_seconds) if client is None else client
 
     def write(self, refs: Sequence[Ref], *, announce: bool = True) -> None:
         now = datetime.now(UTC)
-        day = self._key("daily", now.astimezone(self._timezone).date().isoformat())
-        for piece in _pieces(refs):
-            with self._pipeline() as pipeline:
+        day = day_of(now, self._timezone)
+        for piece in pieces(refs):
+            with self._redis.pipeline() as pipeline:
+                told = [as_json(entry_for(ref, now)) for ref in piece if announce and ref.action in ANNOUNCED]
+                if told:
+                    pipeline.zadd(self._key("memory", "days"), {day: 0})
+                    pipeline.rpush(self._key("daily", day), *told)
                 for ref in piece:
                     key = self._key("notebook:ref", ref.id)
                     if ref.deleted:
                         pipeline.zrem(self._key("notebook", "recent"), ref.id)
                         pipeline.delete(key)
-                    else:
+                    elif ref.action != "opened":
                         pipeline.hset(key, mapping=ref_fields(ref))
                         pipeline.zadd(self._key("notebook", "recent"), {ref.id: ref.updated_at.timestamp()})
-                    if announce and ref.action in ANNOUNCED:
-                        pipeline.rpush(day, json.dumps(entry_for(ref, now), ensure_ascii=False))
                 pipeline.execute()
 
     def get(self, note_id: str) -> dict[str, Any] | None:
-        with self._asking() as client:
+        with self._redis.asking() as client:
             return client.hgetall(self._key("notebook:ref", note_id)) or None
 
     def digests(self) -> Iterator[tuple[str, str, int]]:
-        for piece in _pieces(self._ids()):
-            with self._pipeline() as pipeline:
+        for piece in pieces(self._ids()):
+            with self._redis.pipeline() as pipeline:
                 for note_id in piece:
                     pipeline.hmget(self._key("notebook:ref", note_id), "digest", "version")
                 found = pipeline.execute()
@@ -84,46 +86,61 @@ class RedisRefs:
     def recent(self, limit: int = 20) -> list[dict[str, Any]]:
         if limit <= 0:
             return []
-        with self._asking() as client:
+        with self._redis.asking() as client:
             newest = client.zrevrange(self._key("notebook", "recent"), 0, limit - 1)
-        with self._pipeline() as pipeline:
+        with self._redis.pipeline() as pipeline:
             for note_id in newest:
                 pipeline.hgetall(self._key("notebook:ref", note_id))
             return [fields for fields in pipeline.execute() if fields]
 
-    def day(self, day: str) -> list[Entry]:
-        with self._asking() as client:
-            return once_each([json.loads(entry) for entry in client.lrange(self._key("daily", day), 0, -1)])
-
     def owner(self) -> str:
-        with self._asking() as client:
+        with self._redis.asking() as client:
             return client.get(self._key("notebook", "owner")) or ""
 
     def adopt(self, store_id: str, keep: Iterable[str]) -> None:
         told = list(self._ids())
         kept = set(keep)
-        orphans = [note_id for note_id in told if note_id not in kept]
-        for piece in _pieces(orphans):
-            with self._pipeline() as pipeline:
+        for piece in pieces(note_id for note_id in told if note_id not in kept):
+            with self._redis.pipeline() as pipeline:
                 for note_id in piece:
                     pipeline.delete(self._key("notebook:ref", note_id))
                     pipeline.zrem(self._key("notebook", "recent"), note_id)
                 pipeline.execute()
-        with self._asking() as client:
+        with self._redis.asking() as client:
             client.set(self._key("notebook", "owner"), store_id)
 
-    def close(self) -> None:
-        if self._is_own:
-            self._client.close()
+    def note_loss(self, at: datetime) -> None:
+        with self._redis.asking() as client:
+            client.set(self._key("notebook", "lost"), iso(at))
 
-    def _key(self, kind: str, name: str) -> str:
-        return f"{self._prefix}:{kind}:{name}"
+    def lost(self) -> datetime | None:
+        with self._redis.asking() as client:
+            at = client.get(self._key("notebook", "lost"))
+        return datetime.fromisoformat(at) if at else None
+
+    def recall(
+        self, query: str, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10, now: datetime
+    ) -> Recalled:
+        if limit < 1:
+            return Recalled([])
+        return Recalled(rank(self._at_hand(now), query, tags=tags, since=since, limit=limit, now=now), _PARTIAL)
+
+    def close(self) -> None:
+        self._redis.close()
+
+    def _at_hand(self, now: datetime) -> Iterator[Entry]:
+        """What can be had without an index, and without looking at everything."""
+        for before in range(_DAYS):
+            told = self.day(day_of(now - timedelta(days=before), self._timezone))
+            yield from (entry for entry in told if is_logged(entry))
+        yield from self.longterm()
+        yield from map(entry_of_ref, self.recent(_REFS))
 
     def _ids(self) -> Iterator[str]:
         """Every id once; a scan of the sorted set may give one twice while others write."""
         cursor, seen = 0, set[str]()
         while True:
-            with self._asking() as client:
+            with self._redis.asking() as client:
                 cursor, found = client.zscan(self._key("notebook", "recent"), cursor, count=_PIECE)
             for note_id, _ in found:
                 if note_id not in seen:
@@ -131,40 +148,3 @@ class RedisRefs:
                     yield note_id
             if cursor == 0:
                 return
-
-    @contextmanager
-    def _asking(self) -> Iterator[Any]:
-        """The client, for one request: no error of the driver gets out."""
-        try:
-            yield self._client
-        except RedisError as error:
-            raise BackendDown(self.name, self._address.without_secrets(str(error))) from None
-
-    @contextmanager
-    def _pipeline(self) -> Iterator[Any]:
-        """Commands sent together, without a transaction: their keys may live on different servers."""
-        with self._asking() as client, client.pipeline(transaction=False) as pipeline:
-            yield pipeline
-
-
-def open_client(url: str, timeout_seconds: float) -> redis.Redis:
-    """A client that has asked nothing yet and waits no longer than it is told. Raises ConfigError."""
-    try:
-        return redis.Redis.from_url(
-            url,
-            decode_responses=True,
-            encoding_errors="surrogatepass",
-            socket_timeout=timeout_seconds,
-            socket_connect_timeout=timeout_seconds,
-            # Once, for a connection that broke while it was idle. A server that hangs is not asked twice.
-            retry=Retry(NoBackoff(), 1, supported_errors=(BrokenConnection,)),
-        )
-    except ValueError as error:
-        reason = Address.of(url).without_secrets(str(error))
-        raise ConfigError(f"[refs] url is not a Redis address: {reason}") from None
-
-
-def _pieces(values: Iterable[_T]) -> Iterator[list[_T]]:
-    rest = iter(values)
-    while piece := list(islice(rest, _PIECE)):
-        yield piece

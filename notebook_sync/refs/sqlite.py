@@ -1,53 +1,74 @@
-"""Embedded hot memory: the refs and the daily stream in the same SQLite file as the mirror."""
+"""Embedded hot memory, in the same SQLite file as the mirror: the refs, and beside them what `sqlite_memory` holds."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any
 
 from notebook_sync.embedded import NAME, Embedded
 from notebook_sync.files.note import Ref
 from notebook_sync.refs.base import Entry
-from notebook_sync.refs.entry import ANNOUNCED, SUMMARY_LIMIT, entry_for, once_each, ref_fields
+from notebook_sync.refs.entry import ANNOUNCED, SUMMARY_LIMIT, day_of, entry_for, entry_of_ref, ref_fields
+from notebook_sync.refs.ranking import POOL, fold
+from notebook_sync.refs.sqlite_memory import (
+    MEMORY_SCHEMA,
+    MEMORY_WORDS,
+    SqliteMemory,
+    as_json,
+    as_ms,
+    from_ms,
+)
+from notebook_sync.refs.sqlite_words import LateWords
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS ref (id TEXT PRIMARY KEY, title TEXT NOT NULL, summary TEXT NOT NULL,
     collection TEXT NOT NULL, updated_at INTEGER NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL,
-    digest TEXT NOT NULL, agent TEXT NOT NULL, path TEXT NOT NULL);
+    digest TEXT NOT NULL, agent TEXT NOT NULL, path TEXT NOT NULL, provenance TEXT NOT NULL DEFAULT '');
 CREATE INDEX IF NOT EXISTS ref_recent ON ref (updated_at);
-CREATE TABLE IF NOT EXISTS daily (n INTEGER PRIMARY KEY, day TEXT NOT NULL, entry TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS daily_day ON daily (day);
 """
-_COLUMNS = ("id", "title", "summary", "collection", "updated_at", "status", "version", "digest", "agent", "path")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ADDED = (("ref", "provenance", "TEXT NOT NULL DEFAULT ''", ""),)
+_COLUMNS = (
+    *("id", "title", "summary", "collection", "updated_at", "status", "version", "digest", "agent", "path"),
+    "provenance",
+)
+_WORDS = LateWords(
+    "ref_words",
+    "ref",
+    "rowid",
+    columns="title, summary",
+    indexed=("content",),
+    weights=(1.0,),
+    texts=lambda row: [f"{row[0]} {row[1]}"],
+)
 
 
-class SqliteRefs:
+class SqliteRefs(SqliteMemory):
     """`Refs` over one SQLite file, shared by any number of threads and processes."""
 
     name = NAME
 
     def __init__(self, path: Path, timezone: tzinfo) -> None:
-        self._db = Embedded(path, _SCHEMA)
+        self._db = Embedded(path, MEMORY_SCHEMA + _SCHEMA + MEMORY_WORDS.schema + _WORDS.schema, _ADDED)
         self._timezone = timezone
 
     def write(self, refs: Sequence[Ref], *, announce: bool = True) -> None:
         now = datetime.now(UTC)
-        day = now.astimezone(self._timezone).date().isoformat()
+        day = day_of(now, self._timezone)
         with self._db.writing() as connection:
+            free = _WORDS.free_number(connection)
+            written = [ref for ref in refs if not ref.deleted and ref.action != "opened"]
             connection.executemany(
-                f"INSERT OR REPLACE INTO ref ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})",
-                [_row(ref) for ref in refs if not ref.deleted],
+                f"INSERT OR REPLACE INTO ref (rowid, {', '.join(_COLUMNS)}) VALUES (?{', ?' * len(_COLUMNS)})",
+                [[free + n, *_row(ref)] for n, ref in enumerate(written)],
             )
             connection.executemany("DELETE FROM ref WHERE id = ?", [(ref.id,) for ref in refs if ref.deleted])
             if announce:
                 connection.executemany(
                     "INSERT INTO daily (day, entry) VALUES (?, ?)",
-                    [(day, _json(entry_for(ref, now))) for ref in refs if ref.action in ANNOUNCED],
+                    [(day, as_json(entry_for(ref, now))) for ref in refs if ref.action in ANNOUNCED],
                 )
 
     def get(self, note_id: str) -> dict[str, Any] | None:
@@ -61,14 +82,8 @@ class SqliteRefs:
         newest = f"SELECT {', '.join(_COLUMNS)} FROM ref ORDER BY updated_at DESC, id LIMIT ?"
         return [ref_fields(_ref(row)) for row in self._db.rows(newest, (max(limit, 0),))]
 
-    def day(self, day: str) -> list[Entry]:
-        return once_each(
-            [json.loads(e) for (e,) in self._db.rows("SELECT entry FROM daily WHERE day = ? ORDER BY n", (day,))]
-        )
-
     def owner(self) -> str:
-        found = self._db.rows("SELECT value FROM meta WHERE name = 'refs_owner'")
-        return str(found[0][0]) if found else ""
+        return self._meta("refs_owner")
 
     def adopt(self, store_id: str, keep: Iterable[str]) -> None:
         told = [note_id for note_id, _, _ in self.digests()]
@@ -76,24 +91,52 @@ class SqliteRefs:
         orphans = [(note_id,) for note_id in told if note_id not in kept]
         with self._db.writing() as connection:
             connection.executemany("DELETE FROM ref WHERE id = ?", orphans)
-            connection.execute("INSERT OR REPLACE INTO meta VALUES ('refs_owner', ?)", (store_id,))
+            _set_meta(connection, "refs_owner", store_id)
+
+    def note_loss(self, at: datetime) -> None:
+        with self._db.writing() as connection:
+            _set_meta(connection, "refs_lost", str(as_ms(at)))
+
+    def lost(self) -> datetime | None:
+        at = self._meta("refs_lost")
+        return from_ms(int(at)) if at else None
 
     def close(self) -> None:
         self._db.close()
+
+    def _meta(self, name: str) -> str:
+        found = self._db.rows("SELECT value FROM meta WHERE name = ?", (name,))
+        return str(found[0][0]) if found else ""
+
+    def _refs(self, asked: Sequence[str], tags: Sequence[str], since: datetime | None) -> list[Entry]:
+        conditions = [f"ref.collection IN ({', '.join('?' * len(tags))})"] if tags else []
+        values: list[Any] = [fold(tag) for tag in tags]
+        if since is not None:
+            conditions.append("ref.updated_at >= ?")
+            values.append(as_ms(since))
+        condition = " AND ".join(conditions) or "1"
+        columns = ", ".join(f"ref.{column}" for column in _COLUMNS)
+        if asked:
+            found = _WORDS.candidates(self._db, asked, columns, condition, values)
+        else:
+            newest = f"SELECT {columns} FROM ref WHERE {condition} ORDER BY updated_at DESC LIMIT {POOL}"
+            found = iter(self._db.rows(newest, values))
+        return [entry_of_ref(ref_fields(_ref(row))) for row in found]
 
 
 def _row(ref: Ref) -> list[Any]:
     """A ref's columns. What its hash repeats for recall is made again when it is read."""
     row = [getattr(ref, column) for column in _COLUMNS]
     row[2] = ref.summary[:SUMMARY_LIMIT]
-    row[4] = (ref.updated_at - _EPOCH) // timedelta(milliseconds=1)
+    row[4] = as_ms(ref.updated_at)
+    row[-1] = ref.provenance or ""
     return row
 
 
 def _ref(row: Any) -> Ref:
     fields = dict(zip(_COLUMNS, row, strict=True))
-    return Ref(**{**fields, "updated_at": _EPOCH + timedelta(milliseconds=fields["updated_at"])})
+    return Ref(**{**fields, "updated_at": from_ms(fields["updated_at"]), "provenance": fields["provenance"] or None})
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def _set_meta(connection: Connection, name: str, value: str) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))

@@ -77,6 +77,7 @@ def test_a_ref_is_a_hash_that_recall_can_use_and_never_holds_content(world: Worl
         "digest": document["source"]["digest"],
         "agent": document["metadata"]["created_by"],
         "path": "pages/plan.md",
+        "provenance": "",
         "content": f"[The plan] {document['summary']}",
         "source": "notebook",
         "tags": "pages",

@@ -21,7 +21,7 @@ from notebook_sync.refs.base import Refs
 T0 = datetime(2026, 3, 1, 9, 0, 0, 123000, tzinfo=UTC)
 FIELDS = {
     *("type", "notebook_id", "title", "summary", "collection", "updated_at", "status", "version", "digest", "agent"),
-    *("path", "content", "source", "tags", "score", "timestamp"),
+    *("path", "provenance", "content", "source", "tags", "score", "timestamp"),
 }
 AWKWARD_IDS = ["a b", "x:y:z", "été/ü", "$where", "{tag}", "*", "[a]", "pages/🧑‍🚀", "a\nb", "a\0b", "%s", '"', "\\"]
 

@@ -42,6 +42,7 @@ class RedisContract(RefsContract):
             ":notebook:ref:pages/plan": "hash",
             ":notebook:recent": "zset",
             ":notebook:owner": "string",
+            ":memory:days": "zset",
             day: "list",
         }
 

@@ -1,0 +1,158 @@
+"""The daily stream, long-term memory, recall and checkpoints of the embedded hot memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from sqlite3 import Connection
+from typing import Any
+
+from notebook_sync.embedded import Embedded
+from notebook_sync.refs.base import CHECKPOINTS_KEPT, Checkpoint, Entry, Recalled
+from notebook_sync.refs.entry import day_of, is_logged, light_checkpoint, newest_first, once_each
+from notebook_sync.refs.ranking import POOL, asked_words, fold, rank
+from notebook_sync.refs.sqlite_words import LateWords
+
+MEMORY_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS daily (n INTEGER PRIMARY KEY, day TEXT NOT NULL, entry TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS daily_day ON daily (day);
+CREATE TABLE IF NOT EXISTS memory (n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, id TEXT NOT NULL,
+    at INTEGER NOT NULL, tags TEXT NOT NULL, entry TEXT NOT NULL, UNIQUE (place, id));
+CREATE INDEX IF NOT EXISTS memory_at ON memory (at);
+CREATE TABLE IF NOT EXISTS checkpoint (id TEXT PRIMARY KEY, light TEXT NOT NULL, whole TEXT NOT NULL);
+"""
+MEMORY_WORDS = LateWords(
+    "memory_words",
+    "memory",
+    "n",
+    columns="entry ->> '$.content', entry ->> '$.source'",
+    indexed=("content", "source"),
+    weights=(2.0, 1.0),
+    texts=tuple,
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAILY, _LONGTERM = "daily", "longterm"
+
+
+class SqliteMemory:
+    """What `Refs` holds beside refs. Rows of `memory` get growing numbers that are never given again."""
+
+    _db: Embedded
+    _timezone: tzinfo
+
+    def log(self, entry: Entry) -> None:
+        with self._db.writing() as connection:
+            _append(connection, day_of(entry["timestamp"], self._timezone), [entry])
+
+    def keep(self, entry: Entry) -> None:
+        with self._db.writing() as connection:
+            _remember(connection, _LONGTERM, [entry])
+
+    def day(self, day: str) -> list[Entry]:
+        found = self._db.rows("SELECT entry FROM daily WHERE day = ? ORDER BY n", (day,))
+        return once_each([json.loads(entry) for (entry,) in found])
+
+    def days(self) -> list[str]:
+        return [day for (day,) in self._db.rows("SELECT DISTINCT day FROM daily ORDER BY day")]
+
+    def longterm(self) -> list[Entry]:
+        found = self._db.rows("SELECT entry FROM memory WHERE place = ? ORDER BY at, id", (_LONGTERM,))
+        return [json.loads(entry) for (entry,) in found]
+
+    def restore(self, days: Mapping[str, Sequence[Entry]], longterm: Sequence[Entry]) -> None:
+        with self._db.writing() as connection:
+            for day, entries in days.items():
+                there = connection.execute("SELECT entry FROM daily WHERE day = ?", (day,)).fetchall()
+                logged = [entry["id"] for entry in (json.loads(entry) for (entry,) in there) if is_logged(entry)]
+                _forget(connection, _DAILY, logged)
+                connection.execute("DELETE FROM daily WHERE day = ?", (day,))
+                _append(connection, day, entries)
+            connection.execute("DELETE FROM memory WHERE place = ?", (_LONGTERM,))
+            _remember(connection, _LONGTERM, longterm)
+
+    def recall(
+        self, query: str, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10, now: datetime
+    ) -> Recalled:
+        if limit < 1:
+            return Recalled([])
+        asked = asked_words(query)
+        candidates = [*self._entries(asked, tags, since), *self._refs(asked, tags, since)]
+        return Recalled(rank(candidates, query, tags=tags, since=since, limit=limit, now=now))
+
+    def put_checkpoint(self, checkpoint: Checkpoint) -> None:
+        with self._db.writing() as connection:
+            light = light_checkpoint(checkpoint)
+            connection.execute(
+                "INSERT OR REPLACE INTO checkpoint (id, light, whole) VALUES (?, ?, ?)",
+                (checkpoint["id"], as_json(light), as_json(checkpoint)),
+            )
+            there = connection.execute("SELECT light FROM checkpoint").fetchall()
+            dropped = newest_first(json.loads(light) for (light,) in there)[CHECKPOINTS_KEPT:]
+            connection.executemany("DELETE FROM checkpoint WHERE id = ?", [(light["id"],) for light in dropped])
+
+    def checkpoints(self) -> list[dict[str, Any]]:
+        return newest_first(json.loads(light) for (light,) in self._db.rows("SELECT light FROM checkpoint"))
+
+    def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
+        found = self._db.rows("SELECT whole FROM checkpoint WHERE id = ?", (checkpoint_id,))
+        return json.loads(found[0][0]) if found else None
+
+    def _entries(self, asked: Sequence[str], tags: Sequence[str], since: datetime | None) -> list[Entry]:
+        """Candidates among what was logged and kept."""
+        conditions = [f"({' OR '.join(['instr(memory.tags, ?)'] * len(tags))})"] if tags else []
+        values: list[Any] = [f",{fold(tag)}," for tag in tags]
+        if since is not None:
+            conditions.append("memory.at >= ?")
+            values.append(as_ms(since))
+        condition = " AND ".join(conditions) or "1"
+        if asked:
+            found = MEMORY_WORDS.candidates(self._db, asked, "entry", condition, values)
+        else:
+            newest = f"SELECT entry FROM memory WHERE {condition} ORDER BY at DESC LIMIT {POOL}"
+            found = iter(self._db.rows(newest, values))
+        return [json.loads(entry) for (entry,) in found]
+
+    def _refs(self, asked: Sequence[str], tags: Sequence[str], since: datetime | None) -> list[Entry]:
+        """Candidates among the refs."""
+        raise NotImplementedError
+
+
+def as_ms(moment: datetime) -> int:
+    """Milliseconds since the epoch."""
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def from_ms(milliseconds: int) -> datetime:
+    """The moment `as_ms` was given, to the millisecond."""
+    return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def as_json(value: Any) -> str:
+    """JSON that SQLite can hold: a lone surrogate is in no text."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace").decode()
+
+
+def _append(connection: Connection, day: str, entries: Sequence[Entry]) -> None:
+    """Add to the stream of a day; what was logged becomes findable."""
+    connection.executemany("INSERT INTO daily (day, entry) VALUES (?, ?)", [(day, as_json(one)) for one in entries])
+    _remember(connection, _DAILY, [entry for entry in entries if is_logged(entry)])
+
+
+def _remember(connection: Connection, place: str, entries: Sequence[Entry]) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO memory (place, id, at, tags, entry) VALUES (?, ?, ?, ?, ?)",
+        [
+            (place, entry["id"], as_ms(datetime.fromisoformat(entry["timestamp"])), _tags(entry), as_json(entry))
+            for entry in entries
+        ],
+    )
+
+
+def _forget(connection: Connection, place: str, ids: Sequence[str]) -> None:
+    connection.executemany("DELETE FROM memory WHERE place = ? AND id = ?", [(place, entry_id) for entry_id in ids])
+
+
+def _tags(entry: Entry) -> str:
+    return fold(f",{','.join(entry['tags'])},")
