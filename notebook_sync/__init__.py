@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from notebook_sync.async_notebook import AsyncNotebook
     from notebook_sync.errors import NotebookError
     from notebook_sync.files.edits import Edit
     from notebook_sync.notebook import Notebook
@@ -19,9 +20,20 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Edit", "MemoryTool", "Notebook", "NotebookError", "Session", "__version__", "call", "tool_definitions"]
+__all__ = [
+    "AsyncNotebook",
+    "Edit",
+    "MemoryTool",
+    "Notebook",
+    "NotebookError",
+    "Session",
+    "__version__",
+    "call",
+    "tool_definitions",
+]
 
 _HOMES = {
+    "AsyncNotebook": "async_notebook",
     "Edit": "files.edits",
     "MemoryTool": "surfaces.memory_tool",
     "Notebook": "notebook",

@@ -167,7 +167,7 @@ class Watch:
         self._stopping = True
         self._source.wake()
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Generator[Event, None, None]:
         """What happens, until `stop`. Raises WatchLocked when another process watches this notebook."""
         try:
             while not self._stopping:
