@@ -194,8 +194,8 @@ class AgentNotebook(Wiring):
         self, query: str, session: Session, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10
     ) -> dict[str, Any]:
         """`{results, partial}`: what of the stream, long-term memory and the notes' refs fits `query`, best first, each
-        an entry with its `relevance`; `partial` is why not all was looked through. A `since` without a zone is in the
-        notebook's timezone. Raises NotPermitted, UsageError."""
+        an entry with its `relevance`; `partial` is why not all was looked through. A `since` without a zone is
+        UTC. Raises NotPermitted, UsageError."""
         return self._stream.recall(query, session, tags=tags, since=since, limit=limit)
 
     def checkpoint(self, session: Session, name: str = "") -> Checkpoint:

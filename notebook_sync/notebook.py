@@ -161,10 +161,13 @@ class Notebook(AgentNotebook):
         Where that cannot be had the document is the last good one, and its `stale` says why. `external` says whether
         somebody else wrote it: a model is to be shown title, summary and text of such a note only in a fence. Of a
         file of the prompt, `content` and `sections` hold what the session is shown there: who may not change it, no
-        comments and no expired rules; a surface need not look again. Raises NotPermitted, NoSuchNote, UnsafePath,
+        comments and no expired rules; a surface need not look again. That an agent opened a page, a snippet or a
+        finding the daily stream is told, behind the answer. Raises NotPermitted, NoSuchNote, UnsafePath,
         UnreadableFile.
         """
-        return self._lookup.read(name, session)
+        document = self._lookup.read(name, session)
+        self._opened.tell(document, session)
+        return document
 
     def section(self, document: Document, name: str) -> dict[str, Any]:
         """The section of a document with this anchor or heading. Raises NoSuchNote naming the anchors there are."""

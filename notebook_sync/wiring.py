@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from notebook_sync.notes.filing import Filing
     from notebook_sync.notes.guard import Guard
     from notebook_sync.notes.note_search import NoteSearch
+    from notebook_sync.notes.opened import Opened
     from notebook_sync.notes.pages import Pages
     from notebook_sync.notes.stream import Stream
     from notebook_sync.notes.system_prompt import SystemPrompt
@@ -79,6 +80,8 @@ class Wiring:
 
     def close(self) -> None:
         """Release what was opened. Twice is allowed."""
+        if "_opened" in vars(self):
+            self._opened.settle()
         if "_lookup" in vars(self):
             self._lookup.settle()
         while self._open:
@@ -213,6 +216,13 @@ class Wiring:
         from notebook_sync.notes.stream import Stream
 
         return Stream(self.vault, self.settings, self.guard, lambda: self.refs)
+
+    @part
+    def _opened(self) -> Opened:
+        """Tells what agents open."""
+        from notebook_sync.notes.opened import Opened
+
+        return Opened(self.settings.timezone, lambda: self.refs)
 
     @part
     def _checkpoints(self) -> Checkpoints:

@@ -6,7 +6,6 @@ more than the prompt shows; in between nothing tells that something was left out
 
 from __future__ import annotations
 
-import math
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from notebook_sync.files.vault import Vault
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.showing import note_shown, sees_all, words_of
 from notebook_sync.refs.base import Entry, Refs
+from notebook_sync.refs.entry import NOTEBOOK, new_entry
 from notebook_sync.sessions import Session
 
 LOG, TODAY, RECALL = "log", "today", "recall"
@@ -32,7 +32,7 @@ _TAG = re.compile(r"\w[\w.-]{0,49}")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _LONGEST_SOURCE = 100
 # What entries of notes say, and what only the owner may sign with.
-_RESERVED_SOURCES = frozenset({"notebook", "owner"})
+_RESERVED_SOURCES = frozenset({NOTEBOOK, "owner"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Stream:
     ) -> Entry:
         """Add an entry to today's stream, or to long-term memory with `keep`; the entry. Raises UsageError."""
         self._guard.require_in_stream(session, "add", LOG)
-        entry = new_entry(content, session, source, tags, score, datetime.now(UTC))
+        entry = checked_entry(content, session, source, tags, score, datetime.now(UTC))
         if keep:
             self._refs().keep(entry)
         else:
@@ -88,14 +88,14 @@ class Stream:
     def recall(
         self, query: str, session: Session, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10
     ) -> dict[str, Any]:
-        """`{results, partial}`: the entries that fit `query` best, each with its `score`; `partial` says why not all
-        was looked through, "" when all was. `since` without a timezone is in the notebook's. Raises UsageError."""
+        """`{results, partial}`: the entries that fit `query` best, each with its `relevance`; `partial` says why not
+        all was looked through, "" when all was. A `since` without a zone is UTC. Raises UsageError."""
         self._guard.require_in_stream(session, "read", RECALL)
         if not 0 <= limit <= LARGEST_LIMIT:
             raise UsageError(f"a limit is a number from 0 to {LARGEST_LIMIT:,}")
         tags = _checked_tags(tags)
         if since is not None and since.tzinfo is None:
-            since = since.replace(tzinfo=self._settings.timezone)
+            since = since.replace(tzinfo=UTC)
         query, wanted, words = _storable(query), max(limit, 1), words_of(query)
         while True:
             found = self._refs().recall(query, tags=tags, since=since, limit=wanted, now=datetime.now(UTC))
@@ -125,10 +125,7 @@ class Stream:
         note = self._note_shown(path)
         title = note.title if note else path
         content = f"[{title}] {note.summary}" if note else f"[{path}]"
-        told = {**entry, "content": content}
-        if "title" in entry:
-            told |= {"title": title, "summary": note.summary if note else ""}
-        return {**told, "ref": {**entry["ref"], "title": title}} if isinstance(entry.get("ref"), Mapping) else told
+        return {**entry, "content": content, "ref": {**entry["ref"], "title": title}}
 
     def _note_shown(self, path: str) -> Note | None:
         try:
@@ -146,7 +143,9 @@ class Stream:
         return f"the stream before {moment} is gone: hot memory was emptied"
 
 
-def new_entry(content: str, session: Session, source: str, tags: Sequence[str], score: float, now: datetime) -> Entry:
+def checked_entry(
+    content: str, session: Session, source: str, tags: Sequence[str], score: float, now: datetime
+) -> Entry:
     """An entry that a session logs. Raises UsageError where a part of it is empty, too long or no word."""
     content = _storable(content)
     if not content.strip():
@@ -155,17 +154,17 @@ def new_entry(content: str, session: Session, source: str, tags: Sequence[str], 
         raise UsageError(
             f"{size:,} bytes are more than the {LARGEST_ENTRY_BYTES:,} of an entry; write it as a page, and log where"
         )
-    if isinstance(score, bool) or not (math.isfinite(score) and 0 <= score <= 1):
+    if isinstance(score, bool) or not 0 <= score <= 1:  # nor is a number that is none
         raise UsageError(f"a score is a number from 0 to 1, not {score!r}")
-    return {
-        "id": uuid.uuid4().hex,
-        "content": content,
-        "source": _checked_source(source, session),
-        "tags": list(_checked_tags(tags)),
-        "score": float(score),
-        "timestamp": now.astimezone(UTC).isoformat(),
-        "agent": session.agent,
-    }
+    return new_entry(
+        uuid.uuid4().hex,
+        content,
+        now=now,
+        source=_checked_source(source, session),
+        tags=_checked_tags(tags),
+        score=score,
+        agent=session.agent,
+    )
 
 
 def path_of(entry: Mapping[str, Any]) -> str | None:
@@ -173,9 +172,7 @@ def path_of(entry: Mapping[str, Any]) -> str | None:
     ref = entry.get("ref")
     if isinstance(ref, Mapping):
         return str(ref.get("path", ""))
-    if "path" in entry or entry.get("source") == "notebook":
-        return str(entry.get("path", ""))
-    return None
+    return "" if entry.get("source") == NOTEBOOK else None
 
 
 def day_of(text: str) -> date:
@@ -189,6 +186,8 @@ def day_of(text: str) -> date:
 
 
 def _checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(tags, str):
+        raise UsageError(f"tags are a list, as in [{tags[:60]!r}]")
     for tag in tags:
         if not _TAG.fullmatch(tag):
             raise UsageError(

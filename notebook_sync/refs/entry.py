@@ -67,6 +67,9 @@ def ref_fields(ref: Ref) -> dict[str, str]:
 def entry_for(ref: Ref, now: datetime) -> Entry:
     """The stream entry that tells what happened to a note. Told twice, it has the same id."""
     told = f"{ref.id}\n{ref.serial}\n{ref.version}\n{ref.action}\n{ref.digest}\n{ref.path}"
+    opened_by = ref.agent if ref.action == "opened" else ""
+    if opened_by:
+        told += f"\n{opened_by}"
     fields = ref_fields(ref)
     entry = {
         "id": hashlib.sha256(told.encode()).hexdigest()[:16],
@@ -78,7 +81,7 @@ def entry_for(ref: Ref, now: datetime) -> Entry:
         "action": ref.action,
         "ref": {key: fields[key] for key in _REF_IN_ENTRY},
     }
-    return entry | _known(provenance=ref.provenance)
+    return entry | _known(agent=opened_by, provenance=ref.provenance)
 
 
 def entry_of_ref(fields: Mapping[str, str]) -> Entry:
