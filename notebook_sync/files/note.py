@@ -125,14 +125,16 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """What git knows of a file's past, for a row that the store has never held.
+    """What git or an archive knows of a file's past, for a row that the store has never held.
 
-    `history` is oldest first, at most HISTORY_LIMIT of `{version, timestamp, summary, changed_by}`.
+    `history` is oldest first, at most HISTORY_LIMIT of `{version, timestamp, summary, changed_by}`. `created_from` is
+    what `created_at` was taken from: git, or the file.
     """
 
     version: int
     created_at: datetime
     history: tuple[dict[str, Any], ...]
+    created_from: str = "git"
 
 
 def collection_of(path: str) -> str:

@@ -28,7 +28,7 @@ def document_of(put: Put) -> Document:
     if note.created_at is not None:
         created_at, created_from = to_milliseconds(note.created_at), "frontmatter"
     elif put.seed is not None:
-        created_at, created_from = to_milliseconds(put.seed.created_at), "git"
+        created_at, created_from = to_milliseconds(put.seed.created_at), put.seed.created_from
     document: Document = {
         "id": put.id,
         "wants": note.wants,

@@ -49,6 +49,7 @@ class Task:
     places: paths of files or folders, None for all. settled: what an earlier look, a settle time ago, found at paths
     that had to wait. rehash: read files whose stamp is unchanged too. force: write equal rows anew. changed_by: who
     the breadcrumbs name.
+    past: what is known of a file that never had a row, by its path; of one it knows nothing of, git is asked.
     """
 
     places: frozenset[str] | None = None
@@ -57,6 +58,7 @@ class Task:
     allow_empty: bool = False
     rehash: bool = False
     force: bool = False
+    past: Callable[[str], Seed | None] | None = None
     progress: Progress | None = None
 
 
@@ -215,10 +217,13 @@ class Sweep:
         return {ending[note_id]: document for note_id, document in found.items()}
 
     def _seed_for(self, change: Change) -> Seed | None:
-        """What git knows of a file without a row, asked once a sweep, and only by one that looks at everything: when
-        a store was lost, or when filling it was broken off."""
-        if self._task.places is not None or not isinstance(change, Store) or not change.is_new:
+        """What is known of a file without a row. Git is asked once a sweep, and only by one that looks at everything:
+        when a store was lost, or when filling it was broken off."""
+        if not isinstance(change, Store) or not change.is_new:
             return None
+        seed = self._task.past(change.note.path) if self._task.past is not None else None
+        if seed is not None or self._task.places is not None:
+            return seed
         if self._past is None:
             self._past = git_history(self._vault.root)
         return self._past.seed_of(change.note.path)
