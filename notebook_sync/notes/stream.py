@@ -18,16 +18,15 @@ from notebook_sync.errors import UnreadableFile, UsageError
 from notebook_sync.files.note import Note
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.guard import Guard
-from notebook_sync.notes.showing import note_shown, sees_all, words_of
+from notebook_sync.notes.showing import note_shown, sees_all
 from notebook_sync.refs.base import Entry, Refs
 from notebook_sync.refs.entry import NOTEBOOK, new_entry
+from notebook_sync.refs.ranking import POOL, rank
 from notebook_sync.sessions import Session
 
 LOG, TODAY, RECALL = "log", "today", "recall"
 LARGEST_ENTRY_BYTES = 8 << 10
-LARGEST_LIMIT = 1000
 _MOST_TAGS = 20
-_MOST_ASKED = 16 * LARGEST_LIMIT
 _TAG = re.compile(r"\w[\w.-]{0,49}")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _LONGEST_SOURCE = 100
@@ -91,34 +90,32 @@ class Stream:
         """`{results, partial}`: the entries that fit `query` best, each with its `relevance`; `partial` says why not
         all was looked through, "" when all was. A `since` without a zone is UTC. Raises UsageError."""
         self._guard.require_in_stream(session, "read", RECALL)
-        if not 0 <= limit <= LARGEST_LIMIT:
-            raise UsageError(f"a limit is a number from 0 to {LARGEST_LIMIT:,}")
+        if not 0 <= limit <= POOL:
+            raise UsageError(f"a limit is a number from 0 to {POOL}")
         tags = _checked_tags(tags)
         if since is not None and since.tzinfo is None:
             since = since.replace(tzinfo=UTC)
-        query, wanted, words = _storable(query), max(limit, 1), words_of(query)
-        while True:
-            found = self._refs().recall(query, tags=tags, since=since, limit=wanted, now=datetime.now(UTC))
-            told = list(self.told(found.results, session, words))
-            if len(told) >= limit or len(found.results) < wanted or wanted == _MOST_ASKED:
-                return {"results": told[:limit], "partial": found.partial}
-            wanted = min(wanted * 4, _MOST_ASKED)
+        query, now = _storable(query), datetime.now(UTC)
+        found = self._refs().recall(query, tags=tags, since=since, limit=limit, now=now)
+        told = list(self.told(found.results, session))
+        if told != found.results:
+            # What the session may not read leaves no gap, and what it is shown less of is found by that alone.
+            found = self._refs().recall(query, tags=tags, since=since, limit=POOL, now=now)
+            told = rank(self.told(found.results, session), query, tags=tags, since=since, limit=limit, now=now)
+        return {"results": told, "partial": found.partial}
 
     def is_told(self, entry: Entry, session: Session) -> bool:
-        """Whether the session is told of the entry, where nothing is searched for."""
+        """Whether the session is told of the entry at all: of a note, if it may read it."""
         path = path_of(entry)
         return session.kind == "owner" or path is None or (path != "" and self._guard.may(session, "read", path))
 
-    def told(self, entries: Iterable[Entry], session: Session, words: frozenset[str] = frozenset()) -> Iterator[Entry]:
-        """The entries as the session is told them. Of a file of which it is shown a part, only those whose `words` all
-        stand in that part."""
+    def told(self, entries: Iterable[Entry], session: Session) -> Iterator[Entry]:
+        """The entries, as the session is told them, that it is told of."""
         for entry in entries:
             if self.is_told(entry, session):
                 path = path_of(entry)
-                if path is None or sees_all(session, path, self._settings.prompt):
-                    yield entry
-                elif words <= words_of((shown := self._shown(entry, path))["content"]):
-                    yield shown
+                is_whole = path is None or sees_all(session, path, self._settings.prompt)
+                yield entry if is_whole else self._shown(entry, path or "")
 
     def _shown(self, entry: Entry, path: str) -> Entry:
         """The entry with what the note at `path` shows now: what it said then may have been hidden since."""

@@ -14,8 +14,8 @@ checkpoint  `{id, name, at, commit, notebook: [{id, collection, version, digest}
             longterm: [entry]}`; `at` an ISO time in UTC
 
 All writes are idempotent; the stream is at least once, and an entry's id is a digest of what it tells
-(the note's id, serial, version, action, digest, path, and who opened it), so that a reader drops a repeated one. The serial tells one
-event from another that says the same: a note may be moved there and back twice in a day.
+(the note's id, serial, version, action, digest, path, and who opened it), so that a reader drops a repeated one. The
+serial tells one event from another that says the same: a note may be moved there and back twice in a day.
 Every method may raise `BackendDown`; no adapter lets a driver's own error out.
 """
 
