@@ -13,7 +13,9 @@ from notebook_sync.wiring import Wiring
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import date, datetime
+    from pathlib import Path
 
+    from notebook_sync.notes.note_import import Imported
     from notebook_sync.notes.rolled_back import Checkpoint, RolledBack
     from notebook_sync.notes.stream import Day
     from notebook_sync.notes.written import Written
@@ -168,6 +170,12 @@ class AgentNotebook(Wiring):
         """The channels that the session may use: `{id, name, agent, scope, notes, members}`, `notes` None where it may
         not read them."""
         return self._channels.list(session)
+
+    def import_notes(self, file: Path, session: Session) -> Imported:
+        """Bring the notes of an older program's export into channels, each once however often this is done; with
+        their times, tags, conversations and metadata. What cannot be taken is listed in `failed`, and the rest goes
+        on. Raises NotPermitted for who is no owner, UsageError for a file that is no export."""
+        return self._note_import.bring_in(file, session)
 
     # The daily stream, and going back in time.
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from notebook_sync.notes.editing import Editing
     from notebook_sync.notes.filing import Filing
     from notebook_sync.notes.guard import Guard
+    from notebook_sync.notes.note_import import NoteImport
     from notebook_sync.notes.note_search import NoteSearch
     from notebook_sync.notes.opened import Opened
     from notebook_sync.notes.pages import Pages
@@ -201,6 +202,13 @@ class Wiring:
         from notebook_sync.notes.note_search import NoteSearch
 
         return NoteSearch(self.guard, self._channels, lambda: self.mirror, self.settings.timezone)
+
+    @part
+    def _note_import(self) -> NoteImport:
+        """Brings in an older program's notes."""
+        from notebook_sync.notes.note_import import NoteImport
+
+        return NoteImport(self.vault, self.guard, self._door, lambda: self.mirror)
 
     @part
     def _undoing(self) -> Undoing:
