@@ -23,13 +23,20 @@ class Embedded:
 
     Deleted at any time, also while it is open, the file is made anew by its next use; nothing a person wrote is only
     in it. `added` are columns (table, name, definition, expression of what the rows there are get, "" for the default)
-    that a file of an earlier version may lack.
+    that a file of an earlier version may lack; `later` are tables that it may lack, and what makes and fills them.
     """
 
-    def __init__(self, path: Path, schema: str, added: Sequence[tuple[str, str, str, str]] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        schema: str,
+        added: Sequence[tuple[str, str, str, str]] = (),
+        later: Sequence[tuple[str, Sequence[str]]] = (),
+    ) -> None:
         self._path = path
         self._schema = schema
         self._added = added
+        self._later = later
         self._lock = threading.RLock()
         self._closed = False
         with self._blamed():
@@ -81,6 +88,8 @@ class Embedded:
         connection.execute("PRAGMA page_size = 32768")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
+        for table, statements in self._later:
+            _add_table(connection, table, statements)
         connection.executescript(self._schema)
         for column in self._added:
             _add_column(connection, *column)
@@ -101,6 +110,18 @@ class Embedded:
         except (sqlite3.Error, OSError) as error:
             remedy = "; .notebook/ may be deleted and is then made anew" if is_damage(error) else ""
             raise BackendDown(NAME, f"{error}{remedy}") from error
+
+
+def _add_table(connection: sqlite3.Connection, table: str, statements: Sequence[str]) -> None:
+    def is_missing() -> bool:
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        return bool(names) and table not in names  # a new file is made whole by the schema
+
+    if is_missing():
+        connection.execute("BEGIN IMMEDIATE")  # another process may be adding it
+        for statement in statements if is_missing() else ():
+            connection.execute(statement)
+        connection.execute("COMMIT")
 
 
 def _add_column(connection: sqlite3.Connection, table: str, column: str, definition: str, value: str) -> None:

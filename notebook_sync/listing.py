@@ -6,6 +6,7 @@ What a session may not read leaves no trace in what it is told: not in the numbe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from notebook_sync.errors import UnreadableFile, UsageError
 from notebook_sync.files.note import COLLECTIONS, STATUSES
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import Filter
+from notebook_sync.notes.channels import ANY
+from notebook_sync.notes.channels import FOLDER as CHANNELS
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.showing import note_shown, row_shown, sees_all, words_of
 from notebook_sync.sessions import Session
@@ -42,37 +45,57 @@ class Listing:
 
     def list(self, wanted: Filter, limit: int, session: Session) -> _Documents:
         """Light fields of notes, the latest change first. Raises UsageError for a wrong limit."""
-        return self._permitted(lambda count: self._mirror().light(wanted, count), limit, session)
+        return self._permitted(self._mirror().light, wanted, limit, session)
 
     def search(self, query: str, wanted: Filter, limit: int, session: Session) -> _Documents:
         """Notes that match the words of `query`, best first. Raises as `list`.
 
         A file of the prompt that the session may not change is found by the very words that it is shown of it.
         """
-        return self._permitted(
-            lambda count: self._mirror().search(query, count, wanted), limit, session, words_of(query)
-        )
+
+        def ask(filter: Filter, count: int) -> _Documents:
+            return self._mirror().search(query, count, filter)
+
+        return self._permitted(ask, wanted, limit, session, words_of(query))
 
     def places_told(self, found: Sequence[Found], text: str, asking: Session, *, is_own: bool) -> Sequence[Found]:
         """Of the places where `text` stands, those that who asks may know of; `is_own`: the prompt is theirs."""
         return [one for one in found if (is_own and one.in_prompt) or self._is_told(one, text, asking)]
 
     def _permitted(
-        self, ask: Callable[[int], _Documents], limit: int, session: Session, words: Set[str] = frozenset()
+        self,
+        ask: Callable[[Filter, int], _Documents],
+        wanted: Filter,
+        limit: int,
+        session: Session,
+        words: Set[str] = frozenset(),
     ) -> _Documents:
         """The first `limit` rows that the session may read: where others stand among them, more are asked for."""
         if not 0 <= limit <= _LARGEST_LIMIT:
             raise UsageError(f"a limit is a number from 0 to {_LARGEST_LIMIT:,}")
         if session.kind == "owner" or not limit:
-            return ask(limit)
-        wanted = limit
+            return ask(wanted, limit)
+        wanted = replace(wanted, of_channels=self._readable_channels(session))
+        count = limit
         while True:
-            rows = ask(wanted)
-            readable = [row for row in rows if self._guard.may(session, "read", row["path"])]
-            permitted = [shown for row in readable if (shown := self._shown_row(row, session, words))]
-            if len(permitted) >= limit or len(rows) < wanted:
+            rows = ask(wanted, count)
+            readable = set(self._guard.permitted(session, "read", [row["path"] for row in rows if row["path"]]))
+            shown = (self._shown_row(row, session, words) for row in rows if row["path"] in readable)
+            permitted = [row for row in shown if row is not None]
+            if len(permitted) >= limit or len(rows) < count:
                 return permitted[:limit]
-            wanted = min(wanted * 4, _LARGEST_LIMIT)
+            count = min(count * 4, _LARGEST_LIMIT)
+
+    def _readable_channels(self, session: Session) -> tuple[str, ...]:
+        """The folders of private notes in which the session may read: its own, and those that it is a member of."""
+        if session.kind != "task" or not session.agent:
+            return ()
+        others = (agent for agent in self._vault.folders(CHANNELS) if agent != session.agent)
+        shared = [
+            f"{CHANNELS}/{agent}/{scope}" for agent in others for scope in self._vault.folders(f"{CHANNELS}/{agent}")
+        ]
+        notes = self._guard.permitted(session, "read", [f"{folder}/{ANY}" for folder in shared])
+        return (f"{CHANNELS}/{session.agent}", *(note.removesuffix(f"/{ANY}") for note in notes))
 
     def _shown_row(self, row: Document, session: Session, words: Set[str]) -> Document | None:
         """The row as the session is shown it; None where not all of the words stand in what it is shown."""

@@ -124,6 +124,7 @@ class Filter:
     tags: any of them, exactly. since, until: aware; changed at `since` or later, and before `until`.
     below: folders, of which any must hold the note; not_below: none may, and a note whose path another one took is
     left out too, for nothing tells where it lies. topic, session_id: as the frontmatter of a note in channels says.
+    of_channels: of the notes in channels, only those below these folders; None for all of them.
     """
 
     collections: tuple[str, ...] = ()
@@ -136,6 +137,7 @@ class Filter:
     not_below: tuple[str, ...] = ()
     topic: str = ""
     session_id: str = ""
+    of_channels: tuple[str, ...] | None = None
 
 
 ALL = Filter()

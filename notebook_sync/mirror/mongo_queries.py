@@ -17,7 +17,8 @@ Condition = dict[str, Any]
 
 def collections_of(filter: Filter) -> list[str]:
     """The collections in which the filter may admit notes."""
-    return [name for name in COLLECTIONS if not filter.collections or name in filter.collections]
+    left_out = "channels" if filter.of_channels == () else ""
+    return [name for name in filter.collections or COLLECTIONS if name in COLLECTIONS and name != left_out]
 
 
 def admitting(filter: Filter) -> Condition:
@@ -39,6 +40,8 @@ def admitting(filter: Filter) -> Condition:
         conditions.append({"$or": _below(filter.below)})
     if filter.not_below:
         conditions.append({"path": {"$gt": ""}, "$nor": _below(filter.not_below)})
+    if filter.of_channels is not None:
+        conditions.append({"$or": [{"collection": {"$ne": "channels"}}, *_below(filter.of_channels)]})
     return {"gone": False, **({"$and": conditions} if conditions else {})}
 
 

@@ -12,51 +12,10 @@ from notebook_sync.files.note import COLLECTIONS, Ref, Stamp
 from notebook_sync.mirror import sqlite_rows as rows
 from notebook_sync.mirror.base import ALL, Document, Filter, Known, MarkStale, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import superseded
-from notebook_sync.mirror.sqlite_queries import admitting, as_words
+from notebook_sync.mirror.sqlite_queries import admitting
+from notebook_sync.mirror.sqlite_schema import ADDED, LATER, SCHEMA
+from notebook_sync.mirror.sqlite_search import best
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS note (
-    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, wants TEXT NOT NULL, has_own_id INTEGER NOT NULL,
-    path TEXT UNIQUE, was_at TEXT, collection TEXT NOT NULL, title TEXT NOT NULL, summary TEXT NOT NULL,
-    tags TEXT NOT NULL, status TEXT NOT NULL, created_by TEXT NOT NULL,
-    created_at INTEGER NOT NULL, created_from TEXT NOT NULL, updated_at INTEGER NOT NULL,
-    word_count INTEGER NOT NULL, digest TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
-    ctime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, revision INTEGER NOT NULL, version INTEGER NOT NULL,
-    problems INTEGER NOT NULL, broken INTEGER NOT NULL, stale TEXT NOT NULL DEFAULT '',
-    provenance TEXT NOT NULL DEFAULT '', beside TEXT NOT NULL DEFAULT '{}',
-    pending TEXT NOT NULL DEFAULT '', deleted INTEGER NOT NULL DEFAULT 0,
-    serial INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)));
-CREATE INDEX IF NOT EXISTS note_pending ON note (id) WHERE pending <> '' OR deleted;
-CREATE INDEX IF NOT EXISTS note_contended ON note (wants) WHERE wants <> id;
-CREATE INDEX IF NOT EXISTS note_updated ON note (updated_at);
-CREATE TABLE IF NOT EXISTS body (n INTEGER PRIMARY KEY, content TEXT NOT NULL, code TEXT NOT NULL,
-    rest TEXT NOT NULL, history TEXT NOT NULL);
-CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
-    title, summary, content, code, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
-"""
-
-
-def _in_rest(name: str, *types: str) -> str:
-    place = f"'$.{name}'"
-    return f"CASE WHEN json_type(rest, {place}) IN {types} THEN nullif(rest ->> {place}, '') END"
-
-
-# What `beside_light` makes of a document, made of what its row was before there was a column for it.
-_LINE, _NUMBER = ("text", "integer", "real"), ("integer", "real")
-_BESIDE = f"""coalesce((SELECT json_patch('{{}}', CASE collection
-    WHEN 'channels' THEN json_object(
-        'topic', CAST({_in_rest("metadata.extra.topic", *_LINE)} AS TEXT),
-        'session_id', CAST({_in_rest("metadata.extra.session_id", *_LINE)} AS TEXT),
-        'confidence', min(1.0, max(0.0, {_in_rest("metadata.extra.confidence", *_NUMBER)})))
-    WHEN 'code_snippets' THEN json_object('language', {_in_rest("fields.language", *_LINE)})
-    WHEN 'research_notes' THEN json_object('source_url', {_in_rest("fields.source_url", *_LINE)})
-    END) FROM body WHERE body.n = note.n), '{{}}')"""
-# Columns that a file of an earlier version may lack.
-_ADDED = (
-    ("note", "provenance", "TEXT NOT NULL DEFAULT ''", ""),
-    ("note", "beside", "TEXT NOT NULL DEFAULT '{}'", _BESIDE),
-)
 _KNOWN = """id, wants, has_own_id, coalesce(path, ''), digest, size, mtime_ns, ctime_ns, inode, revision, version,
     stale, problems, broken, pending"""
 _REF = """id, title, summary, collection, updated_at, status, version, digest, created_by,
@@ -72,8 +31,6 @@ _LIGHT_FIELDS = (
     *("updated_at", "status", "created_by", "word_count", "version", "provenance", "beside", "created_at"),
 )
 _PAGE = 500
-# Title, summary, content, code: a word in a title tells most about what a note is for.
-_WEIGHTS = "8.0, 2.0, 1.0, 1.0"
 
 
 class SqliteMirror:
@@ -82,7 +39,7 @@ class SqliteMirror:
     name = NAME
 
     def __init__(self, path: Path) -> None:
-        self._db = Embedded(path, _SCHEMA, _ADDED)
+        self._db = Embedded(path, SCHEMA, ADDED, LATER)
 
     def known(self, places: Iterable[str] | None = None) -> list[Known]:
         if places is None:
@@ -173,18 +130,10 @@ class SqliteMirror:
         return [_light(row) for row in found]
 
     def search(self, query: str, limit: int = 10, filter: Filter = ALL) -> list[Document]:
-        words = as_words(query)
-        if not words:
-            return []
-        admitted, values = admitting(filter)
-        found = self._db.rows(
-            f"""SELECT {_LIGHT}, hit.score FROM (
-                SELECT rowid, -bm25(words, {_WEIGHTS}) AS score FROM words WHERE words MATCH ?
-                ORDER BY score DESC) AS hit JOIN note ON note.n = hit.rowid WHERE {admitted}
-                ORDER BY hit.score DESC, id LIMIT ?""",
-            (words, *values, max(limit, 0)),
-        )
-        return [{**_light(row), "score": row[-1]} for row in found]
+        hits = dict(best(self._db, query, limit, filter))
+        statement = f"SELECT {_LIGHT}, n FROM note WHERE n IN ({{marks}}) AND NOT deleted"
+        rows_by_n = {row[-1]: row for row in self._db.rows_in(statement, list(hits))}
+        return [{**_light(rows_by_n[n]), "score": score} for n, score in hits.items() if n in rows_by_n]
 
     def counts(self) -> dict[str, int]:
         notes, stale, problems, pending = self._db.rows(

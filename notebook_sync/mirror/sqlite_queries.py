@@ -1,14 +1,21 @@
-"""What the embedded store is asked: a filter and a text query as SQL. Pure; every value becomes a parameter."""
+"""What the embedded store is asked: a filter as SQL, a text query as stages of FTS5. Pure; every value is a parameter,
+and every word is quoted."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from notebook_sync.mirror.base import Filter
 from notebook_sync.mirror.document import askable, to_ms_after
 
+# Of a longer query these words say what it is about.
+_MOST_WORDS = 64
+# So many frequent words are counted beside the rare ones; what others would add is next to nothing.
+_MOST_FREQUENT = 3
 _WORD = re.compile(r"\w+")
 
 
@@ -29,25 +36,74 @@ def admitting(filter: Filter) -> tuple[str, list[Any]]:
         require(f"EXISTS (SELECT 1 FROM json_each(tags) WHERE value IN ({_marks(filter.tags)}))", *filter.tags)
     for name, wanted in (("topic", filter.topic), ("session_id", filter.session_id)):
         if wanted:
-            require(f"CAST(beside ->> '{name}' AS TEXT) = ?", wanted)
+            require(f"beside ->> '{name}' = ?", wanted)
     if filter.since is not None:
         require("updated_at >= ?", to_ms_after(filter.since))
     if filter.until is not None:
         require("updated_at < ?", to_ms_after(filter.until))
     if filter.below:
-        require(f"({' OR '.join([_BELOW] * len(filter.below))})", *_bounds(filter.below))
+        require(_below(filter.below), *_bounds(filter.below))
     if filter.not_below:
-        require(f"NOT ({' OR '.join([_BELOW] * len(filter.not_below))})", *_bounds(filter.not_below))
+        require(f"NOT {_below(filter.not_below)}", *_bounds(filter.not_below))
+    if filter.of_channels is not None:
+        require(f"(collection <> 'channels' OR {_below(filter.of_channels)})", *_bounds(filter.of_channels))
     return " AND ".join(conditions), [askable(value) if isinstance(value, str) else value for value in values]
 
 
-def as_words(query: str) -> str:
-    """The query for FTS5: each word quoted, so that no mark in it is an operator. Any word may match; rank decides."""
-    return " OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(query)))
+def words_of(query: str) -> list[str]:
+    """The words of a query as FTS5 takes them: each in quotes, so that no mark in it is an operator."""
+    composed = unicodedata.normalize("NFC", query)  # else a word would end at an accent that stands for itself
+    once = {word.casefold(): word for word in _WORD.findall(composed)}
+    return [f'"{word}"' for word in once.values()][:_MOST_WORDS]
 
 
-# `0` is the character after `/`. NULL is below nothing, and not below nothing either.
-_BELOW = "path >= ? AND path < ?"
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Notes found by any of these expressions, scored by the one that scores them highest; of each expression, only
+    the `newest` matches where it says so. Every note of a stage comes before those that only a later one finds."""
+
+    expressions: tuple[str, ...]
+    newest: int | None = None
+
+
+def stages(counts: Mapping[str, int], budget: int) -> list[Stage]:
+    """How to find the best notes without scoring many more than `budget`, given how many notes have each word.
+
+    To score is what costs: forty times as much as to find. So rare words choose the notes, and frequent ones only add
+    to their scores. Notes that have none but frequent words come next: those with all of them, those with one in
+    title or summary, the newest; then the rest. A note that has all words is in the first stage in which one could be.
+    """
+    present = sorted((word for word, count in counts.items() if count), key=lambda word: counts[word])
+    rare: list[str] = []
+    for word in present:
+        budget_left = budget - sum(counts[one] for one in rare)
+        if counts[word] > budget_left:
+            break
+        rare.append(word)
+    frequent = present[len(rare) :]
+    if not frequent:
+        return [Stage((_any(rare),))] if rare else []
+    found: list[Stage] = []
+    if rare:
+        adding = frequent[:_MOST_FREQUENT]
+        together = [_all(adding)] if len(adding) > 1 else []
+        found.append(Stage((_any(rare), *(f"({_any(rare)}) AND {more}" for more in (*adding, *together)))))
+    likely = [_all(frequent)] if len(frequent) > 1 else []
+    likely += [f"{{title summary}} : ({_any(frequent)})", _any(frequent)]
+    return [*found, Stage(tuple(likely), newest=budget // len(likely)), Stage((_any(frequent),))]
+
+
+def _any(words: Sequence[str]) -> str:
+    return " OR ".join(words)
+
+
+def _all(words: Sequence[str]) -> str:
+    return " AND ".join(words)
+
+
+def _below(folders: Sequence[str]) -> str:
+    """NULL, which is neither true nor false, for a note without a path. `0` is the character after `/`."""
+    return f"({' OR '.join(['path >= ? AND path < ?'] * len(folders)) or 'path = 0'})"
 
 
 def _bounds(folders: Sequence[str]) -> list[str]:

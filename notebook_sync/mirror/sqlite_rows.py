@@ -12,6 +12,7 @@ from typing import Any
 from notebook_sync.mirror.base import Document, MarkStale, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import beside_light, document_of, moment, to_ms
 from notebook_sync.mirror.past import first_version, next_version, untold
+from notebook_sync.mirror.sqlite_schema import GUARDED
 
 DOCUMENT = """id, wants, coalesce(path, ''), coalesce(path, was_at, ''), collection, title, summary, content, code,
     created_by, created_at, created_from, updated_at, version, tags, status, word_count, digest, size, mtime_ns,
@@ -40,6 +41,7 @@ class _Row:
     deleted: bool
     created_at: int
     created_from: str
+    collection: str
 
 
 class Batch:
@@ -112,7 +114,7 @@ class Batch:
 
     def _row(self, note_id: str) -> _Row | None:
         found = self._connection.execute(
-            """SELECT n, id, digest, path, version, pending, deleted, created_at, created_from
+            """SELECT n, id, digest, path, version, pending, deleted, created_at, created_from, collection
             FROM note WHERE id = ?""",
             (note_id,),
         ).fetchone()
@@ -162,7 +164,7 @@ class Batch:
         else:
             n = row.n
             if not row.deleted:
-                self._forget_words(n)
+                self._forget_words(row)
             changes = ", ".join(f"{column} = ?" for column in light)
             self._connection.execute(
                 f"UPDATE note SET {changes}, serial = serial + 1 WHERE n = ?", (*light.values(), n)
@@ -173,23 +175,25 @@ class Batch:
             (n, document["content"], code, _rest(document), to_json(history)),
         )
         self._connection.execute(
-            "INSERT INTO words (rowid, title, summary, content, code) VALUES (?, ?, ?, ?, ?)",
+            f"INSERT INTO {_index_of(document['collection'])} (rowid, title, summary, content, code)"
+            " VALUES (?, ?, ?, ?, ?)",
             (n, document["title"], document["summary"], document["content"], code),
         )
 
-    def _forget_words(self, n: int) -> None:
+    def _forget_words(self, row: _Row) -> None:
         """A contentless index is told what to forget: the very words it was told before."""
+        index = _index_of(row.collection)
         self._connection.execute(
-            """INSERT INTO words (words, rowid, title, summary, content, code)
+            f"""INSERT INTO {index} ({index}, rowid, title, summary, content, code)
             SELECT 'delete', n, title, summary, content, code FROM note JOIN body USING (n) WHERE n = ?""",
-            (n,),
+            (row.n,),
         )
 
     def _bury(self, row: _Row, *, announce: bool) -> None:
         """Leave a tombstone: no path, no text, no words; its version and history stay, should the note come back."""
         if row.deleted:
             return
-        self._forget_words(row.n)
+        self._forget_words(row)
         self._connection.execute("UPDATE body SET content = '', code = '', rest = '{}' WHERE n = ?", (row.n,))
         self._connection.execute(
             """UPDATE note SET was_at = coalesce(path, was_at), path = NULL, deleted = 1, pending = ?,
@@ -262,6 +266,10 @@ def to_json(value: Any) -> str:
 def from_json(text: str) -> Any:
     """What `to_json` was given."""
     return json.loads(text, object_hook=lambda found: from_ms(found[_TIME]) if _TIME in found else found)
+
+
+def _index_of(collection: str) -> str:
+    return "guarded_words" if collection in GUARDED else "words"
 
 
 def _rest(document: Document) -> str:
