@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from notebook_sync.sessions import Session
 from notebook_sync.sync.sweep import Outcome, Task
 
 if TYPE_CHECKING:
+    from notebook_sync.files.note import Stamp
     from notebook_sync.mirror.base import Document, Mirror
     from notebook_sync.sync.engine import Engine
 
@@ -142,19 +143,22 @@ class Lookup:
         self._guard.require(session, "read", path, READ)
         return path
 
-    def bring_in_step(self, paths: Collection[str], changed_by: str) -> tuple[dict[str, int], str]:
-        """Mirror these notes, which were written just now; by path, the version of each, and what went wrong, "" for
-        nothing. Raises nothing that a store or a file can do.
+    def bring_in_step(
+        self, written: Mapping[str, Stamp | None], authors: Mapping[tuple[str, str], str]
+    ) -> tuple[dict[str, int], str]:
+        """Mirror notes that were written just now, with these stamps, None for what was taken away; `authors` are who
+        wrote them, by path and digest. By path, the version of each, and what went wrong, "" for nothing. Raises
+        nothing that a store or a file can do.
 
         A further write that their stamps do not show is looked for later: nobody waits for that.
         """
+        paths = frozenset(written)
         try:
-            gone = dict.fromkeys(path for path in paths if self._vault.stamp(path) is None)
             with self._looking:
                 now = time.monotonic()
                 self._look_again({path for path, due in self._racy.items() if due <= now and path not in paths})
-                outcome = self._engine().look(Task(frozenset(paths), settled=gone, changed_by=changed_by))
-                self._racy |= dict.fromkeys(outcome.racy & set(paths), time.monotonic() + RACY_SECONDS)
+                outcome = self._engine().look(Task(paths, settled=written, authors=authors))
+                self._racy |= dict.fromkeys(outcome.racy & paths, time.monotonic() + RACY_SECONDS)
             versions = {row.path: row.version for row in self._mirror().known(paths)}
         except NotebookError as error:
             return {}, str(error)

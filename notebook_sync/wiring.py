@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from notebook_sync.mirror.base import Mirror
     from notebook_sync.notes.agenda import Agenda
     from notebook_sync.notes.alarm import Alarm
+    from notebook_sync.notes.authors import Authors
     from notebook_sync.notes.channels import Channels
     from notebook_sync.notes.checkpoints import Checkpoints
     from notebook_sync.notes.door import Door
@@ -129,6 +130,7 @@ class Wiring:
             settle_seconds=self.settings.sync.settle_ms / 1000,
             batch=self.settings.sync.batch,
             encoding=self.settings.prompt.encoding,
+            author=self._authors.of,
         )
 
     # Who may do what, and what asks. Use cases stand before the parts that begin with an underscore.
@@ -160,11 +162,19 @@ class Wiring:
         return Listing(self.vault, self.settings, self.guard, lambda: self.mirror)
 
     @part
+    def _authors(self) -> Authors:
+        """Tells whoever mirrors a note first who wrote it."""
+        from notebook_sync.notes.authors import Authors
+
+        return Authors(self.root / FOLDER)
+
+    @part
     def _door(self) -> Door:
         """Writes what tools change."""
         from notebook_sync.notes.door import Door
 
-        return Door(self.vault, self.root / FOLDER, self.events, self.settings.git, self._lookup.bring_in_step)
+        folder, mirror = self.root / FOLDER, self._lookup.bring_in_step
+        return Door(self.vault, folder, self.events, self.settings.git, self._authors, mirror)
 
     @part
     def _editing(self) -> Editing:

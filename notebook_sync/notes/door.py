@@ -6,6 +6,7 @@ Once the files are written nothing that fails behind them takes them back: it is
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -14,15 +15,20 @@ from notebook_sync.config import GitSettings
 from notebook_sync.errors import GitFailed, NotebookError
 from notebook_sync.events import Events
 from notebook_sync.files.commits import commit
+from notebook_sync.files.note import Stamp
 from notebook_sync.files.vault import Vault
+from notebook_sync.notes.authors import Authors
 from notebook_sync.notes.past import Past
+from notebook_sync.notes.turns import Turns
 from notebook_sync.sessions import Session
 
 _MOST_NAMED = 3
 
 # By path, the version of each note that was mirrored; and why some were not, "" when all were.
 Mirrored = tuple[Mapping[str, int], str]
-Mirror = Callable[[Collection[str], str], Mirrored]
+# By path, the stamp of what was written there, None for what was taken away.
+Stamps = Mapping[str, Stamp | None]
+Mirror = Callable[[Stamps, Mapping[tuple[str, str], str]], Mirrored]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +63,25 @@ class Entered:
 class Door:
     """Writes for one notebook; `folder` is its `.notebook`.
 
-    `mirror(paths, changed_by)` brings these notes' rows in step, and raises nothing.
+    `mirror(stamps, authors)` brings the rows of notes that were written in step, and raises nothing; `authors` are who
+    wrote them, by path and digest.
     """
 
-    def __init__(self, vault: Vault, folder: Path, events: Events, git: GitSettings, mirror: Mirror) -> None:
+    def __init__(
+        self, vault: Vault, folder: Path, events: Events, git: GitSettings, authors: Authors, mirror: Mirror
+    ) -> None:
         self._vault = vault
         self._past = Past(folder)
+        self._turns = Turns(folder)
         self._events = events
         self._git = git
+        self._authors = authors
         self._mirror = mirror
+
+    def turn(self, paths: Collection[str]) -> AbstractContextManager[None]:
+        """Keep other tools from these notes, from when they are read until what is made of them has been entered: so
+        each write is made on what the last one left, and is a version of its own."""
+        return self._turns.of(paths)
 
     def enter(self, texts: Sequence[Text], session: Session, kind: str = "edit") -> Entered:
         """Write what changes, or nothing at all. `kind` is that of the events.
@@ -75,13 +91,18 @@ class Door:
         changing = [text for text in texts if text.changes]
         if not changing:
             return Entered()
+        with self.turn([one.path for one in changing]):
+            return self._enter(changing, session, kind)
+
+    def _enter(self, changing: Sequence[Text], session: Session, kind: str) -> Entered:
         warnings = list(
             dict.fromkeys(filter(None, (self._keep(one.path, one.before, "owner", "") for one in changing)))
         )
-        self._write(changing, session)
+        stamps = self._write(changing, session)
         for one in changing:
             self._keep(one.path, one.after, session.changed_by, _told(one))
-        versions, trouble = self._mirror([one.path for one in changing], session.changed_by)
+        wrote = {(one.path, digest_of(one.after)): session.changed_by for one in changing if one.after is not None}
+        versions, trouble = self._bring_in_step(stamps, wrote)
         if trouble:
             warnings.append(f"saved; the mirror follows when it can: {trouble}")
         revision = None
@@ -109,31 +130,51 @@ class Door:
             )
         return Entered(versions, revision, tuple(warnings))
 
-    def _write(self, texts: Sequence[Text], session: Session) -> None:
+    def _write(self, texts: Sequence[Text], session: Session) -> Stamps:
+        stamps: dict[str, Stamp | None] = {}
         written: list[Text] = []
         try:
             for text in texts:
-                self._write_one(text.path, text.before, text.after)
+                stamps[text.path] = self._write_one(text.path, text.before, text.after, session)
                 written.append(text)
         except BaseException:
             self._put_back(written, session)
             raise
+        return stamps
 
-    def _write_one(self, path: str, before: bytes | None, after: bytes | None) -> None:
-        if after is not None:
-            self._vault.write(path, after, base=None if before is None else digest_of(before))
-        elif before is not None:
-            self._vault.delete(path, base=digest_of(before))
+    def _write_one(self, path: str, before: bytes | None, after: bytes | None, session: Session) -> Stamp | None:
+        if after is None:
+            if before is not None:
+                self._vault.delete(path, base=digest_of(before))
+            return None
+        self._authors.announce(path, digest_of(after), session.changed_by)
+        try:
+            return self._vault.write(path, after, base=None if before is None else digest_of(before))
+        except BaseException:
+            self._authors.forget(path, digest_of(after))
+            raise
 
     def _put_back(self, written: Sequence[Text], session: Session) -> None:
         """What somebody has built on meanwhile stays, as theirs, and an event tells of it."""
+        stamps: dict[str, Stamp | None] = {}
+        wrote = {}
         for text in reversed(written):
             try:
-                self._write_one(text.path, text.after, text.before)
+                stamps[text.path] = self._write_one(text.path, text.after, text.before, session)
+                wrote[text.path, digest_of(text.before)] = session.changed_by
             except NotebookError as error:
                 self._events.record("batch", session, path=text.path, reason=f"could not be put back: {error}")
-        if written:
-            self._mirror([text.path for text in written], session.changed_by)
+            self._authors.forget(text.path, digest_of(text.after))
+        if stamps:
+            self._bring_in_step(stamps, wrote)
+
+    def _bring_in_step(self, stamps: Stamps, wrote: Mapping[tuple[str, str], str]) -> Mirrored:
+        """Mirror what was written. Who wrote it need then be told to nobody else."""
+        versions, trouble = self._mirror(stamps, wrote)
+        for path, digest in wrote:
+            if path in versions:
+                self._authors.forget(path, digest)
+        return versions, trouble
 
     def _keep(self, path: str, raw: bytes | None, changed_by: str, summary: str) -> str:
         """Keep a copy; why that failed, "" when it did not."""

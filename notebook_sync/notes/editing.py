@@ -123,8 +123,15 @@ class Editing:
         Raises NotPermitted, NoSuchNote, EditFailed, Conflict, OverCap, UnsafePath, prompt.VocabularyMissing, and as
         `Vault.write`.
         """
+
+        def find() -> list[str]:
+            return [self._path_of(order, session) for order in batch]
+
+        def draft(paths: Sequence[str]) -> list[Text]:
+            return self._drafts(list(zip(paths, batch, strict=True)), session)
+
         with self._guard.telling(session, TOOL):
-            return self._carried_out(lambda: self._drafts(batch, session), session, "edit", allow_over_cap, preview)
+            return self._carried_out(find, draft, session, "edit", allow_over_cap, preview)
 
     def put(
         self,
@@ -139,24 +146,32 @@ class Editing:
         """Give the note at `path` the text that `make` makes of the one it has; through the same door. Permission is
         asked for before."""
 
-        def draft() -> list[Text]:
+        def draft(_: Sequence[str]) -> list[Text]:
             before = self._read(path)
             _must_be_expected(path, expected_digest, before)
             return [make(before)]
 
         with self._guard.telling(session, TOOL):
-            return self._carried_out(draft, session, kind, allow_over_cap, preview=False)[0]
+            return self._carried_out(lambda: [path], draft, session, kind, allow_over_cap, preview=False)[0]
 
     def _carried_out(
-        self, draft: Callable[[], list[Text]], session: Session, kind: str, allow_over_cap: bool, preview: bool
+        self,
+        find: Callable[[], list[str]],
+        draft: Callable[[Sequence[str]], list[Text]],
+        session: Session,
+        kind: str,
+        allow_over_cap: bool,
+        preview: bool,
     ) -> list[Edited]:
         for is_last in [False] * (_TRIES - 1) + [True]:
             try:
-                texts = draft()
-                if not (allow_over_cap or preview):
-                    self._must_fit(texts)
-                effect = self._effect(texts, session)
-                entered = Entered() if preview else self._door.enter(texts, session, kind)
+                paths = find()
+                with self._door.turn(() if preview else paths):
+                    texts = draft(paths)
+                    if not (allow_over_cap or preview):
+                        self._must_fit(texts)
+                    effect = self._effect(texts, session)
+                    entered = Entered() if preview else self._door.enter(texts, session, kind)
             except _Expected as stale:
                 raise self._permitted(stale.conflict, session) from None
             except Conflict as conflict:
@@ -166,11 +181,10 @@ class Editing:
                 return [self._edited(text, effect, entered, preview) for text in texts]
         raise AssertionError("the last try returns or raises")
 
-    def _drafts(self, batch: Sequence[FileEdits], session: Session) -> list[Text]:
+    def _drafts(self, batch: Sequence[tuple[str, FileEdits]], session: Session) -> list[Text]:
         """Every note's text after its edits; a note that is named twice is edited once, by all of them."""
         drafts: dict[str, Text] = {}
-        for order in batch:
-            path = self._path_of(order, session)
+        for path, order in batch:
             known = drafts.get(path)
             before = known.before if known else self._read(path)
             verb: Verb = "add" if before is None and session.kind == "external" else "write"

@@ -65,8 +65,10 @@ class Filing:
         """Take away the note at `place`, or all notes below it. Raises NotPermitted, NoSuchNote; as `Vault.delete`."""
         with self._guard.telling(session, TOOL):
             place = self._permitted(place, "write", session)
-            texts = [Text(path, self._raw(path), None, "delete") for path in self._at(place, session)]
-            return self._door.enter(texts, session)
+            paths = self._at(place, session)
+            with self._door.turn(paths):
+                texts = [Text(path, self._raw(path), None, "delete") for path in paths]
+                return self._door.enter(texts, session)
 
     def rename(self, old: str, new: str, session: Session) -> Entered:
         """Give the note at `old`, or all notes below it, a place at `new`.
@@ -76,18 +78,25 @@ class Filing:
         """
         with self._guard.telling(session, TOOL):
             old, new = self._permitted(old, "write", session), self._permitted(new, "write", session)
-            texts = list(self._moving(old, new, session))
-            for path in sorted(self._vault.scan([new]).seen):
-                raise Conflict(path, "", self._vault.digest(path) or "")
-            return self._door.enter(texts, session)
+            targets = dict(self._moving(old, new, session))
+            with self._door.turn({*targets, *targets.values()}):
+                texts = [text for path, target in targets.items() for text in self._moved(path, target)]
+                for path in sorted(self._vault.scan([new]).seen):
+                    raise Conflict(path, "", self._vault.digest(path) or "")
+                return self._door.enter(texts, session)
 
-    def _moving(self, old: str, new: str, session: Session) -> Iterator[Text]:
+    def _moving(self, old: str, new: str, session: Session) -> Iterator[tuple[str, str]]:
+        """Each path, and the one that it is to have."""
         for path in self._at(old, session):
             self._guard.require(session, "read", path, TOOL)  # elsewhere it could
-            target = self._permitted(new + path[len(old) :], "write", session)
-            raw = self._raw(path)
-            yield Text(target, None, raw, "rename", reason=f"from {path}")
-            yield Text(path, raw, None, "rename", reason=f"to {target}")
+            yield path, self._permitted(new + path[len(old) :], "write", session)
+
+    def _moved(self, path: str, target: str) -> tuple[Text, Text]:
+        raw = self._raw(path)
+        return (
+            Text(target, None, raw, "rename", reason=f"from {path}"),
+            Text(path, raw, None, "rename", reason=f"to {target}"),
+        )
 
     def _permitted(self, path: str, verb: Verb, session: Session) -> str:
         """The one spelling of a path at which the session may do this."""

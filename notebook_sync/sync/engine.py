@@ -18,18 +18,30 @@ from notebook_sync.mirror.base import Mirror
 from notebook_sync.refs.base import Refs
 from notebook_sync.sync.announce import adopt, announce
 from notebook_sync.sync.report import Report
-from notebook_sync.sync.sweep import UNSETTLED, Outcome, Sweep, Task
+from notebook_sync.sync.sweep import UNSETTLED, Author, Outcome, Sweep, Task
 
 # How often a path that changes under the engine's hands is looked at again at once; then the settle time helps.
 _ROUNDS = 5
 _BUSY = "was written to during every look; it is looked at again by the next sync"
 
 
+def _nobody(path: str, digest: str) -> str:
+    return ""
+
+
 class Engine:
     """Keeps mirror and refs in step with the files of one vault. For one thread at a time; any number of processes."""
 
     def __init__(
-        self, vault: Vault, mirror: Mirror, refs: Refs, *, settle_seconds: float, batch: int, encoding: str
+        self,
+        vault: Vault,
+        mirror: Mirror,
+        refs: Refs,
+        *,
+        settle_seconds: float,
+        batch: int,
+        encoding: str,
+        author: Author = _nobody,
     ) -> None:
         self._vault = vault
         self._mirror = mirror
@@ -37,6 +49,7 @@ class Engine:
         self._settle_seconds = settle_seconds
         self._batch = batch
         self._encoding = encoding
+        self._author = author
         self._store_id = ""
         self._survivors: bool | None = None
 
@@ -62,7 +75,7 @@ class Engine:
         report.failed |= {path: _BUSY for path, stamp in outcome.waiting.items() if stamp is not None}
         if outcome.racy:
             time.sleep(RACY_SECONDS)
-            self.look(Task(frozenset(outcome.racy), rehash=True, changed_by=task.changed_by), outcome)
+            self.look(Task(frozenset(outcome.racy), rehash=True), outcome)
         if not report.refs_trouble:
             self._adopt(outcome, anew=task.force, quiet=task.force, even_empty=task.allow_empty)
             self._announce(None, outcome, quiet=task.force)
@@ -95,8 +108,7 @@ class Engine:
             outcome.again = set()
             for path in task.places or ():
                 outcome.waiting.pop(path, None)
-            sweep = Sweep(self._vault, self._mirror, task, outcome, batch=self._batch, encoding=self._encoding)
-            for written in sweep.batches():
+            for written in self._sweep(task, outcome).batches():
                 if written and not outcome.report.refs_trouble:
                     self._announce(written, outcome, quiet=task.force)
             outcome.again.discard("")  # of a row that lost its place: not the whole notebook
@@ -104,6 +116,17 @@ class Engine:
                 return
             task = replace(task, places=frozenset(outcome.again), rehash=True, progress=None)
         outcome.waiting |= dict.fromkeys(outcome.again, UNSETTLED)
+
+    def _sweep(self, task: Task, outcome: Outcome) -> Sweep:
+        return Sweep(
+            self._vault,
+            self._mirror,
+            task,
+            outcome,
+            batch=self._batch,
+            encoding=self._encoding,
+            author=self._author,
+        )
 
     def announce(self, outcome: Outcome) -> None:
         """Tell hot memory everything it has not been told, after it was away."""

@@ -37,8 +37,11 @@ UNSETTLED = Stamp(-1, -1, -1, -1)
 
 # Deletions of fewer than one note in so many are not asked whether they would be all.
 _FEW = 100
+_OWNER = "owner"
 
 Progress = Callable[[int, int], None]
+# Path and digest of a text → who wrote it, "" where that is not known.
+Author = Callable[[str, str], str]
 _Planned = tuple[Change, Write | None]
 
 
@@ -47,14 +50,14 @@ class Task:
     """What to look at, and how.
 
     places: paths of files or folders, None for all. settled: what an earlier look, a settle time ago, found at paths
-    that had to wait. rehash: read files whose stamp is unchanged too. force: write equal rows anew. changed_by: who
-    the breadcrumbs name.
+    that had to wait. rehash: read files whose stamp is unchanged too. force: write equal rows anew. authors: by path
+    and digest, who wrote a text that whoever wrote others does not tell.
     past: what is known of a file that never had a row, by its path; of one it knows nothing of, git is asked.
     """
 
     places: frozenset[str] | None = None
     settled: Settled = field(default_factory=dict)
-    changed_by: str = "owner"
+    authors: Mapping[tuple[str, str], str] = field(default_factory=dict)
     allow_empty: bool = False
     rehash: bool = False
     force: bool = False
@@ -86,7 +89,15 @@ class Sweep:
     """One task carried out over one vault and one mirror."""
 
     def __init__(
-        self, vault: Vault, mirror: Mirror, task: Task, outcome: Outcome, *, batch: int, encoding: str
+        self,
+        vault: Vault,
+        mirror: Mirror,
+        task: Task,
+        outcome: Outcome,
+        *,
+        batch: int,
+        encoding: str,
+        author: Author,
     ) -> None:
         self._vault = vault
         self._mirror = mirror
@@ -94,6 +105,7 @@ class Sweep:
         self._outcome = outcome
         self._batch = batch
         self._encoding = encoding
+        self._author = author
         self._past: GitHistory | None = None
         self._released: set[str] = set()
 
@@ -174,7 +186,7 @@ class Sweep:
         written = set()
         before = self._documents_before(changes)
         planned = [
-            (change, write_for(change, self._task.changed_by, before.get(_path_of(change)), self._seed_for(change)))
+            (change, write_for(change, self._changed_by(change), before.get(_path_of(change)), self._seed_for(change)))
             for change in changes
         ]
         planned, lost = self._write(planned)
@@ -215,6 +227,13 @@ class Sweep:
         }
         found = self._mirror.get_many(list(ending)) if ending else {}
         return {ending[note_id]: document for note_id, document in found.items()}
+
+    def _changed_by(self, change: Change) -> str:
+        """Whom the breadcrumb names: a person, unless a tool has told that it wrote this."""
+        if not isinstance(change, Store):
+            return _OWNER
+        path, digest = change.note.path, change.note.digest
+        return self._task.authors.get((path, digest)) or self._author(path, digest) or _OWNER
 
     def _seed_for(self, change: Change) -> Seed | None:
         """What is known of a file without a row. Git is asked once a sweep, and only by one that looks at everything:
