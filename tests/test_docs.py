@@ -20,6 +20,7 @@ from notebook_sync.files.note import COLLECTIONS
 from notebook_sync.files.parse import parse
 from notebook_sync.mirror.mongo_schema import indexes_of
 from notebook_sync.surfaces.cli_reference import COMMANDS
+from notebook_sync.surfaces.cli_table import each
 from notebook_sync.surfaces.http_routes import API, routes
 from notebook_sync.surfaces.tools import TOOLS
 from tests.docs_shell import REPOSITORY, Block, Reader, blocks_of, section_of
@@ -130,15 +131,20 @@ def test_the_changelog_names_every_command_and_tool() -> None:
 
 @each_page
 def test_every_command_that_is_named_exists(page: Path) -> None:
-    options = {command.name: {a.name for a in command.arguments} | {"--help"} for command in COMMANDS}
+    options = {name: {a.name for a in command.arguments} | {"--help"} for name, command in each(COMMANDS)}
     for call in _calls(page):
         name, *words = call.split()
-        if name == "COMMAND":
+        if name == "COMMAND" or (name in _GROUPS and words[:1] == ["COMMAND"]):
             continue
+        if name in _GROUPS and words and not words[0].startswith("-"):
+            name = f"{name} {words.pop(0)}"
         assert name in options, f"{page.name}: notebook-sync {call}"
         for word in words:
             if word.startswith("--"):
                 assert word in options[name], f"{page.name}: notebook-sync {call}"
+
+
+_GROUPS = [command.name for command in COMMANDS if command.commands]
 
 
 @each_page

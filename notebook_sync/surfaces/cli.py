@@ -79,6 +79,21 @@ class _Parser(argparse.ArgumentParser):
     """argparse, with its complaints as errors of ours. `commands` are those it knows."""
 
     commands: Sequence[Command] = ()
+    _is_parsing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Options may stand between the arguments, as in `token add --session task scribe`."""
+        if self.commands or self._is_parsing:
+            return super().parse_known_args(args, namespace)
+        self._is_parsing = True  # argparse comes back here while it parses like this
+        try:
+            found, unknown = self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_parsing = False
+        if unknown:
+            near = _nearest(unknown[0].partition("=")[0], list(self._option_string_actions))
+            self.error(f"unrecognized arguments: {' '.join(unknown)}" + (f" (did you mean {near}?)" if near else ""))
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
         group = self.prog.removeprefix(PROGRAM).strip()
@@ -95,11 +110,15 @@ _NO_COMMAND = "the following arguments are required: COMMAND"
 
 
 def _unknown_command(group: str, name: str, commands: Sequence[Command]) -> str:
+    near = _nearest(name, [command.name for command in commands])
+    meant = f" (did you mean {f'{group} {near}'.lstrip()!r}?)" if near else ""
+    return f"there is no command {f'{group} {name}'.lstrip()!r}{meant}"
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
     import difflib
 
-    near = difflib.get_close_matches(name, [command.name for command in commands], n=1)
-    meant = f" (did you mean {f'{group} {near[0]}'.lstrip()!r}?)" if near else ""
-    return f"there is no command {f'{group} {name}'.lstrip()!r}{meant}"
+    return next(iter(difflib.get_close_matches(name, known, n=1)), "")
 
 
 def _add_all(parser: _Parser, commands: Sequence[Command], dest: str) -> None:

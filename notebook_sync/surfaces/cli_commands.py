@@ -26,9 +26,12 @@ from notebook_sync.surfaces.cli_answers import (
     show,
     text_given,
 )
+from notebook_sync.surfaces.cli_channels import note
 from notebook_sync.surfaces.cli_editing import EDITING
 from notebook_sync.surfaces.cli_finding import FINDING
+from notebook_sync.surfaces.cli_pages import MAKING
 from notebook_sync.surfaces.cli_progress import progress
+from notebook_sync.surfaces.cli_stream import STREAM
 
 if TYPE_CHECKING:
     from notebook_sync.sync.report import Report
@@ -195,7 +198,10 @@ RUN: Mapping[str, Callable[[Namespace], int]] = {
     **FINDING,
     "prompt": _prompt,
     "explain": _explain,
+    **MAKING,
     **EDITING,
+    "note": note,
+    **STREAM,
     "doctor": _doctor,
     "config": _config,
     "mcp": _mcp,

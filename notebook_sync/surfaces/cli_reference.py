@@ -5,8 +5,11 @@ The parser, `--help` and docs/cli.md are all made from this one table, so that t
 
 from __future__ import annotations
 
+from notebook_sync.surfaces.cli_reference_channels import NOTE
 from notebook_sync.surfaces.cli_reference_editing import EDITING
 from notebook_sync.surfaces.cli_reference_finding import FINDING
+from notebook_sync.surfaces.cli_reference_pages import MAKING
+from notebook_sync.surfaces.cli_reference_stream import STREAM
 from notebook_sync.surfaces.cli_table import AGENT, JSON, SESSION, Argument, Command
 
 _SYNC_SHAPE = """\
@@ -196,7 +199,10 @@ COMMANDS = (
             "reason": "comment", "anchor": "today", "last_good": false}]}""",
         (Argument("text", "any text of the notebook", {"metavar": "TEXT"}), SESSION, AGENT, JSON),
     ),
+    *MAKING,
     *EDITING,
+    NOTE,
+    *STREAM,
     Command(
         "doctor",
         "check the environment, and say what to do next",

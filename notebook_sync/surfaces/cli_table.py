@@ -48,6 +48,7 @@ SESSION = Argument(
 AGENT = Argument("--agent", "the name of the agent that asks", {"metavar": "NAME", "default": ""})
 JSON = Argument("--json", "print JSON, in the shape shown below", {"action": "store_true"})
 STATUSES = "draft, in_progress, complete or archived"
+TAGGED = Argument("--tags", "tags, parted by commas", {"metavar": "A,B"})
 TAGS = Argument("--tags", "only those with any of these tags, parted by commas", {"metavar": "A,B"})
 SINCE = Argument("--since", "only from this day or moment on; also how long ago: 12h, 7d", {"metavar": "DATE"})
 UNTIL = Argument("--until", "only before this day or moment", {"metavar": "DATE"})
