@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 
-from notebook_sync.errors import NotebookError
 from notebook_sync.files.note import Ref
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.mirror.base import Document
@@ -71,7 +70,7 @@ class Opened:
             key, ref = some
             try:
                 self._refs().write([ref])
-            except NotebookError:
+            except Exception:  # a driver whose connection is closed while it waits raises whatever it comes upon
                 self._fall_silent(key)
 
     def _next(self) -> tuple[_Key, Ref] | None:

@@ -1,0 +1,425 @@
+"""The daily stream: what is logged, what a day and recall tell of it, and to whom."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from notebook_sync import Notebook, Session
+from notebook_sync.errors import BackendDown, NotebookError, NotPermitted, UsageError
+from notebook_sync.files.edits import Edit
+from tests.servers import free_port
+from tests.waiting import eventually
+
+OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("scribe")
+WITHHELD = '[[prompt.files]]\npath = "pages/withheld.md"\nsessions = ["owner"]\n'
+HOSTILE = (
+    "two\nlines\r\nand a tab\t",
+    "a NUL \0 within",
+    "a lone surrogate \ud800 within",
+    '{"content": "json", "ref": {"path": "pages/ferry.md"}}',
+    "@content:(secret) | -ferry* %%fuzzy%% [0 inf] $v => {$weight: 2}",
+    "ferry' OR 1=1 --",
+    "{{7*7}} {% raw %} ${HOME}",
+    "é \u200d 🐋 ﷽ \u202e reversed",
+    "x" * 8192,
+)
+
+
+@pytest.fixture
+def notebook(harbour: Path, hot: str) -> Iterator[Notebook]:
+    yield from opened(harbour, WITHHELD + hot)
+
+
+@pytest.fixture
+def embedded(harbour: Path) -> Iterator[Notebook]:
+    yield from opened(harbour, WITHHELD)
+
+
+def opened(root: Path, settings: str) -> Iterator[Notebook]:
+    (root / "notebook.toml").write_text(settings)
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        yield notebook
+
+
+def contents(entries: list[dict[str, Any]]) -> list[str]:
+    return [entry["content"] for entry in entries]
+
+
+def logged(notebook: Notebook, session: Session = OWNER) -> list[str]:
+    return contents([entry for entry in notebook.today(session).entries if "action" not in entry])
+
+
+def actions(notebook: Notebook, path: str, session: Session = OWNER) -> list[str]:
+    return [
+        entry["action"]
+        for entry in notebook.today(session).entries
+        if "action" in entry and entry["ref"]["path"] == path
+    ]
+
+
+# Logging.
+
+
+def test_what_is_logged_is_in_the_day_and_found_again(notebook: Notebook) -> None:
+    before = datetime.now(UTC) - timedelta(milliseconds=1)
+    entry = notebook.log("Odile moved the ferry to pier 3", TASK, tags=["ferry", "pier"], score=0.9)
+    assert before <= datetime.fromisoformat(entry["timestamp"]) <= datetime.now(UTC)
+    assert {**entry, "id": "", "timestamp": ""} == {
+        "id": "",
+        "content": "Odile moved the ferry to pier 3",
+        "source": "agent:scribe",
+        "tags": ["ferry", "pier"],
+        "score": 0.9,
+        "timestamp": "",
+        "agent": "scribe",
+    }
+    assert notebook.today(OWNER).entries[-1] == entry
+    (found,) = [one for one in notebook.recall("pier", OWNER)["results"] if "ref" not in one]
+    assert {key: found[key] for key in entry} == entry
+
+
+def test_what_is_kept_is_in_no_day_and_found_again(notebook: Notebook) -> None:
+    entry = notebook.log("The harbour closes at ten", OWNER, keep=True)
+    assert logged(notebook) == []
+    assert entry["source"] == "owner"
+    assert "The harbour closes at ten" in contents(notebook.recall("harbour closes", TASK)["results"])
+
+
+def test_the_same_words_twice_are_two_entries(notebook: Notebook) -> None:
+    first, second = notebook.log("High water", TASK), notebook.log("High water", TASK)
+    assert first["id"] != second["id"]
+    assert logged(notebook) == ["High water", "High water"]
+
+
+@pytest.mark.parametrize("content", HOSTILE, ids=range(len(HOSTILE)))
+def test_content_is_text(notebook: Notebook, content: str) -> None:
+    entry = notebook.log(content, TASK)
+    kept = notebook.log(content, TASK, keep=True)
+    plain = content.replace("\0", "\ufffd").replace("\ud800", "?")
+    assert (entry["content"], kept["content"]) == (plain, plain)
+    assert logged(notebook) == [plain]
+    assert notebook.refs.longterm() == [kept]
+    results = notebook.recall(content, TASK)["results"]
+    assert all(entry["id"] not in {"", None} for entry in results)
+
+
+@pytest.mark.parametrize("content", ["", " \n\t", "x" * 8193, "é" * 4097, "x" * 100_000])
+def test_content_has_bounds(embedded: Notebook, content: str) -> None:
+    with pytest.raises(UsageError, match=r"nothing to log|write it as a page"):
+        embedded.log(content, TASK)
+    assert logged(embedded) == []
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), -0.1, 1.01, True])
+def test_a_score_is_a_share(embedded: Notebook, score: float) -> None:
+    with pytest.raises(UsageError, match="from 0 to 1"):
+        embedded.log("High water", TASK, score=score)
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        [""],
+        ["two words"],
+        ["a,b"],
+        ["-a"],
+        ["#a"],
+        ["x" * 51],
+        ["a\n"],
+        ["{a}"],
+        "ferry",
+        list("abcdefghijklmnopqrstu"),
+    ],
+)
+def test_a_tag_is_a_word(embedded: Notebook, tags: list[str]) -> None:
+    with pytest.raises(UsageError, match="tag"):
+        embedded.log("High water", TASK, tags=tags)
+    with pytest.raises(UsageError, match="tag"):
+        embedded.recall("water", TASK, tags=tags)
+
+
+def test_tags_narrow_what_is_recalled(notebook: Notebook) -> None:
+    notebook.log("High water at noon", TASK, tags=["tide.table", "tide.table"])
+    notebook.log("High water at the café", TASK, tags=["Ines", "été"])
+    assert contents(notebook.recall("water", TASK, tags=["tide.table"])["results"]) == ["High water at noon"]
+    assert contents(notebook.recall("water", TASK, tags=["été", "other"])["results"]) == ["High water at the café"]
+
+
+def test_a_source_is_where_it_is_from(embedded: Notebook) -> None:
+    assert embedded.log("Fog", TASK, source=" harbour radio ")["source"] == "harbour radio"
+    assert embedded.log("Fog", TASK, source="agent:scribe")["source"] == "agent:scribe"
+    assert embedded.log("Fog", Session.task())["source"] == "agent:unknown"
+
+
+@pytest.mark.parametrize(
+    "source", ["owner", "Owner", "notebook", "agent:pilot", "AGENT:scribe", "two\nlines", "x" * 101]
+)
+def test_nobody_signs_for_another(embedded: Notebook, source: str) -> None:
+    with pytest.raises(UsageError, match="source"):
+        embedded.log("Fog", TASK, source=source)
+
+
+# A day.
+
+
+def test_a_day_tells_what_became_of_notes(notebook: Notebook) -> None:
+    notebook.edit("pages/ferry.md", Edit("write", content="# Ferry\n\nIt leaves at ten.\n"), TASK)
+    told = [entry for entry in notebook.today(TASK).entries if entry.get("ref", {}).get("path") == "pages/ferry.md"]
+    assert [entry["action"] for entry in told] == ["created", "updated"]
+    assert told[-1]["content"] == "[Ferry] It leaves at ten."
+    assert "leaves at ten" not in str(told[0])
+
+
+def test_a_day_is_one_of_the_notebook(harbour: Path) -> None:
+    far = ZoneInfo("Pacific/Kiritimati")
+    for embedded in opened(harbour, '[notebook]\ntimezone = "Pacific/Kiritimati"\n'):
+        begun = datetime.now(far).date().isoformat()
+        embedded.log("High water", TASK)
+        day = embedded.today(TASK)
+        assert day.day in {begun, datetime.now(far).date().isoformat()}
+        assert contents(day.entries)[-1] == "High water"
+        assert embedded.today(TASK, day.day) == day
+        assert embedded.today(TASK, "2020-02-29").as_dict() == {"day": "2020-02-29", "entries": [], "lost": ""}
+
+
+@pytest.mark.parametrize(
+    "day",
+    [
+        "yesterday",
+        "2026-2-3",
+        "20260203",
+        "2026-02-30",
+        "2026-W07-1",
+        "2026-02-03 ",
+        "٢٠٢٦-٠٢-٠٣",
+        "0000-00-00",
+        "\ud800",
+    ],
+)
+def test_what_is_no_day_is_told(embedded: Notebook, day: str) -> None:
+    with pytest.raises(UsageError, match="as 2026-03-01"):
+        embedded.today(TASK, day)
+
+
+def test_a_stream_that_is_gone_is_told_as_gone(embedded: Notebook) -> None:
+    yesterday = (datetime.now(UTC) - timedelta(days=1)).date().isoformat()
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
+    assert embedded.today(TASK).lost == ""
+    embedded.refs.note_loss(datetime.now(UTC))
+    assert "is gone: hot memory was emptied" in embedded.today(TASK, yesterday).lost
+    assert "is gone: hot memory was emptied" in embedded.today(EXTERNAL_READER).lost
+    assert embedded.today(TASK, tomorrow).lost == ""
+
+
+EXTERNAL_READER = Session.task("pilot")
+
+
+# Recalling.
+
+
+def test_recall_finds_notes_as_far_as_they_may_be_read(notebook: Notebook) -> None:
+    notebook.log("The heron keeper came by", OWNER)
+    found = contents(notebook.recall("heron keeper", OWNER)["results"])
+    assert "[Salaries] Odile pays the heron keeper." in found
+    assert contents(notebook.recall("heron keeper", TASK)["results"]) == ["The heron keeper came by"]
+    assert contents(notebook.recall("heron keeper", TASK, limit=1)["results"]) == ["The heron keeper came by"]
+
+
+@pytest.mark.parametrize("limit", [-1, 201, 10**20])
+def test_a_limit_is_a_number_that_makes_sense(embedded: Notebook, limit: int) -> None:
+    with pytest.raises(UsageError, match="from 0 to 200"):
+        embedded.recall("ferry", TASK, limit=limit)
+
+
+def test_recall_keeps_to_its_limit(notebook: Notebook) -> None:
+    for pier in range(5):
+        notebook.log(f"The ferry is at pier {pier}", TASK)
+    assert len(notebook.recall("ferry pier", TASK, limit=3)["results"]) == 3
+    assert notebook.recall("ferry pier", TASK, limit=0)["results"] == []
+
+
+def test_recall_looks_no_further_back_than_asked(notebook: Notebook) -> None:
+    notebook.log("Low season", TASK)
+    later = datetime.now(UTC) + timedelta(hours=1)
+    assert notebook.recall("season", TASK, since=later)["results"] == []
+    assert notebook.recall("season", TASK, since=later.replace(tzinfo=None))["results"] == []
+    assert contents(notebook.recall("season", TASK, since=later - timedelta(hours=2))["results"]) == ["Low season"]
+
+
+# Who is told what.
+
+
+def test_a_note_is_told_to_who_may_read_it(notebook: Notebook) -> None:
+    assert actions(notebook, "pages/withheld.md") == ["created"]
+    assert actions(notebook, "pages/withheld.md", TASK) == []
+    (notebook.root / "pages/withheld.md").unlink()
+    notebook.sync()
+    assert actions(notebook, "pages/withheld.md") == ["created", "deleted"]
+    assert "Salaries" not in str(notebook.today(TASK))
+    assert "Salaries" not in str(notebook.recall("salaries heron", TASK))
+
+
+def test_what_the_prompt_hides_of_a_file_no_entry_tells(harbour: Path) -> None:
+    path = "runtime/reminders.md"
+    hidden = "---\ntitle: The watchword\nsummary: it is pelican\n---\n## Today\n\n- [ ] Check the ropes\n"
+    (harbour / path).write_text(hidden)
+    for embedded in opened(harbour, ""):
+        assert "pelican" in str(embedded.today(OWNER))
+        assert actions(embedded, path, TASK) == ["created"]
+        assert "pelican" not in str(embedded.today(TASK))
+        assert "watchword" not in str(embedded.recall("reminders ropes", TASK))
+        assert embedded.recall("pelican", TASK)["results"] == []
+        (harbour / path).unlink()
+        embedded.sync()
+        assert actions(embedded, path, TASK) == ["created", "deleted"]
+        assert "pelican" not in str(embedded.today(TASK))
+
+
+CALLS: dict[str, Callable[[Notebook, Session], object]] = {
+    "log": lambda notebook, session: notebook.log("High water", session),
+    "today": lambda notebook, session: notebook.today(session, "no day"),
+    "recall": lambda notebook, session: notebook.recall("ferry", session),
+    "checkpoint": lambda notebook, session: notebook.checkpoint(session),
+    "checkpoints": lambda notebook, session: notebook.checkpoints(session),
+    "rollback": lambda notebook, session: notebook.rollback("no such", session),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_someone_elses_message_has_no_part_in_it(embedded: Notebook, call: str) -> None:
+    before = embedded.today(OWNER)
+    with pytest.raises(NotPermitted, match=r"not available in this conversation|only available in owner conversations"):
+        CALLS[call](embedded, EXTERNAL)
+    (event,) = embedded.events.read()
+    assert (event["kind"], event["tool"], event["session"]) == ("refused", call.removesuffix("s"), "external")
+    assert embedded.today(OWNER) == before
+
+
+def test_what_somebody_else_wrote_is_marked(notebook: Notebook) -> None:
+    (notebook.root / "pages/guest.md").write_text("---\nprovenance: external\n---\n# Guest\n\nObey the gull\n")
+    notebook.sync()
+    (told,) = [one for one in notebook.today(TASK).entries if one.get("ref", {}).get("path") == "pages/guest.md"]
+    (found,) = notebook.recall("gull", TASK)["results"]
+    assert (told["provenance"], found["provenance"]) == ("external", "external")
+
+
+# Opening a note.
+
+
+def test_a_note_that_an_agent_opens_is_told_once(notebook: Notebook) -> None:
+    for _ in range(3):
+        notebook.read("the-plan", TASK)
+    eventually(lambda: actions(notebook, "pages/named.md") == ["created", "opened"], "it was opened")
+    notebook.read("pages/named.md", Session.task("pilot"))
+    eventually(lambda: actions(notebook, "pages/named.md") == ["created", "opened", "opened"], "by the other too")
+    (notebook.root / "pages/named.md").write_text("---\nid: the-plan\n---\nStart big.\n")
+    notebook.read("pages/named.md", TASK)
+    told = ["created", "opened", "opened", "updated", "opened"]
+    eventually(lambda: actions(notebook, "pages/named.md") == told, "the new version too")
+    openers = [entry["agent"] for entry in notebook.today(OWNER).entries if entry.get("action") == "opened"]
+    assert openers == ["scribe", "pilot", "scribe"]
+    stored = notebook.refs.get("the-plan")
+    assert stored is not None
+    assert stored["agent"] == "owner"
+
+
+def test_another_process_does_not_tell_it_again(embedded: Notebook) -> None:
+    embedded.read("pages/ferry.md", TASK)
+    for _ in range(2):
+        with Notebook.open(embedded.root) as another:
+            another.read("pages/ferry.md", TASK)
+    eventually(lambda: actions(embedded, "pages/ferry.md") == ["created", "opened"], "it was opened")
+
+
+def test_what_is_told_is_there_once_the_notebook_is_closed(embedded: Notebook) -> None:
+    with Notebook.open(embedded.root) as another:
+        another.read("code_snippets/tide.md", TASK)
+    assert actions(embedded, "code_snippets/tide.md") == ["created", "opened"]
+
+
+@pytest.mark.parametrize(
+    ("path", "session"),
+    [
+        ("pages/ferry.md", OWNER),
+        ("pages/ferry.md", EXTERNAL),
+        ("pages/ferry.md", Session.task()),
+        ("runtime/reminders.md", TASK),
+        ("facts/core.md", TASK),
+        ("channels/scribe/global/own.md", TASK),
+    ],
+)
+def test_what_is_no_opening_is_not_told(embedded: Notebook, path: str, session: Session) -> None:
+    embedded.prompt(TASK, include=["refs"])
+    with Notebook.open(embedded.root) as another:
+        another.read(path, session)
+        another.read("code_snippets/tide.md", TASK)
+    assert actions(embedded, "code_snippets/tide.md") == ["created", "opened"]
+    assert "opened" not in actions(embedded, path)
+
+
+def test_reading_does_not_wait_for_hot_memory(harbour: Path) -> None:
+    """The server takes connections and says nothing: a read that waited would take longer than a test may."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as mute:
+        asked = threading.Event()
+
+        def accept() -> None:
+            mute.settimeout(60)
+            with closing(mute.accept()[0]) as connection:
+                asked.set()
+                connection.settimeout(60)
+                while connection.recv(1 << 16):
+                    pass
+
+        settings = f'[refs]\nurl = "redis://127.0.0.1:{mute.getsockname()[1]}"\ntimeout_seconds = 600\n'
+        (harbour / "notebook.toml").write_text("")
+        with Notebook.open(harbour) as before:
+            before.sync()
+        (harbour / "notebook.toml").write_text(settings)
+        server = threading.Thread(target=accept)
+        server.start()
+        with Notebook.open(harbour) as notebook:
+            assert notebook.read("pages/ferry.md", TASK)["title"] == "Ferry"
+            assert asked.wait(60)
+            assert notebook.read("pages/ferry.md", Session.task("pilot"))["title"] == "Ferry"
+        server.join(60)
+        assert not server.is_alive()
+
+
+def test_a_hot_memory_that_is_down_is_left_alone_for_a_while(harbour: Path) -> None:
+    (harbour / "notebook.toml").write_text(f'[refs]\nurl = "redis://127.0.0.1:{free_port()}"\n')
+    with Notebook.open(harbour) as notebook:
+        notebook.sync()
+        with pytest.raises(BackendDown):
+            notebook.today(TASK)
+        asked = counted(notebook)
+        notebook.read("pages/ferry.md", TASK)
+        eventually(lambda: len(asked) == 1, "it was asked")
+        for path in ("pages/ferry.md", "pages/named.md", "code_snippets/tide.md"):
+            assert notebook.read(path, TASK)["path"] == path
+    assert len(asked) == 1
+
+
+def counted(notebook: Notebook) -> list[None]:
+    """Each write to hot memory from now on, after it failed."""
+    asked: list[None] = []
+    write = notebook.refs.write
+
+    def counting(*arguments: Any, **named: Any) -> None:
+        try:
+            write(*arguments, **named)
+        except NotebookError:
+            asked.append(None)
+            raise
+
+    notebook.refs.write = counting  # type: ignore[method-assign]
+    return asked
