@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -14,6 +15,8 @@ ANNOUNCED = frozenset({"created", "opened", "updated", "moved", "deleted"})
 SUMMARY_LIMIT = 200
 NOTEBOOK = "notebook"
 _SCORE = 0.5
+# The last second that a datetime can be.
+_LAST = 253_402_300_799.0
 _REF_IN_ENTRY = ("notebook_id", "title", "collection", "status", "version", "path")
 
 
@@ -87,7 +90,7 @@ def entry_for(ref: Ref, now: datetime) -> Entry:
 def entry_of_ref(fields: Mapping[str, str]) -> Entry:
     """What recall tells of a note whose ref it found."""
     entry = entry_from_hash(fields["notebook_id"], fields)
-    return {**entry, "ref": {key: fields[key] for key in _REF_IN_ENTRY}}
+    return {**entry, "ref": {key: fields.get(key, "") for key in _REF_IN_ENTRY}}
 
 
 def is_logged(entry: Entry) -> bool:
@@ -109,16 +112,36 @@ def entry_hash(entry: Entry) -> dict[str, str]:
 
 
 def entry_from_hash(entry_id: str, fields: Mapping[str, str]) -> Entry:
-    """The entry that a hash holds."""
+    """The entry that a hash holds. Other programs write there too: what is missing or no number is taken as usual."""
+    when = datetime.fromtimestamp(_number(fields.get("timestamp"), 0.0, _LAST), UTC)
     entry = {
         "id": entry_id,
-        "content": fields["content"],
-        "source": fields["source"],
-        "tags": _tags(fields["tags"]),
-        "score": float(fields["score"]),
-        "timestamp": iso(datetime.fromtimestamp(float(fields["timestamp"]), UTC)),
+        "content": fields.get("content", ""),
+        "source": fields.get("source", ""),
+        "tags": _tags(fields.get("tags", "")),
+        "score": _number(fields.get("score"), _SCORE, 1.0),
+        "timestamp": iso(when),
     }
     return entry | _known(agent=fields.get("agent", ""), provenance=fields.get("provenance", ""))
+
+
+def entry_from_json(text: str) -> Entry | None:
+    """The entry that a line of a list holds, read as charitably; None for what is none."""
+    try:
+        told = json.loads(text)
+        when = datetime.fromisoformat(told["timestamp"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    if when.tzinfo is None or not isinstance(told.get("content"), str):
+        return None
+    tags = told.get("tags")
+    return {
+        **told,
+        "id": str(told.get("id") or hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]),
+        "source": str(told.get("source", "")),
+        "tags": _tags(",".join(map(str, tags)) if isinstance(tags, list) else str(tags or "")),
+        "score": _number(str(told.get("score", "")), _SCORE, 1.0),
+    }
 
 
 def once_each(entries: list[Entry]) -> list[Entry]:
@@ -164,5 +187,14 @@ def _known(**fields: str | None) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value}
 
 
+def _number(text: str | None, usual: float, highest: float) -> float:
+    """A number from 0 to `highest`."""
+    try:
+        return min(max(float(text or usual), 0.0), highest)
+    except ValueError:
+        return usual
+
+
 def _tags(text: str) -> list[str]:
-    return list(dict.fromkeys(filter(None, (tag.strip() for tag in text.split(",")))))
+    """The tags of a list with commas. No tag holds a NUL, at which an index would end it."""
+    return list(dict.fromkeys(filter(None, (tag.strip() for tag in text.replace("\0", "").split(",")))))

@@ -8,6 +8,7 @@ the second does not say what the first said. What a store calls a match only say
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,9 @@ _HALF_LIFE_DAYS = 30.0
 _LAMBDA = 0.7
 _CONTENT, _SOURCE = 1.0, 0.5
 _WORD = re.compile(r"\w+")
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+# A query is a question, not a document.
+_MOST_WORDS = 50
 # They are in nearly every text: looked for only by a query that has no other word.
 _COMMON = frozenset(
     _WORD.findall(
@@ -44,11 +48,11 @@ def rank(
     now: datetime,
 ) -> list[Entry]:
     """The best of the candidates, each with its `relevance`; one that shares no word with the query is none of them."""
-    wanted = {fold(tag) for tag in tags}
+    wanted = asked_tags(tags)
     pool = [
         entry
         for entry in _once_each(candidates)
-        if (not wanted or not wanted.isdisjoint(map(fold, entry["tags"])))
+        if (not wanted or not set(asked_tags(entry["tags"])).isdisjoint(wanted))
         and (since is None or datetime.fromisoformat(entry["timestamp"]) >= since)
     ]
     asked = asked_words(query)
@@ -64,7 +68,13 @@ def rank(
 def asked_words(query: str) -> list[str]:
     """The words that a query looks for, each once, folded."""
     every = list(dict.fromkeys(words(query)))
-    return [word for word in every if word not in _COMMON] or every
+    return ([word for word in every if word not in _COMMON] or every)[:_MOST_WORDS]
+
+
+def asked_tags(tags: Iterable[str]) -> list[str]:
+    """Tags as they are compared: a comma parts two, and a to z are A to Z, which is what every store knows of case."""
+    every = ",".join(tags).replace("\0", "").translate(_LOWER).split(",")
+    return [tag.strip() for tag in every if tag.strip()]
 
 
 def words(text: str) -> list[str]:

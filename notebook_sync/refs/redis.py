@@ -10,6 +10,7 @@ that a cluster can take its place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
@@ -18,19 +19,17 @@ import redis
 from notebook_sync.files.note import Ref
 from notebook_sync.refs.base import Entry, Recalled
 from notebook_sync.refs.entry import ANNOUNCED, day_of, entry_for, entry_of_ref, is_logged, iso, ref_fields
-from notebook_sync.refs.ranking import rank
+from notebook_sync.refs.ranking import asked_tags, asked_words, rank
 from notebook_sync.refs.redis_connection import Connection, open_client
 from notebook_sync.refs.redis_memory import RedisMemory, as_json, pieces
+from notebook_sync.refs.redis_search import NoSearch, SearchIndex, for_search
 
 __all__ = ["RedisRefs", "open_client"]
 
 _PIECE = 500
 # What is ranked in process where no index is to be had.
 _DAYS, _REFS = 7, 1000
-_PARTIAL = (
-    f"this Redis has no search module: the last {_DAYS} days of the stream, long-term memory and the {_REFS:,} notes "
-    "changed last were ranked"
-)
+_AT_HAND = f"only the last {_DAYS} days, long-term memory and the {_REFS:,} notes changed last were looked through"
 
 
 class RedisRefs(RedisMemory):
@@ -47,6 +46,7 @@ class RedisRefs(RedisMemory):
     ) -> None:
         self._redis = Connection(url, timeout_seconds, client)
         self.name = self._redis.name
+        self._search = SearchIndex(self._redis, prefix)
         self._prefix = prefix
         self._timezone = timezone
 
@@ -65,13 +65,13 @@ class RedisRefs(RedisMemory):
                         pipeline.zrem(self._key("notebook", "recent"), ref.id)
                         pipeline.delete(key)
                     elif ref.action != "opened":
-                        pipeline.hset(key, mapping=ref_fields(ref))
+                        pipeline.hset(key, mapping=for_search(ref_fields(ref)))
                         pipeline.zadd(self._key("notebook", "recent"), {ref.id: ref.updated_at.timestamp()})
                 pipeline.execute()
 
     def get(self, note_id: str) -> dict[str, Any] | None:
         with self._redis.asking() as client:
-            return client.hgetall(self._key("notebook:ref", note_id)) or None
+            return _ref(client.hgetall(self._key("notebook:ref", note_id)))
 
     def digests(self) -> Iterator[tuple[str, str, int]]:
         for piece in pieces(self._ids()):
@@ -91,7 +91,7 @@ class RedisRefs(RedisMemory):
         with self._redis.pipeline() as pipeline:
             for note_id in newest:
                 pipeline.hgetall(self._key("notebook:ref", note_id))
-            return [fields for fields in pipeline.execute() if fields]
+            return [ref for ref in map(_ref, pipeline.execute()) if ref is not None]
 
     def owner(self) -> str:
         with self._redis.asking() as client:
@@ -108,6 +108,8 @@ class RedisRefs(RedisMemory):
                 pipeline.execute()
         with self._redis.asking() as client:
             client.set(self._key("notebook", "owner"), store_id)
+        with suppress(NoSearch):  # so that it is there for other programs too, before anybody recalls here
+            self._search.prepare()
 
     def note_loss(self, at: datetime) -> None:
         with self._redis.asking() as client:
@@ -123,10 +125,22 @@ class RedisRefs(RedisMemory):
     ) -> Recalled:
         if limit < 1:
             return Recalled([])
-        return Recalled(rank(self._at_hand(now), query, tags=tags, since=since, limit=limit, now=now), _PARTIAL)
+        candidates, partial = self._candidates(query, asked_tags(tags), since, now)
+        return Recalled(rank(candidates, query, tags=tags, since=since, limit=limit, now=now), partial)
 
     def close(self) -> None:
         self._redis.close()
+
+    def _candidates(
+        self, query: str, tags: Sequence[str], since: datetime | None, now: datetime
+    ) -> tuple[Iterable[Entry], str]:
+        try:
+            found, is_whole = self._search.candidates(asked_words(query), tags, since)
+        except NoSearch as reason:
+            return self._at_hand(now), f"{reason}: {_AT_HAND}"
+        if is_whole:
+            return found, ""
+        return [*found, *self._at_hand(now)], f"the search index of this Redis is still being made: {_AT_HAND}"
 
     def _at_hand(self, now: datetime) -> Iterator[Entry]:
         """What can be had without an index, and without looking at everything."""
@@ -148,3 +162,8 @@ class RedisRefs(RedisMemory):
                     yield note_id
             if cursor == 0:
                 return
+
+
+def _ref(fields: dict[str, Any]) -> dict[str, Any] | None:
+    """A hash as a ref; None for one that is not there."""
+    return {name: value for name, value in fields.items() if name != "words"} or None

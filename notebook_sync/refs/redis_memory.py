@@ -21,6 +21,7 @@ from notebook_sync.refs.base import CHECKPOINTS_KEPT, Checkpoint, Entry
 from notebook_sync.refs.entry import (
     day_of,
     entry_from_hash,
+    entry_from_json,
     entry_hash,
     is_logged,
     light_checkpoint,
@@ -28,6 +29,7 @@ from notebook_sync.refs.entry import (
     once_each,
 )
 from notebook_sync.refs.redis_connection import Connection
+from notebook_sync.refs.redis_search import for_search
 
 _T = TypeVar("_T")
 _PIECE = 500
@@ -104,7 +106,8 @@ class RedisMemory:
     def _told(self, day: str) -> list[Entry]:
         """The stream of a day as it stands there, repetitions included."""
         with self._redis.asking() as client:
-            return [json.loads(entry) for entry in client.lrange(self._key("daily", day), 0, -1)]
+            told = client.lrange(self._key("daily", day), 0, -1)
+        return [entry for entry in map(entry_from_json, told) if entry is not None]
 
     def _append(self, day: str, entries: Iterable[Entry]) -> None:
         for piece in pieces(entries):
@@ -112,7 +115,7 @@ class RedisMemory:
                 pipeline.zadd(self._key("memory", "days"), {day: 0})
                 for entry in piece:
                     if is_logged(entry):
-                        pipeline.hset(self._key("daily:D", entry["id"]), mapping=entry_hash(entry))
+                        pipeline.hset(self._key("daily:D", entry["id"]), mapping=for_search(entry_hash(entry)))
                     pipeline.rpush(self._key("daily", day), as_json(entry))
                 pipeline.execute()
 
@@ -139,7 +142,7 @@ class RedisMemory:
                 for entry in piece:
                     when = datetime.fromisoformat(entry["timestamp"]).timestamp()
                     pipeline.zadd(self._key("memory", "longterm"), {entry["id"]: when})
-                    pipeline.hset(self._key("longterm", entry["id"]), mapping=entry_hash(entry))
+                    pipeline.hset(self._key("longterm", entry["id"]), mapping=for_search(entry_hash(entry)))
                 pipeline.execute()
 
     def _kept(self) -> list[str]:

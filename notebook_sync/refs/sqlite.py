@@ -12,7 +12,7 @@ from notebook_sync.embedded import NAME, Embedded
 from notebook_sync.files.note import Ref
 from notebook_sync.refs.base import Entry
 from notebook_sync.refs.entry import ANNOUNCED, SUMMARY_LIMIT, day_of, entry_for, entry_of_ref, ref_fields
-from notebook_sync.refs.ranking import POOL, fold
+from notebook_sync.refs.ranking import POOL
 from notebook_sync.refs.sqlite_memory import (
     MEMORY_SCHEMA,
     MEMORY_WORDS,
@@ -110,7 +110,7 @@ class SqliteRefs(SqliteMemory):
 
     def _refs(self, asked: Sequence[str], tags: Sequence[str], since: datetime | None) -> list[Entry]:
         conditions = [f"ref.collection IN ({', '.join('?' * len(tags))})"] if tags else []
-        values: list[Any] = [fold(tag) for tag in tags]
+        values: list[Any] = [*tags]
         if since is not None:
             conditions.append("ref.updated_at >= ?")
             values.append(as_ms(since))

@@ -11,7 +11,7 @@ from typing import Any
 from notebook_sync.embedded import Embedded
 from notebook_sync.refs.base import CHECKPOINTS_KEPT, Checkpoint, Entry, Recalled
 from notebook_sync.refs.entry import day_of, is_logged, light_checkpoint, newest_first, once_each
-from notebook_sync.refs.ranking import POOL, asked_words, fold, rank
+from notebook_sync.refs.ranking import POOL, asked_tags, asked_words, rank
 from notebook_sync.refs.sqlite_words import LateWords
 
 MEMORY_SCHEMA = """
@@ -23,17 +23,18 @@ CREATE TABLE IF NOT EXISTS memory (n INTEGER PRIMARY KEY AUTOINCREMENT, place TE
 CREATE INDEX IF NOT EXISTS memory_at ON memory (at);
 CREATE TABLE IF NOT EXISTS checkpoint (id TEXT PRIMARY KEY, light TEXT NOT NULL, whole TEXT NOT NULL);
 """
-MEMORY_WORDS = LateWords(
-    "memory_words",
-    "memory",
-    "n",
-    columns="entry ->> '$.content', entry ->> '$.source'",
-    indexed=("content", "source"),
-    weights=(2.0, 1.0),
-    texts=tuple,
-)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAILY, _LONGTERM = "daily", "longterm"
+
+
+def _texts(row: Sequence[Any]) -> Sequence[str]:
+    entry = json.loads(row[0])  # by json_extract a text would end at a NUL
+    return entry["content"], entry["source"]
+
+
+MEMORY_WORDS = LateWords(
+    "memory_words", "memory", "n", columns="entry", indexed=("content", "source"), weights=(2.0, 1.0), texts=_texts
+)
 
 
 class SqliteMemory:
@@ -78,7 +79,8 @@ class SqliteMemory:
         if limit < 1:
             return Recalled([])
         asked = asked_words(query)
-        candidates = [*self._entries(asked, tags, since), *self._refs(asked, tags, since)]
+        wanted = asked_tags(tags)
+        candidates = [*self._entries(asked, wanted, since), *self._refs(asked, wanted, since)]
         return Recalled(rank(candidates, query, tags=tags, since=since, limit=limit, now=now))
 
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
@@ -102,7 +104,7 @@ class SqliteMemory:
     def _entries(self, asked: Sequence[str], tags: Sequence[str], since: datetime | None) -> list[Entry]:
         """Candidates among what was logged and kept."""
         conditions = [f"({' OR '.join(['instr(memory.tags, ?)'] * len(tags))})"] if tags else []
-        values: list[Any] = [f",{fold(tag)}," for tag in tags]
+        values: list[Any] = [f",{tag}," for tag in tags]
         if since is not None:
             conditions.append("memory.at >= ?")
             values.append(as_ms(since))
@@ -155,4 +157,4 @@ def _forget(connection: Connection, place: str, ids: Sequence[str]) -> None:
 
 
 def _tags(entry: Entry) -> str:
-    return fold(f",{','.join(entry['tags'])},")
+    return f",{','.join(asked_tags(entry['tags']))},"

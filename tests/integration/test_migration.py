@@ -83,6 +83,7 @@ def test_a_ref_is_a_hash_that_recall_can_use_and_never_holds_content(world: Worl
         "tags": "pages",
         "score": "0.5",
         "timestamp": f"{updated_at.timestamp():.3f}",
+        "words": "",
     }
 
 

@@ -10,13 +10,14 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from typing import Any, Protocol
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
 from notebook_sync.files.note import Ref
 from notebook_sync.refs.base import Refs
+from tests.refs.contract_memory import MemoryContract, Opener, checkpoint, entry
 
 T0 = datetime(2026, 3, 1, 9, 0, 0, 123000, tzinfo=UTC)
 FIELDS = {
@@ -24,10 +25,6 @@ FIELDS = {
     *("path", "provenance", "content", "source", "tags", "score", "timestamp"),
 }
 AWKWARD_IDS = ["a b", "x:y:z", "été/ü", "$where", "{tag}", "*", "[a]", "pages/🧑‍🚀", "a\nb", "a\0b", "%s", '"', "\\"]
-
-
-class Opener(Protocol):
-    def __call__(self, timezone: tzinfo = UTC) -> Refs: ...
 
 
 def ref(note_id: str = "pages/plan", n: int = 0, **fields: Any) -> Ref:
@@ -53,16 +50,10 @@ def gone(note_id: str = "pages/plan", action: str = "deleted") -> Ref:
     return ref(note_id, action=action, deleted=True)
 
 
-class RefsContract:
+class RefsContract(MemoryContract):
     @pytest.fixture
     def open_refs(self) -> Opener:
         raise NotImplementedError
-
-    @pytest.fixture
-    def refs(self, open_refs: Opener) -> Iterator[Refs]:
-        refs = open_refs()
-        yield refs
-        refs.close()
 
     def test_a_ref_is_stored_as_text_fields(self, refs: Refs) -> None:
         refs.write([ref(title="Plan B", summary="Short.", version=3, status="complete", agent="agent:a")])
@@ -327,4 +318,15 @@ CALLS: dict[str, Callable[[Refs], object]] = {
     "day": lambda refs: refs.day("2026-03-01"),
     "owner": lambda refs: refs.owner(),
     "adopt": lambda refs: refs.adopt("store", []),
+    "note_loss": lambda refs: refs.note_loss(T0),
+    "lost": lambda refs: refs.lost(),
+    "log": lambda refs: refs.log(entry("a")),
+    "keep": lambda refs: refs.keep(entry("a")),
+    "days": lambda refs: refs.days(),
+    "longterm": lambda refs: refs.longterm(),
+    "restore": lambda refs: refs.restore({"2026-03-01": [entry("a")]}, [entry("b")]),
+    "recall": lambda refs: refs.recall("plan", tags=["pages"], since=T0, now=T0),
+    "put_checkpoint": lambda refs: refs.put_checkpoint(checkpoint(1)),
+    "checkpoints": lambda refs: refs.checkpoints(),
+    "checkpoint": lambda refs: refs.checkpoint("checkpoint-001"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, tzinfo
+from typing import Any
 
 import pytest
 import redis
@@ -69,27 +70,26 @@ class RedisContract(RefsContract):
     ) -> None:
         """What a cluster could not take is a command, or a transaction, over keys in different slots."""
         sent: list[tuple[str, ...]] = []
-        pack = redis.connection.Connection.pack_command
+        send, pack = redis.connection.Connection.send_command, redis.connection.Connection.pack_commands
 
-        def remember(connection: redis.connection.Connection, *arguments: object) -> object:
+        def remember(connection: redis.connection.Connection, *arguments: Any, **options: Any) -> Any:
             sent.append(tuple(map(str, arguments)))
-            return pack(connection, *arguments)
+            return send(connection, *arguments, **options)
 
-        monkeypatch.setattr(redis.connection.Connection, "pack_command", remember)
-        pack_all = redis.connection.Connection.pack_commands
-
-        def remember_all(connection: redis.connection.Connection, commands: object) -> object:
-            commands = [tuple(command) for command in commands]  # type: ignore[attr-defined]
+        def remember_all(connection: redis.connection.Connection, commands: Any) -> Any:
+            commands = [tuple(command) for command in commands]
             sent.extend(tuple(map(str, command)) for command in commands)
-            return pack_all(connection, commands)
+            return pack(connection, commands)
 
+        monkeypatch.setattr(redis.connection.Connection, "send_command", remember)
         monkeypatch.setattr(redis.connection.Connection, "pack_commands", remember_all)
         refs.write([ref("pages/a"), ref("pages/b"), gone("pages/c")])
         for call in CALLS.values():
             call(refs)
         ours = [command for command in sent if any(redis_prefix in argument for argument in command)]
-        assert {command[0] for command in ours} >= {"HSET", "ZADD", "RPUSH", "DEL", "ZREM", "HGETALL"}
-        assert all(sum(redis_prefix in argument for argument in command) == 1 for command in ours)
+        assert {command[0] for command in ours} >= {"HSET", "ZADD", "RPUSH", "DEL", "ZREM", "HGETALL", "GET", "ZSCAN"}
+        of_keys = [command for command in ours if not command[0].startswith("FT.")]  # a cluster is not asked to search
+        assert all(sum(redis_prefix in argument for argument in command) == 1 for command in of_keys)
         assert {command[0] for command in sent}.isdisjoint({"MULTI", "EXEC", "KEYS", "SCAN", "EVAL"})
 
 
@@ -101,18 +101,11 @@ class TestPlainRedis(RedisContract):
 
 class TestRedisWithSearch(RedisContract):
     @pytest.fixture
-    def url(self, redis_stack_url: str) -> str:
-        return redis_stack_url
-
-    def test_refs_can_be_indexed_where_they_are(self, refs: Refs, url: str, redis_prefix: str) -> None:
-        refs.write([ref("pages/a", title="Quokka census"), ref("pages/b", title="Else")])
-        with redis.Redis.from_url(url, decode_responses=True) as client:
-            index = f"{redis_prefix}:idx"
-            prefixes = ["PREFIX", "2", f"{redis_prefix}:daily:", f"{redis_prefix}:notebook:ref:"]
-            schema = ["SCHEMA", "content", "TEXT", "tags", "TAG", "score", "NUMERIC", "timestamp", "NUMERIC"]
-            client.execute_command("FT.CREATE", index, "ON", "HASH", *prefixes, *schema)
-            eventually(lambda: "pages/a" in str(client.execute_command("FT.SEARCH", index, "quokka")), "a hit")
-            client.execute_command("FT.DROPINDEX", index)
+    def url(self, redis_stack_url: str) -> Iterator[str]:
+        yield redis_stack_url
+        with redis.Redis.from_url(redis_stack_url, decode_responses=True) as client:
+            for index in client.execute_command("FT._LIST"):
+                client.execute_command("FT.DROPINDEX", index)
 
 
 class TestTrouble:

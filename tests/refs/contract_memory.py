@@ -1,0 +1,387 @@
+"""What every hot memory must do beside refs: the stream, long-term memory, recall and checkpoints, as `refs/base.py`
+says it. `RefsContract` has these tests too."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import Any, Protocol
+
+import pytest
+
+from notebook_sync.files.note import Ref
+from notebook_sync.refs.base import CHECKPOINTS_KEPT, Entry, Refs
+from notebook_sync.refs.entry import new_entry
+
+NOW = datetime.now(UTC).replace(microsecond=250_000)
+
+
+class Opener(Protocol):
+    def __call__(self, timezone: tzinfo = UTC) -> Refs: ...
+
+
+def entry(entry_id: str, content: str = "The ferry is late.", age: timedelta = timedelta(), **fields: Any) -> Entry:
+    """An entry of `age` before now."""
+    return new_entry(entry_id, content, now=NOW - age, **fields)
+
+
+def of_note(entry_id: str, action: str = "updated") -> Entry:
+    """What the stream tells of a note."""
+    told = {"notebook_id": "pages/plan", "title": "Plan", "collection": "pages", "path": "pages/plan.md"}
+    return {**entry(entry_id, "[Plan] First.", source="notebook"), "action": action, "ref": told}
+
+
+def checkpoint(number: int, **parts: Any) -> dict[str, Any]:
+    return {
+        "id": f"checkpoint-{number:03}",
+        "name": f"number {number}",
+        "at": (NOW + timedelta(seconds=number)).isoformat(),
+        "commit": "",
+        "notebook": [{"id": "pages/plan", "collection": "pages", "version": 3, "digest": "d"}],
+        "days": {},
+        "longterm": [],
+        **parts,
+    }
+
+
+def found(refs: Refs, query: str, **options: Any) -> list[str]:
+    """The ids that recall answers with, best first."""
+    return [one["id"] for one in refs.recall(query, now=NOW, **options).results]
+
+
+class MemoryContract:
+    @pytest.fixture
+    def refs(self, open_refs: Opener) -> Iterator[Refs]:
+        refs = open_refs()
+        yield refs
+        refs.close()
+
+    # The stream and long-term memory.
+
+    def test_what_was_logged_is_in_the_stream_of_its_day(self, refs: Refs) -> None:
+        told = entry("a", source="standup", tags=["ferry", "late"], score=0.9, agent="scribe", provenance="external")
+        refs.log(told)
+        assert refs.day(NOW.date().isoformat()) == [told]
+        assert refs.days() == [NOW.date().isoformat()]
+
+    def test_the_day_of_an_entry_is_that_of_its_timestamp_in_the_notebook(self, open_refs: Opener) -> None:
+        refs = open_refs(timezone=timezone(timedelta(hours=9)))
+        late = datetime(2026, 2, 18, 20, 30, tzinfo=UTC)
+        refs.log(new_entry("a", "Ines has the key.", now=late))
+        assert refs.days() == ["2026-02-19"]
+        assert [one["id"] for one in refs.day("2026-02-19")] == ["a"]
+        assert refs.day("2026-02-18") == []
+        refs.close()
+
+    def test_days_are_listed_oldest_first(self, refs: Refs) -> None:
+        for n in (1, 40, 3, 3):
+            refs.log(entry(f"{n}", age=timedelta(days=n)))
+        assert refs.days() == [(NOW - timedelta(days=n)).date().isoformat() for n in (40, 3, 1)]
+
+    def test_what_was_logged_twice_is_read_once(self, refs: Refs) -> None:
+        for _ in range(3):
+            refs.log(entry("a"))
+        assert [one["id"] for one in refs.day(NOW.date().isoformat())] == ["a"]
+        assert found(refs, "ferry") == ["a"]
+
+    def test_what_is_kept_is_in_no_day(self, refs: Refs) -> None:
+        kept = entry("a", tags=["keys"], agent="scribe")
+        refs.keep(kept)
+        refs.keep(entry("b", age=timedelta(days=400)))
+        refs.keep(kept)
+        assert [one["id"] for one in refs.longterm()] == ["b", "a"]
+        assert refs.longterm()[1] == kept
+        assert refs.days() == []
+
+    def test_an_entry_kept_again_takes_the_place_of_the_earlier(self, refs: Refs) -> None:
+        refs.keep(entry("a", "Odile has the key."))
+        refs.keep(entry("a", "Ines has the key."))
+        assert [one["content"] for one in refs.longterm()] == ["Ines has the key."]
+        assert found(refs, "Odile") == []
+        assert found(refs, "Ines") == ["a"]
+
+    @pytest.mark.parametrize(
+        "text",
+        ["", "a\0b", "{{7*7}}", '"quoted" \\ back', "FLUSHALL\r\n", "naïve 🧑‍🚀", "\ud800", "x" * 100_000],
+        ids=lambda text: repr(text[:20]),
+    )
+    def test_text_of_an_entry_is_data(self, refs: Refs, text: str) -> None:
+        told = entry("a", text, source=text, tags=[text], agent="scribe")
+        refs.log(told)
+        refs.keep(told)
+        assert refs.day(NOW.date().isoformat()) == [told]
+        (kept,) = refs.longterm()
+        assert kept["content"] == told["content"]
+
+    def test_opening_a_note_is_told_and_leaves_its_ref_as_it_was(self, refs: Refs) -> None:
+        refs.write([_ref("pages/plan", "The plan")], announce=False)
+        before = refs.get("pages/plan")
+        refs.write([_ref("pages/plan", "Else", action="opened")])
+        assert refs.get("pages/plan") == before
+        refs.write([_ref("pages/never", "Never", action="opened")])
+        assert refs.get("pages/never") is None
+        (today,) = refs.days()
+        assert [one["action"] for one in refs.day(today)] == ["opened", "opened"]
+
+    def test_a_ref_and_what_is_told_of_it_name_the_provenance(self, refs: Refs) -> None:
+        refs.write([_ref("pages/a", "Ours"), _ref("pages/b", "Theirs", provenance="external")])
+        (today,) = refs.days()
+        assert [one.get("provenance") for one in refs.day(today)] == [None, "external"]
+        stored = refs.get("pages/b")
+        assert stored is not None
+        assert stored["provenance"] == "external"
+        refs.write([_ref("pages/b", "Theirs", n=1)])
+        assert [one.get("provenance") for one in refs.recall("theirs", now=NOW).results] == [None]
+
+    # Restoring.
+
+    def test_a_restore_replaces_the_days_it_names_and_all_of_long_term_memory(self, refs: Refs) -> None:
+        for n in (0, 1, 2):
+            refs.log(entry(f"old {n}", "The old harbour.", timedelta(days=n)))
+        refs.keep(entry("old kept", "The old key."))
+        refs.keep(entry("both", "The same lamp."))
+        today, before = (NOW.date() - timedelta(days=n) for n in (0, 1))
+        new = [entry("new 1", "A new harbour."), of_note("told"), entry("new 2", "A new pier.")]
+        refs.restore({today.isoformat(): new, before.isoformat(): []}, [entry("both", "Another lamp.")])
+        assert refs.day(today.isoformat()) == new
+        assert refs.day(before.isoformat()) == []
+        assert refs.days() == [(NOW - timedelta(days=2)).date().isoformat(), today.isoformat()]
+        assert [one["content"] for one in refs.longterm()] == ["Another lamp."]
+        assert set(found(refs, "harbour old")) == {"new 1", "old 2"}
+        assert found(refs, "key same") == []
+        assert found(refs, "lamp") == ["both"]
+
+    def test_restoring_again_changes_nothing(self, refs: Refs) -> None:
+        day = NOW.date().isoformat()
+        for _ in range(3):
+            refs.restore({day: [entry("a"), of_note("b")]}, [entry("c")])
+            assert [one["id"] for one in refs.day(day)] == ["a", "b"]
+            assert [one["id"] for one in refs.longterm()] == ["c"]
+            assert sorted(found(refs, "ferry")) == ["a", "c"]
+
+    def test_a_restore_leaves_refs_alone(self, refs: Refs) -> None:
+        refs.write([_ref("pages/plan", "The plan")], announce=False)
+        refs.adopt("store 1", ["pages/plan"])
+        refs.restore({NOW.date().isoformat(): []}, [])
+        assert refs.get("pages/plan") is not None
+        assert refs.owner() == "store 1"
+
+    # Recall.
+
+    def test_recall_finds_what_was_logged_kept_and_refs(self, refs: Refs) -> None:
+        refs.log(entry("a", "The ferry is late."))
+        refs.keep(entry("b", "Odile repairs the ferry's engine."))
+        refs.write([_ref("pages/ferry", "Ferry timetable")], announce=False)
+        refs.log(entry("c", "Ines has the key."))
+        assert sorted(found(refs, "ferry")) == ["a", "b", "pages/ferry"]
+        assert found(refs, "nobody") == []
+
+    def test_a_result_is_the_entry_with_its_relevance(self, refs: Refs) -> None:
+        told = entry("a", source="standup", tags=["x", "y"], score=0.75, agent="scribe", provenance="external")
+        refs.log(told)
+        (result,) = refs.recall("ferry", now=NOW).results
+        assert 0 < result.pop("relevance") <= 1
+        assert result == told
+
+    def test_a_note_is_recalled_as_its_ref_tells_it(self, refs: Refs) -> None:
+        refs.write([_ref("pages/plan", "The plan", provenance="external")], announce=False)
+        (result,) = refs.recall("plan", now=NOW).results
+        assert (result["id"], result["content"], result["source"]) == ("pages/plan", "[The plan] Words.", "notebook")
+        assert result["tags"] == ["pages"]
+        assert result["provenance"] == "external"
+        assert result["ref"] == {
+            "notebook_id": "pages/plan",
+            "title": "The plan",
+            "collection": "pages",
+            "status": "draft",
+            "version": "1",
+            "path": "pages/plan.md",
+        }
+
+    def test_what_the_stream_tells_of_a_note_is_not_found_beside_its_ref(self, refs: Refs) -> None:
+        refs.write([_ref("pages/plan", "The plan")])
+        assert found(refs, "plan") == ["pages/plan"]
+        refs.write([_ref("pages/plan", "The plan", action="deleted", deleted=True)])
+        assert found(refs, "plan") == []
+
+    def test_a_ref_is_found_by_what_it_says_now(self, refs: Refs) -> None:
+        for n, title in enumerate(["Harbour", "Lighthouse", "Boathouse"]):
+            refs.write([_ref("pages/plan", title, n=n)], announce=False)
+            assert found(refs, title) == ["pages/plan"]
+        assert found(refs, "harbour lighthouse") == []
+        refs.write([_ref("pages/plan", "", deleted=True)], announce=False)
+        refs.write([_ref("pages/other", "Else")], announce=False)
+        assert found(refs, "boathouse") == []
+
+    def test_more_words_count_for_more(self, refs: Refs) -> None:
+        refs.log(entry("one", "The harbour is closed."))
+        refs.log(entry("both", "Gulls sleep on the harbour lights."))
+        refs.log(entry("none", "Odile bakes."))
+        assert found(refs, "harbour lights") == ["both", "one"]
+
+    def test_a_rare_word_counts_for_more_than_a_frequent_one(self, refs: Refs) -> None:
+        for n, boat in enumerate(("tug", "yawl", "ketch", "sloop")):
+            refs.log(entry(f"ferry {n}", f"Ferry beside a {boat}."))
+        refs.log(entry("rare", "Barnacles everywhere."))
+        assert found(refs, "ferry barnacles")[0] == "rare"
+
+    def test_age_makes_less_of_a_match(self, refs: Refs) -> None:
+        refs.log(entry("old", "The ferry is late.", timedelta(days=60)))
+        refs.keep(entry("older", "The ferry was painted.", timedelta(days=300)))
+        refs.log(entry("new", "The ferry is early."))
+        results = {one["id"]: one["relevance"] for one in refs.recall("ferry", now=NOW).results}
+        if "old" in results:  # where only the last days are looked through, it is not
+            assert results["old"] == pytest.approx(results["new"] / 4, rel=0.001)
+        assert results["older"] == pytest.approx(results["new"] / 1024, rel=0.01)
+
+    def test_the_second_answer_says_something_else(self, refs: Refs) -> None:
+        refs.log(entry("first", "The ferry engine stalls at the pier each morning."))
+        refs.log(entry("again", "Each morning the ferry engine stalls at the pier.", timedelta(minutes=1)))
+        refs.log(entry("other", "New ferry engine ordered from Odile.", timedelta(minutes=2)))
+        assert found(refs, "ferry engine") == ["first", "other", "again"]
+
+    def test_a_query_without_a_word_asks_for_what_matters_of_late(self, refs: Refs) -> None:
+        refs.log(entry("minor", score=0.1))
+        refs.log(entry("major", "Odile leaves.", score=0.9, age=timedelta(hours=1)))
+        refs.keep(entry("old", "Ines came.", score=1.0, age=timedelta(days=120)))
+        refs.write([_ref("pages/plan", "The plan")], announce=False)
+        for query in ("", "  ", "?!", "\0"):
+            assert found(refs, query) == ["major", "pages/plan", "minor", "old"]
+
+    def test_any_of_the_tags_will_do_whatever_their_case(self, refs: Refs) -> None:
+        refs.log(entry("a", tags=["Boats", "late"]))
+        refs.log(entry("b", tags=["pier five"]))
+        refs.log(entry("c", tags=["else"]))
+        refs.write([_ref("pages/ferry", "Ferry")], announce=False)
+        assert sorted(found(refs, "ferry", tags=["boats", "pier five"])) == ["a", "b"]
+        assert found(refs, "ferry", tags=["PAGES"]) == ["pages/ferry"]
+        assert sorted(found(refs, "", tags=["BOATS", "Pages"])) == ["a", "pages/ferry"]
+        assert found(refs, "ferry", tags=["boat"]) == []
+        assert sorted(found(refs, "ferry", tags=["", " "])) == ["a", "b", "c", "pages/ferry"]
+
+    def test_since_leaves_out_what_is_older(self, refs: Refs) -> None:
+        for hours in (1, 2, 3):
+            refs.log(entry(f"{hours}", age=timedelta(hours=hours)))
+        since = NOW - timedelta(hours=2)
+        assert sorted(found(refs, "ferry", since=since)) == ["1", "2"]
+        assert sorted(found(refs, "", since=since)) == ["1", "2"]
+        assert found(refs, "ferry", since=since + timedelta(microseconds=1)) == ["1"]
+
+    def test_the_limit_is_for_all_kinds_together(self, refs: Refs) -> None:
+        for n in range(6):
+            refs.log(entry(f"{n}"))
+            refs.write([_ref(f"pages/{n}", "Ferry")], announce=False)
+        assert len(found(refs, "ferry")) == 10
+        assert len(found(refs, "ferry", limit=3)) == len(found(refs, "", limit=3)) == 3
+        assert found(refs, "ferry", limit=0) == found(refs, "", limit=-1) == []
+        assert len(found(refs, "ferry", limit=10_000)) == 12
+
+    @pytest.mark.parametrize("mark", [*string.punctuation, "\n", "\t", "\0", " — ", "“", "’", "…", "·", "\u00ad"])
+    def test_marks_are_no_part_of_words_nor_of_a_query(self, refs: Refs, mark: str) -> None:
+        refs.log(entry("a", f"harbour{mark}lights", tags=[f"pier{mark}5"]))
+        refs.log(entry("b", "harbourlights"))
+        hits = ["a"] if mark != "_" else []
+        assert found(refs, "harbour") == found(refs, "lights") == hits
+        for query in (f"harbour{mark}lights", f"{mark}harbour{mark}{mark}lights{mark}"):
+            assert "a" in found(refs, query) or mark == "_"
+        assert found(refs, f"harbour{mark}lights") == ["a"]
+        assert found(refs, mark * 3) == (["a", "b"] if mark != "_" else [])
+        assert found(refs, "harbour_lights" if mark == "_" else "lights", tags=[f"pier{mark}5"]) == ["a"]
+        assert found(refs, "harbour", tags=[f"pie{mark}"]) == []
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "ferry -late", "ferry AND NOT late", "ferry|late", "%ferry%", "@content:ferry", "ferry*", '"ferry',
+            "(ferry", "{ferry}", "$ferry", "ferry=>{$weight: 0}", "~ferry", "content:ferry", "NEAR(ferry)", "ferry ^2",
+            "[ferry 5]", "ferry\\", "'; DROP TABLE ref; --", "ferry 🧑‍🚀 \ud800", "ferry " * 5000,
+            "ferry " + "x" * 100_000,
+        ],
+        ids=lambda query: repr(query[:20]),
+    )  # fmt: skip
+    def test_a_query_is_data(self, refs: Refs, query: str) -> None:
+        refs.log(entry("a"))
+        refs.write([_ref("pages/plan", "Else")], announce=False)
+        assert found(refs, query) == (["a"] if "ferry" in query else [])
+        assert [one["id"] for one in refs.day(NOW.date().isoformat())] == ["a"]
+
+    @pytest.mark.parametrize(
+        ("said", "asked"),
+        [
+            ("Ferries", "ferry"), ("the FERRY", "Ferries"), ("Straße", "strasse"), ("café", "CAFE"),
+            ("Ωmega", "ωmega"), ("ﬁsh", "fish"), ("naïve", "naïve"), ("port²", "port2"),
+        ],
+    )  # fmt: skip
+    def test_words_are_found_as_people_write_them(self, refs: Refs, said: str, asked: str) -> None:
+        refs.log(entry("a", f"About {said}, again."))
+        refs.write([_ref("pages/a", said)], announce=False)
+        assert sorted(found(refs, asked)) == ["a", "pages/a"]
+
+    def test_common_words_are_looked_for_only_where_there_are_no_others(self, refs: Refs) -> None:
+        refs.log(entry("a", "The ferry is not here."))
+        refs.log(entry("b", "The pier."))
+        assert found(refs, "the ferry") == ["a"]
+        assert sorted(found(refs, "the")) == ["a", "b"]
+
+    # Loss.
+
+    def test_a_memory_that_lost_nothing_says_so(self, refs: Refs) -> None:
+        refs.write([_ref("pages/plan", "The plan")])
+        refs.adopt("store 1", ["pages/plan"])
+        assert refs.lost() is None
+
+    def test_a_loss_is_remembered_to_the_millisecond(self, open_refs: Opener, refs: Refs) -> None:
+        refs.note_loss(NOW - timedelta(days=1))
+        refs.note_loss(NOW)
+        refs.adopt("store 1", [])
+        other = open_refs()
+        assert other.lost() == NOW
+        other.close()
+
+    # Checkpoints.
+
+    def test_a_checkpoint_comes_back_whole(self, refs: Refs) -> None:
+        day = NOW.date().isoformat()
+        whole = checkpoint(1, days={day: [entry("a"), of_note("b")]}, longterm=[entry("c")], commit="abc")
+        refs.put_checkpoint(whole)
+        assert refs.checkpoint("checkpoint-001") == whole
+        assert refs.checkpoint("nobody") is refs.checkpoint("") is None
+        light = {"id": "checkpoint-001", "name": "number 1", "at": whole["at"], "commit": "abc"}
+        assert refs.checkpoints() == [{**light, "notes": 1, "entries": 2, "longterm": 1}]
+
+    def test_checkpoints_are_listed_newest_first_and_the_oldest_dropped(self, refs: Refs) -> None:
+        assert refs.checkpoints() == []
+        order = [*range(1, CHECKPOINTS_KEPT + 3), 0]
+        for number in order:
+            refs.put_checkpoint(checkpoint(number))
+        listed = [one["name"] for one in refs.checkpoints()]
+        assert listed == [f"number {number}" for number in range(CHECKPOINTS_KEPT + 2, 2, -1)]
+        assert refs.checkpoint("checkpoint-002") is None
+        assert refs.checkpoint("checkpoint-000") is None
+        assert refs.checkpoint("checkpoint-003") is not None
+
+    def test_a_checkpoint_put_again_takes_its_own_place(self, refs: Refs) -> None:
+        refs.put_checkpoint(checkpoint(1))
+        refs.put_checkpoint(checkpoint(1, name="renamed"))
+        assert [one["name"] for one in refs.checkpoints()] == ["renamed"]
+
+
+def _ref(note_id: str, title: str, n: int = 0, **fields: Any) -> Ref:
+    return Ref(
+        **{
+            "id": note_id,
+            "title": title,
+            "summary": "Words.",
+            "collection": "pages",
+            "updated_at": NOW,
+            "status": "draft",
+            "version": 1 + n,
+            "digest": f"digest {n}",
+            "agent": "owner",
+            "path": f"{note_id}.md",
+            "action": "updated",
+            "serial": n,
+            **fields,
+        }
+    )
