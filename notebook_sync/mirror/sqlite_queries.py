@@ -59,10 +59,11 @@ def words_of(query: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Notes found by any of these expressions, scored by the one that scores them highest; of each expression, only
-    the `newest` matches where it says so. Every note of a stage comes before those that only a later one finds."""
+    """Notes found by any of these expressions, each with the share of its score that counts; the one that scores a
+    note highest decides. Of each expression only the `newest` matches, where it says so. Every note of a stage comes
+    before those that only a later one finds."""
 
-    expressions: tuple[str, ...]
+    expressions: tuple[tuple[str, float], ...]
     newest: int | None = None
 
 
@@ -82,15 +83,17 @@ def stages(counts: Mapping[str, int], budget: int) -> list[Stage]:
         rare.append(word)
     frequent = present[len(rare) :]
     if not frequent:
-        return [Stage((_any(rare),))] if rare else []
+        return [Stage(((_any(rare), 1.0),))] if rare else []
     found: list[Stage] = []
     if rare:
         adding = frequent[:_MOST_FREQUENT]
         together = [_all(adding)] if len(adding) > 1 else []
-        found.append(Stage((_any(rare), *(f"({_any(rare)}) AND {more}" for more in (*adding, *together)))))
-    likely = [_all(frequent)] if len(frequent) > 1 else []
-    likely += [f"{{title summary}} : ({_any(frequent)})", _any(frequent)]
-    return [*found, Stage(tuple(likely), newest=budget // len(likely)), Stage((_any(frequent),))]
+        beside = [f"({_any(rare)}) AND {more}" for more in (*adding, *together)]
+        found.append(Stage(tuple((expression, 1.0) for expression in (_any(rare), *beside))))
+    likely = [(_all(frequent), 1.0)] if len(frequent) > 1 else []
+    # Both halves of the expression score the note, the second one all of it.
+    likely += [(f"({{title summary}} : ({_any(frequent)})) AND ({_any(frequent)})", 0.5), (_any(frequent), 1.0)]
+    return [*found, Stage(tuple(likely), newest=budget // len(likely)), Stage(((_any(frequent), 1.0),))]
 
 
 def _any(words: Sequence[str]) -> str:

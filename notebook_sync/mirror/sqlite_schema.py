@@ -27,6 +27,8 @@ CREATE TABLE IF NOT EXISTS note (
 CREATE INDEX IF NOT EXISTS note_pending ON note (id) WHERE pending <> '' OR deleted;
 CREATE INDEX IF NOT EXISTS note_contended ON note (wants) WHERE wants <> id;
 CREATE INDEX IF NOT EXISTS note_updated ON note (updated_at);
+CREATE INDEX IF NOT EXISTS note_collection ON note (collection, updated_at);
+CREATE INDEX IF NOT EXISTS note_created_by ON note (created_by, updated_at);
 CREATE TABLE IF NOT EXISTS body (n INTEGER PRIMARY KEY, content TEXT NOT NULL, code TEXT NOT NULL,
     rest TEXT NOT NULL, history TEXT NOT NULL);
 CREATE VIRTUAL TABLE IF NOT EXISTS words {_INDEX};

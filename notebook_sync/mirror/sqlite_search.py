@@ -6,10 +6,12 @@ anything of what stands in a guarded note that a session may not read.
 
 from __future__ import annotations
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from notebook_sync.embedded import Embedded
 from notebook_sync.mirror.base import ALL, Filter
@@ -17,14 +19,19 @@ from notebook_sync.mirror.sqlite_queries import Stage, admitting, stages, words_
 from notebook_sync.mirror.sqlite_schema import GUARDED, WEIGHTS
 
 # How many notes a search scores, and the share of all notes that it scores where that is more.
-_BUDGET, _SHARE = 2500, 1 / 16
+_BUDGET, _SHARE = 2000, 1 / 16
 # BM25's own: what an occurrence more adds to a score falls off by this.
 _SATURATION = 1.2
 _PARTS = (("title", WEIGHTS[0]), ("summary", WEIGHTS[1]), ("content code", WEIGHTS[2]))
 _BM25 = f"-bm25(words, {', '.join(map(str, WEIGHTS))})"
 
+# A filter that admits no more notes than these is asked first.
+_FEW = 2000
+
 # By the number of a note.
 Scores = Mapping[int, float]
+# What a statement over an index of words has beside the words it matches, and the values.
+_Narrowing = tuple[str, list[Any]]
 
 
 def best(db: Embedded, query: str, limit: int, filter: Filter) -> list[tuple[int, float]]:
@@ -35,12 +42,26 @@ def best(db: Embedded, query: str, limit: int, filter: Filter) -> list[tuple[int
     (notes,) = db.rows("SELECT count(*) FROM words_docsize")[0]
     budget = max(_BUDGET, int(notes * _SHARE))
     counts = {word: _count(db, word, budget) for word in words}
+    narrowed = _narrowing(db, replace(filter, of_channels=None))
     found: dict[int, float] = {}
     if _may_admit(filter, guarded=False):
-        found |= _open(db, stages(counts, budget), limit, filter)
+        found |= _open(db, stages(counts, budget), limit, narrowed)
     if _may_admit(filter, guarded=True):
-        found |= _guarded(db, {word: _rarity(count, notes) for word, count in counts.items()}, filter)
+        found |= _guarded(db, {word: _rarity(count, notes) for word, count in counts.items()}, _narrowing(db, filter))
     return sorted(found.items(), key=lambda one: (-one[1], one[0]))[:limit]
+
+
+def _narrowing(db: Embedded, filter: Filter) -> _Narrowing:
+    """How to ask an index for no more than the filter admits: by a list of notes where those are few and found by an
+    index of their own, else by a look at each note that matches."""
+    if filter == ALL:
+        return "", []  # what is indexed is no tombstone
+    admitted, values = admitting(filter)
+    if filter.collections or filter.below or filter.created_by or filter.since or filter.until:
+        few = db.rows(f"SELECT n FROM note WHERE {admitted} LIMIT ?", (*values, _FEW + 1))
+        if len(few) <= _FEW:
+            return "AND +rowid IN (SELECT value FROM json_each(?))", [json.dumps([n for (n,) in few])]
+    return f"AND EXISTS (SELECT 1 FROM note WHERE note.n = rowid AND {admitted})", values
 
 
 def _count(db: Embedded, word: str, most: int) -> int:
@@ -59,44 +80,42 @@ def _may_admit(filter: Filter, *, guarded: bool) -> bool:
     return all(not names or any((name in GUARDED) is guarded for name in names) for names in (filter.collections, tops))
 
 
-def _open(db: Embedded, plan: Sequence[Stage], limit: int, filter: Filter) -> Scores:
+def _open(db: Embedded, plan: Sequence[Stage], limit: int, narrowing: _Narrowing) -> Scores:
     """The best of the notes that everybody may read; no note of a later stage has a better score than an earlier's."""
     found: dict[int, float] = {}
     for stage in plan:
         if len(found) >= limit:
             break
         of_stage: dict[int, float] = defaultdict(float)
-        for expression in stage.expressions:
-            for n, score in _scored(db, expression, stage.newest, limit, replace(filter, of_channels=None)):
-                of_stage[n] = max(of_stage[n], score)
+        for expression, share in stage.expressions:
+            for n, score in _scored(db, expression, stage.newest, limit, narrowing):
+                of_stage[n] = max(of_stage[n], score * share)
         least = min(found.values(), default=math.inf)
         found |= {n: min(score, least) for n, score in of_stage.items() if n not in found}
     return found
 
 
-def _scored(db: Embedded, expression: str, newest: int | None, limit: int, filter: Filter) -> list[tuple[int, float]]:
-    admitted, values = admitting(filter)
-    # What is indexed is no tombstone, so that without a filter no row has to be looked at.
-    narrowed = f"CROSS JOIN note ON note.n = words.rowid WHERE {admitted} AND" if filter != ALL else "WHERE"
-    values = values if filter != ALL else []
-    bounded = "" if newest is None else "ORDER BY words.rowid DESC LIMIT ?"
+def _scored(
+    db: Embedded, expression: str, newest: int | None, limit: int, narrowing: _Narrowing
+) -> list[tuple[int, float]]:
+    condition, values = narrowing
+    bounded, count = ("", []) if newest is None else ("ORDER BY rowid DESC LIMIT ?", [newest])
     return db.rows(
-        f"""SELECT n, score FROM (SELECT words.rowid AS n, {_BM25} AS score FROM words {narrowed} words MATCH ?
+        f"""SELECT n, score FROM (SELECT rowid AS n, {_BM25} AS score FROM words WHERE words MATCH ? {condition}
         {bounded}) ORDER BY score DESC, n LIMIT ?""",
-        (*values, expression, *([] if newest is None else [newest]), limit),
+        (expression, *values, *count, limit),
     )
 
 
-def _guarded(db: Embedded, rarities: Mapping[str, float], filter: Filter) -> Scores:
+def _guarded(db: Embedded, rarities: Mapping[str, float], narrowing: _Narrowing) -> Scores:
     """Every guarded note that matches, scored as BM25 does with one occurrence in each part of a note that has any."""
-    admitted, values = admitting(filter)
-    statement = f"""SELECT guarded_words.rowid FROM guarded_words CROSS JOIN note ON note.n = guarded_words.rowid
-        WHERE {admitted} AND guarded_words MATCH ?"""
+    condition, values = narrowing
     found: dict[int, float] = defaultdict(float)
     for word, rarity in rarities.items():
         weights: dict[int, float] = defaultdict(float)
         for part, weight in _PARTS:
-            for (n,) in db.rows(statement, (*values, f"{{{part}}} : {word}")):
+            statement = f"SELECT rowid FROM guarded_words WHERE guarded_words MATCH ? {condition}"
+            for (n,) in db.rows(statement, (f"{{{part}}} : {word}", *values)):
                 weights[n] += weight
         for n, weight in weights.items():
             found[n] += rarity * weight * (_SATURATION + 1) / (weight + _SATURATION)
