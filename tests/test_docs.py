@@ -74,6 +74,13 @@ def test_the_tools_page(home: Path) -> None:
             reader.follow(block)
 
 
+def test_the_page_of_private_notes(home: Path) -> None:
+    """Its commands and programs, in order."""
+    with Reader(home) as reader:
+        for block in blocks_of(_text(DOCS / "private-notes.md")):
+            reader.follow(block)
+
+
 def test_the_page_of_the_http_api(home: Path) -> None:
     """Its conversation, with a server of its own."""
     consoles = [block for block in blocks_of(_text(DOCS / "http.md")) if block.language == "console"]

@@ -5,7 +5,7 @@ Notes that the session may not read have no part in an answer: not in its order,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, tzinfo
 from typing import Any
@@ -93,7 +93,7 @@ class NoteSearch:
         filter = replace(filter, below=folders if len(folders) <= _MOST_FOLDERS else (FOLDER,))
         mirror, below = self._mirror(), tuple(f"{folder}/" for folder in folders)
         found = mirror.search(query, _LARGEST_LIMIT, filter) if query.strip() else mirror.light(filter, _LARGEST_LIMIT)
-        rows = {row["path"]: {"topic": "", "session_id": "", **row} for row in found if row["path"].startswith(below)}
+        rows = {row["path"]: row | _said_of(row) for row in found if row["path"].startswith(below)}
         readable = [rows[path] for path in self._guard.permitted(session, verb, rows)]
         return [
             row
@@ -142,6 +142,11 @@ class NoteSearch:
         if when.tzinfo is None:
             raise UsageError(f"{name} is a time without a zone; add one, as in 2026-02-18T10:30:00Z")
         return when
+
+
+def _said_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """What a row tells in any case, also of a note that was written by hand without it."""
+    return {name: row.get(name, "") for name in ("topic", "session_id")}
 
 
 def _newest(rows: Documents) -> Documents:
