@@ -91,7 +91,7 @@ def _rollback(arguments: Namespace) -> int:
         rolled = notebook.rollback(arguments.id, session_of(arguments), files=arguments.files)
         kept = keeping(notebook, rolled.commit)
     going_back = _going_back(arguments, files=arguments.files)
-    show(arguments, rolled.as_dict(), lambda told: text.of_rollback(told, kept if arguments.files else "", going_back))
+    show(arguments, rolled.as_dict(), lambda told: text.of_rollback(told, kept, going_back))
     return 0
 
 

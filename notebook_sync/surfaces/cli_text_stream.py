@@ -75,8 +75,7 @@ def _counted(checkpoint: Told) -> str:
 
 
 def of_rollback(rolled: Told, kept: str, going_back: GoingBack) -> str:
-    """What was brought back, what became of notes since, and how to take it back; `kept` is the commit in words, ""
-    where the files were left as they are."""
+    """What was brought back, what became of notes since, and how to take it back; `kept` is the commit in words."""
     return "\n".join(map(safe, _rolled(rolled, kept, going_back)))
 
 
@@ -85,7 +84,7 @@ def _rolled(rolled: Told, kept: str, going_back: GoingBack) -> Iterator[str]:
     yield f"back at {rolled['id'][:_LENGTH_OF_ID]}: {entries} of the stream, {rolled['longterm']:,} kept for long"
     yield from (f"{one['change']:<8} since then: {one['path']}" for one in rolled["changed"])
     yield from (f"as then  {path}" for path in rolled["restored"])
-    if kept:
+    if rolled["restored"]:
         yield f"commit   {kept}"
     elif rolled["changed"]:
         yield "files    are left as they are; --files brings back what they said"

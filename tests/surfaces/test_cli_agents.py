@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,219 @@ def test_nothing_found_says_what_left_nothing(told: Told) -> None:
     code, printed, complaint = told("list", "pages", "--author", "scribe", "--since", "7d")
     assert (code, printed) == (0, "")
     assert "no notes with this collection and --author and --since; an agent is named as agent:scribe" in complaint
+
+
+WRITTEN = {
+    *("notebook_id", "path", "title", "collection", "version", "status", "digest", "changed", "commit", "warnings"),
+}
+
+
+def test_what_is_created_is_a_file_that_reads_back(answer: Answer, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "tides.py").write_bytes(b"print('nine')\r\n")
+    made = answer(
+        *("create", "code_snippets", "--title", "Tide table", "--content-file", str(tmp_path / "tides.py")),
+        *("--tags", " ferry, winter,", "--summary", "When it is high", "--status", "complete"),
+        *("--language", "python", "--description", "Prints it", "--related-page", "plan"),
+        *("--session", "task", "--agent", "scribe"),
+    )
+    assert made.keys() == WRITTEN
+    assert (made["version"], made["status"], made["collection"]) == (1, "complete", "code_snippets")
+    assert made["digest"] == sha256((root / made["path"]).read_bytes()).hexdigest()
+    assert b"\n```python\r\nprint('nine')\r\n```" in (root / made["path"]).read_bytes()
+    read = answer("read", made["notebook_id"])
+    assert read["path"] == made["path"]
+    assert (read["title"], read["summary"], read["metadata"]["created_by"]) == (
+        *("Tide table", "When it is high"),
+        "agent:scribe",
+    )
+    assert read["metadata"]["tags"] == ["ferry", "winter"]
+    assert (read["language"], read["description"], read["related_page"]) == ("python", "Prints it", "plan")
+
+
+def test_the_fields_of_a_research_note_are_set_and_taken_away(answer: Answer) -> None:
+    made = answer(
+        *("create", "research_notes", "--title", "Ice", "--content", "", "--source-url", "https://ice.example"),
+        *("--key-finding", "It is early", "--key-finding", "It is thin", "--confidence", "0.8"),
+        *("--related-pages", "plan, tides", "--session", "owner"),
+    )
+    read = answer("read", made["notebook_id"])
+    assert read["key_findings"] == ["It is early", "It is thin"]
+    assert (read["confidence"], read["related_pages"]) == (0.8, ["plan", "tides"])
+    changed = answer(
+        *("update", made["notebook_id"], "--key-finding", "", "--related-pages", "", "--source-url", ""),
+        *("--tags", "winter", "--session", "owner"),
+    )
+    assert changed.keys() == WRITTEN
+    assert set(changed["changed"]) == {"key_findings", "related_pages", "source_url", "tags"}
+    read = answer("read", made["notebook_id"])
+    assert (read["key_findings"], read["related_pages"], read["source_url"]) == ([], [], None)
+    assert (read["confidence"], read["metadata"]["version"]) == (0.8, 2)
+    assert answer("update", made["notebook_id"], "--tags", "", "--session", "owner")["changed"] == ["tags"]
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "told_what"),
+    [
+        (["create", "pages", "--content", "x"], 2, "create needs --title"),
+        (["create", "facts", "--title", "x", "--content", "x"], 2, "notes are made in pages, code_snippets"),
+        (["create", "pages", "--title", " ", "--content", "x"], 2, "a title needs at least one word"),
+        (["create", "pages", "--title", "x", "--content", "x", "--language", "c"], 2, "has no field 'language'"),
+        (["create", "pages", "--title", "x", "--content", "x", "--confidence", "nan"], 2, "'nan' is not a number from"),
+        (["create", "pages", "--title", "x", "--content", "x", "--content-file", "x"], 2, "give it once"),
+        (["create", "pages", "--title", "x", "--content-file", "nowhere"], 2, "--content-file nowhere cannot be read"),
+        (["create", "pages", "--title", "x", "--content", "\udcff"], 2, "the content cannot be written"),
+        (["update", "pages/plan"], 2, "say what is to change"),
+        (["update", "nowhere", "--title", "x"], 1, "no note has the id or path 'nowhere'"),
+        (["note", "write", " ", "--agent", "scribe"], 2, "the note is empty"),
+        (["note", "write", "x"], 2, "--agent scribe"),
+        (["note", "write", "x", "--agent", "../x"], 2, "is no agent's name"),
+        (["note", "write", "x", "--agent", "scribe", "--project", "../x"], 2, "is no project's id"),
+        (["note", "write", "x", "--agent", "scribe", "--meta", "x"], 2, "'x' is no KEY=VALUE; give it as in: --meta"),
+        (["note", "write", "x", "--agent", "scribe", "--meta", "a=1", "--meta", "a =2"], 2, "--meta gives 'a' twice"),
+        (["note", "write", "x", "--agent", "scribe", "--meta", "provenance=owner"], 2, "cannot set 'provenance'"),
+        (["note", "search", "x", "--agent", "scribe", "--profile", "best"], 2, "there is no profile 'best'; use one"),
+        (["note", "search", "x", "--agent", "scribe", "--since", "?"], 2, "'?' is no date"),
+        (["note", "peek", "scribe", "--agent", "pilot", "--session", "external"], 3, "private notes of another agent"),
+        (["log", " "], 2, "there is nothing to log"),
+        (["log", "x", "--tags", "two words"], 2, "'two words' is no tag"),
+        (["log", "x", "--score", "7"], 2, "'7' is not a number from 0 to 1"),
+        (["today", "tomorrow"], 2, "'tomorrow' is no day; write it as"),
+        (["recall", ""], 2, "say what to recall"),
+        (["recall", "x", "--limit", "9999999"], 2, "a limit is a number from 0 to"),
+        (["checkpoint", "--list", "x"], 2, "--list takes none"),
+        (["rollback", "6f1c", "--session", "task"], 3, "only available in owner conversations"),
+        (["rollback", "6f1c", "--session", "owner"], 1, "there is no checkpoint '6f1c'"),
+    ],
+)
+def test_a_call_that_cannot_be_done_teaches_and_writes_nothing(
+    told: Told, root: Path, call: list[str], code: int, told_what: str
+) -> None:
+    before = sorted(root.rglob("*.md"))
+    found, printed, complaint = told(*call)
+    assert (found, printed) == (code, "")
+    assert told_what in complaint
+    assert sorted(root.rglob("*.md")) == before
+
+
+def test_the_fields_of_a_private_note(answer: Answer, root: Path) -> None:
+    made = answer(
+        *("note", "write", "Ines has the key", "--agent", "scribe", "--topic", "harbour", "--tags", "keys,ines"),
+        *("--session-id", "morning", "--project", "harbour-2026", "--meta", "confidence=0.9", "--meta", "berth=007"),
+        *("--meta", "seen=NaN", "--meta", "piers=[2, 3]", "--meta", "told by=Odile=mate"),
+    )
+    assert made.keys() == WRITTEN
+    assert made["path"].startswith("channels/scribe/harbour-2026/")
+    text = (root / made["path"]).read_text()
+    for line in ("confidence: 0.9", 'berth: "007"', "seen: NaN", "piers: [2, 3]", 'told by: "Odile=mate"'):
+        assert f"\n{line}\n" in text
+    (row,) = answer("note", "search", "key", "--agent", "scribe", "--project", "harbour-2026", "--profile", "quality")
+    assert (row["topic"], row["session_id"], row["tags"]) == ("harbour", "morning", ["keys", "ines"])
+    assert 0 < row["score"] <= 1
+    assert "content" not in row
+
+
+def test_private_notes_are_narrowed(answer: Answer) -> None:
+    for text, *options in (
+        ("One", "--topic", "harbour", "--tags", "keys"),
+        ("Two", "--session-id", "morning"),
+        ("Three", "--project", "harbour-2026"),
+    ):
+        answer("note", "write", text, "--agent", "scribe", *options)
+    answer("note", "write", "Four", "--agent", "pilot")
+
+    def recent(*options: str) -> list[str]:
+        return [row["title"] for row in answer("note", "recent", "--session", "owner", *options)]
+
+    assert recent() == ["Four", "Three", "Two", "One"]
+    assert recent("--agent", "scribe") == ["Three", "Two", "One"]
+    assert recent("--channel", "pilot") == ["Four"]
+    assert recent("--agent", "scribe", "--limit", "1") == ["Three"]
+    assert recent("--agent", "scribe", "--topic", "harbour") == ["One"]
+    assert recent("--agent", "scribe", "--session-id", "morning") == ["Two"]
+    assert recent("--agent", "scribe", "--project", "global") == ["Two", "One"]
+    assert titles(answer("note", "search", "--agent", "scribe", "--tags", "keys,locks")) == {"One"}
+    assert answer("note", "search", "--agent", "scribe", "--until", "1d") == []
+    assert len(answer("note", "search", "--agent", "scribe", "--since", "1d")) == 3
+
+
+def test_a_member_writes_into_a_channel_that_is_shared(answer: Answer, root: Path) -> None:
+    answer("note", "write", "One", "--agent", "scribe")
+    (root / "channels/scribe/global/channel.toml").write_text('[members]\npilot = ["read", "write"]\n')
+    task = ("--session", "task", "--agent", "pilot")
+    made = answer("note", "write", "Two", "--channel", "scribe", *task)
+    assert made["path"].startswith("channels/scribe/global/")
+    assert titles(answer("note", "recent", "--channel", "scribe", *task)) == {"One", "Two"}
+    (channel,) = answer("note", "channels", *task)
+    assert channel == {
+        "id": "notes:scribe:global",
+        "name": "notes-scribe",
+        "agent": "scribe",
+        "scope": "global",
+        "notes": 2,
+        "members": {"pilot": ["read", "write"]},
+    }
+
+
+ENTRY = {"id", "content", "source", "tags", "score", "timestamp", "agent"}
+
+
+def test_the_shapes_of_the_stream(answer: Answer) -> None:
+    task = ("--session", "task", "--agent", "scribe")
+    logged = answer("log", "Odile moved the ferry", "--tags", "ferry,pier", "--score", "0.7", *task)
+    assert logged.keys() == ENTRY
+    assert (logged["source"], logged["tags"], logged["score"]) == ("agent:scribe", ["ferry", "pier"], 0.7)
+    kept = answer("log", "The ferry is blue", "--keep", *task)
+    day = answer("today", *task)
+    assert day.keys() == {"day", "entries", "lost"}
+    assert [entry["content"] for entry in day["entries"] if entry["source"] != "notebook"] == ["Odile moved the ferry"]
+    assert answer("today", day["day"], *task) == day
+    recalled = answer("recall", "ferry", *task)
+    assert recalled.keys() == {"results", "partial"}
+    assert {one["id"] for one in recalled["results"]} == {logged["id"], kept["id"]}
+    assert all(one.keys() == ENTRY | {"relevance"} for one in recalled["results"])
+    assert len(answer("recall", "ferry", "--tags", "pier", *task)["results"]) == 1
+    assert answer("recall", "ferry", "--since", "2199-01-01", *task)["results"] == []
+
+
+def test_the_shapes_of_going_back(answer: Answer, root: Path) -> None:
+    owner = ("--session", "owner")
+    answer("sync")
+    made = answer("checkpoint", "before the regatta", *owner)
+    assert made.keys() == {"id", "name", "at", "notes", "entries", "longterm", "commit", "warnings"}
+    assert answer("checkpoint", "--list", *owner) == [{**made, "warnings": []}]
+    (root / "pages/plan.md").unlink()
+    answer("create", "pages", "--title", "Regatta", "--content", "Six boats.", *owner)
+    answer("sync")
+    rolled = answer("rollback", made["id"], *owner)
+    assert rolled.keys() == {"id", "before", "entries", "longterm", "changed", "restored", "commit", "warnings"}
+    assert [(one["path"], one["change"]) for one in rolled["changed"]] == [
+        ("pages/plan.md", "deleted"),
+        ("pages/regatta.md", "created"),
+    ]
+    assert rolled["changed"][0].keys() == {"id", "path", "collection", "change"}
+    assert rolled["before"] == answer("checkpoint", "--list", *owner)[0]["id"]
+
+
+def test_options_may_stand_between_arguments(told: Told) -> None:
+    code, _, complaint = told("note", "peek", "scribe", "--session", "owner", "boathouse", "--limit", "3")
+    assert (code, complaint) == (0, "notebook-sync: nothing found; see: notebook-sync note channels\n")
+
+
+@pytest.mark.parametrize(
+    ("call", "told_what"),
+    [
+        (["note", "recent", "--topics", "x"], "--topics x (did you mean --topic?); see: notebook-sync note recent"),
+        (["list", "--auther=x"], "--auther=x (did you mean --author?); see: notebook-sync list --help"),
+        (["today", "a", "b"], "unrecognized arguments: b; see: notebook-sync today --help"),
+        (["note"], "note is several commands: write, search, recent, peek, channels; see: notebook-sync note --help"),
+        (["note", "pek"], "there is no command 'note pek' (did you mean 'note peek'?); see: notebook-sync note --help"),
+        (["note", "?"], "there is no command 'note ?'; see: notebook-sync note --help"),
+    ],
+)
+def test_what_there_is_not_is_told_with_the_nearest_that_there_is(told: Told, call: list[str], told_what: str) -> None:
+    code, printed, complaint = told(*call)
+    assert (code, printed) == (2, "")
+    assert complaint.endswith(f"{told_what} --help\n" if told_what.endswith("recent") else f"{told_what}\n")
 
 
 def test_rows_stand_in_columns_whatever_is_in_them() -> None:
