@@ -71,7 +71,8 @@ class Breadcrumb:
 class Put:
     """Make the row `id` say what `note` says, read from a file with `stamp`.
 
-    base: the digest the row has now; None when no row is expected.
+    base: the digest the row has now; None when no row is expected. base_version: its version, which tells a row that
+    came back to that digest from one that never left it; None where any will do.
     replaces: the id of the row this file had before, which ends without an announcement (its ref is removed).
     Where no row has the id, version, history, usage and created_at come from there. A tombstone of the id is the note's
     own past and comes first, so that two notes that swap names one after the other do not swap their pasts.
@@ -86,6 +87,7 @@ class Put:
     breadcrumb: Breadcrumb
     replaces: str | None = None
     seed: Seed | None = None
+    base_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +162,9 @@ class Mirror(Protocol):
 
         A Put over a tombstone revives its row. A Put that succeeds adds 1 to `version` and a breadcrumb exactly
         once per change of digest, however many processes try the same. Put, Touch and Remove set `pending`.
-        A Put wins only if the row's digest is its base or already the note's; a note that cannot be stored
-        (too large for the store) raises UnreadableFile naming the path, after the others were written. Only a Put's
-        note can be at fault: whatever else a store refuses is `BackendDown`.
+        A Put wins only if the row's digest and version are its base's, or the digest is already the note's; a note that
+        cannot be stored (too large for the store) raises UnreadableFile naming the path, after the others were written.
+        Only a Put's note can be at fault: whatever else a store refuses is `BackendDown`.
         """
 
     def pending(self, ids: Iterable[str] | None = None) -> list[Ref]:

@@ -135,7 +135,9 @@ def _may_put(put: Put, row: Row) -> bool:
         return True
     if put.base is None:
         return digest == put.note.digest and path == put.note.path
-    return digest in {put.base, put.note.digest}
+    if digest == put.note.digest:
+        return True
+    return digest == put.base and put.base_version in {None, row["metadata"]["version"]}
 
 
 def _row_of(put: Put, row: Row | None, past: Row | None) -> Row:

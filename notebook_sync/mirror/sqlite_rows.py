@@ -292,4 +292,6 @@ def _may_put(put: Put, row: _Row) -> bool:
         return True
     if put.base is None:
         return row.digest == put.note.digest and row.path == put.note.path
-    return row.digest in {put.base, put.note.digest}
+    if row.digest == put.note.digest:
+        return True
+    return row.digest == put.base and put.base_version in {None, row.version}

@@ -374,6 +374,16 @@ class WriteContract(MirrorContract):
         assert mirror.apply([late]) == [late]
         assert mirror.get("pages/plan") == before
 
+    def test_a_put_loses_to_a_row_that_came_back_to_its_base(self, mirror: Mirror) -> None:
+        draft, done, late = (note("pages/plan.md", text) for text in ("draft", "done", "late"))
+        mirror.apply([put(draft)])
+        mirror.apply([put(done, draft.digest, n=1)])
+        mirror.apply([put(draft, done.digest, n=2)])
+        after_the_first = put(late, draft.digest, n=3, base_version=1)
+        assert mirror.apply([after_the_first]) == [after_the_first]
+        assert mirror.apply([put(late, draft.digest, n=3, base_version=3)]) == []
+        assert [crumb["version"] for crumb in (mirror.get("pages/plan") or {})["history"]] == [1, 2, 3, 4]
+
     def test_a_put_that_expects_no_row_loses_to_another_file_with_its_id(self, mirror: Mirror) -> None:
         mirror.apply([put(note(wants="mine"))])
         other = put(note("pages/other.md", "other", wants="mine"))
