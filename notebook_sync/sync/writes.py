@@ -18,8 +18,10 @@ def write_for(
         case Store(note_id, note, stamp, onto, was):
             summary, action = _what_happened(change, before)
             crumb = Breadcrumb(moment(stamp.mtime_ns), summary, changed_by)
-            base = onto.digest if onto is not None else None
-            return Put(note_id, note, stamp, base, action, crumb, was.id if was is not None else None, seed)
+            replaces = was.id if was is not None else None
+            if onto is None:
+                return Put(note_id, note, stamp, None, action, crumb, replaces, seed)
+            return Put(note_id, note, stamp, onto.digest, action, crumb, replaces, seed, onto.version)
         case Refresh(known, stamp):
             return Touch(known.id, known.digest, stamp)
         case Fail(_, reason, known) if known is not None and known.stale != reason:
@@ -43,19 +45,37 @@ def _what_happened(store: Store, before: Document | None) -> tuple[str, str]:
 
 
 def describe_change(before: Document, note: Note) -> str:
-    """One line on what differs: "Changed Budget; added Risks; removed Old plan"."""
+    """One line on what differs: "Changed title, tags; changed Budget; added Risks; removed Old plan"."""
     spans = [(section["anchor"], section["heading"], section["start"]) for section in before["sections"]]
     old = _own_texts(spans, before["content"])
     new = _own_texts([(section.anchor, section.heading, section.start) for section in note.sections], note.content)
-    parts = (
+    sections = (
         _listed("changed", [new[anchor][0] for anchor in new if anchor in old and new[anchor] != old[anchor]]),
         _listed("added", [heading for anchor, (heading, _) in new.items() if anchor not in old]),
         _listed("removed", [heading for anchor, (heading, _) in old.items() if anchor not in new]),
     )
-    told = "; ".join(part for part in parts if part)
-    if not told:
-        told = "changed the frontmatter" if before["content"] == note.content else "changed the text"
+    is_same_text = before["content"] == note.content
+    text = "" if is_same_text else "; ".join(filter(None, sections)) or "changed the text"
+    fields = _listed("changed", _fields_changed(before, note, is_same_text=is_same_text))
+    told = "; ".join(filter(None, (fields, text))) or "changed the frontmatter"
     return told[0].upper() + told[1:]
+
+
+# What is read from the text where frontmatter leaves it out.
+_DERIVED = frozenset(("summary", "language", "key_findings"))
+
+
+def _fields_changed(before: Document, note: Note, *, is_same_text: bool) -> list[str]:
+    metadata = before["metadata"]
+    pairs = {
+        "title": (before["title"], note.title),
+        "summary": (before["summary"], note.summary),
+        "tags": (metadata["tags"], list(note.tags)),
+        "status": (metadata["status"], note.status),
+        "provenance": (metadata["provenance"], note.provenance),
+        **{name: (before.get(name), value) for name, value in note.fields.items()},
+    }
+    return [name for name, (old, new) in pairs.items() if old != new and (is_same_text or name not in _DERIVED)]
 
 
 def _own_texts(spans: list[tuple[str, str, int]], content: str) -> dict[str, tuple[str, str]]:
