@@ -2,10 +2,12 @@
 
 die NUMBER    sync, and be killed just before the NUMBERth request to a server; exit 0 when there are fewer
 sync FILE     sync again and again until FILE is there
+update NAME AGENT TIMES     give a note so many new texts as an agent, and write their versions to AGENT.json beside it
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -15,7 +17,7 @@ from typing import Any
 import redis.connection
 from pymongo import monitoring
 
-from notebook_sync import Notebook
+from notebook_sync import Notebook, Session
 
 
 class _Killer(monitoring.CommandListener):
@@ -61,9 +63,19 @@ def sync_until(root: Path, file: Path) -> None:
                 sys.exit(report.refs_trouble)
 
 
+def update(root: Path, name: str, agent: str, times: int) -> None:
+    session = Session.task(agent)
+    with Notebook.open(root) as notebook:
+        texts = (f"# Log\n\nEntry {number} of {agent}.\n" for number in range(times))
+        versions = [notebook.update(name, session, content=text).version for text in texts]
+    (root.parent / f"{agent}.json").write_text(json.dumps(versions))
+
+
 if __name__ == "__main__":
-    command, root, argument = sys.argv[1:]
+    command, root, *arguments = sys.argv[1:]
     if command == "die":
-        die(Path(root), int(argument))
+        die(Path(root), int(arguments[0]))
+    elif command == "update":
+        update(Path(root), arguments[0], arguments[1], int(arguments[2]))
     else:
-        sync_until(Path(root), Path(argument))
+        sync_until(Path(root), Path(arguments[0]))
