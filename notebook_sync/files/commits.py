@@ -12,8 +12,9 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import new
 from pathlib import Path
 
 from notebook_sync.errors import GitFailed
@@ -24,6 +25,8 @@ _TRIES = 8
 _PAUSE_SECONDS = 0.02
 _INDEX_SECONDS = 1.0
 _DEADLINE_SECONDS = 15.0
+_MOST_NAMED = 500
+_SHA1_DIGITS = 40
 # An index that git writes for us is one whole file, whatever the repository is set to.
 _OWN_INDEX = ("-c", "core.splitIndex=false", "-c", "index.sparse=false")
 
@@ -97,7 +100,7 @@ class _Repository:
         changes = self._not_ignored({self.prefix + path: raw for path, raw in changes.items()})
         if not changes:
             return None
-        blobs = {path: None if raw is None else self._blob(raw) for path, raw in changes.items()}
+        blobs = self._blobs(changes)
         for _ in range(_TRIES):
             head = self._head()
             if onto not in {None, head}:
@@ -128,8 +131,24 @@ class _Repository:
         ignored = {os.fsdecode(path) for path in answer.stdout.split(b"\0")}
         return {path: raw for path, raw in changes.items() if path not in ignored}
 
-    def _blob(self, raw: bytes) -> str:
-        return _id(self._told("hash-object", "-w", "--no-filters", "--stdin", given=raw))
+    def _blobs(self, changes: Mapping[str, bytes | None]) -> dict[str, str | None]:
+        """The object id of each text, which git has from now on. A process for each of many would take too long: of
+        texts that go back to what they were it has them all."""
+        ids = {path: None if raw is None else self._id_of(raw) for path, raw in changes.items()}
+        held = self._held({oid for oid in ids.values() if oid}) if len(ids) > 1 else set()
+        for path, raw in changes.items():
+            if raw is not None and ids[path] not in held:
+                ids[path] = _id(self._told("hash-object", "-w", "--no-filters", "--stdin", given=raw))
+        return ids
+
+    def _id_of(self, raw: bytes) -> str:
+        form = "sha1" if len(self.no_object) == _SHA1_DIGITS else "sha256"
+        return new(form, b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
+
+    def _held(self, ids: Collection[str]) -> set[str]:
+        """Those of the objects that git has."""
+        answer = self._told("cat-file", "--batch-check=%(objectname)", given="\n".join([*ids, ""]).encode())
+        return {line for line in answer.decode().split("\n") if line in ids}
 
     def _head(self) -> str:
         """The commit that is checked out; "" on a branch without one."""
@@ -191,7 +210,8 @@ class _Repository:
         """What an index holds at `paths`. A path in conflict holds nothing that any commit holds."""
         found: _Entries = dict.fromkeys(paths)
         if index.exists():
-            answer = self._told("--literal-pathspecs", "ls-files", "-s", "-z", "--", *paths, index=index)
+            named = paths if len(paths) <= _MOST_NAMED else ()  # a command line has an end
+            answer = self._told("--literal-pathspecs", "ls-files", "-s", "-z", "--", *named, index=index)
             for line in answer.split(b"\0"):
                 entry, _, name = line.partition(b"\t")
                 path = os.fsdecode(name)

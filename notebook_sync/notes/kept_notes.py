@@ -75,10 +75,12 @@ class KeptNotes:
         """What is to be written so that the notes are those of the snapshot; and of which that cannot be, and why."""
         now: dict[str, bytes | None] = {}
         left: list[str] = []
-        made_since = self._vault.scan().seen.keys() - snapshot.blobs.keys()
-        for path in sorted(path for path in made_since if not snapshot.is_silent_about(path)) + list(snapshot.blobs):
+        seen = self._vault.scan().seen.keys()
+        made_since = {path for path in seen - snapshot.blobs.keys() if not snapshot.is_silent_about(path)}
+        for path in (*sorted(made_since), *snapshot.blobs):
             try:
-                self._vault.must_be_for_notes(path)
+                if path not in seen:
+                    self._vault.must_be_for_notes(path)
                 now[path] = self._read(path)
             except (UnsafePath, UnreadableFile) as error:
                 left.append(f"left as it is: {error}")

@@ -406,3 +406,15 @@ def test_only_an_id_names_a_commit(repository: Repository, revision: str) -> Non
 def test_a_folder_without_git_has_no_revisions(tmp_path: Path) -> None:
     assert revisions(tmp_path, "a.md", 5) == []
     assert content_at(tmp_path, "0" * 40, "a.md") is None
+
+
+def test_more_notes_than_a_command_line_holds_go_back_in_one_commit(repository: Repository) -> None:
+    many = {f"notes/{number}.md": f"note {number}\n" for number in range(600)}
+    begun = repository.begin(many)
+    repository.write(dict.fromkeys(many, "other\n"))
+    repository.git("commit", "--quiet", "--all", "-m", "Change all")
+    repository.write(many)
+    made = commit(repository.root, {path: text.encode() for path, text in many.items()}, "Go back")
+    assert made is not None
+    assert repository.git("rev-parse", f"{made}^{{tree}}") == repository.git("rev-parse", f"{begun}^{{tree}}")
+    assert repository.status() == []
