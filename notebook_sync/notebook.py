@@ -253,10 +253,11 @@ class Notebook(AgentNotebook):
         """A note's file to the character, by its exact path. Raises NotPermitted, NoSuchNote, UnreadableFile."""
         return self._filing.file(path, session)
 
-    def delete(self, path: str, session: Session) -> Entered:
-        """Take away a note, or all notes of a folder; what they said is kept. Raises NotPermitted, NoSuchNote, and
-        Conflict where somebody was faster; then nothing was taken away."""
-        return self._filing.delete(path, session)
+    def delete(self, path: str, session: Session, *, expected_digest: str | None = None) -> Entered:
+        """Take away a note, or all notes of a folder; what they said is kept. With an expected digest, one note alone.
+
+        Raises NotPermitted, NoSuchNote, and Conflict where somebody was faster; then nothing was taken away."""
+        return self._filing.delete(path, session, expected_digest)
 
     def rename(self, old: str, new: str, session: Session) -> Entered:
         """Give a note, or all notes of a folder, a path where nothing is yet. Raises as `delete`, and UnsafePath."""

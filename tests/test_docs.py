@@ -21,7 +21,9 @@ from notebook_sync.files.parse import parse
 from notebook_sync.mirror.mongo_schema import indexes_of
 from notebook_sync.surfaces.cli_reference import COMMANDS
 from notebook_sync.surfaces.cli_table import each
-from notebook_sync.surfaces.http_routes import API, routes
+from notebook_sync.surfaces.http_agent_routes import agent_routes
+from notebook_sync.surfaces.http_asking import API
+from notebook_sync.surfaces.http_routes import routes
 from notebook_sync.surfaces.tools import TOOLS
 from tests.docs_shell import REPOSITORY, Block, Reader, blocks_of, section_of
 from tests.servers import drop_keys
@@ -92,7 +94,7 @@ def test_the_page_of_the_http_api(home: Path) -> None:
 
 def test_the_page_of_the_http_api_has_every_route() -> None:
     page = _text(DOCS / "http.md")
-    for context in iter_route_contexts(routes.routes):
+    for context in iter_route_contexts([*routes.routes, *agent_routes.routes]):
         for method in context.methods or ():
             path = context.path.removeprefix(f"{API}/").replace("{note:path}", "{id}")
             assert f"| `{method} {path}` |" in page

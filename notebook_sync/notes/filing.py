@@ -61,13 +61,18 @@ class Filing:
         shown = shown_to(session, path, text, self._settings.prompt, today)
         return File(path, text, digest_of(raw), shown, is_external(raw))
 
-    def delete(self, place: str, session: Session) -> Entered:
-        """Take away the note at `place`, or all notes below it. Raises NotPermitted, NoSuchNote; as `Vault.delete`."""
+    def delete(self, place: str, session: Session, expected_digest: str | None = None) -> Entered:
+        """Take away the note at `place`, or all notes below it; with an expected digest, one note that has it.
+
+        Raises NotPermitted, NoSuchNote, Conflict; as `Vault.delete`.
+        """
         with self._guard.telling(session, TOOL):
             place = self._permitted(place, "write", session)
-            paths = self._at(place, session)
+            paths = self._at(place, session) if expected_digest is None else [place]
             with self._door.turn(paths):
                 texts = [Text(path, self._raw(path), None, "delete") for path in paths]
+                if expected_digest is not None:
+                    self._must_be(expected_digest, texts[0], session)
                 return self._door.enter(texts, session)
 
     def rename(self, old: str, new: str, session: Session) -> Entered:
@@ -116,6 +121,15 @@ class Filing:
         if not found:
             raise NoSuchNote(f"there is no note at {place} or below it")
         return found
+
+    def _must_be(self, expected_digest: str, text: Text, session: Session) -> None:
+        """Raises Conflict for a note with another digest; what it says is for who may read it."""
+        before = text.before or b""
+        if digest_of(before) != expected_digest:
+            is_told = self._guard.may(session, "read", text.path)
+            raise Conflict(
+                text.path, expected_digest, digest_of(before), before.decode(errors="replace") if is_told else ""
+            )
 
     def _raw(self, path: str) -> bytes:
         if path in self._vault.scan([path]).seen:

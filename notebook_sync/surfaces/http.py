@@ -21,11 +21,13 @@ from notebook_sync.errors import NotebookError
 from notebook_sync.folder import FOLDER
 from notebook_sync.notebook import Notebook
 from notebook_sync.surfaces.errors import InvalidArguments
+from notebook_sync.surfaces.http_agent_routes import agent_routes
+from notebook_sync.surfaces.http_asking import API
 from notebook_sync.surfaces.http_errors import Answer, answer, answer_to, fault_of
 from notebook_sync.surfaces.http_events import Streams
 from notebook_sync.surfaces.http_guard import Guard
 from notebook_sync.surfaces.http_metrics import Metrics
-from notebook_sync.surfaces.http_routes import API, open_routes, routes
+from notebook_sync.surfaces.http_routes import open_routes, routes
 from notebook_sync.tokens import Tokens
 from prompt.errors import PromptError
 
@@ -80,6 +82,7 @@ def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[
     app.state.metrics = metrics
     app.include_router(open_routes)
     app.include_router(routes)
+    app.include_router(agent_routes)
     for each in beside:
         app.router.routes.append(Route(each.path, each.app))
     app.add_middleware(

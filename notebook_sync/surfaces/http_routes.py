@@ -10,9 +10,8 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from anyio import to_thread
-from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
+from fastapi import Body, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import EventSourceResponse
-from fastapi.security import HTTPBearer
 from fastapi.sse import ServerSentEvent
 from starlette.exceptions import HTTPException
 
@@ -24,6 +23,22 @@ from notebook_sync.notebook import Notebook
 from notebook_sync.notes.audience import told_to
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces import http_models as models
+from notebook_sync.surfaces.asked import moment_given
+from notebook_sync.surfaces.http_asking import (
+    CONFLICT,
+    Asking,
+    IfMatch,
+    Limit,
+    Moment,
+    Name,
+    Served,
+    Tags,
+    Words,
+    digest_in,
+    open_router,
+    require_owner,
+    router,
+)
 from notebook_sync.surfaces.http_errors import STATUSES as HTTP_STATUSES
 from notebook_sync.surfaces.http_errors import STREAMS_FULL, answer
 from notebook_sync.surfaces.http_events import Streams
@@ -31,29 +46,15 @@ from notebook_sync.surfaces.http_metrics import CONTENT_TYPE, Metrics
 from notebook_sync.surfaces.tool_schemas import EditResult, Row
 from notebook_sync.surfaces.tools import Shape, call, tool_definitions
 
-API = "/api/v1"
-_OWNER_ONLY = "Only the notebook's owner may ask for this"
+Collection = Annotated[str | None, Query(json_schema_extra={"enum": list(COLLECTIONS)})]
+Status = Annotated[str | None, Query(json_schema_extra={"enum": list(STATUSES)})]
+Author = Annotated[str, Query(max_length=128, description="owner, or agent:NAME")]
 _TOLD_TO_NOBODY_ELSE = "Events are not available in this conversation"
+_EXPOSITION = {"description": "Prometheus' text format", "content": {"text/plain": {"schema": {"type": "string"}}}}
 
 
-async def _notebook(request: Request) -> Notebook:
-    notebook: Notebook = request.app.state.notebook
-    return notebook
-
-
-async def _asking(request: Request) -> Session:
-    """Who asks, as the guard found out."""
-    session: Session = request.state.session
-    return session
-
-
-Served = Annotated[Notebook, Depends(_notebook)]
-Asking = Annotated[Session, Depends(_asking)]
-
-
-def _owner(request: Request, notebook: Served, asking: Asking) -> None:
-    if asking.kind != "owner":
-        notebook.refuse(asking, f"{request.method} {request.url.path}", _OWNER_ONLY)
+open_routes = open_router()
+routes = router()
 
 
 def _may_follow(request: Request, notebook: Served, asking: Asking) -> None:
@@ -63,57 +64,13 @@ def _may_follow(request: Request, notebook: Served, asking: Asking) -> None:
         raise HTTPException(STREAMS_FULL.status)
 
 
-async def _known_parameters(request: Request) -> None:
-    """Refuse a parameter that the document does not name: it was meant to mean something."""
-    operation = request.app.openapi()["paths"][request.scope["route"].path_format][request.method.lower()]
-    known = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
-    for name in request.query_params.keys() - known:
-        raise UsageError(f"there is no parameter {name!r} here; there are: {', '.join(known) or 'none'}")
-
-
-Name = Annotated[str, Path(max_length=models.LONGEST_QUERY, description="path, id, or a runtime file's name")]
-Words = Annotated[str, Query(max_length=models.LONGEST_QUERY)]
-Limit = Annotated[int, Query(ge=1, le=models.MOST_NOTES)]
-_REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": models.ErrorBody, "description": description}
-    for status, description in (
-        (400, "the body is no JSON at all"),
-        (401, "no valid token"),
-        (403, "the session may not do this, or a foreign Host or Origin"),
-        (404, "no such note, tool or route"),
-        (405, "another method"),
-        (413, "the body is too large"),
-        (414, "the path or the query is too long"),
-        (415, "the body is not sent as JSON"),
-        (422, "the arguments are wrong"),
-        (431, "the headers are too large"),
-        (500, "a fault of the server"),
-        (503, "a store does not answer: try again after Retry-After"),
-    )
-}
-_CONFLICT: dict[int | str, dict[str, Any]] = {
-    409: {"model": models.ConflictBody, "description": "the file is not the one that was expected"}
-}
-_EXPOSITION = {"description": "Prometheus' text format", "content": {"text/plain": {"schema": {"type": "string"}}}}
-
-open_routes = APIRouter(prefix=API, responses=_REFUSALS)
-routes = APIRouter(
-    prefix=API,
-    responses=_REFUSALS,
-    dependencies=[
-        Depends(_known_parameters),
-        Depends(HTTPBearer(auto_error=False, description="the owner's token, or an agent's")),
-    ],
-)
-
-
 @open_routes.get("/health")
 async def health() -> models.Health:
     """Whether the server is there. Needs no token, and tells nothing of the notebook."""
     return models.Health(version=__version__)
 
 
-@routes.get("/status", dependencies=[Depends(_owner)])
+@routes.get("/status", dependencies=[Depends(require_owner)])
 def status(notebook: Served) -> models.StatusAnswer:
     """How the notebook is: counts, databases, backlog, watcher, token use. The owner's."""
     return models.StatusAnswer.model_validate(notebook.status())
@@ -148,12 +105,26 @@ def explain(notebook: Served, asking: Asking, wanted: models.ExplainWanted) -> m
 def list_notes(
     notebook: Served,
     asking: Asking,
-    collection: Annotated[str | None, Query(json_schema_extra={"enum": list(COLLECTIONS)})] = None,
-    status: Annotated[str | None, Query(json_schema_extra={"enum": list(STATUSES)})] = None,
+    collection: Collection = None,
+    status: Status = None,
+    tags: Tags = None,
+    author: Author = "",
+    since: Moment = None,
+    until: Moment = None,
     limit: Limit = 50,
 ) -> list[Row]:
     """Notes, the latest change first, without their text."""
-    return [Row.model_validate(each) for each in notebook.list(collection, status, limit, asking)]
+    found = notebook.list(
+        collection,
+        status,
+        limit,
+        asking,
+        tags=tags or (),
+        created_by=author,
+        since=moment_given(notebook, since),
+        until=moment_given(notebook, until),
+    )
+    return [Row.model_validate(each) for each in found]
 
 
 @routes.get("/notes/{note:path}")
@@ -168,29 +139,51 @@ def read(
 
 
 @routes.get("/search")
-def search(notebook: Served, asking: Asking, query: Words, limit: Limit = 10) -> list[Row]:
+def search(
+    notebook: Served,
+    asking: Asking,
+    query: Words,
+    collection: Collection = None,
+    status: Status = None,
+    tags: Tags = None,
+    author: Author = "",
+    since: Moment = None,
+    until: Moment = None,
+    limit: Limit = 10,
+) -> list[Row]:
     """Notes by their words, best first, without their text. No mark in `query` is an operator."""
-    return [Row.model_validate(each) for each in notebook.search(query, limit, asking)]
+    found = notebook.search(
+        query,
+        limit,
+        asking,
+        collection=collection,
+        status=status,
+        tags=tags or (),
+        created_by=author,
+        since=moment_given(notebook, since),
+        until=moment_given(notebook, until),
+    )
+    return [Row.model_validate(each) for each in found]
 
 
-@routes.post("/edit", response_model=EditResult, response_model_exclude_none=True, responses=_CONFLICT)
+@routes.post("/edit", response_model=EditResult, response_model_exclude_none=True, responses=CONFLICT)
 def edit(
     notebook: Served,
     asking: Asking,
     wanted: models.EditWanted,
-    if_match: Annotated[str | None, Header(max_length=128, description="in place of expected_digest")] = None,
+    if_match: IfMatch = None,
 ) -> Any:
     """Change one file, as the tool notebook_edit does: by a section or an entry, several edits all or nothing."""
     arguments = wanted.model_dump(exclude_unset=True)
-    if if_match is not None:
-        digest = if_match.removeprefix("W/").strip('"')
+    digest = digest_in(if_match)
+    if digest is not None:
         if wanted.expected_digest not in (None, digest):
             raise UsageError("If-Match and expected_digest name two texts; send one of them")
         arguments["expected_digest"] = digest
     return _run("notebook_edit", arguments, notebook, asking)
 
 
-@routes.post("/undo", responses=_CONFLICT)
+@routes.post("/undo", responses=CONFLICT)
 def undo(notebook: Served, asking: Asking, wanted: models.UndoWanted) -> models.EditedAnswer:
     """Give a note the text it had before, as a new edit; a second undo takes back the first."""
     return models.EditedAnswer.model_validate(notebook.undo(wanted.file, asking).as_dict())
@@ -233,7 +226,7 @@ def tools(asking: Asking, shape: Shape = "openai") -> list[dict[str, Any]]:
     return tool_definitions(asking, shape)
 
 
-@routes.post("/tools/{name}", responses=_CONFLICT)
+@routes.post("/tools/{name}", responses=CONFLICT)
 def call_tool(
     notebook: Served,
     asking: Asking,
@@ -245,13 +238,13 @@ def call_tool(
     return answered
 
 
-@routes.post("/sync", dependencies=[Depends(_owner)], responses=_CONFLICT)
+@routes.post("/sync", dependencies=[Depends(require_owner)], responses=CONFLICT)
 def sync(notebook: Served, wanted: models.SyncWanted) -> models.SyncReport:
     """One full reconcile of files, mirror and refs. The owner's."""
     return models.SyncReport.model_validate(notebook.sync(allow_empty=wanted.allow_empty).as_dict())
 
 
-@routes.get("/metrics", dependencies=[Depends(_owner)], response_class=Response, responses={200: _EXPOSITION})
+@routes.get("/metrics", dependencies=[Depends(require_owner)], response_class=Response, responses={200: _EXPOSITION})
 def metrics(request: Request) -> Response:
     """Numbers for Prometheus. The owner's: how many notes there are is private, too."""
     numbers: Metrics = request.app.state.metrics

@@ -11,6 +11,7 @@ from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces import places
 from notebook_sync.surfaces import tool_schemas as schemas
+from notebook_sync.surfaces.asked import moment_given
 from prompt import count_tokens, fence_external, trim
 
 _Document = dict[str, Any]
@@ -66,12 +67,18 @@ def read(notebook: Notebook, wanted: schemas.ReadArguments, session: Session) ->
 
 def search(notebook: Notebook, wanted: schemas.SearchArguments, session: Session) -> schemas.Result:
     """Notes by their words."""
-    return _rows(notebook.search(wanted.query, wanted.limit or _FOUND, session=session))
+    return _rows(notebook.search(wanted.query, wanted.limit or _FOUND, session, **_narrowed(notebook, wanted)))
 
 
 def list_notes(notebook: Notebook, wanted: schemas.ListArguments, session: Session) -> schemas.Result:
     """Notes by their last change."""
-    return _rows(notebook.list(wanted.collection, wanted.status, wanted.limit or _LISTED, session=session))
+    return _rows(notebook.list(limit=wanted.limit or _LISTED, session=session, **_narrowed(notebook, wanted)))
+
+
+def ours(row: schemas.Row) -> dict[str, Any]:
+    """What is told of a note that somebody else wrote, in place of what they chose of it: that stands in a fence."""
+    told = fence_external(f"{row.title}\n\n{row.summary}", EXTERNAL)
+    return {"id": row.path, "title": row.path, "summary": told, "tags": [], "created_by": EXTERNAL}
 
 
 _TOKENS, _FOUND, _LISTED = 4_000, 10, 50
@@ -93,12 +100,17 @@ def _rows(notes: list[_Document]) -> schemas.Rows:
 
 
 def _row(row: schemas.Row) -> schemas.Row:
-    """The row; of a note that somebody else wrote, what they chose of it stands in a fence, or is left out."""
-    if row.provenance is None:
-        return row
-    told = fence_external(f"{row.title}\n\n{row.summary}", EXTERNAL)
-    ours = {"id": row.path, "title": row.path, "summary": told, "tags": [], "created_by": EXTERNAL}
-    return row.model_copy(update=ours)
+    return row if row.provenance is None else row.model_copy(update=ours(row))
+
+
+def _narrowed(notebook: Notebook, wanted: schemas.ListArguments) -> dict[str, Any]:
+    return {
+        "collection": wanted.collection,
+        "status": wanted.status,
+        "tags": wanted.tags or (),
+        "created_by": wanted.author or "",
+        "since": moment_given(notebook, wanted.since),
+    }
 
 
 def _within(most: int, text: str, count: Callable[[str], int], path: str, external: bool) -> tuple[str, bool]:

@@ -17,11 +17,15 @@ MOST_RESULTS = 100
 FEWEST_TOKENS = 100
 _LONGEST_NAME = 4_096
 _MOST_STEPS = 50
+_MOST_TAGS = 100
 _LONGEST_DIFF = 4_000
 _MOST_COMPLAINTS = 5
+_MOST_OUTLINED = 4
 
 Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
 Limit = Annotated[int, Field(ge=1, le=MOST_RESULTS)]
+Tags = Annotated[list[Annotated[str, Field(max_length=_LONGEST_NAME)]], Field(max_length=_MOST_TAGS)]
+When = Annotated[str, Field(max_length=_LONGEST_NAME, description="2026-02-18, or 7d for days ago")]
 # The use case refuses another, and names these.
 Collection = Annotated[str, Field(json_schema_extra={"enum": list(COLLECTIONS)})]
 Status = Annotated[str, Field(json_schema_extra={"enum": list(STATUSES)})]
@@ -62,15 +66,20 @@ class ReadArguments(Arguments):
     max_tokens: Annotated[int, Field(ge=FEWEST_TOKENS)] | None = Field(default=None, description="default 4000")
 
 
-class SearchArguments(Arguments):
-    query: str = Field(max_length=_LONGEST_NAME)
-    limit: Limit | None = None
-
-
 class ListArguments(Arguments):
     collection: Collection | None = None
     status: Status | None = None
+    tags: Tags | None = Field(default=None, description="any of them")
+    author: Name | None = Field(default=None, description="owner, or agent:NAME")
+    since: When | None = None
     limit: Limit | None = None
+
+
+class SearchArguments(ListArguments):
+    query: Name
+    # Those of notebook_list, which every session has too.
+    collection: Name | None = None
+    status: Name | None = None
 
 
 def _cut(diff: str) -> str:
@@ -166,10 +175,11 @@ def schema_of(model: type[BaseModel], *, strict: bool = False) -> dict[str, Any]
 
 
 def outline_of(*models: type[BaseModel]) -> dict[str, Any]:
-    """Of the schemas of all that a tool may answer, the fields that are always there: a tenth of their size, in every
-    list that is sent."""
+    """Of the schemas of all that a tool may answer, the first fields that are always there: a tenth of their size, in
+    every list that is sent."""
     first, *others = (schema_of(model)["required"] for model in models)
-    return {"type": "object", "required": [name for name in first if all(name in other for other in others)]}
+    always = [name for name in first if all(name in other for other in others)]
+    return {"type": "object", "required": always[:_MOST_OUTLINED]}
 
 
 def _small(schema: dict[str, Any], shared: dict[str, Any], strict: bool) -> dict[str, Any]:
@@ -180,15 +190,18 @@ def _small(schema: dict[str, Any], shared: dict[str, Any], strict: bool) -> dict
     if "anyOf" in schema:
         (only,) = choices
         schema = {**only, **{key: value for key, value in schema.items() if key != "anyOf"}}
-    small = {key: value for key, value in schema.items() if key in _KEPT}
+    small = {key: value for key, value in schema.items() if key in _KEPT and value is not True}
     if small.get("type") == "object":
         small.pop("description", None)  # a model's docstring, which is for us
     if "items" in schema:
         small["items"] = _small(schema["items"], shared, strict)
     if "properties" in schema:
         required = schema.get("required", [])
-        properties = {name: _small(each, shared, strict) for name, each in schema["properties"].items()}
+        in_order = sorted(schema["properties"].items(), key=lambda item: item[0] not in required)
+        properties = {name: _small(each, shared, strict) for name, each in in_order}
         if strict:
+            # A strict function takes no object of any keys.
+            properties = {name: each for name, each in properties.items() if each != {"type": "object"}}
             properties = {name: each if name in required else _or_null(each) for name, each in properties.items()}
             required = list(properties)
         small["properties"] = properties

@@ -17,6 +17,7 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotebookError, NotPermitted
 from notebook_sync.files.edits import Edit
 from notebook_sync.notes.editing import FileEdits
+from notebook_sync.surfaces.http_agent_routes import agent_routes
 from notebook_sync.surfaces.http_routes import routes
 from notebook_sync.surfaces.tools import TOOLS, call
 from tests.surfaces.http_clients import Served, served
@@ -80,6 +81,10 @@ def _each_file(ask: Callable[[str], Any]) -> list[Any]:
     return [_told(partial(ask, path)) for path in (RULES, REMINDERS, EXTRA)]
 
 
+def _each_word(ask: Callable[[str], Any]) -> list[Any]:
+    return [_told(partial(ask, word)) for word in ASKED]
+
+
 def _told(ask: Callable[[], Any]) -> Any:
     try:
         return ask()
@@ -133,6 +138,23 @@ METHODS: dict[str, Asking] = {
         notebook.prompt(session).as_json(),
     ],
     "explain": _explained,
+    "create": lambda notebook, session: _told(lambda: notebook.create("pages", "Odile", "Of the ferry", session)),
+    "update": lambda notebook, session: _each_file(lambda path: notebook.update(path, session, title="x")),
+    "write_note": lambda notebook, session: _told(lambda: notebook.write_note("Odile", session)),
+    "search_notes": lambda notebook, session: _each_word(lambda word: notebook.search_notes(word, session)),
+    "recent_notes": lambda notebook, session: _told(lambda: notebook.recent_notes(session)),
+    "peek_notes": lambda notebook, session: _told(lambda: notebook.peek_notes("pilot", session)),
+    "channels": lambda notebook, session: notebook.channels(session),
+    "log": lambda notebook, session: _told(lambda: notebook.log("Asked Odile", session)),
+    "today": lambda notebook, session: _told(lambda: notebook.today(session)),
+    "recall": lambda notebook, session: [
+        *_each_word(lambda word: notebook.recall(word, session)),
+        _told(lambda: notebook.recall("Odile rules reminders", session, limit=100)),
+    ],
+    "checkpoint": lambda notebook, session: _told(lambda: notebook.checkpoint(session)),
+    "checkpoints": lambda notebook, session: _told(lambda: notebook.checkpoints(session)),
+    "rollback": lambda notebook, session: _told(lambda: notebook.rollback("0000", session)),
+    "import_notes": lambda notebook, session: _told(lambda: notebook.import_notes(Path("older.json"), session)),
 }
 
 
@@ -203,7 +225,18 @@ def _tool_calls() -> Iterator[tuple[str, dict[str, Any]]]:
             {"command": "str_replace", "path": f"/memories/{path}", "old_str": "Odile", "new_str": "Ines"},
         ):
             yield "memory", command
+        yield "notebook_update", {"id": path, "title": "x"}
+        yield "notebook_delete", {"id": path}
     yield "notebook_list", {"limit": 100}
+    yield "notebook_create", {"collection": "pages", "title": "Odile", "content": "Of the ferry"}
+    yield "write_note", {"content": "Odile"}
+    yield "get_recent_notes", {}
+    yield "peek_agent_notes", {"agent": "pilot"}
+    yield "log", {"content": "Asked Odile"}
+    yield "checkpoint", {}
+    for word in (*ASKED, "Odile rules reminders"):
+        yield "recall", {"query": word, "limit": 100}
+        yield "search_my_notes", {"query": word}
 
 
 @pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
@@ -221,6 +254,8 @@ def _requests() -> Iterator[tuple[str, str, dict[str, Any]]]:
     for path in (RULES, REMINDERS, EXTRA):
         for route in ("notes", "history", "diff"):
             yield "GET", f"/{route}/{path}", {}
+        yield "PATCH", f"/notes/{path}", {"json": {"title": "x"}}
+        yield "DELETE", f"/notes/{path}", {}
         yield "POST", "/undo", {"json": {"file": path}}
         yield "POST", "/edit", {"json": {"file": path, "action": "remove_entry", "entry_match": "a"}}
     for identity in ("ines@ferry.example", "odile@ferry.example"):
@@ -229,10 +264,14 @@ def _requests() -> Iterator[tuple[str, str, dict[str, Any]]]:
         yield "POST", f"/tools/{name}", {"json": arguments}
     for word in ASKED:
         yield "POST", "/explain", {"json": {"text": word}}
-        yield "GET", "/search", {"params": {"query": word}}
-    for path in ("/status", "/prompt", "/notes", "/reminders", "/tools", "/metrics"):
+        for route in ("/search", "/recall", "/channels/scribe/notes"):
+            yield "GET", route, {"params": {"query": word}}
+    for path in ("/status", "/prompt", "/notes", "/reminders", "/tools", "/metrics", "/today", "/checkpoints"):
         yield "GET", path, {}
     yield "POST", "/sync", {"json": {}}
+    yield "POST", "/log", {"json": {"content": "Asked Odile"}}
+    yield "POST", "/checkpoints", {"json": {}}
+    yield "POST", "/rollback", {"json": {"id": "0000"}}
 
 
 @pytest.fixture
@@ -245,7 +284,9 @@ def server(root: Path) -> Iterator[Served]:
 @pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
 def test_no_route_tells_what_is_hidden(server: Served, session: Session) -> None:
     asked = list(_requests())
-    known = {route.path.split("/")[3] for route in routes.routes if isinstance(route, APIRoute)}
+    known = {
+        route.path.split("/")[3] for route in (*routes.routes, *agent_routes.routes) if isinstance(route, APIRoute)
+    }
     assert {path.split("/")[1] for _, path, _ in asked} == known - {"events"}
     for method, path, arguments in asked:
         assert MARK not in server.ask(method, path, session, **arguments).text.casefold(), (method, path, arguments)

@@ -214,7 +214,7 @@ def test_every_error_type_of_the_tools_has_its_status(server: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/notes?session=owner", "/prompt?sesion=owner", "/search?query=x&collection=pages", "/tools?agent=pilot"]
+    "path", ["/notes?session=owner", "/prompt?sesion=owner", "/search?query=x&agent=pilot", "/tools?agent=pilot"]
 )
 def test_a_parameter_that_means_nothing_is_refused(server: Served, path: str) -> None:
     answer = server.ask("GET", path, TASK)

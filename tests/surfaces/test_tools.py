@@ -19,7 +19,12 @@ from prompt import count_tokens
 from prompt.fence import FENCED
 
 OWNER, TASK = Session.owner(), Session.task("scribe")
-LARGEST = 3_584  # bytes, of four tools; all that are planned are to stay below 16 KB
+LARGEST = 11 << 10  # bytes, of fourteen tools; all that are planned are to stay below 16 KB
+READING = {
+    *("notebook_read", "notebook_search", "notebook_list"),
+    *("search_my_notes", "get_recent_notes", "peek_agent_notes", "recall"),
+}
+DESTROYING = {"notebook_edit", "notebook_update", "notebook_delete"}
 
 
 @pytest.fixture
@@ -87,12 +92,22 @@ class TestDefinitions:
                 assert each.keys() <= allowed | {"minimum", "maximum"}
 
     def test_mcp_s_claim_what_is_so(self) -> None:
-        for definition in tool_definitions(OWNER, "mcp"):
-            hints = definition["annotations"]
-            assert hints["readOnlyHint"] == (definition["name"] != "notebook_edit")
+        claims = {each["name"]: each["annotations"] for each in tool_definitions(OWNER, "mcp")}
+        assert {name for name, hints in claims.items() if hints["readOnlyHint"]} == READING
+        assert {name for name, hints in claims.items() if hints.get("destructiveHint")} == DESTROYING
+        assert {name for name, hints in claims.items() if hints.get("idempotentHint")} == {"notebook_update"}
+        for name, hints in claims.items():
             assert hints["openWorldHint"] is False
-        (edit,) = (each for each in tool_definitions(OWNER, "mcp") if each["name"] == "notebook_edit")
-        assert (edit["annotations"]["destructiveHint"], edit["annotations"]["idempotentHint"]) == (True, False)
+            assert ("destructiveHint" in hints) == (name not in READING)
+
+    def test_a_free_object_is_offered_where_strict_functions_know_none(self) -> None:
+        offered = {}
+        for shape in SHAPES:
+            (write,) = (each for each in tool_definitions(TASK, shape) if "write_note" in str(each)[:80])
+            schema = write.get("function", {}).get("parameters") or write.get("input_schema") or write["inputSchema"]
+            offered[shape] = schema["properties"]
+        assert offered["openai"].keys() == offered["mcp"].keys() - {"metadata"}
+        assert offered["anthropic"] == offered["mcp"]
 
     def test_every_action_of_an_edit_is_offered(self) -> None:
         (edit,) = (each for each in tool_definitions(OWNER, "anthropic") if each["name"] == "notebook_edit")
@@ -369,7 +384,7 @@ class TestArguments:
     def test_an_unknown_tool_is_told_which_there_are(self, notebook: Notebook) -> None:
         error = call(notebook, "notebook_delete_all", {}, Session.external())["error"]
         assert error["type"] == "no_such_tool"
-        assert error["candidates"] == ["notebook_read", "notebook_search", "notebook_list"]
+        assert error["candidates"] == ["notebook_read", "notebook_search", "notebook_list", "write_note"]
 
 
 JSON = st.recursive(

@@ -14,12 +14,15 @@ import pytest
 from notebook_sync import Session
 from notebook_sync.events import Events
 from notebook_sync.folder import FOLDER
+from notebook_sync.surfaces.tools import TOOLS
 from tests.surfaces.doors import DOORS, Door
 from tests.together import together
 
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("scribe")
 SESSIONS = (OWNER, TASK, EXTERNAL)
-READING = {"notebook_read", "notebook_search", "notebook_list"}
+FOR_STRANGERS = {"notebook_read", "notebook_search", "notebook_list", "write_note"}
+NOT_FOR_STRANGERS = {tool.name for tool in TOOLS} - FOR_STRANGERS
+EDITING = {"notebook_edit", "notebook_create", "notebook_update", "notebook_delete"}
 
 FILES = {
     "runtime/reminders.md": "<!-- - [ ] Task -->\n\n## Today\n\n- [ ] Check the ropes\n",
@@ -64,6 +67,8 @@ CHANGES: tuple[dict[str, Any], ...] = (
     {"action": "remove_entry", "entry_match": "ropes"},
     {"action": "set_frontmatter", "content": "title: Obey"},
 )
+# What names its note by `id`.
+BY_ID = {"notebook_update", "notebook_delete"}
 
 
 @pytest.fixture
@@ -84,34 +89,42 @@ def door(request: pytest.FixtureRequest, root: Path) -> Iterator[Door]:
 
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda one: one.kind)
 def test_a_session_is_shown_the_tools_that_it_may_call(door: Door, session: Session) -> None:
-    shown = door.list_tools(session)
-    assert shown >= READING
-    assert ("notebook_edit" in shown) == (session.kind != "external")
+    assert door.list_tools(session) == (FOR_STRANGERS if session == EXTERNAL else FOR_STRANGERS | NOT_FOR_STRANGERS)
 
 
-@pytest.mark.parametrize("arguments", [{"file": "pages/ferry.md", "action": "write", "content": "x"}, {}, {"?": 1}])
-def test_a_tool_that_is_not_shown_is_refused_whatever_it_is_called_with(
-    door: Door, root: Path, arguments: dict[str, Any]
-) -> None:
+def test_a_tool_that_is_not_shown_is_refused_whatever_it_is_called_with(door: Door, root: Path) -> None:
     before = bytes_of(root)
-    assert "notebook_edit" not in door.list_tools(EXTERNAL)
-    error = door.call(EXTERNAL, "notebook_edit", arguments)["error"]
-    assert error["type"] == "not_permitted"
-    assert error["message"] == "Notebook editing is only available in owner conversations"
-    assert bytes_of(root) == before
-    (event,) = refusals(root)
-    assert (event["session"], event["agent"], event["tool"]) == ("external", "scribe", "notebook_edit")
-    assert event["path"] == arguments.get("file", "")
+    given: tuple[dict[str, Any], ...] = (
+        {"file": "pages/ferry.md", "action": "write", "content": "x"},
+        {"id": "pages/ferry.md", "content": "x", "title": "x", "collection": "pages"},
+        {"query": "ferry", "agent": "scribe"},
+        {},
+        {"?": 1},
+    )
+    with together() as check:
+        for name, arguments in product(sorted(NOT_FOR_STRANGERS), given):
+            refused = len(refusals(root))
+            with check((name, arguments)):
+                error = door.call(EXTERNAL, name, arguments)["error"]
+                assert error["type"] == "not_permitted"
+                if name in EDITING:
+                    assert error["message"] == "Notebook editing is only available in owner conversations"
+                assert bytes_of(root) == before
+                (event,) = refusals(root)[refused:]
+                assert (event["session"], event["agent"], event["tool"]) == ("external", "scribe", name)
+                assert event["path"] == arguments.get("file", arguments.get("id", ""))
 
 
 @pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
 def test_no_spelling_and_no_action_changes_what_is_the_owners(door: Door, root: Path, session: Session) -> None:
     before = bytes_of(root)
+    calls = [("notebook_edit", change) for change in CHANGES]
+    calls += [("notebook_update", {"content": "Obey"}), ("notebook_update", {"title": "Obey"}), ("notebook_delete", {})]
     with together() as check:
-        for path, change in product(SPELLINGS, CHANGES):
+        for path, (tool, change) in product(SPELLINGS, calls):
             refused = len(refusals(root))
-            with check((path, change["action"])):
-                error = door.call(session, "notebook_edit", {"file": path, **change})["error"]
+            with check((path, tool, change)):
+                error = door.call(session, tool, {"id" if tool in BY_ID else "file": path, **change})["error"]
                 assert bytes_of(root) == before
                 assert error["type"] in {"not_permitted", "unsafe_path"}, error
                 assert len(refusals(root)) == refused + 1

@@ -1,0 +1,88 @@
+"""The tools for what an agent keeps to itself, and for what it remembers: their rows of the table."""
+
+from __future__ import annotations
+
+from notebook_sync.surfaces import tool_runs_agents as runs
+from notebook_sync.surfaces import tool_schemas_notes as schemas
+from notebook_sync.surfaces.tool import NOT_FOR_STRANGERS, Tool
+
+PRIVATE = "Private notes are not available in this conversation"
+STREAM = "The daily stream is not available in this conversation"
+
+PRIVATE_NOTES: tuple[Tool, ...] = (
+    Tool(
+        name="write_note",
+        description=(
+            "Keep a private note for your later self: a hunch, an observation, what to try next. What others are to go "
+            "on with belongs into notebook_create."
+        ),
+        arguments=schemas.WriteNoteArguments,
+        results=(schemas.WrittenResult,),
+        run=runs.write_note,
+    ),
+    Tool(
+        name="search_my_notes",
+        description="Find your private notes, best first, without their text: then notebook_read.",
+        arguments=schemas.SearchNotesArguments,
+        results=(schemas.NoteRows,),
+        run=runs.search_my_notes,
+        sessions=NOT_FOR_STRANGERS,
+        refusal=PRIVATE,
+        read_only=True,
+    ),
+    Tool(
+        name="get_recent_notes",
+        description="Your latest private notes, without their text.",
+        arguments=schemas.RecentNotesArguments,
+        results=(schemas.NoteRows,),
+        run=runs.get_recent_notes,
+        sessions=NOT_FOR_STRANGERS,
+        refusal=PRIVATE,
+        read_only=True,
+    ),
+    Tool(
+        name="peek_agent_notes",
+        description="Look through the private notes of another agent that shares them with you, without their text.",
+        arguments=schemas.PeekArguments,
+        results=(schemas.NoteRows,),
+        run=runs.peek_agent_notes,
+        sessions=NOT_FOR_STRANGERS,
+        refusal=PRIVATE,
+        read_only=True,
+    ),
+)
+MEMORY: tuple[Tool, ...] = (
+    Tool(
+        name="recall",
+        description=(
+            "Remember by words what was logged, done or kept: the daily stream, long-term memory and which notes there "
+            "are. Before you start, and when asked about earlier work."
+        ),
+        arguments=schemas.RecallArguments,
+        results=(schemas.RecallResult,),
+        run=runs.recall,
+        sessions=NOT_FOR_STRANGERS,
+        refusal=STREAM,
+        read_only=True,
+    ),
+    Tool(
+        name="log",
+        description=(
+            "Put one line into today's stream, which every agent can recall: a decision, a result, what happened."
+        ),
+        arguments=schemas.LogArguments,
+        results=(schemas.LogResult,),
+        run=runs.log,
+        sessions=NOT_FOR_STRANGERS,
+        refusal=STREAM,
+    ),
+    Tool(
+        name="checkpoint",
+        description="Remember how the notebook is now, before sweeping changes: the owner can go back to it.",
+        arguments=schemas.CheckpointArguments,
+        results=(schemas.CheckpointResult,),
+        run=runs.checkpoint,
+        sessions=NOT_FOR_STRANGERS,
+        refusal=STREAM,
+    ),
+)
