@@ -32,10 +32,6 @@ _SCHEMA: dict[str, tuple[str, ...]] = {
     "score": ("NUMERIC",),
     "timestamp": ("NUMERIC", "SORTABLE"),
 }
-_TOLD = (
-    *("content", "source", "tags", "score", "timestamp", "agent", "provenance"),
-    *("notebook_id", "title", "collection", "status", "version", "path"),
-)
 _PLAIN = re.compile(r"[ -\[\]-~]*")
 _NO_INDEX = re.compile(r"no such index|unknown index name", re.IGNORECASE)
 _NO_MODULE = re.compile(r"unknown command", re.IGNORECASE)
@@ -111,7 +107,7 @@ class SearchIndex:
         if since is not None:
             parts.append(f"@timestamp:[{floor(since.timestamp() * 1000) / 1000:.3f} +inf]")
         command: list[str | int] = ["FT.SEARCH", self._name, " ".join(parts) or "*"]
-        command += ["RETURN", len(_TOLD), *_TOLD, "LIMIT", 0, POOL, "DIALECT", 2]
+        command += ["LIMIT", 0, POOL, "DIALECT", 2]  # numbers that RETURN names are told in twelve digits
         if tags:
             command += ["PARAMS", 2 * len(tags)]
             for n, tag in enumerate(tags):
