@@ -39,8 +39,9 @@ class Guard:
         """Whether the session may do this to the note at `path`."""
         return may(session, verb, path, self._settings, self._members(session, path))
 
-    def permitted(self, session: Session, verb: Verb, paths: Iterable[str]) -> list[str]:
-        """Those of many paths where the session may do this; who are members of a channel is read once."""
+    def permitted(self, session: Session, verb: Verb, paths: Iterable[str]) -> Iterator[str]:
+        """Those of many paths where the session may do this, one after the other; who are members of a channel is read
+        once."""
         known: dict[str, Members] = {}
 
         def members(path: str) -> Members:
@@ -51,7 +52,7 @@ class Guard:
                 known[channel] = self._members_of(channel)
             return known[channel]
 
-        return [path for path in paths if may(session, verb, path, self._settings, members(path))]
+        return (path for path in paths if may(session, verb, path, self._settings, members(path)))
 
     def require(self, session: Session, verb: Verb, path: str, tool: str) -> None:
         """Raises NotPermitted and leaves an event where it may not; `tool` is what it tried to use."""

@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 UNSURE = 0.5  # the confidence of a note that names none
 
@@ -91,6 +92,7 @@ _ENDINGS = ("ings", "ing", "ies", "es", "ed", "s", "e", "y")
 _SHORTEST_STEM = 3
 
 
+@lru_cache(maxsize=1 << 14)  # texts repeat their words
 def _stem(word: str) -> str:
     """An English word without its commonest endings, so that `races` and `racing` are `race`."""
     if not word.isascii() or word.endswith("ss"):

@@ -5,9 +5,10 @@ Notes that the session may not read have no part in an answer: not in its order,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, tzinfo
+from itertools import islice
 from typing import Any
 
 from notebook_sync.errors import UsageError
@@ -59,11 +60,11 @@ class NoteSearch:
         if profile not in PROFILES:
             raise UsageError(f"there is no profile {profile!r}; use one of {', '.join(PROFILES)}")
         rows = self._rows(query, session, wanted, agent, limit, "read", SEARCH)
-        return self._ranked(query, rows, PROFILES[profile])[:limit]
+        return self._ranked(query, list(rows), PROFILES[profile])[:limit]
 
     def recent(self, session: Session, wanted: Wanted, *, agent: str, limit: int) -> Documents:
         """The latest notes, the newest first. Raises as `search`."""
-        return _newest(self._rows("", session, wanted, agent, limit, "read", RECENT))[:limit]
+        return list(islice(self._rows("", session, wanted, agent, limit, "read", RECENT), limit))
 
     def peek(self, agent: str, query: str, session: Session, wanted: Wanted, *, limit: int) -> Documents:
         """Another agent's notes, which it or the owner shares with the session: as `search` for a query, as `recent`
@@ -71,12 +72,17 @@ class NoteSearch:
         if not agent:
             raise UsageError("name the agent whose notes are to be looked through")
         rows = self._rows(query, session, wanted, agent, limit, "peek", PEEK)
-        return (self._ranked(query, rows, PROFILES["balanced"]) if query.strip() else _newest(rows))[:limit]
+        return (
+            self._ranked(query, list(rows), PROFILES["balanced"])[:limit]
+            if query.strip()
+            else list(islice(rows, limit))
+        )
 
     def _rows(
         self, query: str, session: Session, wanted: Wanted, agent: str, limit: int, verb: Verb, tool: str
-    ) -> Documents:
-        """The rows of all notes that are wanted, match the query, and may be looked at by the session, in no order."""
+    ) -> Iterator[dict[str, Any]]:
+        """The rows of all notes that are wanted, match the query, and may be looked at by the session, the newest
+        first."""
         if not 0 <= limit <= _LARGEST_LIMIT:
             raise UsageError(f"a limit is a number from 0 to {_LARGEST_LIMIT:,}")
         since, until = self._moment("since", wanted.since), self._moment("until", wanted.until)
@@ -88,18 +94,19 @@ class NoteSearch:
         )
         folders = self._folders(session, agent, wanted.project, verb, tool)
         if not (folders and limit):
-            return []
+            return iter(())
         # A store takes a few folders; of many the notes are picked out here.
         filter = replace(filter, below=folders if len(folders) <= _MOST_FOLDERS else (FOLDER,))
         mirror, below = self._mirror(), tuple(f"{folder}/" for folder in folders)
         found = mirror.search(query, _LARGEST_LIMIT, filter) if query.strip() else mirror.light(filter, _LARGEST_LIMIT)
-        rows = {row["path"]: row | _said_of(row) for row in found if row["path"].startswith(below)}
-        readable = [rows[path] for path in self._guard.permitted(session, verb, rows)]
-        return [
-            row
-            for row in readable
-            if (since is None or row["created_at"] >= since) and (until is None or row["created_at"] < until)
-        ]
+        rows = {
+            row["path"]: row | _said_of(row)
+            for row in _newest(found)
+            if row["path"].startswith(below)
+            and (since is None or row["created_at"] >= since)
+            and (until is None or row["created_at"] < until)
+        }
+        return map(rows.__getitem__, self._guard.permitted(session, verb, rows))
 
     def _ranked(self, query: str, rows: Documents, profile: Profile) -> Documents:
         likenesses: Sequence[float | None] = self._likenesses(query, rows) if query.strip() else [None] * len(rows)
@@ -108,7 +115,7 @@ class NoteSearch:
             {**row, "score": score(profile, likeness, row.get("confidence", UNSURE), _age(row["created_at"], now))}
             for row, likeness in zip(rows, likenesses, strict=True)
         ]
-        return sorted(_newest(ranked), key=lambda row: -row["score"])
+        return sorted(ranked, key=lambda row: -row["score"])
 
     def _likenesses(self, query: str, rows: Documents) -> list[float]:
         """The store's scores would not do: it weighs a word by how many notes have it, whosever they are."""
@@ -151,9 +158,8 @@ def _said_of(row: Mapping[str, Any]) -> dict[str, str]:
 
 def _newest(rows: Documents) -> Documents:
     """Newest first; of one millisecond, what was written last."""
-    return sorted(
-        sorted(rows, key=lambda row: row["id"]), key=lambda row: (row["created_at"], row["updated_at"]), reverse=True
-    )
+    rows = sorted(rows, key=lambda row: row["id"])
+    return sorted(rows, key=lambda row: (row["created_at"], row["updated_at"]), reverse=True)
 
 
 def _age(created_at: datetime, now: datetime) -> float:
