@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
+import regex
 import yaml
 
 from notebook_sync.errors import UsageError
@@ -19,7 +20,8 @@ from notebook_sync.files.frontmatter import read_frontmatter, storable
 
 _DEEPEST = 16
 _LONGEST_SLUG = 80  # bytes: with a time before it and a number behind it, a name stays far below what systems allow
-_WORD = re.compile(r"[^\W_]+")
+# Letters with their marks, which some scripts write vowels by, and digits.
+_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 # What may stand without quotes: no reader of YAML, of whatever version, takes a text that begins so for a number.
 _PLAIN = re.compile(r"[^\W\d_][\w ./@+-]*")
 

@@ -70,7 +70,7 @@ def updated_page(path: str, raw: bytes, wanted: Wanted) -> tuple[bytes, tuple[st
     fields = read_fields(front.metadata, collection)
     changing = {name: value for name, value in values.items() if _is_news(name, value, fields, front)}
     if wanted.content is not None:
-        body = _body(collection, wanted.content, values.get("language") or fields.special.get("language"))
+        body = _body(collection, wanted.content, values.get("language", fields.special.get("language")))
         text = _with_content(front, body)
     setting = dict(changing)
     if "title" in changing and "title" not in front.metadata:
@@ -169,7 +169,8 @@ def _is_news(name: str, value: Any, fields: Fields, front: Frontmatter) -> bool:
     """Whether the frontmatter does not say this already. A field that is wrong there says nothing."""
     if name not in front.metadata:
         return _says(value) and not (name == "status" and value == _DRAFT)
-    return bool(value != _said(name, fields))
+    said = _said(name, fields)
+    return (value if _says(value) else None) != (said if _says(said) else None)
 
 
 def _said(name: str, fields: Fields) -> Any:

@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any
 
 from notebook_sync.errors import EditFailed, NoSuchNote, UsageError
-from notebook_sync.files.names import twin_of
+from notebook_sync.files.names import reason_against, twin_of
 from notebook_sync.files.new_note import slug_of
 from notebook_sync.files.parse import parse
 from notebook_sync.files.provenance import is_external
@@ -59,16 +59,16 @@ class Pages:
         """Make a note, in a file that is named after its title. Raises UsageError, NotPermitted, and as an edit."""
         if collection not in COLLECTIONS:
             raise UsageError(f"notes are made in {', '.join(COLLECTIONS)}, not in {collection!r}")
-        self._guard.require(session, "write", f"{collection}/{slug_of(wanted.title or '')}.md", CREATE)
-        raw = new_page(
-            collection,
-            wanted,
-            note_id=self._free_id(),
-            created_by=session.changed_by,
-            created_at=datetime.now(UTC).replace(microsecond=0),
-        )
+        raw = b""
         for path in self._free_paths(collection, wanted.title or ""):
             self._guard.require(session, "write", path, CREATE)
+            raw = raw or new_page(
+                collection,
+                wanted,
+                note_id=self._free_id(),
+                created_by=session.changed_by,
+                created_at=datetime.now(UTC).replace(microsecond=0),
+            )
             text = Text(path, None, raw, "create")
             with suppress(_Taken):
                 edited = self._editing.put(path, _onto_nothing(text), session)
@@ -114,7 +114,10 @@ class Pages:
 
     def _free_paths(self, collection: str, title: str) -> Iterator[str]:
         """Paths that nothing had when they were looked for, the one without a number first."""
-        slug = slug_of(title, collection.removesuffix("s").replace("_", "-"))
+        kind = collection.removesuffix("s").replace("_", "-")
+        slug = slug_of(title, kind)
+        if reason_against(f"{slug}.md"):  # the name of a device
+            slug = f"{slug}-{kind}"
         names = self._names_in(collection)
         for number in count(1):
             name = f"{slug}.md" if number == 1 else f"{slug}-{number}.md"

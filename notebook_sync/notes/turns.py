@@ -23,7 +23,7 @@ FOLDER = "turns"
 PATIENCE_SECONDS = 10.0
 # Notes that fall to the same file wait for each other; many files would be left behind by many notes.
 _FILES = 64
-_POLL_SECONDS = 0.002
+_POLL_SECONDS = (0.001, 0.01)
 
 
 class Turns:
@@ -75,12 +75,15 @@ def _file_of(path: str) -> str:
 
 
 def _lock(fd: int, deadline: float) -> None:
+    shortest, longest = _POLL_SECONDS
+    pause = shortest
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 return
-            time.sleep(_POLL_SECONDS * random.uniform(0.5, 1.5))  # noqa: S311 - keeps pollers apart, guards nothing
+            time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - keeps pollers apart, guards nothing
+            pause = min(pause * 1.5, longest)
         else:
             return

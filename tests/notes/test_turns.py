@@ -1,0 +1,131 @@
+"""Turns at a note: one at a time, by any thread or process, and never for ever."""
+
+from __future__ import annotations
+
+import fcntl
+import multiprocessing
+import os
+import threading
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from notebook_sync.notes.turns import FOLDER, Turns
+from tests.waiting import eventually
+
+FERRY, PLAN = "pages/ferry.md", "pages/plan.md"
+SHORT = 0.05
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / ".notebook"
+
+
+def count_up(folder: Path, counter: Path, paths: Collection[str], times: int) -> None:
+    """Add 1 to the number in a file, in a way that loses counts when two do it at once."""
+    turns = Turns(folder)
+    for _ in range(times):
+        with turns.of(paths):
+            number = int(counter.read_text())
+            os.sched_yield()
+            counter.write_text(str(number + 1))
+
+
+def test_processes_take_turns(folder: Path, tmp_path: Path) -> None:
+    counter = tmp_path / "counter"
+    counter.write_text("0")
+    spawn = multiprocessing.get_context("spawn")
+    processes = [spawn.Process(target=count_up, args=(folder, counter, [FERRY], 50)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    assert counter.read_text() == "150"
+
+
+def test_threads_take_turns_at_several_notes_in_whatever_order_they_are_named(folder: Path, tmp_path: Path) -> None:
+    counter = tmp_path / "counter"
+    counter.write_text("0")
+    orders = ([FERRY, PLAN], [PLAN, FERRY], [PLAN, "pages/ropes.md", FERRY], [FERRY])
+    threads = [threading.Thread(target=count_up, args=(folder, counter, paths, 50)) for paths in orders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counter.read_text() == "200"
+
+
+def test_who_has_a_turn_may_take_it_again(folder: Path) -> None:
+    turns = Turns(folder, patience=3600)
+    with turns.of([FERRY]):
+        with turns.of([FERRY, PLAN]):
+            assert not is_free(folder, FERRY)
+        assert not is_free(folder, FERRY)
+        assert is_free(folder, PLAN)
+    assert is_free(folder, FERRY)
+
+
+def test_a_turn_that_is_not_given_up_is_gone_without(folder: Path) -> None:
+    with Turns(folder).of([FERRY]), Turns(folder, patience=SHORT).of([FERRY]):
+        assert not is_free(folder, FERRY)
+
+
+def test_a_turn_ends_with_what_it_was_taken_for(folder: Path) -> None:
+    with pytest.raises(KeyError), Turns(folder).of([FERRY]):
+        raise KeyError(FERRY)
+    assert is_free(folder, FERRY)
+
+
+def test_where_nothing_can_be_locked_work_goes_on(tmp_path: Path) -> None:
+    (tmp_path / ".notebook").write_text("no folder")
+    with Turns(tmp_path / ".notebook", patience=3600).of([FERRY, PLAN]):
+        assert (tmp_path / ".notebook").read_text() == "no folder"
+
+
+def test_a_link_in_place_of_a_lock_is_not_followed(folder: Path, tmp_path: Path) -> None:
+    with Turns(folder).of([FERRY]):
+        (lock,) = (folder / FOLDER).iterdir()
+    lock.unlink()
+    lock.symlink_to(tmp_path / "target")
+    with Turns(folder).of([FERRY]):
+        assert not (tmp_path / "target").exists()
+
+
+def test_any_number_of_notes_leaves_a_few_files(folder: Path) -> None:
+    turns = Turns(folder)
+    for number in range(300):
+        with turns.of([f"pages/{number}.md"]):
+            pass
+    assert len(list((folder / FOLDER).iterdir())) <= 64
+
+
+def test_whoever_waits_has_the_turn_as_soon_as_it_is_given_up(folder: Path) -> None:
+    had = threading.Event()
+
+    def wait() -> None:
+        with Turns(folder, patience=3600).of([FERRY]):
+            had.set()
+
+    with Turns(folder).of([FERRY]):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        assert not had.is_set()
+    eventually(had.is_set, "the turn is had")
+    waiting.join()
+
+
+def is_free(folder: Path, path: str) -> bool:
+    """Whether another program could have the turn at this note."""
+    elsewhere = folder.parent / "elsewhere" / path
+    elsewhere.mkdir(parents=True, exist_ok=True)
+    with Turns(elsewhere).of([path]):
+        (lock,) = (elsewhere / FOLDER).iterdir()
+    try:
+        with (folder / FOLDER / lock.name).open() as opened:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, FileNotFoundError) as error:
+        return isinstance(error, FileNotFoundError)
+    return True
