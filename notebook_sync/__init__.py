@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from notebook_sync.version import __version__
+
 if TYPE_CHECKING:
     from notebook_sync.async_notebook import AsyncNotebook
     from notebook_sync.errors import NotebookError
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from notebook_sync.sessions import Session
     from notebook_sync.surfaces.memory_tool import MemoryTool
     from notebook_sync.surfaces.tools import call, tool_definitions
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AsyncNotebook",

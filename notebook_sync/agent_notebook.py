@@ -5,16 +5,19 @@ Nothing is decided here: each method asks the part that does.
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from notebook_sync.sessions import OWNER
 from notebook_sync.wiring import Wiring
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import date, datetime
     from pathlib import Path
 
+    from notebook_sync.notes.archive import Exported
     from notebook_sync.notes.note_import import Imported
     from notebook_sync.notes.rolled_back import Checkpoint, RolledBack
     from notebook_sync.notes.stream import Day
@@ -223,3 +226,12 @@ class AgentNotebook(Wiring):
         meanwhile, GitFailed.
         """
         return self._checkpoints.rollback(checkpoint_id, session, files=files)
+
+    # The whole notebook in one file; `Notebook.import_archive` makes it anew.
+
+    def export(
+        self, to: str | Path, session: Session = OWNER, *, progress: Callable[[int, int], None] | None = None
+    ) -> Exported:
+        """Make an archive of the notebook at `to`, where nothing is yet. `progress(done, total)` counts files. Raises
+        as `Archive.export`."""
+        return self._archive.export(Path(to), session, progress)

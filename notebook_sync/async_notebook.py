@@ -135,6 +135,7 @@ class AsyncNotebook:
         return self.notebook.settings
 
     init = staticmethod(_made(Notebook.init))
+    import_archive = staticmethod(_made(Notebook.import_archive))
 
     # Files → mirror → refs.
 
@@ -189,12 +190,14 @@ class AsyncNotebook:
     recent_notes = _reads(Notebook.recent_notes)
     peek_notes = _reads(Notebook.peek_notes)
     channels = _reads(Notebook.channels)
+    import_notes = _writes(Notebook.import_notes)
     log = _writes(Notebook.log)
     today = _reads(Notebook.today)
     recall = _reads(Notebook.recall)
     checkpoint = _writes(Notebook.checkpoint)
     checkpoints = _reads(Notebook.checkpoints)
     rollback = _writes(Notebook.rollback)
+    export = _writes(Notebook.export)
 
     # The prompt.
 

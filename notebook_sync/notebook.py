@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from notebook_sync.files.edits import Edit
+    from notebook_sync.importing import ImportedArchive
     from notebook_sync.initialize import Initialized
     from notebook_sync.mirror.base import Document
     from notebook_sync.notes.by_hand import ByHand
@@ -78,6 +79,20 @@ class Notebook(AgentNotebook):
 
         told = Path(brain).expanduser().absolute() if brain is not None else None
         return initialize(Path(path).expanduser().resolve(), git=git, brain=told)
+
+    @staticmethod
+    def import_archive(
+        archive: str | Path, folder: str | Path, *, progress: Callable[[int, int], None] | None = None
+    ) -> ImportedArchive:
+        """Make an exported notebook anew in `folder`, which is not there or empty. `progress(done, total)` counts what
+        is unpacked, then files. Raises as `place`, and as `bring_into_stores`: the same call then goes on from there.
+        """
+        from notebook_sync.importing import bring_into_stores
+        from notebook_sync.notes.archive_placing import place
+
+        placed = place(Path(archive), Path(folder), progress)
+        with Notebook.open(placed.root) as made:
+            return bring_into_stores(placed, made._new_engine, lambda: made.mirror, lambda: made.refs, progress)
 
     def __enter__(self) -> Notebook:
         return self

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from notebook_sync.mirror.base import Mirror
     from notebook_sync.notes.agenda import Agenda
     from notebook_sync.notes.alarm import Alarm
+    from notebook_sync.notes.archive import Archive
     from notebook_sync.notes.authors import Authors
     from notebook_sync.notes.channels import Channels
     from notebook_sync.notes.checkpoints import Checkpoints
@@ -257,6 +258,15 @@ class Wiring:
             self._door,
             lambda: self.mirror,
             lambda: self.refs,
+        )
+
+    @part
+    def _archive(self) -> Archive:
+        """Makes archives."""
+        from notebook_sync.notes.archive import Archive
+
+        return Archive(
+            self.vault, self.guard, lambda: self.mirror, lambda: self.refs, lambda: self._new_engine().reconcile()
         )
 
     @part

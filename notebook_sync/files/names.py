@@ -53,10 +53,11 @@ def _reason_against_part(part: str) -> str:
 
 def twin_of(name: str, others: Iterable[str]) -> str | None:
     """Another name in the folder that some systems take for `name`: other case, or other Unicode composition."""
-    wanted = _folded(name)
-    return next((other for other in others if other != name and _folded(other) == wanted), None)
+    wanted = folded(name)
+    return next((other for other in others if other != name and folded(other) == wanted), None)
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
+    """What names have in common that some systems take for one."""
     # Folding can undo the composition, so it is composed before and after.
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())

@@ -1,0 +1,172 @@
+"""An archive that is in its place as a notebook, brought into the stores: what they alone held comes back to them.
+
+Done twice, it does no more than done once, so that it can go on where a store was away.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from notebook_sync.errors import BackendDown, Refused
+from notebook_sync.files.note import Seed
+from notebook_sync.mirror.base import Mirror
+from notebook_sync.notes.archive_format import CHECKPOINTS, LONGTERM, MIRROR, STREAM
+from notebook_sync.notes.archive_lines import Line, lines_in, seed_from
+from notebook_sync.notes.archive_placing import CHECKS, Placed
+from notebook_sync.notes.archive_reading import Progress
+from notebook_sync.refs.base import Entry, Refs
+from notebook_sync.refs.entry import once_each
+from notebook_sync.sync.engine import Engine
+from notebook_sync.sync.sweep import Task
+
+_AT_ONCE = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedArchive:
+    """What came back, at `root`. `bytes` are those of the files; the last four are what is in the stores again."""
+
+    root: Path
+    files: int
+    bytes: int
+    commits: int
+    notes: int
+    entries: int
+    longterm: int
+    checkpoints: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that `--json` prints."""
+        return {
+            "root": str(self.root),
+            "files": self.files,
+            "bytes": self.bytes,
+            "commits": self.commits,
+            "notes": self.notes,
+            "entries": self.entries,
+            "longterm": self.longterm,
+            "checkpoints": self.checkpoints,
+        }
+
+
+def bring_into_stores(
+    placed: Placed,
+    engine: Callable[[], Engine],
+    mirror: Callable[[], Mirror],
+    refs: Callable[[], Refs],
+    progress: Progress | None = None,
+) -> ImportedArchive:
+    """Fill the stores of the notebook that was placed. `progress(done, total)` counts files.
+
+    Raises Refused where they hold another notebook, and BackendDown; the files are in place all the same, and the same
+    import goes on from there.
+    """
+    again = f"notebook-sync import {shlex.quote(str(placed.archive))} {shlex.quote(str(placed.root))}"
+    try:
+        past = _Past(placed.kept / MIRROR)
+        _must_be_for_this_notebook(mirror(), refs(), past, f"the files are in place in {placed.root}", again)
+        _reconcile(engine(), past, progress)
+        refs().owner()  # a hot memory that is away did not stop the mirror
+        _restore(refs(), placed)
+        notes = mirror().note_count()
+    except BackendDown as down:
+        advice = f"the files are in place in {placed.root}; once it answers, run: {again}"
+        raise BackendDown(down.backend, f"{down.reason}; {advice}") from None
+    shutil.rmtree(placed.kept, ignore_errors=True)
+    counts = placed.manifest.counts
+    return ImportedArchive(
+        placed.root,
+        counts.files,
+        counts.bytes,
+        counts.commits,
+        notes,
+        counts.entries,
+        counts.longterm,
+        counts.checkpoints,
+    )
+
+
+class _Past:
+    """What the archive's mirror knew of each file. Read where it is asked for: histories may not fit in memory."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.places: dict[str, int] = {}
+        wishes: Counter[str] = Counter()
+        holders: dict[str, str] = {}
+        with file.open("rb") as opened:
+            for place, row in lines_in(opened, CHECKS[MIRROR]):
+                self.places[row["path"]] = place
+                wishes[row["wants"]] += 1
+                if row["id"] == row["wants"]:
+                    holders[row["id"]] = row["path"]
+        self.holders = frozenset(path for wanted, path in holders.items() if wishes[wanted] > 1)
+        """Of notes that want one id, those that had it."""
+
+    def seed_of(self, path: str) -> Seed | None:
+        if path not in self.places:
+            return None
+        with self._file.open("rb") as opened:
+            opened.seek(self.places[path])
+            _, row = next(lines_in(opened, CHECKS[MIRROR]))
+        return seed_from(row)
+
+
+def _must_be_for_this_notebook(mirror: Mirror, refs: Refs, past: _Past, placed: str, again: str) -> None:
+    others = [row.path for row in mirror.known() if row.path and row.path not in past.places]
+    if others:
+        raise Refused(
+            f"{mirror.name} holds {len(others)} notes of another notebook, as {others[0]}; {placed}: name another "
+            f"database below [mirror] in its notebook.toml, then run: {again}"
+        )
+    if refs.owner() not in {"", mirror.store_id()}:
+        raise Refused(
+            f"{refs.name} holds the hot memory of another notebook; {placed}: name another prefix below [refs] in its "
+            f"notebook.toml, then run: {again}"
+        )
+
+
+def _reconcile(engine: Engine, past: _Past, progress: Progress | None) -> None:
+    """Quietly: that notes came back is no news for the stream. Who had an id that others want has it first."""
+    task = Task(rehash=True, force=True, past=past.seed_of)
+    if past.holders:
+        engine.look(replace(task, places=past.holders))
+    engine.reconcile(replace(task, progress=progress))
+
+
+def _restore(refs: Refs, placed: Placed) -> None:
+    """What is there already stays: of an import that was broken off, or told since."""
+    longterm = once_each([*_lines(placed, LONGTERM), *refs.longterm()])
+    for days in _days(placed):
+        refs.restore({day: once_each([*entries, *refs.day(day)]) for day, entries in days.items()}, longterm)
+    there = {light["id"] for light in refs.checkpoints()}
+    for checkpoint in _lines(placed, CHECKPOINTS):
+        if checkpoint["id"] not in there:
+            refs.put_checkpoint(checkpoint)
+    if placed.manifest.lost is not None and refs.lost() is None:
+        refs.note_loss(placed.manifest.lost)
+
+
+def _days(placed: Placed) -> Iterator[dict[str, Sequence[Entry]]]:
+    """The days of the stream, some at a time; once at least, for long-term memory goes with them."""
+    days: dict[str, list[Entry]] = {}
+    count = 0
+    for told in _lines(placed, STREAM):
+        if count >= _AT_ONCE and told["day"] not in days:
+            yield dict(days)
+            days, count = {}, 0
+        days.setdefault(told["day"], []).append(told["entry"])
+        count += 1
+    yield dict(days)
+
+
+def _lines(placed: Placed, name: str) -> Iterator[Line]:
+    with (placed.kept / name).open("rb") as opened:
+        for _, line in lines_in(opened, CHECKS[name]):
+            yield line

@@ -1,0 +1,151 @@
+"""Putting an archive in its place as a notebook: whole, or not at all. No database is asked.
+
+What only the stores can take is kept in `.notebook` until they have it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from notebook_sync import config
+from notebook_sync.errors import GitFailed, NotebookError, UnreadableFile, UsageError
+from notebook_sync.files import bundle
+from notebook_sync.folder import FOLDER, make_folder
+from notebook_sync.notes.archive_format import BUNDLE, CHECKPOINTS, LONGTERM, MANIFEST, MIRROR, STREAM, Manifest
+from notebook_sync.notes.archive_lines import (
+    Line,
+    checked_checkpoint,
+    checked_entry,
+    checked_row,
+    checked_told,
+    lines_in,
+)
+from notebook_sync.notes.archive_reading import Progress, manifest_of, unpack
+from notebook_sync.tokens import Tokens
+
+_KEPT = "importing"
+CHECKS: dict[str, Callable[[Line], Line]] = {
+    MIRROR: checked_row,
+    STREAM: checked_told,
+    LONGTERM: checked_entry,
+    CHECKPOINTS: checked_checkpoint,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The notebook of an archive, in its place at `root`. `kept` is where the lines for the stores are."""
+
+    archive: Path
+    root: Path
+    kept: Path
+    manifest: Manifest
+
+
+def place(archive: Path, folder: Path, progress: Progress | None = None) -> Placed:
+    """Make a notebook of the archive in `folder`, which is not there or empty; or find it there already, when the
+    stores did not take what is theirs. `progress(done, total)` counts members.
+
+    Raises UsageError, ConfigError, UnreadableFile, GitFailed, NotebookError; then everything is as it was.
+    """
+    archive = archive.expanduser().absolute()
+    root = Path(os.path.realpath(folder.expanduser()))
+    kept = root / FOLDER / _KEPT
+    manifest, raw = manifest_of(archive)
+    if _holds(kept / MANIFEST, raw):
+        return Placed(archive, root, kept, manifest)
+    if os.path.lexists(root) and not _is_empty(root):
+        raise UsageError(f"{root} is not an empty folder, and is left as it is; name one, or a place where nothing is")
+    try:
+        with _made(root.parent), _staging(root) as staging:
+            made = staging / "notebook"
+            made.mkdir()
+            _fill(made, staging, archive, progress)
+            made.rename(root)
+    except OSError as error:
+        raise NotebookError(f"{error.filename or root}: {error.strerror or error}; nothing was imported") from None
+    return Placed(archive, root, kept, manifest)
+
+
+def _fill(made: Path, staging: Path, archive: Path, progress: Progress | None) -> None:
+    beside = staging / "beside"
+    beside.mkdir()
+    manifest, raw = unpack(archive, made, beside, progress)
+    _must_be_settings(made / config.FILE, archive)
+    for name in CHECKS:
+        _must_be_lines(beside / name, archive)
+    if manifest.git is not None:
+        packed = beside / BUNDLE
+        try:
+            bundle.unpack(packed if packed.exists() else None, manifest.git, made)
+        except GitFailed as failure:
+            raise GitFailed(f"{archive}: its history cannot be made again: {failure}; nothing was imported") from None
+    own = made / FOLDER
+    make_folder(own)
+    Tokens(own).owner()
+    (own / _KEPT).mkdir(mode=0o700)
+    for name in CHECKS:
+        (beside / name).rename(own / _KEPT / name)
+    (own / _KEPT / MANIFEST).write_bytes(raw)
+
+
+def _holds(file: Path, raw: bytes) -> bool:
+    try:
+        return file.read_bytes() == raw
+    except OSError:
+        return False
+
+
+def _is_empty(root: Path) -> bool:
+    try:
+        return not any(root.iterdir())
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """The folder, with those above it; what of them is new is gone again where something fails."""
+    new = [place for place in (folder, *folder.parents) if not place.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for place in new:
+            with contextlib.suppress(OSError):
+                place.rmdir()
+        raise
+
+
+@contextlib.contextmanager
+def _staging(root: Path) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(dir=root.parent, prefix=f".{root.name[:100]}.importing-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _must_be_settings(file: Path, archive: Path) -> None:
+    source = f"{archive}: its {config.FILE}"
+    try:
+        config.parse(file.read_text(encoding="utf-8"), source)
+    except FileNotFoundError:
+        return
+    except UnicodeDecodeError:
+        raise UnreadableFile(str(archive), f"its {config.FILE} is not UTF-8 text; nothing was imported") from None
+
+
+def _must_be_lines(file: Path, archive: Path) -> None:
+    try:
+        with file.open("rb") as opened:
+            for _ in lines_in(opened, CHECKS[file.name]):
+                pass
+    except ValueError as error:
+        raise UnreadableFile(str(archive), f"cannot be imported: {file.name}: {error}; nothing was changed") from None

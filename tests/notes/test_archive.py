@@ -1,0 +1,380 @@
+"""The whole notebook in one file, and back: the same files, history, versions and memory; from nobody else anything."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from notebook_sync import Edit, Notebook, Session
+from notebook_sync.errors import BackendDown, NotebookError, NotPermitted, Refused, UsageError
+from notebook_sync.mirror.document import canonical
+from notebook_sync.notes import archive_format, archive_packing
+from tests.servers import drop_keys
+
+OWNER = Session.owner()
+SCRIBE = Session.task("scribe")
+PICTURE = bytes(range(256)) * 40
+
+
+@pytest.fixture
+def root(lived_in: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(lived_in, tmp_path / "office", symlinks=True)
+
+
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A notebook with what is committed and what is not, renamed, edited by tools, logged and remembered."""
+    root = tmp_path_factory.mktemp("lived") / "office"
+    Notebook.init(root)
+    write(root, "pages/ferry.md", "# The ferry\r\n\r\n## Log\r\n\r\n- It leaves at six.\r\n")
+    write(root, "pages/Ångström 🧭/tide.md", "---\nid: tide\ntags: [sea]\n---\n# Tide\n\nHigh at nine.\n")
+    write(root, "code_snippets/sort.md", "# Sort\n\n```python\nsorted([])\n```\n")
+    write(root, "runtime/reminders.md", "## Today\n\n- [ ] Oil the lamp\n")
+    write(root, "pages/empty.md", "")
+    (root / "pages" / "pier.png").write_bytes(PICTURE)
+    write(root, "bin/count.sh", "#!/bin/sh\nls | wc -l\n")
+    (root / "bin" / "count.sh").chmod(0o755)
+    write(root, "bin/.gitignore", "*.log\n")
+    write(root, "bin/last.log", "of no interest\n")
+    write(root, ".github/hooks.md", "tracked, though hidden\n")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "-m", "All that was there")
+    git(root, "tag", "first")
+    git(root, "branch", "winter")
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        for number in range(3):
+            edit = Edit("append_to_section", section="Log", content=f"- Line {number}")
+            notebook.edit("pages/ferry.md", edit, Session.task("pilot"))
+        notebook.rename("code_snippets/sort.md", "code_snippets/order.md", OWNER)
+        notebook.write_note("The harbour master is ill.", SCRIBE, topic="people")
+        notebook.create("pages", "Fares", "A ticket is three crowns.", SCRIBE, tags=["money"])
+        notebook.log("Odile asked for the fares", SCRIBE, tags=["fares"])
+        notebook.log("The lamp is Ines's", OWNER, keep=True)
+        notebook.checkpoint(OWNER, "before the storm")
+        write(root, "pages/ferry.md", (root / "pages/ferry.md").read_text() + "\nNot committed.\n")
+        write(root, "pages/new.md", "# New\n\nNot even added.\n")
+        (root / "code_snippets" / "order.md").unlink()
+        notebook.sync()
+    os.utime(root / "pages" / "pier.png", ns=(10**18 + 1, 10**18 + 123_456_789))
+    return root
+
+
+def test_it_comes_back_the_same(root: Path, tmp_path: Path) -> None:
+    exported = export(root, tmp_path)
+    with Notebook.open(root) as notebook:
+        before = told_by(notebook)
+    done: list[tuple[int, int]] = []
+    imported = Notebook.import_archive(exported.path, tmp_path / "deep" / "copy", progress=lambda *at: done.append(at))
+    copy = tmp_path / "deep" / "copy"
+    assert imported.root == copy
+    assert files_of(copy) == files_of(root)
+    assert git_of(copy) == git_of(root)
+    assert git(copy, "remote") == ""
+    with Notebook.open(copy) as notebook:
+        assert told_by(notebook) == before
+        assert notebook.verify().consistent
+        assert notebook.sync().wrote is False
+        assert before["notes"]["pages/ferry"]["version"] > 4
+    assert done
+    assert done[-1][0] == done[-1][1]
+    counts = {"files": exported.files, "notes": exported.notes, "commits": exported.commits}
+    assert {name: imported.as_dict()[name] for name in counts} == counts
+    assert (imported.entries, imported.longterm, imported.checkpoints) == (len(before["stream"]), 1, 1)
+    assert sorted(path.name for path in copy.parent.iterdir()) == ["copy"]
+
+
+def test_it_comes_back_on_servers_the_same(
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mongodb_url: str,
+    mongo_database: str,
+    redis_stack_url: str,
+    redis_prefix: str,
+) -> None:
+    settings = f"[mirror]\ndatabase = '{mongo_database}'\n[refs]\nprefix = '{redis_prefix}'\n"
+    write(root, "notebook.toml", settings)
+    exported = export(root, tmp_path)
+    with Notebook.open(root) as notebook:
+        before = told_by(notebook)
+    monkeypatch.setenv("MONGODB_URL", mongodb_url)
+    monkeypatch.setenv("REDIS_URL", redis_stack_url)
+    Notebook.import_archive(exported.path, tmp_path / "copy")
+    with Notebook.open(tmp_path / "copy") as notebook:
+        assert notebook.mirror.name.startswith("MongoDB")
+        assert told_by(notebook) == before
+        assert notebook.verify().consistent
+        found = notebook.recall("fares", OWNER)["results"]
+        assert "Odile asked for the fares" in [entry["content"] for entry in found]
+    drop_keys(redis_stack_url, redis_prefix)
+
+
+def test_the_same_notebook_makes_the_same_bytes_and_so_does_its_copy(root: Path, tmp_path: Path) -> None:
+    first = export(root, tmp_path)
+    assert export(root, tmp_path, "again.tar.gz").path.read_bytes() == first.path.read_bytes()
+    Notebook.import_archive(first.path, tmp_path / "copy")
+    members, copied = members_of(first.path), members_of(export(tmp_path / "copy", tmp_path, "copy.tar.gz").path)
+    for packed in (members, copied):  # git may pack the same commits otherwise
+        del packed["manifest.json"], packed["history.bundle"]
+    assert copied == members
+
+
+def test_it_is_a_plain_tar_whose_manifest_comes_first_and_tells_what_follows(root: Path, tmp_path: Path) -> None:
+    exported = export(root, tmp_path)
+    listed = subprocess.run(["tar", "tzf", str(exported.path)], capture_output=True, text=True, check=True)
+    assert listed.stdout.splitlines()[0] == "manifest.json"
+    members = members_of(exported.path)
+    manifest = json.loads(members.pop("manifest.json"))
+    assert manifest["format"] == 1
+    assert [(one["name"], one["size"], one["sha256"]) for one in manifest["members"]] == [
+        (name, len(raw), hashlib.sha256(raw).hexdigest()) for name, raw in members.items()
+    ]
+    assert list(members) == [*sorted(name for name in members if "/" in name), *archive_format.BESIDE]
+
+
+def test_no_token_nothing_ignored_and_nothing_of_this_program_is_in_it(root: Path, tmp_path: Path) -> None:
+    token = json.loads((root / ".notebook" / "tokens.json").read_text())["tokens"][0]["secret"]
+    members = members_of(export(root, tmp_path).path)
+    assert not any(token.encode() in raw for raw in members.values())
+    names = [name for name in members if name.startswith("files/")]
+    assert not any(".notebook" in name or name.startswith("files/.git/") or name.endswith(".log") for name in names)
+    assert {"files/.gitignore", "files/bin/.gitignore", "files/.github/hooks.md", "files/pages/pier.png"} <= {*names}
+    Notebook.import_archive(tmp_path / "office.tar.gz", tmp_path / "copy")
+    made = tmp_path / "copy" / ".notebook" / "tokens.json"
+    assert json.loads(made.read_text())["tokens"][0]["secret"] != token
+    assert made.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "office.tar.gz").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("url", ["mongodb://ines:lamp-oil@db.example/", "mongodb://db.example/?authToken=lamp-oil"])
+def test_settings_with_a_password_are_not_exported(root: Path, tmp_path: Path, url: str) -> None:
+    write(root, "notebook.toml", f'[mirror]\nurl = "{url}"\n')
+    with pytest.raises(UsageError, match=r"mirror\.url.*set MONGODB_URL instead") as refusal:
+        export(root, tmp_path)
+    assert "lamp-oil" not in str(refusal.value)
+    assert not list(tmp_path.glob("*.tar.gz"))
+
+
+def test_a_password_that_git_remembers_is_told(root: Path, tmp_path: Path) -> None:
+    write(root, "notebook.toml", '[refs]\nurl = "redis://:lamp-oil@db.example"\n')
+    git(root, "commit", "--quiet", "-am", "Too much")
+    commit = git(root, "rev-parse", "HEAD").strip()
+    write(root, "notebook.toml", "")
+    (warning,) = export(root, tmp_path).warnings
+    assert commit[:12] in warning
+    assert "lamp-oil" not in warning
+
+
+@pytest.mark.parametrize("session", [SCRIBE, Session.named("external", "visitor"), Session.task()])
+def test_only_the_owner_exports(root: Path, tmp_path: Path, session: Session) -> None:
+    with Notebook.open(root) as notebook, pytest.raises(NotPermitted):
+        notebook.export(tmp_path / "office.tar.gz", session)
+        assert notebook.events.read()[-1]["tool"] == "export"
+    assert not (tmp_path / "office.tar.gz").exists()
+
+
+def test_what_is_there_already_is_not_overwritten(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "office.tar.gz").write_text("mine")
+    with pytest.raises(UsageError, match="is there already"):
+        export(root, tmp_path)
+    assert (tmp_path / "office.tar.gz").read_text() == "mine"
+
+
+def test_an_archive_is_made_outside_of_the_notebook_in_a_folder_that_is_there(root: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="name a place outside"):
+        export(root, root / "pages")
+    with pytest.raises(UsageError, match="is not a folder"):
+        export(root, tmp_path / "nowhere")
+
+
+def test_what_cannot_be_taken_along_is_told(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive_packing, "LARGEST_FILE", 10_000)
+    (root / "pages" / "link.md").symlink_to(root / "pages" / "ferry.md")
+    os.mkfifo(root / "pages" / "pipe")
+    Path(os.fsdecode(os.fsencode(root) + b"/pages/caf\xe9.txt")).write_text("latin")
+    exported = export(root, tmp_path)
+    assert {path: reason.partition(";")[0] for path, reason in exported.left_out.items()} == {
+        "pages/link.md": "a symbolic link",
+        "pages/pipe": "not a regular file",
+        "pages/caf\\xe9.txt": "its name is not UTF-8",
+        "pages/pier.png": "10,240 bytes, more than an archive takes: 10,000",
+    }
+    assert {one["path"] for one in exported.as_dict()["left_out"]} == set(exported.left_out)
+
+
+def test_names_that_some_systems_take_for_one_are_not_exported(root: Path, tmp_path: Path) -> None:
+    write(root, "Pages/other.md", "# Other\n")
+    with pytest.raises(UsageError, match=r"one name to some systems.*export again"):
+        export(root, tmp_path)
+
+
+def test_a_large_file_is_packed_as_it_is(root: Path, tmp_path: Path) -> None:
+    large = os.urandom(1 << 20) * 5
+    (root / "pages" / "harbour.bin").write_bytes(large)
+    Notebook.import_archive(export(root, tmp_path).path, tmp_path / "copy")
+    assert (tmp_path / "copy" / "pages" / "harbour.bin").read_bytes() == large
+
+
+@pytest.mark.parametrize("kind", ["none", "around", "no commit", "detached"])
+def test_whatever_git_there_is(tmp_path: Path, kind: str) -> None:
+    top = tmp_path / "top"
+    root = top / "office" if kind == "around" else top
+    root.mkdir(parents=True)
+    write(root, "pages/ferry.md", "# The ferry\n")
+    if kind != "none":
+        git(top, "init", "--quiet", "--initial-branch", "harbour")
+    if kind in {"around", "detached"}:
+        for number in range(2):
+            write(root, "pages/ferry.md", f"# The ferry\n\n{number}\n")
+            git(top, "add", "--all")
+            git(top, "commit", "--quiet", "-m", f"Step {number}")
+    if kind == "detached":
+        git(top, "checkout", "--quiet", "--detach")
+        write(root, "pages/ferry.md", "# The ferry\n\nElsewhere\n")
+        git(top, "commit", "--quiet", "-am", "On no branch")
+    exported = export(root, tmp_path)
+    assert exported.commits == (3 if kind == "detached" else 0)
+    Notebook.import_archive(exported.path, tmp_path / "copy")
+    assert files_of(tmp_path / "copy") == files_of(root)
+    assert (tmp_path / "copy" / ".git").exists() == (kind in {"no commit", "detached"})
+    if kind in {"no commit", "detached"}:
+        assert git_of(tmp_path / "copy") == git_of(root)
+    with Notebook.open(tmp_path / "copy") as notebook, Notebook.open(root) as before:
+        assert told_by(notebook) == told_by(before)
+
+
+def test_who_had_an_id_that_others_want_has_it_again(tmp_path: Path) -> None:
+    root = tmp_path / "office"
+    for path in ("pages/a long name.md", "pages/b.md", "pages/c.md"):
+        write(root, path, f"---\nid: lamp\n---\n# {path}\n")
+        with Notebook.open(root) as notebook:
+            notebook.sync()
+    exported = export(root, tmp_path)
+    Notebook.import_archive(exported.path, tmp_path / "copy")
+    with Notebook.open(tmp_path / "copy") as notebook, Notebook.open(root) as before:
+        assert before.read("lamp")["path"] == "pages/a long name.md"
+        assert told_by(notebook) == told_by(before)
+
+
+def test_a_folder_that_is_empty_is_filled_and_another_is_left_alone(root: Path, tmp_path: Path) -> None:
+    exported = export(root, tmp_path)
+    (tmp_path / "empty").mkdir()
+    assert Notebook.import_archive(exported.path, tmp_path / "empty").root == tmp_path / "empty"
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    for taken in ("full", "file"):
+        with pytest.raises(UsageError, match="is left as it is"):
+            Notebook.import_archive(exported.path, tmp_path / taken)
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["mine.txt"]
+
+
+def test_where_a_store_is_away_the_files_are_in_place_and_the_same_import_goes_on(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exported = export(root, tmp_path)
+    with Notebook.open(root) as notebook:
+        before = told_by(notebook)
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:9")
+    with pytest.raises(BackendDown, match=r"the files are in place in .*; once it answers, run: notebook-sync import"):
+        Notebook.import_archive(exported.path, tmp_path / "copy")
+    assert files_of(tmp_path / "copy") == files_of(root)
+    monkeypatch.delenv("REDIS_URL")
+    Notebook.import_archive(exported.path, tmp_path / "copy")
+    with Notebook.open(tmp_path / "copy") as notebook:
+        assert told_by(notebook) == before
+    with pytest.raises(UsageError, match="is not an empty folder"):
+        Notebook.import_archive(exported.path, tmp_path / "copy")
+
+
+def test_a_store_that_holds_another_notebook_is_left_alone(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mongodb_url: str, mongo_database: str
+) -> None:
+    other = tmp_path / "other"
+    for each in (root, other):
+        write(each, "notebook.toml", f"[mirror]\ndatabase = '{mongo_database}'\n")
+    exported = export(root, tmp_path)
+    monkeypatch.setenv("MONGODB_URL", mongodb_url)
+    write(other, "pages/lighthouse.md", "# The lighthouse\n")
+    with Notebook.open(other) as notebook:
+        notebook.sync()
+        with pytest.raises(Refused, match=r"another notebook, as pages/lighthouse\.md.*name another database"):
+            Notebook.import_archive(exported.path, tmp_path / "copy")
+        assert notebook.verify().consistent
+
+
+def test_an_archive_that_was_cut_anywhere_leaves_nothing_behind(root: Path, tmp_path: Path) -> None:
+    whole = export(root, tmp_path).path.read_bytes()
+    (tmp_path / "cut").mkdir()
+    for length in range(0, len(whole), len(whole) // 23):
+        (tmp_path / "cut" / "given.tar.gz").write_bytes(whole[:length])
+        with pytest.raises(NotebookError):
+            Notebook.import_archive(tmp_path / "cut" / "given.tar.gz", tmp_path / "cut" / "copy")
+        assert [path.name for path in (tmp_path / "cut").iterdir()] == ["given.tar.gz"]
+
+
+def write(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_bytes(text.encode())
+
+
+def export(root: Path, to: Path, name: str = "office.tar.gz") -> Any:
+    with Notebook.open(root) as notebook:
+        return notebook.export(to / name)
+
+
+def git(root: Path, *arguments: str) -> str:
+    who = {f"GIT_{role}_{what}": "ines@ferry.example" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    asked = ["git", "-C", str(root), *arguments]
+    return subprocess.run(asked, env={**os.environ, **who}, capture_output=True, text=True, check=True).stdout
+
+
+def git_of(root: Path) -> list[str]:
+    """What a person asks git about its history and its files."""
+    asked = (("status", "--porcelain", "--branch"), ("for-each-ref",), ("log", "--all", "--format=fuller", "--stat"))
+    known = [git(root, *each) for each in asked if each[0] != "log" or git(root, "for-each-ref")]
+    return [*known, git(root, "rev-parse", "--abbrev-ref", "HEAD") if git(root, "for-each-ref") else ""]
+
+
+def files_of(root: Path) -> dict[str, tuple[bytes, int, int]]:
+    """Bytes, time and mode of every file that is the notebook's own."""
+    return {
+        str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode & 0o100)
+        for path in root.rglob("*")
+        if path.is_file() and not {".git", ".notebook"} & {*path.relative_to(root).parts} and path.suffix != ".log"
+    }
+
+
+def told_by(notebook: Notebook) -> dict[str, Any]:
+    """What the stores hold, as far as it is to be the same elsewhere."""
+    notebook.sync()
+    operational = ("version", "created_at", "created_from")
+    refs = notebook.refs
+    return {
+        "notes": {
+            document["id"]: {
+                **canonical(document),
+                "history": document["history"],
+                **{name: document["metadata"][name] for name in operational},
+            }
+            for document in notebook.mirror.documents()
+        },
+        "refs": {note_id: refs.get(note_id) for note_id, _, _ in refs.digests()},
+        "stream": [(day, entry) for day in refs.days() for entry in refs.day(day)],
+        "longterm": refs.longterm(),
+        "checkpoints": [refs.checkpoint(light["id"]) for light in refs.checkpoints()],
+    }
+
+
+def members_of(archive: Path) -> dict[str, bytes]:
+    with tarfile.open(archive) as opened:
+        return {info.name: opened.extractfile(info).read() for info in opened}  # type: ignore[union-attr]
