@@ -20,7 +20,7 @@ from notebook_sync.mirror import mongo_rows as rows
 from notebook_sync.mirror.base import ALL, Document, Filter, Known, Write
 from notebook_sync.mirror.document import superseded
 from notebook_sync.mirror.mongo_connection import Connection
-from notebook_sync.mirror.mongo_queries import admitting, as_words, collections_of
+from notebook_sync.mirror.mongo_queries import admitting, as_words
 from notebook_sync.mirror.mongo_schema import META
 from notebook_sync.mirror.mongo_write import apply
 
@@ -108,29 +108,29 @@ class MongoMirror:
     def light(self, filter: Filter = ALL, limit: int = 50) -> list[Document]:
         if limit <= 0:  # the server would take 0 for no limit
             return []
-        condition = admitting(filter)
-        found: list[Document] = []
-        for name in collections_of(filter):
-            with self._connection.asking() as database:
-                newest = database[name].find(condition, rows.LIGHT)
-                newest = newest.sort([("metadata.updated_at", -1), ("_id", 1)]).limit(limit)
-                found += [rows.light_from(row) for row in newest]
-        found.sort(key=lambda note: note["id"])
-        return sorted(found, key=lambda note: note["updated_at"], reverse=True)[:limit]
+        order = {"metadata.updated_at": -1, "_id": 1}
+        steps = [{"$sort": order}, {"$limit": limit}, {"$project": dict.fromkeys(rows.LIGHT, 1)}]
+        asked = {name: [{"$match": condition}, *steps] for name, condition in admitting(filter).items()}
+        return [rows.light_from(row) for row in self._connection.first(asked, order, limit)]
 
     def search(self, query: str, limit: int = 10, filter: Filter = ALL) -> list[Document]:
         words = as_words(query)
         if not words or limit <= 0:
             return []
-        condition = {"$text": {"$search": words}, **admitting(filter)}
+        # The server counts how often a word stands in a note, and not how rare it is: its scores tell nothing of other
+        # notes, and are alike in all collections.
         score = {"$meta": "textScore"}
-        found: list[Document] = []
-        for name in collections_of(filter):
-            with self._connection.asking() as database:
-                best = database[name].find(condition, {**dict.fromkeys(rows.LIGHT, 1), "score": score})
-                best = best.sort([("score", score)]).limit(limit)
-                found += [{**rows.light_from(row), "score": row["score"]} for row in best]
-        return sorted(found, key=lambda note: (-note["score"], note["id"]))[:limit]
+        steps = [
+            {"$sort": {"score": score, "_id": 1}},
+            {"$limit": limit},
+            {"$project": {**dict.fromkeys(rows.LIGHT, 1), "score": score}},
+        ]
+        asked = {
+            name: [{"$match": {"$text": {"$search": words}, **condition}}, *steps]
+            for name, condition in admitting(filter).items()
+        }
+        best = self._connection.first(asked, {"score": -1, "_id": 1}, limit)
+        return [{**rows.light_from(row), "score": row["score"]} for row in best]
 
     def counts(self) -> dict[str, int]:
         asked: dict[str, dict[str, Any]] = {

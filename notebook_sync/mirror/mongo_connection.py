@@ -56,6 +56,15 @@ class Connection:
         with self.asking() as database:
             return list(database[first].aggregate([*steps, *unions]))
 
+    def first(self, asked: Mapping[str, Sequence[Any]], order: Mapping[str, int], limit: int) -> list[dict[str, Any]]:
+        """Of the rows that a pipeline for each of some collections finds, the first in `order`, by one request."""
+        if not asked:
+            return []
+        (name, steps), *others = asked.items()
+        unions = [{"$unionWith": {"coll": other, "pipeline": more}} for other, more in others]
+        with self.asking() as database:
+            return list(database[name].aggregate([*steps, *unions, {"$sort": order}, {"$limit": limit}]))
+
     @contextmanager
     def telling(self) -> Iterator[Database[dict[str, Any]]]:
         """The database, for one write. The server is not told to break it off when time is up, only no longer waited

@@ -8,21 +8,31 @@ from typing import Any
 
 from bson import DatetimeMS
 
-from notebook_sync.files.note import COLLECTIONS
+from notebook_sync.files.note import COLLECTIONS, collection_of
 from notebook_sync.mirror.base import Filter
 from notebook_sync.mirror.document import askable, to_ms_after
 
 Condition = dict[str, Any]
 
 
-def collections_of(filter: Filter) -> list[str]:
-    """The collections in which the filter may admit notes."""
-    left_out = "channels" if filter.of_channels == () else ""
-    return [name for name in filter.collections or COLLECTIONS if name in COLLECTIONS and name != left_out]
+def admitting(filter: Filter) -> dict[str, Condition]:
+    """By the name of each collection in which the filter may admit notes, the condition that does. No tombstones."""
+    below = {collection_of(f"{folder}/") for folder in filter.below} or COLLECTIONS
+    marked = ("channels",) if filter.topic or filter.session_id else COLLECTIONS
+    conditions = _of_any_collection(filter)
+    asked = {
+        name: {"gone": False, **({"$and": conditions} if conditions else {})}
+        for name in COLLECTIONS
+        if name in (filter.collections or COLLECTIONS) and name in below and name in marked
+    }
+    if filter.of_channels == ():
+        asked.pop("channels", None)
+    elif filter.of_channels and "channels" in asked:
+        asked["channels"] = {"gone": False, "$and": [*conditions, {"$or": _below(filter.of_channels)}]}
+    return asked
 
 
-def admitting(filter: Filter) -> Condition:
-    """The condition that admits what the filter does, of the notes in a collection. Never a tombstone."""
+def _of_any_collection(filter: Filter) -> list[Condition]:
     conditions: list[Condition] = []
     for field, wanted in (("metadata.status", filter.status), ("metadata.created_by", filter.created_by)):
         if wanted:
@@ -31,7 +41,7 @@ def admitting(filter: Filter) -> Condition:
         conditions.append({"metadata.tags": {"$in": [askable(tag) for tag in filter.tags]}})
     for field, wanted in (("metadata.extra.topic", filter.topic), ("metadata.extra.session_id", filter.session_id)):
         if wanted:
-            conditions.append({"collection": "channels", field: {"$in": _spellings(askable(wanted))}})
+            conditions.append({field: {"$in": _spellings(askable(wanted))}})
     if filter.since is not None:
         conditions.append({"metadata.updated_at": {"$gte": DatetimeMS(to_ms_after(filter.since))}})
     if filter.until is not None:
@@ -40,9 +50,7 @@ def admitting(filter: Filter) -> Condition:
         conditions.append({"$or": _below(filter.below)})
     if filter.not_below:
         conditions.append({"path": {"$gt": ""}, "$nor": _below(filter.not_below)})
-    if filter.of_channels is not None:
-        conditions.append({"$or": [{"collection": {"$ne": "channels"}}, *_below(filter.of_channels)]})
-    return {"gone": False, **({"$and": conditions} if conditions else {})}
+    return conditions
 
 
 def as_words(query: str) -> str:

@@ -10,7 +10,7 @@ the schema       it knows neither validators nor partial indexes, so `path` is n
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any
 
@@ -43,6 +43,7 @@ class TestMongomock(DocumentContract, WriteContract, PendingContract, KnownContr
     def open_mirror(self, monkeypatch: pytest.MonkeyPatch) -> Opener:
         monkeypatch.setattr(mongo_connection, "make_schema", lambda database: None)
         monkeypatch.setattr(Connection, "found", found_one_by_one)
+        monkeypatch.setattr(Connection, "first", first_one_by_one)
         for method in ("add_update", "add_replace"):
             monkeypatch.setattr(BulkOperationBuilder, method, without_sort(getattr(BulkOperationBuilder, method)))
         client: Any = mongomock.MongoClient(tz_aware=True)
@@ -81,6 +82,19 @@ def found_one_by_one(
     """mongomock knows no `$unionWith`."""
     with connection.asking() as database:
         return [row for name in COLLECTIONS for row in database[name].find(condition, fields)]
+
+
+def first_one_by_one(
+    connection: Connection, asked: Mapping[str, Sequence[Condition]], order: Mapping[str, int], limit: int
+) -> list[dict[str, Any]]:
+    """As `found_one_by_one`. Of the orders there are, without `$text` only the one of lists can be asked for."""
+    with connection.asking() as database:
+        rows = [
+            row for name, steps in asked.items() for row in database[name].aggregate([dict(step) for step in steps])
+        ]
+    assert list(order) == ["metadata.updated_at", "_id"]
+    rows.sort(key=lambda row: str(row["_id"]))
+    return sorted(rows, key=lambda row: row["metadata"]["updated_at"], reverse=True)[:limit]
 
 
 def refusing(code: int, kind: str = "writeErrors") -> Callable[..., Any]:
