@@ -59,13 +59,17 @@ def _mongodb(settings: Settings) -> str:
 
 
 def _redis(settings: Settings) -> str:
-    from notebook_sync.refs.redis import RedisRefs, open_client
+    from notebook_sync.refs.redis_connection import is_of_a_cluster, open_client
 
-    url, refs = settings.refs.url, settings.refs
-    with open_client(url, refs.timeout_seconds) as client:
-        store = RedisRefs(url, refs.prefix, timezone=settings.timezone, client=client)
+    store = open_refs(settings, Path)
+    try:
         store.owner()
+    finally:
+        store.close()
+    with open_client(settings.refs.url, settings.refs.timeout_seconds) as client:
         version = _version(client)
+        if is_of_a_cluster(client):
+            return f"{store.name}: {version}, a cluster, which is not searched"
         search = "with" if _has_search(client) else "without"
     return f"{store.name}: {version}, {search} the search module"
 

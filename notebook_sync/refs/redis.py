@@ -20,11 +20,9 @@ from notebook_sync.files.note import Ref
 from notebook_sync.refs.base import Entry, Recalled
 from notebook_sync.refs.entry import ANNOUNCED, day_of, entry_for, entry_of_ref, is_logged, iso, ref_fields
 from notebook_sync.refs.ranking import asked_tags, asked_words, rank
-from notebook_sync.refs.redis_connection import Connection, open_client
+from notebook_sync.refs.redis_connection import Connection
 from notebook_sync.refs.redis_memory import RedisMemory, as_json, pieces
 from notebook_sync.refs.redis_search import NoSearch, SearchIndex, for_search
-
-__all__ = ["RedisRefs", "open_client"]
 
 _PIECE = 500
 # What is ranked in process where no index is to be had.

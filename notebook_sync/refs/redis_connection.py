@@ -1,7 +1,8 @@
-"""How a Redis is opened, asked and blamed. No key is named here."""
+"""How a Redis, or a Redis Cluster, is opened, asked and blamed. No key is named here."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,27 +10,36 @@ from typing import Any
 import redis
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as BrokenConnection
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
 from notebook_sync.address import Address
 from notebook_sync.errors import BackendDown, ConfigError
+from notebook_sync.refs.redis_cluster import Cluster, ClusterClient
 
 
 class Connection:
-    """What commands are sent over. Opening it asks nothing of the server. A `client` that is passed in stays open."""
+    """What commands are sent over: one server, or a cluster, as the server at the address says when it is first asked.
+
+    Opening it asks nothing. A `client` that is passed in stays open, and is taken as it is.
+    """
 
     def __init__(self, url: str, timeout_seconds: float, client: redis.Redis | None = None) -> None:
+        self._url = url
+        self._timeout_seconds = timeout_seconds
         self._address = Address.of(url)
         self.name = f"Redis at {self._address.place}"
         self._is_own = client is None
-        self._client: Any = open_client(url, timeout_seconds) if client is None else client
+        self._first: Any = open_client(url, timeout_seconds) if client is None else client
+        self._chosen: Any = client
+        self._cluster: Cluster | None = None
+        self._choosing = threading.Lock()
 
     @contextmanager
     def asking(self) -> Iterator[Any]:
         """The client, for one request: no error of the driver gets out."""
         try:
-            yield self._client
+            yield self._client()
         except RedisError as error:
             raise BackendDown(self.name, self._address.without_secrets(str(error))) from None
 
@@ -39,10 +49,44 @@ class Connection:
         with self.asking() as client, client.pipeline(transaction=False) as pipeline:
             yield pipeline
 
+    def is_cluster(self) -> bool:
+        """Whether keys are spread over several nodes. Raises BackendDown."""
+        with self.asking():
+            return self._cluster is not None
+
     def close(self) -> None:
         """Let the connections go. Twice is allowed."""
         if self._is_own:
-            self._client.close()
+            self._first.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def _client(self) -> Any:
+        with self._choosing:
+            if self._chosen is None:
+                kwargs = self._first.connection_pool.connection_kwargs
+                if "path" not in kwargs and is_of_a_cluster(self._first):  # over a socket's file no other node is met
+                    self._cluster = Cluster(self._open_node, (kwargs["host"], kwargs["port"]))
+                    self._chosen = ClusterClient(self._cluster)
+                else:
+                    self._chosen = self._first
+            return self._chosen
+
+    def _open_node(self, place: tuple[str, int]) -> redis.Redis:
+        """A client for another node: the address's user, encryption and options, and the same timeouts."""
+        node = open_client(self._url, self._timeout_seconds)
+        node.connection_pool.connection_kwargs |= {"host": place[0], "port": place[1]}
+        return node
+
+
+def is_of_a_cluster(client: Any) -> bool:
+    """Whether the server is a node of a cluster. Asked by HELLO, which needs no rights."""
+    try:
+        told = client.execute_command("HELLO")
+    except ResponseError:  # a Redis before 6
+        return False
+    told = told if isinstance(told, dict) else dict(zip(told[::2], told[1::2], strict=True))
+    return bool(told.get("mode") == "cluster")
 
 
 def open_client(url: str, timeout_seconds: float) -> redis.Redis:

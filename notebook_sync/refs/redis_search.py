@@ -14,7 +14,7 @@ from datetime import datetime
 from math import floor
 from typing import Any
 
-from redis.exceptions import AskError, ClusterDownError, ResponseError
+from redis.exceptions import ResponseError
 
 from notebook_sync.refs.base import Entry
 from notebook_sync.refs.entry import entry_from_hash, entry_of_ref
@@ -35,8 +35,6 @@ _SCHEMA: dict[str, tuple[str, ...]] = {
 _PLAIN = re.compile(r"[ -\[\]-~]*")
 _NO_INDEX = re.compile(r"no such index|unknown index name", re.IGNORECASE)
 _NO_MODULE = re.compile(r"unknown command", re.IGNORECASE)
-# What is said by a cluster is not an answer about the index.
-_OF_A_CLUSTER = (AskError, ClusterDownError)
 
 
 def for_search(fields: dict[str, str]) -> dict[str, str]:
@@ -67,11 +65,11 @@ class SearchIndex:
 
     def prepare(self) -> None:
         """Make the index where it is not there, or is another than it should be. Raises NoSearch, BackendDown."""
+        if self._redis.is_cluster():
+            raise NoSearch("a Redis Cluster is not searched")
         with self._redis.asking() as client:
             try:
                 self._make(client)
-            except _OF_A_CLUSTER:
-                raise
             except ResponseError as refusal:
                 raise self._no_search(refusal) from None
 
@@ -86,8 +84,6 @@ class SearchIndex:
         with self._redis.asking() as client:
             try:
                 reply = client.execute_command(*command)
-            except _OF_A_CLUSTER:
-                raise
             except ResponseError as refusal:
                 if not _NO_INDEX.search(str(refusal)):
                     raise self._no_search(refusal) from None

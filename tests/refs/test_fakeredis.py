@@ -1,4 +1,4 @@
-"""Hot memory on fakeredis; never the only proof. It has no search module, which refs do not ask for either."""
+"""Hot memory on fakeredis; never the only proof. It has no search module."""
 
 from __future__ import annotations
 

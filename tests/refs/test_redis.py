@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, tzinfo
 from typing import Any
@@ -14,7 +15,7 @@ from notebook_sync.refs.base import Refs
 from notebook_sync.refs.redis import RedisRefs
 from tests.fault_proxy import FaultProxy, Mode
 from tests.refs.contract import CALLS, Opener, RefsContract, gone, ref
-from tests.servers import Server, drop_keys, free_port
+from tests.servers import Server, drop_keys, every_node, free_port
 from tests.waiting import eventually
 
 
@@ -36,8 +37,9 @@ class RedisContract(RefsContract):
     def test_keys_and_their_types(self, refs: Refs, url: str, redis_prefix: str) -> None:
         refs.write([ref("pages/plan")])
         refs.adopt("store 1", ["pages/plan"])
-        with redis.Redis.from_url(url, decode_responses=True) as client:
-            types = {key.removeprefix(redis_prefix): client.type(key) for key in client.scan_iter(f"{redis_prefix}:*")}
+        with every_node(url) as nodes:
+            found = {key: node.type(key) for node in nodes for key in node.scan_iter(f"{redis_prefix}:*")}
+        types = {key.removeprefix(redis_prefix): kind for key, kind in found.items()}
         (day,) = [key for key in types if key.startswith(":daily:")]
         assert types == {
             ":notebook:ref:pages/plan": "hash",
@@ -60,8 +62,10 @@ class RedisContract(RefsContract):
 
     def test_an_evicted_ref_is_as_good_as_never_written(self, refs: Refs, url: str, redis_prefix: str) -> None:
         refs.write([ref("pages/a", n=1), ref("pages/b", n=2)])
-        with redis.Redis.from_url(url) as client:
-            client.delete(f"{redis_prefix}:notebook:ref:pages/a")
+        with every_node(url) as nodes:
+            for node in nodes:
+                with contextlib.suppress(redis.exceptions.MovedError):
+                    node.delete(f"{redis_prefix}:notebook:ref:pages/a")
         assert [note_id for note_id, _, _ in refs.digests()] == ["pages/b"]
         assert [entry["notebook_id"] for entry in refs.recent()] == ["pages/b"]
 
@@ -106,6 +110,12 @@ class TestRedisWithSearch(RedisContract):
         with redis.Redis.from_url(redis_stack_url, decode_responses=True) as client:
             for index in client.execute_command("FT._LIST"):
                 client.execute_command("FT.DROPINDEX", index)
+
+
+class TestRedisCluster(RedisContract):
+    @pytest.fixture
+    def url(self, redis_cluster_url: str) -> str:
+        return redis_cluster_url
 
 
 class TestTrouble:

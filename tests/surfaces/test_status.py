@@ -135,6 +135,13 @@ def test_doctor_names_real_servers(
     assert "without the search module" in told["refs"].message
 
 
+def test_doctor_knows_a_cluster(root: Path, redis_cluster_url: str, redis_prefix: str) -> None:
+    (root / "notebook.toml").write_text(f'[refs]\nurl = "{redis_cluster_url}"\nprefix = "{redis_prefix}"\n')
+    told = {check.check: check for check in doctor.examine(root)}
+    assert told["refs"].ok
+    assert told["refs"].message.endswith("a cluster, which is not searched")
+
+
 def test_doctor_finds_nothing_wrong_with_a_new_notebook(tmp_path: Path) -> None:
     Notebook.init(tmp_path / "nb")
     checks = [check.as_dict() for check in doctor.examine(tmp_path / "nb")]
