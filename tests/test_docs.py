@@ -83,6 +83,13 @@ def test_the_page_of_private_notes(home: Path) -> None:
             reader.follow(block)
 
 
+def test_the_page_of_the_stream(home: Path) -> None:
+    """Its commands and its program, in order."""
+    with Reader(home) as reader:
+        for block in blocks_of(_text(DOCS / "memory.md")):
+            reader.follow(block)
+
+
 def test_the_page_of_the_http_api(home: Path) -> None:
     """Its conversation, with a server of its own."""
     consoles = [block for block in blocks_of(_text(DOCS / "http.md")) if block.language == "console"]
