@@ -7,6 +7,7 @@ import contextlib
 import inspect
 import json
 import os
+import runpy
 import subprocess
 import sys
 import threading
@@ -26,9 +27,9 @@ from notebook_sync import AsyncNotebook, Edit, Notebook, Session, stores
 from notebook_sync.errors import BackendDown, Conflict, NoSuchNote, NotANotebook, WatchLocked
 from notebook_sync.files.disk import Disk
 from notebook_sync.sync.watch import Batch, Ready
+from tests.docs_shell import REPOSITORY, Reader, blocks_of
 from tests.servers import drop_keys
 
-REPOSITORY = Path(__file__).parents[1]
 OWNER = Session.owner()
 # What opens, or follows, in a way of its own.
 _OWN = {"open", "find", "close", "watch"}
@@ -281,6 +282,22 @@ def test_hosts_in_three_processes_share_a_folder_and_its_servers(
         assert all(one["found"] for one in told)
         with Notebook.open(root) as notebook:
             assert notebook.verify().consistent
+
+
+def test_the_page_on_asyncio_is_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its program prints what is shown below it, and its host answers."""
+    home = tmp_path / "home"
+    home.mkdir()
+    with Reader(home) as reader:
+        for block in blocks_of((REPOSITORY / "docs" / "asyncio.md").read_text(encoding="utf-8")):
+            reader.follow(block)
+    monkeypatch.chdir(home)
+    Notebook.init("harbour", git=False)
+    with TestClient(runpy.run_path("app.py")["app"]) as client:
+        assert client.post("/notes", params={"title": "The lamp", "text": "Ines has it."}).json()["version"] == 1
+        assert [row["title"] for row in client.get("/notes", params={"q": "Ines"}).json()] == ["The lamp"]
+        assert client.post("/notes", params={"title": "", "text": ""}).status_code == 400
+        assert "Reminders" in client.get("/prompt").json()
 
 
 _LINES = 3

@@ -17,6 +17,7 @@ from notebook_sync import Edit, Notebook, Session
 from notebook_sync.errors import BackendDown, NotebookError, NotPermitted, Refused, UsageError
 from notebook_sync.mirror.document import canonical
 from notebook_sync.notes import archive_format, archive_packing
+from tests.docs_shell import REPOSITORY, Reader, blocks_of
 from tests.servers import drop_keys
 
 OWNER = Session.owner()
@@ -176,8 +177,9 @@ def test_a_password_that_git_remembers_is_told(root: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("session", [SCRIBE, Session.named("external", "visitor"), Session.task()])
 def test_only_the_owner_exports(root: Path, tmp_path: Path, session: Session) -> None:
-    with Notebook.open(root) as notebook, pytest.raises(NotPermitted):
-        notebook.export(tmp_path / "office.tar.gz", session)
+    with Notebook.open(root) as notebook:
+        with pytest.raises(NotPermitted, match="Only the owner"):
+            notebook.export(tmp_path / "office.tar.gz", session)
         assert notebook.events.read()[-1]["tool"] == "export"
     assert not (tmp_path / "office.tar.gz").exists()
 
@@ -320,6 +322,13 @@ def test_an_archive_that_was_cut_anywhere_leaves_nothing_behind(root: Path, tmp_
         with pytest.raises(NotebookError):
             Notebook.import_archive(tmp_path / "cut" / "given.tar.gz", tmp_path / "cut" / "copy")
         assert [path.name for path in (tmp_path / "cut").iterdir()] == ["given.tar.gz"]
+
+
+def test_the_page_on_archives_is_so(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    with Reader(tmp_path / "home") as reader:
+        for block in blocks_of((REPOSITORY / "docs" / "archive.md").read_text(encoding="utf-8")):
+            reader.follow(block)
 
 
 def write(root: Path, path: str, text: str) -> None:
