@@ -9,7 +9,7 @@ from notebook_sync.notes import reminders
 from notebook_sync.sessions import Session
 
 _OF_ALL = ("id", "at", "kind", "session", "agent")
-_OF_NOTES = frozenset({"edit", "undo"})
+_OF_NOTES = frozenset({"edit", "undo", "rollback"})
 
 
 def told_to(session: Session, event: Event, may_read: Callable[[str], bool]) -> Event | None:

@@ -29,6 +29,7 @@ DAYS = 7
 _LONGEST_NAME = 200
 _SHORTEST_START = 4
 _ONE_DAY = timedelta(days=1)
+_BEFORE = "before rollback to "
 
 _Kept = dict[str, Any]
 # `list` names a method here, so the type needs a name of its own.
@@ -84,8 +85,8 @@ class Checkpoints:
         self._guard.require_in_stream(session, "write", ROLLBACK)
         target = self._find(checkpoint_id)
         snapshot = self._notes.snapshot_of(target["id"], target["commit"]) if files else None
-        name = target["name"] or target["id"]
-        before, trouble = self._keep(f"before rollback to {name}"[:_LONGEST_NAME], _first_day(target))
+        name = _name_of(target)
+        before, trouble = self._keep(f"{_BEFORE}{name}"[:_LONGEST_NAME], _first_day(target))
         warnings: tuple[str, ...] = (trouble,) if trouble else ()
         texts: Sequence[Text] = ()
         entered = Entered()
@@ -193,6 +194,12 @@ def _with_later(then: Iterable[Entry], before: Iterable[Entry], now: Iterable[En
     restored = list(then)
     old = {entry["id"] for entry in (*restored, *before)}
     return restored + [entry for entry in now if entry["id"] not in old]
+
+
+def _name_of(kept: Mapping[str, Any]) -> str:
+    """What a person knows it by; of one that a rollback made, the id: names would grow with each."""
+    name = str(kept["name"])
+    return str(kept["id"]) if not name or name.startswith(_BEFORE) else name
 
 
 def _first_day(kept: Mapping[str, Any]) -> str:

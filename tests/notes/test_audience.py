@@ -46,6 +46,20 @@ def test_of_a_shared_note_others_are_told_that_it_changed_and_not_why(notebook: 
     assert (event["path"], event["action"], "reason" in event) == ("pages/ferry.md", "write", False)
 
 
+@pytest.mark.parametrize("kind", ["edit", "undo", "rollback"])
+def test_whatever_changed_a_note_others_are_told(kind: str) -> None:
+    event = {
+        "kind": kind,
+        "session": "owner",
+        "agent": "",
+        "path": "pages/ferry.md",
+        "reason": "to the checkpoint then",
+    }
+    assert told_to(OTHER, event, lambda _: True) == {key: event[key] for key in event if key != "reason"}
+    assert told_to(OTHER, event, lambda _: False) is None
+    assert told_to(OTHER, {**event, "path": ""}, lambda _: True) is None
+
+
 def test_refusals_are_told_to_the_owner_and_to_who_was_refused(notebook: Notebook) -> None:
     with pytest.raises(Exception, match="owner conversations"):
         notebook.edit("runtime/reminders.md", Edit("write", content="x\n"), TASK)

@@ -267,6 +267,11 @@ def test_a_rollback_of_a_rollback_brings_everything_back(everywhere: Notebook) -
     assert stream(everywhere) == []
     assert tree(everywhere) != files
     everywhere.rollback(rolled.before, OWNER, files=True)
+    assert [one.name for one in everywhere.checkpoints(OWNER)] == [
+        f"before rollback to {rolled.before}",
+        f"before rollback to {then.id}",
+        "",
+    ]
     assert tree(everywhere) == files
     assert everywhere.refs.longterm() == memory
     assert everywhere.today(OWNER).entries[: len(day.entries)] == day.entries
