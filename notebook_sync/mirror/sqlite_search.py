@@ -42,18 +42,19 @@ def best(db: Embedded, query: str, limit: int, filter: Filter) -> list[tuple[int
     (notes,) = db.rows("SELECT count(*) FROM words_docsize")[0]
     budget = max(_BUDGET, int(notes * _SHARE))
     counts = {word: _count(db, word, budget) for word in words}
-    narrowed = _narrowing(db, replace(filter, of_channels=None))
+    narrowed = _narrowing(db, replace(filter, of_channels=None), "words")
     found: dict[int, float] = {}
     if _may_admit(filter, guarded=False):
         found |= _open(db, stages(counts, budget), limit, narrowed)
     if _may_admit(filter, guarded=True):
-        found |= _guarded(db, {word: _rarity(count, notes) for word, count in counts.items()}, _narrowing(db, filter))
+        rarities = {word: _rarity(count, notes) for word, count in counts.items()}
+        found |= _guarded(db, rarities, _narrowing(db, filter, "guarded_words"))
     return sorted(found.items(), key=lambda one: (-one[1], one[0]))[:limit]
 
 
-def _narrowing(db: Embedded, filter: Filter) -> _Narrowing:
-    """How to ask an index for no more than the filter admits: by a list of notes where those are few and found by an
-    index of their own, else by a look at each note that matches."""
+def _narrowing(db: Embedded, filter: Filter, index: str) -> _Narrowing:
+    """How to ask this index of words for no more than the filter admits: by a list of notes where those are few and
+    found by an index of their own, else by a look at each note that matches."""
     if filter == ALL:
         return "", []  # what is indexed is no tombstone
     admitted, values = admitting(filter)
@@ -61,7 +62,7 @@ def _narrowing(db: Embedded, filter: Filter) -> _Narrowing:
         few = db.rows(f"SELECT n FROM note WHERE {admitted} LIMIT ?", (*values, _FEW + 1))
         if len(few) <= _FEW:
             return "AND +rowid IN (SELECT value FROM json_each(?))", [json.dumps([n for (n,) in few])]
-    return f"AND EXISTS (SELECT 1 FROM note WHERE note.n = rowid AND {admitted})", values
+    return f"AND EXISTS (SELECT 1 FROM note WHERE note.n = {index}.rowid AND {admitted})", values
 
 
 def _count(db: Embedded, word: str, most: int) -> int:

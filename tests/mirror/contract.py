@@ -944,6 +944,23 @@ class SearchContract(MirrorContract):
         assert hits[0]["score"] > hits[1]["score"]
         assert [hit["id"] for hit in mirror.search("race condition", limit=1)] == ["facts/about"]
 
+    @pytest.mark.parametrize("folder", ["pages", "channels/scribe/global"])
+    @pytest.mark.parametrize(
+        "wanted",
+        [
+            Filter(status="complete"),
+            Filter(tags=("winter", "ice")),
+            Filter(tags=("winter",), created_by="agent:scribe"),
+            Filter(of_channels=("channels/pilot", "channels/scribe/global/a"), tags=("winter",)),
+        ],
+        ids=["status", "tags", "tags and author", "tags and channels"],
+    )
+    def test_a_search_finds_only_what_its_filter_admits(self, mirror: Mirror, folder: str, wanted: Filter) -> None:
+        fields: dict[str, Any] = {"status": "complete", "tags": ("winter",), "created_by": "agent:scribe"}
+        mirror.apply([put(note(f"{folder}/a/admitted.md", "A halyard.\n", **fields))])
+        mirror.apply([put(note(f"{folder}/b/other.md", "A halyard, and a halyard.\n", tags=("summer",)))])
+        assert [row["id"] for row in mirror.search("halyard", 10, wanted)] == [f"{folder}/a/admitted"]
+
     @pytest.mark.parametrize("limit", [0, -1])
     def test_a_search_for_none_is_empty(self, mirror: Mirror, limit: int) -> None:
         mirror.apply(many(3))
