@@ -121,6 +121,13 @@ def plain_parts(path: str) -> tuple[str, ...] | None:
     return () if plain == "." else tuple(plain.split("/"))
 
 
+def is_private(path: str) -> bool:
+    """Whether a note there is of a channel, by any file system's way to compare names."""
+    if path.startswith("pages/") and path.isascii():  # nearly all are, and a look at each of 100,000 is to be short
+        return False
+    return (plain_parts(path) or ("",))[0] == "channels"
+
+
 def channel_of(path: str) -> str | None:
     """`channels/scribe/global` for any path in it; None where `path` is in no channel."""
     parts = posixpath.normpath(path).split("/")

@@ -73,7 +73,8 @@ class Put:
 
     base: the digest the row has now; None when no row is expected. base_version: its version, which tells a row that
     came back to that digest from one that never left it; None where any will do.
-    replaces: the id of the row this file had before, which ends without an announcement (its ref is removed).
+    replaces: the id of the row this file had before, which ends without an announcement (its ref is removed); with one,
+    as deleted, where the note went into a channel, of which nobody is told.
     Where no row has the id, version, history, usage and created_at come from there. A tombstone of the id is the note's
     own past and comes first, so that two notes that swap names one after the other do not swap their pasts.
     A row whose digest already equals the note's is rewritten without a new version or breadcrumb.

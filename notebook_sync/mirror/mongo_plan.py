@@ -13,6 +13,7 @@ from notebook_sync.mirror.base import MarkStale, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import document_of, moment
 from notebook_sync.mirror.mongo_rows import PLAIN, Row, encodable, signed, to_bson
 from notebook_sync.mirror.past import first_version, next_version, untold
+from notebook_sync.permissions import is_private
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def _plan_put(put: Put, row: Row | None, seen: Seen, first_serial: int) -> Plan 
         expected = next((old["serial"] for old in seen.leftovers(put.id) if old["collection"] == home), None)
         after = [step for step in after if step.collection != home]
     if carried is not None and not carried["gone"]:
-        after.append(_replace(carried, _tombstone(carried, "")))
+        after.append(_replace(carried, _tombstone(carried, "deleted" if is_private(put.note.path) else "")))
     # A row that is there although none was expected is this note: its tombstone, or written by another process.
     new = _row_of(put, row, past=row if row is not None else carried)
     return Plan(tuple(before), (Step(home, put.id, expected, row={**new, "serial": serial}),), tuple(after))

@@ -13,6 +13,7 @@ from notebook_sync.mirror.base import Document, MarkStale, Put, Remove, Touch, W
 from notebook_sync.mirror.document import beside_light, document_of, moment, to_ms
 from notebook_sync.mirror.past import first_version, next_version, untold
 from notebook_sync.mirror.sqlite_schema import GUARDED
+from notebook_sync.permissions import is_private
 
 DOCUMENT = """id, wants, coalesce(path, ''), coalesce(path, was_at, ''), collection, title, summary, content, code,
     created_by, created_at, created_from, updated_at, version, tags, status, word_count, digest, size, mtime_ns,
@@ -77,7 +78,7 @@ class Batch:
                     "created_from": past.created_from,
                 }
         if carried is not None:
-            self._bury(carried, announce=False)
+            self._bury(carried, announce=is_private(put.note.path))
         self._store(put, document, version, history, row)
         return True
 

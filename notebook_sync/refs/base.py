@@ -63,6 +63,9 @@ class Refs(Protocol):
     def get(self, note_id: str) -> dict[str, Any] | None:
         """The ref as stored: str values as in the field list of the hash, or None."""
 
+    def get_many(self, note_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """The refs of these notes, by id; unknown ids are left out."""
+
     def digests(self) -> Iterator[tuple[str, str, int]]:
         """`(id, digest, version)` of every ref, streamed, without scanning the server's other keys."""
 

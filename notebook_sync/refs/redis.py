@@ -68,8 +68,17 @@ class RedisRefs(RedisMemory):
                 pipeline.execute()
 
     def get(self, note_id: str) -> dict[str, Any] | None:
-        with self._redis.asking() as client:
-            return _ref(client.hgetall(self._key("notebook:ref", note_id)))
+        return self.get_many([note_id]).get(note_id)
+
+    def get_many(self, note_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for piece in pieces(note_ids):
+            with self._redis.pipeline() as pipeline:
+                for note_id in piece:
+                    pipeline.hgetall(self._key("notebook:ref", note_id))
+                hashes = pipeline.execute()
+            found |= {note_id: _ref(fields) for note_id, fields in zip(piece, hashes, strict=True) if fields}
+        return found
 
     def digests(self) -> Iterator[tuple[str, str, int]]:
         for piece in pieces(self._ids()):
@@ -86,10 +95,8 @@ class RedisRefs(RedisMemory):
             return []
         with self._redis.asking() as client:
             newest = client.zrevrange(self._key("notebook", "recent"), 0, limit - 1)
-        with self._redis.pipeline() as pipeline:
-            for note_id in newest:
-                pipeline.hgetall(self._key("notebook:ref", note_id))
-            return [ref for ref in map(_ref, pipeline.execute()) if ref is not None]
+        found = self.get_many(newest)
+        return [found[note_id] for note_id in newest if note_id in found]
 
     def owner(self) -> str:
         with self._redis.asking() as client:
@@ -162,6 +169,6 @@ class RedisRefs(RedisMemory):
                 return
 
 
-def _ref(fields: dict[str, Any]) -> dict[str, Any] | None:
-    """A hash as a ref; None for one that is not there."""
-    return {name: value for name, value in fields.items() if name != "words"} or None
+def _ref(fields: dict[str, Any]) -> dict[str, Any]:
+    """A hash as a ref, without what only the search index needs."""
+    return {name: value for name, value in fields.items() if name != "words"}

@@ -72,8 +72,11 @@ class SqliteRefs(SqliteMemory):
                 )
 
     def get(self, note_id: str) -> dict[str, Any] | None:
-        found = self._db.rows(f"SELECT {', '.join(_COLUMNS)} FROM ref WHERE id = ?", (note_id,))
-        return ref_fields(_ref(found[0])) if found else None
+        return self.get_many([note_id]).get(note_id)
+
+    def get_many(self, note_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        found = self._db.rows_in(f"SELECT {', '.join(_COLUMNS)} FROM ref WHERE id IN ({{marks}})", note_ids)
+        return {row[0]: ref_fields(_ref(row)) for row in found}
 
     def digests(self) -> Iterator[tuple[str, str, int]]:
         yield from self._db.rows("SELECT id, digest, version FROM ref ORDER BY id")

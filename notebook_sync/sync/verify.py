@@ -12,6 +12,7 @@ from notebook_sync.files.parse import parse
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import Breadcrumb, Document, Mirror, Put
 from notebook_sync.mirror.document import canonical, document_of, moment
+from notebook_sync.permissions import is_private
 from notebook_sync.refs.base import Refs
 from notebook_sync.sync.diff import refused_its_id
 
@@ -102,7 +103,10 @@ def _as_numbered(note: Note, document: Document) -> Note:
 
 
 def _compare_ref(path: str, document: Document, told: tuple[str, int] | None) -> Iterator[Difference]:
-    if told is None:
+    if document["collection"] == "channels" or is_private(path):
+        if told is not None:
+            yield Difference(path, "orphan ref", "hot memory has a ref of it, and notes in channels have none")
+    elif told is None:
         yield Difference(path, "no ref", "hot memory has no ref of this note")
     elif told != (document["source"]["digest"], document["metadata"]["version"]):
         yield Difference(path, "old ref", f"hot memory has version {told[1]}")

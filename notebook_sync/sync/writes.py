@@ -5,6 +5,7 @@ from __future__ import annotations
 from notebook_sync.files.note import Note, Seed
 from notebook_sync.mirror.base import Breadcrumb, Document, MarkStale, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import moment
+from notebook_sync.permissions import is_private
 from notebook_sync.sync.diff import Change, Delete, Fail, Refresh, Store
 
 _NAMED = 3
@@ -37,6 +38,8 @@ def _what_happened(store: Store, before: Document | None) -> tuple[str, str]:
     past = store.onto or store.was
     if past is None:
         return "Created", "created"
+    if store.moved and is_private(past.path) and not is_private(store.note.path):
+        return "Moved out of a channel", "created"
     if store.moved:
         return f"Moved from {past.path}", "moved"
     if past.digest == store.note.digest:
