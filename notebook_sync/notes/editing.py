@@ -14,6 +14,7 @@ from notebook_sync.config import Settings
 from notebook_sync.errors import Conflict, EditFailed, OverCap, UnsafePath
 from notebook_sync.files.edits import Edit, edited_by_all, entries_of
 from notebook_sync.files.ignore import is_note_name
+from notebook_sync.files.note import id_from_path
 from notebook_sync.files.parse import wanted_id
 from notebook_sync.files.provenance import EXTERNAL, is_external
 from notebook_sync.files.vault import Vault
@@ -201,16 +202,19 @@ class Editing:
         return list(drafts.values())
 
     def _must_keep_ids_apart(self, drafts: Mapping[str, Text], session: Session) -> None:
-        """No edit takes an id that another note has: the mirror can give it to one of them alone."""
+        """No edit takes an id that another note has: the mirror can give it to one of them alone. Only the owner gives
+        ids, for a refusal tells which ones there are, those of private notes too."""
         wanted = {path: wanted_id(path, text.after or b"") for path, text in drafts.items()}
         for path, text in drafts.items():
             if text.before is not None and wanted_id(path, text.before) == wanted[path]:
                 continue
+            if session.kind != "owner" and wanted[path] != id_from_path(path):
+                raise EditFailed(path, "an id is the owner's to give; leave `id` as it is, or out")
             others = [other for other in drafts if other != path and wanted[other] == wanted[path]]
             holder = others[0] if others else self._holder(wanted[path], path)
-            if holder and wanted.get(holder, wanted[path]) == wanted[path]:
-                told = holder if self._guard.may(session, "read", holder) else "another note"
-                raise EditFailed(path, f"the id {wanted[path]!r} is that of {told}; give it one of its own")
+            is_held = holder and wanted.get(holder, wanted[path]) == wanted[path]
+            if is_held and self._guard.may(session, "read", holder):
+                raise EditFailed(path, f"the id {wanted[path]!r} is that of {holder}; give it one of its own")
 
     def _path_of(self, order: FileEdits, session: Session) -> str:
         """Where the note is, or is to be. What the name alone forbids is refused before anything is looked up."""

@@ -720,24 +720,37 @@ def test_an_id_that_another_note_has_is_not_given_to_a_second_one(
     holder = FERRY if wanted == FERRY else "pages/named.md"
     before = (root / path).read_bytes() if (root / path).exists() else None
     with pytest.raises(EditFailed, match=re.escape(f"the id {wanted!r} is that of {holder}")):
-        notebook.edit(path, Edit("write", content=f"---\nid: {wanted}\n---\n# New\n"), TASK)
+        notebook.edit(path, Edit("write", content=f"---\nid: {wanted}\n---\n# New\n"), OWNER)
     assert ((root / path).read_bytes() if (root / path).exists() else None) == before
     assert not notebook.sync().failed
 
 
-def test_the_holder_of_an_id_is_not_named_to_who_may_not_read_it(notebook: Notebook) -> None:
+@pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
+def test_whoever_is_not_the_owner_gives_no_id_and_learns_of_none(notebook: Notebook, session: Session) -> None:
     notebook.sync()
-    with pytest.raises(EditFailed, match="the id 'berth' is that of another note") as failed:
-        notebook.edit("pages/new.md", Edit("write", content="---\nid: berth\n---\n# New\n"), TASK)
-    assert "pilot" not in str(failed.value)
+    told = set()
+    for wanted in ("berth", "the-plan", "nobody-has-this"):
+        new = FileEdits("channels/scribe/global/new.md", (Edit("write", content=f"---\nid: {wanted}\n---\n# New\n"),))
+        with pytest.raises(EditFailed, match="an id is the owner's to give") as failed:
+            notebook.edit_all([new], session)
+        told.add(str(failed.value))
+    assert len(told) == 1
+
+
+def test_an_agent_changes_a_note_that_has_an_id_and_takes_it_away(notebook: Notebook) -> None:
+    notebook.sync()
+    notebook.edit("the-plan", Edit("write", content="---\nid: the-plan\n---\n# Another\n"), TASK)
+    assert notebook.read("the-plan")["title"] == "Another"
+    notebook.edit("the-plan", Edit("write", content="# Without\n"), TASK)
+    assert notebook.read("pages/named")["title"] == "Without"
 
 
 def test_an_id_moves_from_one_note_to_another_in_one_batch_and_not_to_two(notebook: Notebook) -> None:
     notebook.sync()
     taking = FileEdits(FERRY, (Edit("set_frontmatter", content="id: the-plan"),))
     giving = FileEdits("pages/named.md", (Edit("set_frontmatter", content="id: old-plan"),))
-    notebook.edit_all([taking, giving], TASK)
+    notebook.edit_all([taking, giving], OWNER)
     assert (notebook.read("the-plan")["path"], notebook.read("old-plan")["path"]) == (FERRY, "pages/named.md")
     twice = [FileEdits(path, (Edit("set_frontmatter", content="id: twin"),)) for path in (FERRY, "pages/named.md")]
     with pytest.raises(EditFailed, match="the id 'twin' is that of"):
-        notebook.edit_all(twice, TASK)
+        notebook.edit_all(twice, OWNER)
