@@ -53,13 +53,8 @@ def best(db: Embedded, query: str, limit: int, filter: Filter) -> list[tuple[int
 
 
 def _narrowing(db: Embedded, filter: Filter, index: str) -> _Narrowing:
-<<<<<<< HEAD
     """How to ask this index of words for no more than the filter admits: by a list of notes where those are few and
     found by an index of their own, else by a look at each note that matches."""
-=======
-    """How to ask an index for no more than the filter admits: by a list of notes where those are few and found by an
-    index of their own, else by a look at each note that matches."""
->>>>>>> 6022707 (Narrow a search by what each note has: inside the question of whether there is such a note, its number was compared with itself)
     if filter == ALL:
         return "", []  # what is indexed is no tombstone
     admitted, values = admitting(filter)

@@ -944,7 +944,6 @@ class SearchContract(MirrorContract):
         assert hits[0]["score"] > hits[1]["score"]
         assert [hit["id"] for hit in mirror.search("race condition", limit=1)] == ["facts/about"]
 
-<<<<<<< HEAD
     @pytest.mark.parametrize("folder", ["pages", "channels/scribe/global"])
     @pytest.mark.parametrize(
         "wanted",
@@ -961,19 +960,6 @@ class SearchContract(MirrorContract):
         mirror.apply([put(note(f"{folder}/a/admitted.md", "A halyard.\n", **fields))])
         mirror.apply([put(note(f"{folder}/b/other.md", "A halyard, and a halyard.\n", tags=("summer",)))])
         assert [row["id"] for row in mirror.search("halyard", 10, wanted)] == [f"{folder}/a/admitted"]
-=======
-    @pytest.mark.parametrize(
-        "filter", [Filter(tags=("x",)), Filter(status="complete"), Filter(created_by="agent:scribe")], ids=str
-    )
-    def test_a_search_finds_only_what_its_filter_admits(self, mirror: Mirror, filter: Filter) -> None:
-        described = {"tags": ("x",), "status": "complete", "created_by": "agent:scribe"}
-        for folder in ("pages", "facts", "channels/scribe/global"):
-            texts = {"content": "rope", "summary": "rope"}
-            mirror.apply([put(note(f"{folder}/a.md", **texts, **described)), put(note(f"{folder}/b.md", **texts))])
-        found = {entry["path"] for entry in mirror.search("rope", 100, filter)}
-        assert found == {"pages/a.md", "facts/a.md", "channels/scribe/global/a.md"}
-        assert len(mirror.search("rope", 100)) == 6
->>>>>>> 6022707 (Narrow a search by what each note has: inside the question of whether there is such a note, its number was compared with itself)
 
     @pytest.mark.parametrize("limit", [0, -1])
     def test_a_search_for_none_is_empty(self, mirror: Mirror, limit: int) -> None:
