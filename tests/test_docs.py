@@ -76,6 +76,12 @@ def test_the_tools_page(home: Path) -> None:
             reader.follow(block)
 
 
+def test_the_proposal_over_three_days(home: Path) -> None:
+    with Reader(home) as reader:
+        for block in blocks_of(_text(DOCS / "proposal.md")):
+            reader.follow(block)
+
+
 def test_the_page_of_private_notes(home: Path) -> None:
     """Its commands and programs, in order."""
     with Reader(home) as reader:
