@@ -142,11 +142,12 @@ class Sweep:
 
     def _to_read(self, scan: Scan, known: Mapping[str, Known]) -> list[str]:
         """Paths whose stamp does not vouch for their row, shortest first: of two that want one id, the first has it."""
-        ids = {row.id for row in known.values()}
+        wanting = {path for path, row in known.items() if row.id != row.wants}
+        held = {row.id for row in known.values() if _stands(row.path, scan)} if wanting else set()
         reading = [
             path
             for path, stamp in scan.seen.items()
-            if self._task.rehash or must_read(path, stamp, known) or known[path].id != known[path].wants not in ids
+            if self._task.rehash or must_read(path, stamp, known) or (path in wanting and known[path].wants not in held)
         ]
         return sorted(reading, key=lambda path: (len(path), path))
 

@@ -160,7 +160,7 @@ def test_of_two_who_make_a_note_of_one_name_neither_writes_over_the_other(
 
     def write_after_somebody_else(vault: Vault, path: str, raw: bytes, *, base: str | None) -> Any:
         if path == "pages/plan.md":
-            (notebook.root / path).write_text("the other's")
+            save(notebook, path, "the other's")
         return write(vault, path, raw, base=base)
 
     monkeypatch.setattr(Vault, "write", write_after_somebody_else)
