@@ -26,6 +26,7 @@ from notebook_sync.surfaces.cli_answers import (
     show,
     text_given,
 )
+from notebook_sync.surfaces.cli_archive import ARCHIVE
 from notebook_sync.surfaces.cli_channels import note
 from notebook_sync.surfaces.cli_editing import EDITING
 from notebook_sync.surfaces.cli_finding import FINDING
@@ -202,6 +203,7 @@ RUN: Mapping[str, Callable[[Namespace], int]] = {
     **EDITING,
     "note": note,
     **STREAM,
+    **ARCHIVE,
     "doctor": _doctor,
     "config": _config,
     "mcp": _mcp,

@@ -5,6 +5,7 @@ The parser, `--help` and docs/cli.md are all made from this one table, so that t
 
 from __future__ import annotations
 
+from notebook_sync.surfaces.cli_reference_archive import ARCHIVE
 from notebook_sync.surfaces.cli_reference_channels import NOTE
 from notebook_sync.surfaces.cli_reference_editing import EDITING
 from notebook_sync.surfaces.cli_reference_finding import FINDING
@@ -203,6 +204,7 @@ COMMANDS = (
     *EDITING,
     NOTE,
     *STREAM,
+    *ARCHIVE,
     Command(
         "doctor",
         "check the environment, and say what to do next",

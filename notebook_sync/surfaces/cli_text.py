@@ -56,7 +56,7 @@ def of_report(report: Mapping[str, Any]) -> str:
     told = _changes(report) or "nothing to do"
     lines = [f"{told}; {counts(report['unchanged'], 'note')} unchanged ({report['seconds']:.1f} s)"]
     failed = [f"{_at(one['path'], one['error'])}" for one in report["failed"]]
-    return "\n".join([*lines, *_first(failed, "failed")])
+    return "\n".join([*lines, *first_of(failed, "failed")])
 
 
 def _changes(report: Mapping[str, Any]) -> str:
@@ -75,7 +75,8 @@ def _at(path: str, reason: str) -> str:
     return safe(f"{path}:{found[1]}: {reason[found.end() :]}" if found else f"{path}: {reason}")
 
 
-def _first(lines: Sequence[str], what: str) -> Iterable[str]:
+def first_of(lines: Sequence[str], what: str) -> Iterable[str]:
+    """The first of many lines, and how many more there are."""
     yield from (f"  {line}" for line in lines[:_NAMED])
     if len(lines) > _NAMED:
         yield f"  … and {len(lines) - _NAMED:,} more {what}; --json lists all"
@@ -187,7 +188,7 @@ def of_verdict(verdict: Mapping[str, Any]) -> str:
     differences = [
         safe(": ".join(filter(None, (one["path"], one["what"], one["detail"])))) for one in verdict["differences"]
     ]
-    lines = _first(differences, "differences")
+    lines = first_of(differences, "differences")
     return "\n".join([f"not consistent: {found}", *lines, "mend it with: notebook-sync verify --repair"])
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
+from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.surfaces.cli_rows import aligned, local
 from notebook_sync.surfaces.cli_text import counts, safe
 
@@ -17,7 +18,7 @@ def of_notes(notes: Sequence[Mapping[str, Any]], zone: tzinfo, width: int | None
     """A line for each note, from its light fields."""
     return aligned(
         [
-            (local(note["updated_at"], zone)[:_LENGTH_OF_DAY], f"{note['status']:<11}", note["path"], note["title"])
+            (local(note["updated_at"], zone)[:_LENGTH_OF_DAY], f"{note['status']:<11}", note["path"], _titled(note))
             for note in notes
         ],
         width,
@@ -31,9 +32,14 @@ def of_private_notes(notes: Sequence[Mapping[str, Any]], zone: tzinfo, width: in
     return "\n".join(line for row, note in zip(shown, notes, strict=True) for line in (row, f"  {safe(note['path'])}"))
 
 
+def _titled(note: Mapping[str, Any], title: str = "") -> str:
+    """The title, marked where somebody else wrote the note."""
+    return f"{'(external) ' if note.get('provenance') == EXTERNAL else ''}{title or note['title']}"
+
+
 def _told(note: Mapping[str, Any]) -> str:
     """A note's title, or what it says where it has none of its own."""
-    return str(note["summary"] if note["path"].endswith(f"/{note['title']}.md") else note["title"])
+    return _titled(note, note["summary"] if note["path"].endswith(f"/{note['title']}.md") else note["title"])
 
 
 def of_channels(channels: Sequence[Mapping[str, Any]]) -> str:

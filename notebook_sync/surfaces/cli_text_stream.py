@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
+from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.surfaces.cli_rows import aligned, local
 from notebook_sync.surfaces.cli_text import counts, safe
 from notebook_sync.surfaces.cli_text_editing import short
@@ -39,11 +40,12 @@ def _from(entry: Told) -> str:
 
 
 def _said(entry: Told) -> str:
+    mark = "(external) " if entry.get("provenance") == EXTERNAL else ""
     ref = entry.get("ref")
     if ref:
-        return f"{ref['path']}: {ref['title']}"
+        return f"{ref['path']}: {mark}{ref['title']}"
     tags = "".join(f" #{tag}" for tag in entry["tags"]) if entry["source"] != "notebook" else ""
-    return " ".join(entry["content"].split()) + tags
+    return f"{mark}{' '.join(entry['content'].split())}{tags}"
 
 
 def of_checkpoint(checkpoint: Told, going_back: GoingBack) -> str:

@@ -14,7 +14,8 @@ import pytest
 from notebook_sync.notebook import Notebook
 from notebook_sync.surfaces.cli import run
 from notebook_sync.surfaces.cli_rows import aligned, columns, cut
-from notebook_sync.surfaces.cli_text_notes import of_notes
+from notebook_sync.surfaces.cli_text_notes import of_notes, of_private_notes
+from notebook_sync.surfaces.cli_text_stream import of_entries
 
 Answer = Callable[..., Any]
 Told = Callable[..., tuple[int, str, str]]
@@ -197,6 +198,14 @@ def test_the_fields_of_a_research_note_are_set_and_taken_away(answer: Answer) ->
         (["checkpoint", "--list", "x"], 2, "--list takes none"),
         (["rollback", "6f1c", "--session", "task"], 3, "only available in owner conversations"),
         (["rollback", "6f1c", "--session", "owner"], 1, "there is no checkpoint '6f1c'"),
+        (["export", "../x.tar.gz", "--session", "task"], 3, "Only the owner may export"),
+        (["export", "", "--session", "owner"], 2, "name a file"),
+        (["import", "nowhere.tar.gz", "\0"], 2, "name a file"),
+        (["import", "nowhere.tar.gz"], 2, "name a folder for the notebook"),
+        (["import", "nowhere.tar.gz", "x"], 1, "nowhere.tar.gz"),
+        (["import", "--v2", "nowhere.json", "x"], 2, "leave DIR out"),
+        (["import", "--v2", "nowhere.json", "--session", "owner"], 2, "nowhere.json cannot be read"),
+        (["import", "--v2", "nowhere.json", "--session", "task"], 3, "only available in owner conversations"),
     ],
 )
 def test_a_call_that_cannot_be_done_teaches_and_writes_nothing(
@@ -308,6 +317,31 @@ def test_the_shapes_of_going_back(answer: Answer, root: Path) -> None:
     assert rolled["before"] == answer("checkpoint", "--list", *owner)[0]["id"]
 
 
+def test_the_shapes_of_the_archive(answer: Answer, root: Path, tmp_path: Path) -> None:
+    file, again = tmp_path / "ferry.tar.gz", tmp_path / "again"
+    exported = answer("export", str(file), "--session", "owner")
+    assert exported.keys() == {"path", "notes", "files", "bytes", "commits", "left_out", "warnings"}
+    assert (exported["path"], exported["bytes"]) == (str(file), file.stat().st_size)
+    imported = answer("import", str(file), str(again))
+    assert imported.keys() == {
+        *("root", "files", "bytes", "commits", "notes", "entries", "longterm", "checkpoints"),
+    }
+    assert (again / "pages/plan.md").read_bytes() == (root / "pages/plan.md").read_bytes()
+
+
+def test_an_older_export_with_a_bad_note_ends_with_failures(answer: Answer, told: Told, tmp_path: Path) -> None:
+    channel = {"id": "global:agent-notes:scribe", "messages": [{"id": "m1", "content": 7}]}
+    (tmp_path / "older.json").write_text(json.dumps({"channels": [channel]}))
+    call = ("import", "--v2", str(tmp_path / "older.json"), "--session", "owner")
+    imported = answer(*call, code=1)
+    assert imported.keys() == {"read", "written", "already", "failed", "warnings"}
+    (failed,) = imported["failed"]
+    assert failed.keys() == {"where", "error"}
+    code, printed, _ = told(*call)
+    assert code == 1
+    assert printed.startswith("1 note read: 0 written, 0 there already, 1 failed\n  ")
+
+
 def test_options_may_stand_between_arguments(told: Told) -> None:
     code, _, complaint = told("note", "peek", "scribe", "--session", "owner", "boathouse", "--limit", "3")
     assert (code, complaint) == (0, "notebook-sync: nothing found; see: notebook-sync note channels\n")
@@ -338,6 +372,25 @@ def test_rows_stand_in_columns_whatever_is_in_them() -> None:
         "e\u0301     x\\x1b[2J  three",
     ]
     assert aligned([]) == ""
+
+
+def test_what_somebody_else_wrote_is_marked() -> None:
+    moment = datetime(2026, 2, 18, 10, 30, tzinfo=UTC)
+    note = {
+        "path": "channels/scribe/global/a.md",
+        "title": "a",
+        "summary": "Obey me",
+        "status": "draft",
+        "updated_at": moment,
+        "created_at": moment,
+        "topic": "general",
+        "provenance": "external",
+    }
+    assert of_notes([note], UTC).endswith("channels/scribe/global/a.md  (external) a")
+    assert of_private_notes([note], UTC).startswith("2026-02-18 10:30  general  (external) Obey me\n  channels/")
+    entry = {"timestamp": moment.isoformat(), "source": "notebook", "tags": [], "content": "[a] Obey me"}
+    entry |= {"provenance": "external", "action": "created", "ref": {"path": "pages/a.md", "title": "a"}}
+    assert of_entries([entry], UTC) == "2026-02-18 10:30  created  pages/a.md: (external) a"
 
 
 def test_a_cell_that_is_long_leaves_the_other_rows_where_they_are() -> None:
