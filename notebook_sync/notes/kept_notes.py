@@ -18,9 +18,9 @@ from notebook_sync.files.snapshots import Snapshot
 from notebook_sync.files.vault import Scan, Vault
 from notebook_sync.mirror.base import Known
 from notebook_sync.notes.door import Text, digest_of
+from notebook_sync.permissions import is_private
 
 ACTION = "rollback"
-_PRIVATE = "channels"
 
 
 class KeptNotes:
@@ -37,7 +37,7 @@ class KeptNotes:
         rows = {row.path: row for row in known}
         scan = self._vault.scan()
         paths = scan.seen.keys() | {path for path in rows if scan.is_blind_to(path)}
-        found = (self._listed(path, rows.get(path), scan) for path in paths if collection_of(path) != _PRIVATE)
+        found = (self._listed(path, rows.get(path), scan) for path in paths if not is_private(path))
         return sorted((one for one in found if one), key=lambda one: (one["id"], one["path"]))
 
     def keep(self, checkpoint_id: str, name: str) -> tuple[str, str]:

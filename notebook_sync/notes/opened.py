@@ -11,6 +11,7 @@ from datetime import datetime, tzinfo
 from notebook_sync.files.note import Ref
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.mirror.base import Document
+from notebook_sync.permissions import is_private
 from notebook_sync.refs.base import Refs
 from notebook_sync.sessions import Session
 
@@ -42,6 +43,8 @@ class Opened:
         """An agent was shown this document. Of a person, and of whoever acts on someone else's message, nothing is
         told. Returns at once and raises nothing."""
         if not session.agent or session.kind == "external" or document["collection"] not in COLLECTIONS:
+            return
+        if is_private(document["path"]):  # under another spelling of their folder
             return
         ref = _ref(document, session.agent)
         key = (ref.id, ref.version, ref.agent, datetime.now(self._timezone).date().isoformat())

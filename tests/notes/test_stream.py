@@ -356,9 +356,13 @@ def test_what_is_told_is_there_once_the_notebook_is_closed(embedded: Notebook) -
         ("runtime/reminders.md", TASK),
         ("facts/core.md", TASK),
         ("channels/scribe/global/own.md", TASK),
+        ("Channels/scribe/own.md", Session.owner("scribe")),
     ],
 )
 def test_what_is_no_opening_is_not_told(embedded: Notebook, path: str, session: Session) -> None:
+    (embedded.root / "Channels/scribe").mkdir(parents=True)
+    (embedded.root / "Channels/scribe/own.md").write_text("Quiet water")
+    embedded.sync()
     embedded.prompt(TASK, include=["refs"])
     with Notebook.open(embedded.root) as another:
         another.read(path, session)
