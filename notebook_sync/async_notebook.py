@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import functools
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
@@ -143,7 +143,7 @@ class AsyncNotebook:
     rebuild = _reads(Notebook.rebuild)
     verify = _reads(Notebook.verify)
 
-    async def watch(self) -> AsyncIterator[Event]:
+    async def watch(self) -> AsyncGenerator[Event, None]:
         """What happens to the files, as it reaches mirror and refs, until who iterates is cancelled or stops; the watch
         is over then, or at the latest when the notebook is closed. Raises WatchLocked, as `Watch.events`."""
         followed = _Followed(await self._in_thread(self.notebook.watch))

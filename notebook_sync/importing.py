@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from notebook_sync.errors import BackendDown, Refused
+from notebook_sync.errors import BackendDown, ConfigError, Refused
 from notebook_sync.files.note import Seed
 from notebook_sync.mirror.base import Mirror
 from notebook_sync.notes.archive_format import CHECKPOINTS, LONGTERM, MIRROR, STREAM
@@ -64,20 +64,22 @@ def bring_into_stores(
 ) -> ImportedArchive:
     """Fill the stores of the notebook that was placed. `progress(done, total)` counts files.
 
-    Raises Refused where they hold another notebook, and BackendDown; the files are in place all the same, and the same
-    import goes on from there.
+    Raises Refused where they hold another notebook, ConfigError and BackendDown; the files are in place all the same,
+    and the same import goes on from there.
     """
+    placed_in = f"the files are in place in {placed.root}"
     again = f"notebook-sync import {shlex.quote(str(placed.archive))} {shlex.quote(str(placed.root))}"
     try:
         past = _Past(placed.kept / MIRROR)
-        _must_be_for_this_notebook(mirror(), refs(), past, f"the files are in place in {placed.root}", again)
+        _must_be_for_this_notebook(mirror(), refs(), past, placed_in, again)
         _reconcile(engine(), past, progress)
         refs().owner()  # a hot memory that is away did not stop the mirror
         _restore(refs(), placed)
         notes = mirror().note_count()
     except BackendDown as down:
-        advice = f"the files are in place in {placed.root}; once it answers, run: {again}"
-        raise BackendDown(down.backend, f"{down.reason}; {advice}") from None
+        raise BackendDown(down.backend, f"{down.reason}; {placed_in}; once it answers, run: {again}") from None
+    except ConfigError as error:
+        raise ConfigError(f"{error}; {placed_in}; once that is mended, run: {again}") from None
     shutil.rmtree(placed.kept, ignore_errors=True)
     counts = placed.manifest.counts
     return ImportedArchive(

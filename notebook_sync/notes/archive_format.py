@@ -104,21 +104,25 @@ def manifest_from(raw: bytes) -> Manifest:
     if told["format"] > FORMAT:
         raise ValueError(f"it is in format {told['format']}; this notebook-sync knows {FORMAT}: install a later one")
     try:
+        if reason := _reason_against_so_many(len(told["members"])):
+            raise ValueError(reason)
         members = tuple(_member(each) for each in told["members"])
         git = History(**told["git"]) if told["git"] is not None else None
         lost = _aware(told["lost"]) if told["lost"] is not None else None
         manifest = Manifest(str(told["program"]), _counts(told["counts"]), members, git, lost)
     except (TypeError, KeyError, AttributeError):
         raise ValueError("its manifest lacks something, or has something else in its place") from None
-    if reason := reason_against([*members]):
+    if reason := reason_against(members):
         raise ValueError(reason)
+    if any(member.name == BUNDLE for member in members) != bool(git and git.commits):
+        raise ValueError(f"it has {BUNDLE} and tells of no commits, or the other way about")
     return manifest
 
 
 def reason_against(members: Sequence[Member]) -> str:
     """Why there can be no archive of these members; "" where there can."""
-    if len(members) > MOST_MEMBERS:
-        return f"it has {len(members):,} members, more than {MOST_MEMBERS:,}"
+    if reason := _reason_against_so_many(len(members)):
+        return reason
     if sum(member.size for member in members) > LARGEST_IN_ALL:
         return f"it is larger than {LARGEST_IN_ALL:,} bytes in all"
     for member in members:
@@ -169,6 +173,10 @@ def twins_among(paths: Iterable[str]) -> tuple[str, str] | None:
             if known.setdefault(folded(place), place) != place:
                 return known[folded(place)], place
     return None
+
+
+def _reason_against_so_many(members: int) -> str:
+    return f"it has {members:,} members, more than {MOST_MEMBERS:,}" if members > MOST_MEMBERS else ""
 
 
 def _member(told: Mapping[str, Any]) -> Member:

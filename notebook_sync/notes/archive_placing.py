@@ -57,23 +57,23 @@ def place(archive: Path, folder: Path, progress: Progress | None = None) -> Plac
     archive = archive.expanduser().absolute()
     root = Path(os.path.realpath(folder.expanduser()))
     kept = root / FOLDER / _KEPT
-    manifest, raw = manifest_of(archive)
+    known, raw = manifest_of(archive)
     if _holds(kept / MANIFEST, raw):
-        return Placed(archive, root, kept, manifest)
+        return Placed(archive, root, kept, known)
     if os.path.lexists(root) and not _is_empty(root):
         raise UsageError(f"{root} is not an empty folder, and is left as it is; name one, or a place where nothing is")
     try:
         with _made(root.parent), _staging(root) as staging:
             made = staging / "notebook"
             made.mkdir()
-            _fill(made, staging, archive, progress)
+            manifest = _fill(made, staging, archive, progress)
             made.rename(root)
     except OSError as error:
         raise NotebookError(f"{error.filename or root}: {error.strerror or error}; nothing was imported") from None
     return Placed(archive, root, kept, manifest)
 
 
-def _fill(made: Path, staging: Path, archive: Path, progress: Progress | None) -> None:
+def _fill(made: Path, staging: Path, archive: Path, progress: Progress | None) -> Manifest:
     beside = staging / "beside"
     beside.mkdir()
     manifest, raw = unpack(archive, made, beside, progress)
@@ -93,6 +93,7 @@ def _fill(made: Path, staging: Path, archive: Path, progress: Progress | None) -
     for name in CHECKS:
         (beside / name).rename(own / _KEPT / name)
     (own / _KEPT / MANIFEST).write_bytes(raw)
+    return manifest
 
 
 def _holds(file: Path, raw: bytes) -> bool:

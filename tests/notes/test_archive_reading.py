@@ -154,6 +154,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
         "cannot be made again",
     ),
     "a branch that is an option": (_with_bundle(b"", branch="--upload-pack=x"), "is no branch"),
+    "a bundle that nothing is told of": (_with_bundle(b"", commits=0), "tells of no commits"),
     "git of another kind": (_with_bundle(b"", form="md5"), "knows no object format"),
     "settings that are none": (_announced(_member("files/notebook.toml", b"[mirror]\ndatabse = 1\n")), "database"),
     "settings that are no text": (_announced(_member("files/notebook.toml", b"\xff")), "not UTF-8"),
