@@ -21,9 +21,13 @@ from notebook_sync.folder import make_folder
 
 FOLDER = "turns"
 PATIENCE_SECONDS = 10.0
+# Turns that others give up so soon are a queue that moves, and count against nobody's patience, up to a limit.
+_SOON_SECONDS = 1.0
+_LONGEST_SECONDS = 60.0
 # Notes that fall to the same file wait for each other; many files would be left behind by many notes.
 _FILES = 64
 _POLL_SECONDS = (0.001, 0.01)
+_MARK_BYTES = 8
 
 
 class Turns:
@@ -39,13 +43,12 @@ class Turns:
     def of(self, paths: Collection[str]) -> Iterator[None]:
         """Keep other tool writers from the notes at these paths meanwhile; a thread may take a turn that it has."""
         taken: dict[str, int] = {}
-        deadline = time.monotonic() + self._patience
         try:
             # In the same order by everybody, so that no two wait for each other.
             for name in sorted({_file_of(path) for path in paths} - self._mine.names):
                 with contextlib.suppress(OSError):
                     taken[name] = self._opened(name)
-                    _lock(taken[name], deadline)
+                    _lock(taken[name], self._patience)
             self._mine.names |= taken.keys()
             yield
         finally:
@@ -74,16 +77,24 @@ def _file_of(path: str) -> str:
     return f"{sha256(path.encode('utf-8', 'surrogateescape')).digest()[0] % _FILES:02d}"
 
 
-def _lock(fd: int, deadline: float) -> None:
+def _lock(fd: int, patience: float) -> None:
+    """Lock what was opened, and mark it as taken anew: whoever waits sees that the queue moves."""
+    began = moved = time.monotonic()
+    mark = os.pread(fd, _MARK_BYTES, 0)
     shortest, longest = _POLL_SECONDS
     pause = shortest
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() >= deadline:
+            now = time.monotonic()
+            if (newer := os.pread(fd, _MARK_BYTES, 0)) != mark:
+                patience += now - moved if now - moved < _SOON_SECONDS else 0.0
+                mark, moved = newer, now
+            if now - began >= min(patience, _LONGEST_SECONDS):
                 return
             time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - keeps pollers apart, guards nothing
             pause = min(pause * 1.5, longest)
         else:
+            os.pwrite(fd, os.urandom(_MARK_BYTES), 0)
             return

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from notebook_sync import Notebook, Session
@@ -272,6 +272,7 @@ def test_a_title_of_several_lines_is_made_one(notebook: Notebook) -> None:
     assert notebook.read(made.path)["title"] == made.title == "Night ferry plan"
 
 
+@settings(deadline=None)
 @given(
     title=st.text(min_size=1).filter(
         lambda text: bool(text.split()) and not re.search("[\0-\x1f\x7f-\x9f\ud800-\udfff]", text)
@@ -279,9 +280,7 @@ def test_a_title_of_several_lines_is_made_one(notebook: Notebook) -> None:
     tag=st.text(max_size=20),
     content=st.text(max_size=80),
 )
-def test_what_was_given_reads_back(
-    tmp_path_factory: pytest.TempPathFactory, title: str, tag: str, content: str
-) -> None:
+def test_what_was_given_reads_back(title: str, tag: str, content: str) -> None:
     raw = b"---\nid: abc\n---\nBefore.\n"
     try:
         after, _ = updated_page("pages/plan.md", raw, Wanted(content, title, summary=title, tags=[tag]))

@@ -6,6 +6,7 @@ import fcntl
 import multiprocessing
 import os
 import threading
+import time
 from collections.abc import Collection
 from pathlib import Path
 
@@ -71,6 +72,27 @@ def test_who_has_a_turn_may_take_it_again(folder: Path) -> None:
 def test_a_turn_that_is_not_given_up_is_gone_without(folder: Path) -> None:
     with Turns(folder).of([FERRY]), Turns(folder, patience=SHORT).of([FERRY]):
         assert not is_free(folder, FERRY)
+
+
+def test_who_waits_in_a_queue_that_moves_is_not_out_of_patience(folder: Path) -> None:
+    had: list[bool] = []
+    patience = 1.0
+
+    def wait() -> None:
+        with Turns(folder, patience=patience).of([FERRY]):
+            had.append(not is_free(folder, FERRY))
+
+    with Turns(folder).of([FERRY]):
+        (lock,) = (folder / FOLDER).iterdir()
+    with lock.open("r+b", buffering=0) as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        end = time.monotonic() + 1.5 * patience
+        eventually(lambda: opened.seek(0) or (opened.write(os.urandom(8)) and time.monotonic() > end), "turns were had")
+        assert had == []
+    waiting.join()
+    assert had == [True]
 
 
 def test_a_turn_ends_with_what_it_was_taken_for(folder: Path) -> None:
