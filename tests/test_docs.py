@@ -82,6 +82,13 @@ def test_the_proposal_over_three_days(home: Path) -> None:
             reader.follow(block)
 
 
+def test_the_page_of_the_agent_notebook(home: Path) -> None:
+    """Its commands and its program, in order."""
+    with Reader(home) as reader:
+        for block in blocks_of(_text(DOCS / "agent-notebook.md")):
+            reader.follow(block)
+
+
 def test_the_page_of_private_notes(home: Path) -> None:
     """Its commands and programs, in order."""
     with Reader(home) as reader:

@@ -35,7 +35,8 @@ Mirror = Callable[[Stamps, Mapping[tuple[str, str], str]], Mirrored]
 class Text:
     """What the note at `path` is to say instead of what it says; None where it is not there, or is not to be.
 
-    `action`, `section` and `reason` are for the commit and the event.
+    `action`, `section` and `reason` are for the commit and the event; `told` is one line on what was done, where action
+    and section say too little.
     """
 
     path: str
@@ -44,6 +45,7 @@ class Text:
     action: str
     section: str = ""
     reason: str = ""
+    told: str = ""
 
     @property
     def changes(self) -> bool:
@@ -219,6 +221,8 @@ def _named(paths: Sequence[str]) -> str:
 
 
 def _told(text: Text) -> str:
+    if text.told:
+        return text.told
     where = f" in {_line(text.section)}" if text.section else ""
     return f"{text.action.replace('_', ' ').capitalize()}{where}"
 

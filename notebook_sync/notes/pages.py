@@ -90,7 +90,7 @@ class Pages:
                 after, changed = updated_page(path, before, wanted)
             except EditFailed as failed:
                 raise EditFailed(path, failed.reason, failed.candidates, external=is_external(before)) from None
-            drafts.append((Text(path, before, after, "update", reason=", ".join(changed)), changed))
+            drafts.append((Text(path, before, after, "update", told=f"Update {', '.join(changed)}"), changed))
             return drafts[-1][0]
 
         edited = self._editing.put(path, draft, session, expected_digest=expected_digest)
