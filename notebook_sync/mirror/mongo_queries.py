@@ -3,6 +3,7 @@ stands only where the server compares, never where it looks for an operator."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,7 +56,10 @@ def _of_any_collection(filter: Filter) -> list[Condition]:
 
 def as_words(query: str) -> str:
     """The query for `$text`, which knows two operators: a quoted phrase and a leading minus. Any word may match."""
-    return askable(query).translate({ord('"'): " ", ord("-"): " ", 0: " "}).strip()
+    composed = unicodedata.normalize(
+        "NFC", askable(query)
+    )  # the server ends a word at an accent that stands for itself
+    return composed.translate({ord('"'): " ", ord("-"): " ", 0: " "}).strip()
 
 
 def _below(folders: Sequence[str]) -> list[Condition]:

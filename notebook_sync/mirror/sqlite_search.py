@@ -47,9 +47,8 @@ def best(db: Embedded, query: str, limit: int, filter: Filter) -> list[tuple[int
     if _may_admit(filter, guarded=False):
         found |= _open(db, stages(counts, budget), limit, narrowed)
     if _may_admit(filter, guarded=True):
-        rarities = {word: _rarity(count, notes) for word, count in counts.items()}
-        found |= _guarded(db, rarities, _narrowing(db, filter, "guarded_words"))
-    return sorted(found.items(), key=lambda one: (-one[1], one[0]))[:limit]
+        found |= _guarded(db, counts, notes, _narrowing(db, filter, "guarded_words"))
+    return sorted(found.items(), key=lambda one: -one[1])[:limit]
 
 
 def _narrowing(db: Embedded, filter: Filter, index: str) -> _Narrowing:
@@ -71,10 +70,6 @@ def _count(db: Embedded, word: str, most: int) -> int:
     return int(found[0][0])
 
 
-def _rarity(count: int, notes: int) -> float:
-    return math.log(1 + (notes - count + 0.5) / (count + 0.5))
-
-
 def _may_admit(filter: Filter, *, guarded: bool) -> bool:
     """Whether the filter may admit any note of the guarded collections, or any of the others."""
     tops = {folder.split("/")[0] for folder in filter.below}
@@ -92,7 +87,8 @@ def _open(db: Embedded, plan: Sequence[Stage], limit: int, narrowing: _Narrowing
             for n, score in _scored(db, expression, stage.newest, limit, narrowing):
                 of_stage[n] = max(of_stage[n], score * share)
         least = min(found.values(), default=math.inf)
-        found |= {n: min(score, least) for n, score in of_stage.items() if n not in found}
+        ranked = sorted(of_stage.items(), key=lambda one: (-one[1], one[0]))
+        found |= {n: min(score, least) for n, score in ranked if n not in found}
     return found
 
 
@@ -108,16 +104,22 @@ def _scored(
     )
 
 
-def _guarded(db: Embedded, rarities: Mapping[str, float], narrowing: _Narrowing) -> Scores:
+def _guarded(db: Embedded, counts: Mapping[str, int], notes: int, narrowing: _Narrowing) -> Scores:
     """Every guarded note that matches, scored as BM25 does with one occurrence in each part of a note that has any."""
     condition, values = narrowing
+    statement = f"SELECT rowid FROM guarded_words WHERE guarded_words MATCH ? {condition}"
     found: dict[int, float] = defaultdict(float)
-    for word, rarity in rarities.items():
+    for word in counts:
         weights: dict[int, float] = defaultdict(float)
         for part, weight in _PARTS:
-            statement = f"SELECT rowid FROM guarded_words WHERE guarded_words MATCH ? {condition}"
             for (n,) in db.rows(statement, (f"{{{part}}} : {word}", *values)):
                 weights[n] += weight
+        rarity = _rarity(_count(db, word, notes), notes) if weights else 0.0
         for n, weight in weights.items():
             found[n] += rarity * weight * (_SATURATION + 1) / (weight + _SATURATION)
     return found
+
+
+def _rarity(count: int, notes: int) -> float:
+    """As FTS5 has it: next to nothing for a word that half of the notes have."""
+    return max(math.log((notes - count + 0.5) / (count + 0.5)), 1e-6)

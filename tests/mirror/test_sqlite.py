@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from notebook_sync.mirror.base import Mirror
+from notebook_sync.mirror.base import Mirror, Remove
 from notebook_sync.mirror.sqlite import SqliteMirror
 from tests.mirror.contract import Opener, WholeMirrorContract, note, put
 
@@ -30,6 +30,31 @@ class TestSqlite(WholeMirrorContract):
             later.apply([put(note(provenance="external"), note().digest)])
             assert [(row["id"], row.get("provenance")) for row in later.light()] == [("pages/plan", "external")]
             assert [version.version for version in later.known()] == [1]
+
+    def test_a_file_that_an_earlier_version_made_tells_and_finds_what_is_in_channels(
+        self, open_mirror: Opener, mirror: Mirror, tmp_path: Path
+    ) -> None:
+        told = {"topic": "storm", "session_id": 42, "confidence": 2, "mood": "calm"}
+        public, private = put(note(content="numbat")), put(note("channels/scribe/global/a.md", "numbat", extra=told))
+        snippet = put(note("code_snippets/b.md", "numbat", fields={"language": "python"}))
+        odd = put(note("channels/scribe/global/c.md", "numbat", extra={"topic": ["storm"], "session_id": ""}))
+        source = put(note("research_notes/d.md", "numbat", fields={"source_url": "https://example.org"}))
+        mirror.apply([public, private, snippet, odd, source])
+        rows, found = mirror.light(), mirror.search("numbat")
+        mirror.close()
+        with closing(sqlite3.connect(tmp_path / ".notebook" / "mirror.db")) as earlier:
+            earlier.execute("DROP TABLE guarded_words")
+            earlier.execute("ALTER TABLE note DROP COLUMN beside")
+            earlier.execute(
+                """INSERT INTO words (rowid, title, summary, content, code)
+                SELECT n, title, summary, content, code FROM note JOIN body USING (n) WHERE collection = 'channels'"""
+            )
+            earlier.commit()
+        with closing(open_mirror()) as later:
+            assert later.light() == rows
+            assert later.search("numbat") == found
+            later.apply([Remove(private.id, private.note.digest), Remove(public.id, public.note.digest)])
+            assert {row["id"] for row in later.search("numbat")} == {snippet.id, odd.id, source.id}
 
     def test_its_id_can_be_told_while_another_process_writes(self, mirror: Mirror, tmp_path: Path) -> None:
         told = mirror.store_id()
