@@ -352,7 +352,7 @@ def test_version_loads_nothing(shell_environment: dict[str, str]) -> None:
         "import sys; sys.argv = ['notebook-sync', '--version'];"
         "from notebook_sync.__main__ import main; code = main();"
         "loaded = {name for name in sys.modules if name.startswith('notebook_sync')};"
-        "assert loaded == {'notebook_sync', 'notebook_sync.__main__'}, loaded;"
+        "assert loaded == {'notebook_sync', 'notebook_sync.__main__', 'notebook_sync.version'}, loaded;"
         "assert 'argparse' not in sys.modules; sys.exit(code)"
     )
     done = subprocess.run(
