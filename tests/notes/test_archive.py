@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,9 @@ import pytest
 
 from notebook_sync import Edit, Notebook, Session
 from notebook_sync.errors import BackendDown, NotebookError, NotPermitted, Refused, UsageError
-from notebook_sync.mirror.document import canonical
 from notebook_sync.notes import archive_format, archive_packing
 from tests.docs_shell import REPOSITORY, Reader, blocks_of
+from tests.notes.whole_notebooks import files_of, git, git_of, members_of, told_by
 from tests.servers import drop_keys
 
 OWNER = Session.owner()
@@ -298,6 +297,29 @@ def test_where_a_store_is_away_the_files_are_in_place_and_the_same_import_goes_o
         Notebook.import_archive(exported.path, tmp_path / "copy")
 
 
+def test_nothing_is_left_of_an_export_without_its_stores(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:9")
+    with pytest.raises(BackendDown):
+        export(root, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["office"]
+
+
+def test_nothing_is_left_of_what_is_interrupted(root: Path, tmp_path: Path) -> None:
+    def interrupt(done: int, _: int) -> None:
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with Notebook.open(root) as notebook, pytest.raises(KeyboardInterrupt):
+        notebook.export(tmp_path / "office.tar.gz", progress=interrupt)
+    assert [path.name for path in tmp_path.iterdir()] == ["office"]
+    exported = export(root, tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        Notebook.import_archive(exported.path, tmp_path / "deep" / "copy", progress=interrupt)
+    assert {path.name for path in tmp_path.iterdir()} == {"office", "office.tar.gz"}
+
+
 def test_a_store_that_holds_another_notebook_is_left_alone(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mongodb_url: str, mongo_database: str
 ) -> None:
@@ -339,51 +361,3 @@ def write(root: Path, path: str, text: str) -> None:
 def export(root: Path, to: Path, name: str = "office.tar.gz") -> Any:
     with Notebook.open(root) as notebook:
         return notebook.export(to / name)
-
-
-def git(root: Path, *arguments: str) -> str:
-    who = {f"GIT_{role}_{what}": "ines@ferry.example" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    asked = ["git", "-C", str(root), *arguments]
-    return subprocess.run(asked, env={**os.environ, **who}, capture_output=True, text=True, check=True).stdout
-
-
-def git_of(root: Path) -> list[str]:
-    """What a person asks git about its history and its files."""
-    asked = (("status", "--porcelain", "--branch"), ("for-each-ref",), ("log", "--all", "--format=fuller", "--stat"))
-    known = [git(root, *each) for each in asked if each[0] != "log" or git(root, "for-each-ref")]
-    return [*known, git(root, "rev-parse", "--abbrev-ref", "HEAD") if git(root, "for-each-ref") else ""]
-
-
-def files_of(root: Path) -> dict[str, tuple[bytes, int, int]]:
-    """Bytes, time and mode of every file that is the notebook's own."""
-    return {
-        str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode & 0o100)
-        for path in root.rglob("*")
-        if path.is_file() and not {".git", ".notebook"} & {*path.relative_to(root).parts} and path.suffix != ".log"
-    }
-
-
-def told_by(notebook: Notebook) -> dict[str, Any]:
-    """What the stores hold, as far as it is to be the same elsewhere."""
-    notebook.sync()
-    operational = ("version", "created_at", "created_from")
-    refs = notebook.refs
-    return {
-        "notes": {
-            document["id"]: {
-                **canonical(document),
-                "history": document["history"],
-                **{name: document["metadata"][name] for name in operational},
-            }
-            for document in notebook.mirror.documents()
-        },
-        "refs": {note_id: refs.get(note_id) for note_id, _, _ in refs.digests()},
-        "stream": [(day, entry) for day in refs.days() for entry in refs.day(day)],
-        "longterm": refs.longterm(),
-        "checkpoints": [refs.checkpoint(light["id"]) for light in refs.checkpoints()],
-    }
-
-
-def members_of(archive: Path) -> dict[str, bytes]:
-    with tarfile.open(archive) as opened:
-        return {info.name: opened.extractfile(info).read() for info in opened}  # type: ignore[union-attr]
