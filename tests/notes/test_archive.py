@@ -1,4 +1,4 @@
-"""The whole notebook in one file, and back: the same files, history, versions and memory; from nobody else anything."""
+"""The whole notebook in one file, and back: the same files, history, versions and memory."""
 
 from __future__ import annotations
 
