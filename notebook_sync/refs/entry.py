@@ -17,7 +17,6 @@ NOTEBOOK = "notebook"
 _SCORE = 0.5
 # The last second that a datetime can be.
 _LAST = 253_402_300_799.0
-_REF_IN_ENTRY = ("notebook_id", "title", "collection", "status", "version", "path")
 
 
 def new_entry(
@@ -45,12 +44,11 @@ def new_entry(
 
 def ref_fields(ref: Ref) -> dict[str, str]:
     """The fields of a ref's hash, all text; `content`, `source`, `tags`, `score`, `timestamp` are there for recall."""
-    summary = ref.summary[:SUMMARY_LIMIT]
     return {
         "type": "notebook_ref",
         "notebook_id": ref.id,
         "title": ref.title,
-        "summary": summary,
+        "summary": ref.summary[:SUMMARY_LIMIT],
         "collection": ref.collection,
         "updated_at": ref.updated_at.isoformat(),
         "status": ref.status,
@@ -59,7 +57,7 @@ def ref_fields(ref: Ref) -> dict[str, str]:
         "agent": ref.agent,
         "path": ref.path,
         "provenance": ref.provenance or "",
-        "content": f"[{ref.title}] {summary}",
+        "content": _content(ref),
         "source": NOTEBOOK,
         "tags": ref.collection,
         "score": str(_SCORE),
@@ -67,30 +65,34 @@ def ref_fields(ref: Ref) -> dict[str, str]:
     }
 
 
-def entry_for(ref: Ref, now: datetime) -> Entry:
-    """The stream entry that tells what happened to a note. Told twice, it has the same id."""
+def entry_for(ref: Ref, at: str) -> Entry:
+    """The stream entry that tells what happened to a note, `at` as `iso` tells it. Told twice, it has the same id."""
     told = f"{ref.id}\n{ref.serial}\n{ref.version}\n{ref.action}\n{ref.digest}\n{ref.path}"
-    opened_by = ref.agent if ref.action == "opened" else ""
-    if opened_by:
-        told += f"\n{opened_by}"
-    fields = ref_fields(ref)
     entry = {
         "id": hashlib.sha256(told.encode()).hexdigest()[:16],
-        "content": fields["content"],
+        "content": _content(ref),
         "source": NOTEBOOK,
         "tags": [ref.collection],
         "score": _SCORE,
-        "timestamp": iso(now),
+        "timestamp": at,
         "action": ref.action,
-        "ref": {key: fields[key] for key in _REF_IN_ENTRY},
+        "ref": {
+            "notebook_id": ref.id,
+            "title": ref.title,
+            "collection": ref.collection,
+            "status": ref.status,
+            "version": str(ref.version),
+            "path": ref.path,
+        },
     }
-    return entry | _known(agent=opened_by, provenance=ref.provenance)
+    return entry | {"provenance": ref.provenance} if ref.provenance else entry
 
 
 def entry_of_ref(fields: Mapping[str, str]) -> Entry:
     """What recall tells of a note whose ref it found."""
     entry = entry_from_hash(fields["notebook_id"], fields)
-    return {**entry, "ref": {key: fields.get(key, "") for key in _REF_IN_ENTRY}}
+    told = ("notebook_id", "title", "collection", "status", "version", "path")
+    return {**entry, "ref": {key: fields.get(key, "") for key in told}}
 
 
 def is_logged(entry: Entry) -> bool:
@@ -176,6 +178,11 @@ def light_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
 def newest_first(lights: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Checkpoints in the order they are listed, and kept."""
     return sorted(lights, key=lambda light: (datetime.fromisoformat(light["at"]), light["id"]), reverse=True)
+
+
+def _content(ref: Ref) -> str:
+    """What recall reads of a note."""
+    return f"[{ref.title}] {ref.summary[:SUMMARY_LIMIT]}"
 
 
 def _storable(text: str) -> str:

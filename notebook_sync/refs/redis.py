@@ -50,10 +50,10 @@ class RedisRefs(RedisMemory):
 
     def write(self, refs: Sequence[Ref], *, announce: bool = True) -> None:
         now = datetime.now(UTC)
-        day = day_of(now, self._timezone)
+        day, at = day_of(now, self._timezone), iso(now)
         for piece in pieces(refs):
             with self._redis.pipeline() as pipeline:
-                told = [as_json(entry_for(ref, now)) for ref in piece if announce and ref.action in ANNOUNCED]
+                told = [as_json(entry_for(ref, at)) for ref in piece if announce and ref.action in ANNOUNCED]
                 if told:
                     pipeline.zadd(self._key("memory", "days"), {day: 0})
                     pipeline.rpush(self._key("daily", day), *told)

@@ -11,7 +11,7 @@ from typing import Any
 from notebook_sync.embedded import NAME, Embedded
 from notebook_sync.files.note import Ref
 from notebook_sync.refs.base import Entry
-from notebook_sync.refs.entry import ANNOUNCED, SUMMARY_LIMIT, day_of, entry_for, entry_of_ref, ref_fields
+from notebook_sync.refs.entry import ANNOUNCED, SUMMARY_LIMIT, day_of, entry_for, entry_of_ref, iso, ref_fields
 from notebook_sync.refs.ranking import POOL
 from notebook_sync.refs.sqlite_memory import (
     MEMORY_SCHEMA,
@@ -56,7 +56,7 @@ class SqliteRefs(SqliteMemory):
 
     def write(self, refs: Sequence[Ref], *, announce: bool = True) -> None:
         now = datetime.now(UTC)
-        day = day_of(now, self._timezone)
+        day, at = day_of(now, self._timezone), iso(now)
         with self._db.writing() as connection:
             free = _WORDS.free_number(connection)
             written = [ref for ref in refs if not ref.deleted and ref.action != "opened"]
@@ -68,7 +68,7 @@ class SqliteRefs(SqliteMemory):
             if announce:
                 connection.executemany(
                     "INSERT INTO daily (day, entry) VALUES (?, ?)",
-                    [(day, as_json(entry_for(ref, now))) for ref in refs if ref.action in ANNOUNCED],
+                    [(day, as_json(entry_for(ref, at))) for ref in refs if ref.action in ANNOUNCED],
                 )
 
     def get(self, note_id: str) -> dict[str, Any] | None:

@@ -24,6 +24,7 @@ CREATE INDEX IF NOT EXISTS memory_at ON memory (at);
 CREATE TABLE IF NOT EXISTS checkpoint (id TEXT PRIMARY KEY, light TEXT NOT NULL, whole TEXT NOT NULL);
 """
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _DAILY, _LONGTERM = "daily", "longterm"
 
 
@@ -133,7 +134,8 @@ def from_ms(milliseconds: int) -> datetime:
 
 def as_json(value: Any) -> str:
     """JSON that SQLite can hold: a lone surrogate is in no text."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace").decode()
+    text = _JSON.encode(value)
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def _append(connection: Connection, day: str, entries: Sequence[Entry]) -> None:
