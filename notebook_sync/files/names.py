@@ -59,5 +59,7 @@ def twin_of(name: str, others: Iterable[str]) -> str | None:
 
 def folded(name: str) -> str:
     """What names have in common that some systems take for one."""
+    if name.isascii():  # nearly all are, and a folder may hold very many
+        return name.lower()
     # Folding can undo the composition, so it is composed before and after.
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())

@@ -6,6 +6,7 @@ written over that was not read before.
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -126,7 +127,8 @@ class Pages:
 
     def _names_in(self, collection: str) -> set[str]:
         try:
-            return {entry.name for entry in (self._vault.root / collection).iterdir()}
+            with os.scandir(self._vault.root / collection) as listing:
+                return {entry.name for entry in listing}
         except OSError:
             return set()
 
