@@ -22,7 +22,7 @@ _PROJECT = Argument(
 _ROWS = """\
 [{"id": "channels/scribe/global/2026-02-18T103000Z-ferry-lights", "path": "channels/scribe/global/….md",
   "collection": "channels", "title": "Ferry lights", "summary": "…", …as for list…, "topic": "ferry",
-  "session_id": "", "created_at": "2026-02-18T10:30:00+00:00"}]"""
+  "session_id": "", "confidence": 0.9, "created_at": "2026-02-18T10:30:00+00:00"}]"""
 
 NOTE = Command(
     "note",
@@ -82,7 +82,8 @@ NOTE = Command(
             "find private notes, best first",
             "By words, and by how new and how sure a note is: --profile says what counts more. recent: new ones;\n"
             "quality: sure ones; similarity: words alone; balanced: all of it. Without QUERY, all that the options\n"
-            "leave, in the same order. --since and --until are of when a note was made.",
+            "leave, in the same order. --since and --until are of when a note was made. Of a row, `confidence` and\n"
+            "`provenance` are there where the note says them.",
             (
                 "notebook-sync note search 'key of the boathouse' --agent scribe",
                 "notebook-sync note search --tags tides --since 7d --profile recent --agent scribe --json",

@@ -19,7 +19,9 @@ FINDING = (
     Command(
         "list",
         "list notes, the latest change first",
-        "Titles and dates, never content. Dates are days of the notebook's timezone.",
+        "Titles and dates, never content. Dates are days of the notebook's timezone. A row of JSON has `provenance`\n"
+        "too where somebody else wrote the note, and what its collection has: `language`, `source_url`, `confidence`,\n"
+        "and of private notes `topic`, `session_id` and `created_at`.",
         (
             "notebook-sync list",
             "notebook-sync list pages --status draft --limit 5",

@@ -32,7 +32,8 @@ MAKING = (
         "COLLECTION is pages, code_snippets or research_notes. The note is a Markdown file in the folder of that\n"
         "name, with an id of its own; the answer tells both, and either names the note from then on. Its text is kept\n"
         "byte for byte; that of a code snippet is code, and is put into a fenced block unless it has one. Where no\n"
-        "--summary is given, the first words are shown in its place.",
+        "--summary is given, the first words are shown in its place. `version` is null while the mirror is away;\n"
+        "`provenance` is there where somebody else's words stand in the note.",
         (
             "notebook-sync create pages --title 'Winter timetable' --content 'The last ferry leaves at nine.'",
             "notebook-sync create code_snippets --title 'Tide table' --language python --content-file tides.py",
@@ -41,7 +42,7 @@ MAKING = (
         """\
 {"notebook_id": "k3v9x0m2q7ra", "path": "pages/winter-timetable.md", "title": "Winter timetable",
  "collection": "pages", "version": 1, "status": "draft", "digest": "9f86d0…", "changed": ["title", "content"],
- "commit": "4f2a91…", "warnings": []}; `version` is null while the mirror is away""",
+ "commit": "4f2a91…", "warnings": []}""",
         (Argument("collection", "pages, code_snippets or research_notes", {"metavar": "COLLECTION"}), *_GIVEN, *_WHO),
     ),
     Command(

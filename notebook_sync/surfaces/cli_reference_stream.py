@@ -36,7 +36,8 @@ STREAM = (
         "today",
         "the stream of today, or of another day",
         "What was logged and what became of notes, as it came about. Where hot memory was emptied since, `lost` says\n"
-        "so: what is gone is gone. A day is one of the notebook's timezone.",
+        "so: what is gone is gone. A day is one of the notebook's timezone. What tells of a note has an `action`,\n"
+        "which is created, opened, updated, moved or deleted, and the note's `ref`.",
         ("notebook-sync today", "notebook-sync today 2026-02-18 --json"),
         f'{{"day": "2026-02-18", "entries": [{_ENTRY}],\n "lost": ""}}',
         (
