@@ -13,7 +13,7 @@ from notebook_sync.surfaces.cli_table import Argument, Command, each
 _OPENING = """\
 # The command line
 
-<!-- Made by `python -m notebook_sync.surfaces.cli_manual`; edit notebook_sync/surfaces/cli_reference.py instead. -->
+<!-- Made by `python -m notebook_sync.surfaces.cli_manual`; edit notebook_sync/surfaces/cli_reference*.py instead. -->
 
     notebook-sync [-C DIR] COMMAND [arguments]
 
