@@ -114,6 +114,8 @@ def _entry(entry: schemas.EntryResult) -> schemas.EntryResult:
     """The entry; of a note that somebody else wrote, what they chose of it stands in a fence, or is left out."""
     if entry.provenance is None:
         return entry
-    ref = entry.ref and entry.ref.model_copy(update={"notebook_id": entry.ref.path, "title": entry.ref.path})
-    told = {"content": fence_external(entry.content, EXTERNAL), "ref": ref, "provenance": EXTERNAL}
+    told: dict[str, Any] = {"content": fence_external(entry.content, EXTERNAL), "provenance": EXTERNAL}
+    if entry.ref is not None:
+        ref = entry.ref.model_copy(update={"notebook_id": entry.ref.path, "title": entry.ref.path})
+        told |= {"ref": ref, "id": entry.ref.path if entry.id == entry.ref.notebook_id else entry.id}
     return entry.model_copy(update=told)

@@ -89,7 +89,7 @@ def test_every_door_is_tried() -> None:
     assert {name for name, _ in (*BY_TOKEN, *BY_NAME)} == DOORS.keys()
 
 
-@pytest.mark.parametrize(("name", "session"), [*BY_NAME, *BY_TOKEN], ids=str)
+@pytest.mark.parametrize(("name", "session"), [*BY_NAME, *BY_TOKEN], ids=lambda one: getattr(one, "changed_by", one))
 def test_no_tool_tells_of_a_private_note(harbour: Harbour, name: str, session: Session) -> None:
     opened: Callable[[Path], AbstractContextManager[Door]] = DOORS[name]
     with opened(harbour.with_notes) as door, opened(harbour.without) as other:
