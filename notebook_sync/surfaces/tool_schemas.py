@@ -20,7 +20,7 @@ _MOST_STEPS = 50
 _MOST_TAGS = 100
 _LONGEST_DIFF = 4_000
 _MOST_COMPLAINTS = 5
-_MOST_OUTLINED = 4
+_MOST_OUTLINED = 3
 
 Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
 Limit = Annotated[int, Field(ge=1, le=MOST_RESULTS)]

@@ -42,7 +42,7 @@ PRIVATE_NOTES: tuple[Tool, ...] = (
     ),
     Tool(
         name="peek_agent_notes",
-        description="Look through the private notes of another agent that shares them with you, without their text.",
+        description="Private notes of another agent that shares them with you, without their text.",
         arguments=schemas.PeekArguments,
         results=(schemas.NoteRows,),
         run=runs.peek_agent_notes,
