@@ -18,8 +18,10 @@ from math import log
 from notebook_sync.refs.base import Entry
 
 POOL = 200
-"""How many candidates of a kind a store brings, and how many the best are chosen from."""
+"""How many candidates of a kind a store brings."""
 
+# Of how many the best are chosen from, where fewer are asked for: what comes later fits too little to stand in for them.
+_WEIGHED = 50
 _HALF_LIFE_DAYS = 30.0
 _LAMBDA = 0.7
 _CONTENT, _SOURCE = 1.0, 0.5
@@ -62,7 +64,7 @@ def rank(
     roots = {root(word) for word in asked}
     texts = {id(entry): roots_of(entry["content"]) for entry in pool}
     worth = _worth(pool, texts, roots, now)
-    return _diverse(_best(worth)[:POOL], texts, limit)
+    return _diverse(_best(worth)[: max(limit, _WEIGHED)], texts, limit)
 
 
 def asked_words(query: str) -> list[str]:
@@ -101,7 +103,7 @@ def root(word: str) -> str:
 
 def roots_of(text: str) -> _Words:
     """The roots of the words of a text."""
-    return frozenset(map(root, words(text)))
+    return frozenset([word if word[-1] != "s" else root(word) for word in words(text)])
 
 
 def _worth(
@@ -110,7 +112,8 @@ def _worth(
     """Each entry that has one of the words, with what it is worth."""
     found: list[tuple[Entry, dict[str, float]]] = []
     for entry in pool:
-        hits = dict.fromkeys(asked & roots_of(entry["source"]), _SOURCE)
+        source = "" if "ref" in entry else entry["source"]  # of a note it says nothing
+        hits = dict.fromkeys(asked & roots_of(source), _SOURCE) if source else {}
         hits |= dict.fromkeys(asked & texts[id(entry)], _CONTENT)
         if hits:
             found.append((entry, hits))

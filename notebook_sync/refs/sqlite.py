@@ -124,7 +124,8 @@ class SqliteRefs(SqliteMemory):
         else:
             newest = f"SELECT {columns} FROM ref WHERE {condition} ORDER BY updated_at DESC LIMIT {POOL}"
             found = iter(self._db.rows(newest, values))
-        return [entry_of_ref(ref_fields(_ref(row))) for row in found]
+        rows = {row[0]: row for row in found}
+        return [entry_of_ref(ref_fields(_ref(row))) for row in rows.values()]
 
 
 def _row(ref: Ref) -> list[Any]:
