@@ -154,6 +154,7 @@ METHODS: dict[str, Asking] = {
     "checkpoint": lambda notebook, session: _told(lambda: notebook.checkpoint(session)),
     "checkpoints": lambda notebook, session: _told(lambda: notebook.checkpoints(session)),
     "rollback": lambda notebook, session: _told(lambda: notebook.rollback("0000", session)),
+    "export": lambda notebook, session: _told(lambda: notebook.export(Path("office.tar.gz"), session)),
     "import_notes": lambda notebook, session: _told(lambda: notebook.import_notes(Path("older.json"), session)),
 }
 
