@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import random
 import threading
 import time
 from collections.abc import Collection, Iterator
@@ -21,13 +20,8 @@ from notebook_sync.folder import make_folder
 
 FOLDER = "turns"
 PATIENCE_SECONDS = 10.0
-# Turns that others give up so soon are a queue that moves, and count against nobody's patience, up to a limit.
-_SOON_SECONDS = 1.0
-_LONGEST_SECONDS = 60.0
-# Notes that fall to the same file wait for each other; many files would be left behind by many notes.
+# Notes that fall to the same file wait for each other; a file for each would leave as many behind as there are notes.
 _FILES = 64
-_POLL_SECONDS = (0.001, 0.01)
-_MARK_BYTES = 8
 
 
 class Turns:
@@ -42,18 +36,21 @@ class Turns:
     @contextmanager
     def of(self, paths: Collection[str]) -> Iterator[None]:
         """Keep other tool writers from the notes at these paths meanwhile; a thread may take a turn that it has."""
-        taken: dict[str, int] = {}
+        # In the same order by everybody, so that no two wait for each other.
+        wanted = sorted({_file_of(path) for path in paths} - self._mine.names)
+        deadline = time.monotonic() + self._patience
+        taken: list[int] = []
         try:
-            # In the same order by everybody, so that no two wait for each other.
-            for name in sorted({_file_of(path) for path in paths} - self._mine.names):
+            for name in wanted:
                 with contextlib.suppress(OSError):
-                    taken[name] = self._opened(name)
-                    _lock(taken[name], self._patience)
-            self._mine.names |= taken.keys()
+                    fd = self._opened(name)
+                    if _Queueing(fd).is_first_within(deadline - time.monotonic()):
+                        taken.append(fd)
+            self._mine.names |= set(wanted)
             yield
         finally:
-            self._mine.names -= taken.keys()
-            for fd in taken.values():
+            self._mine.names -= set(wanted)
+            for fd in taken:
                 os.close(fd)
 
     def _opened(self, name: str) -> int:
@@ -67,7 +64,7 @@ class Turns:
 
 
 class _Mine(threading.local):
-    """The turns that this thread has."""
+    """The turns that this thread has, or goes without."""
 
     def __init__(self) -> None:
         self.names: frozenset[str] = frozenset()
@@ -77,24 +74,44 @@ def _file_of(path: str) -> str:
     return f"{sha256(path.encode('utf-8', 'surrogateescape')).digest()[0] % _FILES:02d}"
 
 
-def _lock(fd: int, patience: float) -> None:
-    """Lock what was opened, and mark it as taken anew: whoever waits sees that the queue moves."""
-    began = moved = time.monotonic()
-    mark = os.pread(fd, _MARK_BYTES, 0)
-    shortest, longest = _POLL_SECONDS
-    pause = shortest
-    while True:
+class _Queueing:
+    """One that wants to lock what was opened. It stands in the system's own queue, where who came first is first, and
+    which nobody can leave: where it is out of patience, a thread stays there in its place, and then lets go."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._deciding = threading.Lock()
+        self._is_done = threading.Event()
+        self._has_left = False
+
+    def is_first_within(self, seconds: float) -> bool:
+        """Whether it is locked, or cannot be; if not, what was opened is no longer the caller's."""
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            now = time.monotonic()
-            if (newer := os.pread(fd, _MARK_BYTES, 0)) != mark:
-                patience += now - moved if now - moved < _SOON_SECONDS else 0.0
-                mark, moved = newer, now
-            if now - began >= min(patience, _LONGEST_SECONDS):
-                return
-            time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - keeps pollers apart, guards nothing
-            pause = min(pause * 1.5, longest)
+            threading.Thread(target=self._wait, name="turn", daemon=True).start()
+        except OSError:
+            return True
         else:
-            os.pwrite(fd, os.urandom(_MARK_BYTES), 0)
-            return
+            return True
+        try:
+            return self._is_done.wait(seconds) or self._leave()
+        except BaseException:
+            if self._leave():
+                os.close(self._fd)
+            raise
+
+    def _leave(self) -> bool:
+        """Wait no longer; whether that comes too late."""
+        with self._deciding:
+            self._has_left = True
+            return self._is_done.is_set()
+
+    def _wait(self) -> None:
+        with contextlib.suppress(OSError):
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
+        with self._deciding:
+            if self._has_left:
+                os.close(self._fd)
+            else:
+                self._is_done.set()

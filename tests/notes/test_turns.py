@@ -6,7 +6,6 @@ import fcntl
 import multiprocessing
 import os
 import threading
-import time
 from collections.abc import Collection
 from pathlib import Path
 
@@ -74,25 +73,17 @@ def test_a_turn_that_is_not_given_up_is_gone_without(folder: Path) -> None:
         assert not is_free(folder, FERRY)
 
 
-def test_who_waits_in_a_queue_that_moves_is_not_out_of_patience(folder: Path) -> None:
-    had: list[bool] = []
-    patience = 1.0
+def test_who_goes_without_a_turn_does_not_wait_for_it_again(folder: Path) -> None:
+    with Turns(folder).of([FERRY]), (turns := Turns(folder, patience=SHORT)).of([FERRY]):
+        queueing = threading.active_count()
+        with turns.of([FERRY]):
+            assert threading.active_count() == queueing
 
-    def wait() -> None:
-        with Turns(folder, patience=patience).of([FERRY]):
-            had.append(not is_free(folder, FERRY))
 
-    with Turns(folder).of([FERRY]):
-        (lock,) = (folder / FOLDER).iterdir()
-    with lock.open("r+b", buffering=0) as opened:
-        fcntl.flock(opened, fcntl.LOCK_EX)
-        waiting = threading.Thread(target=wait)
-        waiting.start()
-        end = time.monotonic() + 1.5 * patience
-        eventually(lambda: opened.seek(0) or (opened.write(os.urandom(8)) and time.monotonic() > end), "turns were had")
-        assert had == []
-    waiting.join()
-    assert had == [True]
+def test_who_was_out_of_patience_keeps_nobody_waiting(folder: Path) -> None:
+    with Turns(folder).of([FERRY]), Turns(folder, patience=SHORT).of([FERRY]):
+        pass
+    eventually(lambda: is_free(folder, FERRY), "the turn is free")
 
 
 def test_a_turn_ends_with_what_it_was_taken_for(folder: Path) -> None:
