@@ -21,14 +21,17 @@ def main() -> int:
     parser.add_argument("--notes", type=int, default=10_000, help="notes in the corpus (default %(default)s)")
     parser.add_argument("--only", default="", metavar="ROW,…", help=f"of {', '.join(rows.ROWS)}")
     parser.add_argument("--servers", action="store_true", help="also measure MongoDB and Redis")
-    parser.add_argument("--scaling", default="1000,10000,100000", metavar="N,…", help="sizes of the row scaling")
+    parser.add_argument(
+        "--scaling", default="1000,10000,100000", metavar="N,…", help="sizes of the rows scaling and recall"
+    )
     parser.add_argument("--seed", type=int, default=SEED, help="of the corpus (default %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results there")
     asked = parser.parse_args()
     chosen = asked.only.split(",") if asked.only else list(rows.ROWS)
     if unknown := set(chosen) - set(rows.ROWS):
         parser.error(f"no such row: {', '.join(sorted(unknown))}")
-    available = rows.ROWS | {"scaling": partial(rows.scaling, sizes=tuple(map(int, asked.scaling.split(","))))}
+    sizes = tuple(map(int, asked.scaling.split(",")))
+    available = rows.ROWS | {name: partial(rows.ROWS[name], sizes=sizes) for name in ("scaling", "recall")}
 
     for server in ("MONGODB_URL", "REDIS_URL"):
         os.environ.pop(server, None)  # the embedded rows are about the embedded stores

@@ -61,6 +61,23 @@ def search(root: Path, queries: list[str], limit: int) -> list[float]:
     return seconds
 
 
+def recall(root: Path, queries: list[str], limit: int) -> list[float]:
+    """The first takes longer: embedded, it indexes the words of what was written since the last."""
+    from notebook_sync import Notebook, Session
+
+    notebook = Notebook.open(root)
+    notebook.sync()
+    seconds = []
+    for query in queries:
+        begun = time.perf_counter()
+        found = notebook.recall(query, Session.owner(), limit=limit)
+        seconds.append(time.perf_counter() - begun)
+        if found["partial"]:
+            raise RuntimeError(f"this was no recall of everything: {found['partial']}")
+    notebook.close()
+    return seconds
+
+
 def prompts(root: Path, runs: int, orders: bytes = b"") -> list[float]:
     """The prompt of an owner's session; where there are `orders`, after they were written with one more each time."""
     from notebook_sync import Notebook, Session

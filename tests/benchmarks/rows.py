@@ -233,6 +233,20 @@ def scaling(bench: Bench, sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> 
             del bench.sizes[notes]
 
 
+def recall(bench: Bench, sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> Iterator[Result]:
+    """Recall among the refs of all notes, embedded and with the search module."""
+    for notes in sizes:
+        root = bench.corpus(notes)
+        alone(product.cold_sync, _without_mirror(root))
+        yield from _recalls(root, notes, "embedded", bench.seed)
+        if bench.servers is not None:
+            _forget(root, bench.servers)
+            with _environment({"REDIS_URL": bench.servers.redis}):
+                alone(product.cold_sync, root)
+                yield from _recalls(root, notes, "Redis with search", bench.seed)
+        _without_mirror(root)
+
+
 ROWS: dict[str, Callable[[Bench], Iterator[Result]]] = {
     "cold-sync": cold_sync,
     "database-size": database_size,
@@ -242,6 +256,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Result]]] = {
     "checkout": checkout,
     "prompt": prompt,
     "keyword-search": keyword_search,
+    "recall": recall,
     "start-up": start_up,
     "memory": memory,
     "cold-sync-servers": cold_sync_servers,
@@ -313,6 +328,14 @@ def _searches(bench: Bench, root: Path, raw: Path, notes: int, at_most: int) -> 
             bars,
             len(ours),
         )
+
+
+def _recalls(root: Path, notes: int, where: str, seed: int) -> Iterator[Result]:
+    first, *others = alone(product.recall, root, queries(SEARCHES, seed), FOUND)
+    yield Result("recall", f"{notes:,} notes, {where}, the first", "ms", first * 1000)
+    for percent, bars in ((50, ()), (95, (Bar(50),))):
+        measured = percentile(others, percent) * 1000
+        yield Result("recall", f"{notes:,} notes, {where}, p{percent}", "ms", measured, bars=bars, runs=len(others))
 
 
 def _database_size(bench: Bench, notes: int) -> Result:
