@@ -33,10 +33,10 @@ def admitting(filter: Filter) -> tuple[str, list[Any]]:
     if filter.collections:
         require(f"collection IN ({_marks(filter.collections)})", *filter.collections)
     if filter.tags:
-        require(f"EXISTS (SELECT 1 FROM json_each(tags) WHERE value IN ({_marks(filter.tags)}))", *filter.tags)
+        require(f"n IN (SELECT n FROM note_tag WHERE tag IN ({_marks(filter.tags)}))", *filter.tags)
     for name, wanted in (("topic", filter.topic), ("session_id", filter.session_id)):
         if wanted:
-            require(f"beside ->> '{name}' = ?", wanted)
+            require(f"collection = 'channels' AND beside ->> '{name}' = ?", wanted)
     if filter.since is not None:
         require("updated_at >= ?", to_ms_after(filter.since))
     if filter.until is not None:

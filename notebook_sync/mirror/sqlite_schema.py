@@ -11,6 +11,9 @@ WEIGHTS = (8.0, 2.0, 1.0, 1.0)
 _IS_GUARDED = f"collection IN {GUARDED}"
 _INDEX = """USING fts5 (
     title, summary, content, code, content = '', tokenize = 'porter unicode61 remove_diacritics 2')"""
+_TAGS = "(tag TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (tag, n)) WITHOUT ROWID"
+_TAG_NEW = "INSERT OR IGNORE INTO note_tag SELECT value, new.n FROM json_each(new.tags);"
+_UNTAG_OLD = "DELETE FROM note_tag WHERE n = old.n AND tag IN (SELECT value FROM json_each(old.tags));"
 SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS note (
@@ -27,8 +30,14 @@ CREATE TABLE IF NOT EXISTS note (
 CREATE INDEX IF NOT EXISTS note_pending ON note (id) WHERE pending <> '' OR deleted;
 CREATE INDEX IF NOT EXISTS note_contended ON note (wants) WHERE wants <> id;
 CREATE INDEX IF NOT EXISTS note_updated ON note (updated_at);
-CREATE INDEX IF NOT EXISTS note_collection ON note (collection, updated_at);
-CREATE INDEX IF NOT EXISTS note_created_by ON note (created_by, updated_at);
+CREATE INDEX IF NOT EXISTS note_collection ON note (collection, updated_at, deleted);
+CREATE INDEX IF NOT EXISTS note_created_by ON note (created_by, updated_at, deleted);
+CREATE INDEX IF NOT EXISTS note_status ON note (status, updated_at, deleted);
+CREATE TABLE IF NOT EXISTS note_tag {_TAGS};
+CREATE TRIGGER IF NOT EXISTS note_tags_new AFTER INSERT ON note BEGIN {_TAG_NEW} END;
+CREATE TRIGGER IF NOT EXISTS note_tags_other AFTER UPDATE OF tags ON note WHEN new.tags <> old.tags
+    BEGIN {_UNTAG_OLD} {_TAG_NEW} END;
+CREATE TRIGGER IF NOT EXISTS note_tags_gone AFTER DELETE ON note BEGIN {_UNTAG_OLD} END;
 CREATE TABLE IF NOT EXISTS body (n INTEGER PRIMARY KEY, content TEXT NOT NULL, code TEXT NOT NULL,
     rest TEXT NOT NULL, history TEXT NOT NULL);
 CREATE VIRTUAL TABLE IF NOT EXISTS words {_INDEX};
@@ -38,6 +47,13 @@ CREATE VIRTUAL TABLE IF NOT EXISTS guarded_words {_INDEX};
 _TEXTS = f"n, title, summary, content, code FROM note JOIN body USING (n) WHERE {_IS_GUARDED} AND NOT deleted"
 # By the table that a file of an earlier version lacks, what makes and fills it.
 LATER = (
+    (
+        "note_tag",
+        (
+            f"CREATE TABLE note_tag {_TAGS}",
+            "INSERT OR IGNORE INTO note_tag SELECT value, note.n FROM note, json_each(note.tags)",
+        ),
+    ),
     (
         "guarded_words",
         (

@@ -26,7 +26,7 @@ _PARTS = (("title", WEIGHTS[0]), ("summary", WEIGHTS[1]), ("content code", WEIGH
 _BM25 = f"-bm25(words, {', '.join(map(str, WEIGHTS))})"
 
 # A filter that admits no more notes than these is asked first.
-_FEW = 2000
+_FEW = 1000
 
 # By the number of a note.
 Scores = Mapping[int, float]
@@ -42,12 +42,13 @@ def best(db: Embedded, query: str, limit: int, filter: Filter) -> list[tuple[int
     (notes,) = db.rows("SELECT count(*) FROM words_docsize")[0]
     budget = max(_BUDGET, int(notes * _SHARE))
     counts = {word: _count(db, word, budget) for word in words}
-    narrowed = _narrowing(db, replace(filter, of_channels=None), "words")
     found: dict[int, float] = {}
     if _may_admit(filter, guarded=False):
-        found |= _open(db, stages(counts, budget), limit, narrowed)
+        narrowing = _narrowing(db, replace(filter, of_channels=None), "words")
+        found |= _open(db, stages(counts, budget), limit, narrowing)
     if _may_admit(filter, guarded=True):
-        found |= _guarded(db, counts, notes, _narrowing(db, filter, "guarded_words"))
+        guarded = filter if filter.collections or filter == ALL else replace(filter, collections=GUARDED)
+        found |= _guarded(db, counts, notes, _narrowing(db, guarded, "guarded_words"))
     return sorted(found.items(), key=lambda one: -one[1])[:limit]
 
 
@@ -57,10 +58,9 @@ def _narrowing(db: Embedded, filter: Filter, index: str) -> _Narrowing:
     if filter == ALL:
         return "", []  # what is indexed is no tombstone
     admitted, values = admitting(filter)
-    if filter.collections or filter.below or filter.created_by or filter.since or filter.until:
-        few = db.rows(f"SELECT n FROM note WHERE {admitted} LIMIT ?", (*values, _FEW + 1))
-        if len(few) <= _FEW:
-            return "AND +rowid IN (SELECT value FROM json_each(?))", [json.dumps([n for (n,) in few])]
+    few = db.rows(f"SELECT n FROM note WHERE {admitted} LIMIT ?", (*values, _FEW + 1))
+    if len(few) <= _FEW:
+        return "AND +rowid IN (SELECT value FROM json_each(?))", [json.dumps([n for (n,) in few])]
     return f"AND EXISTS (SELECT 1 FROM note WHERE note.n = {index}.rowid AND {admitted})", values
 
 

@@ -47,15 +47,17 @@ def reconcile(root: Path, runs: int) -> list[float]:
     return seconds
 
 
-def search(root: Path, queries: list[str], limit: int) -> list[float]:
-    from notebook_sync import Notebook
+def search(root: Path, queries: list[str], limit: int, agent: str = "", tags: tuple[str, ...] = ()) -> list[float]:
+    """As the owner, or as an agent in a task session; of notes with any of the tags, where there are tags."""
+    from notebook_sync import Notebook, Session
 
     notebook = Notebook.open(root)
-    notebook.search(queries[0], limit=limit)
+    session = Session.task(agent) if agent else Session.owner()
+    notebook.search(queries[0], limit, session, tags=tags)
     seconds = []
     for query in queries:
         begun = time.perf_counter()
-        notebook.search(query, limit=limit)
+        notebook.search(query, limit, session, tags=tags)
         seconds.append(time.perf_counter() - begun)
     notebook.close()
     return seconds

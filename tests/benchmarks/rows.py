@@ -328,6 +328,10 @@ def _searches(bench: Bench, root: Path, raw: Path, notes: int, at_most: int) -> 
             bars,
             len(ours),
         )
+    for work, agent, tags in (("in a task session", "scribe", ()), ("of one tag", "", (asked[0].split()[0],))):
+        ours = alone(product.search, root, asked, FOUND, agent, tags)
+        name = f"{notes:,} notes, {work}, p95"
+        yield Result("keyword-search", name, "ms", percentile(ours, 95) * 1000, bars=(Bar(at_most),), runs=len(ours))
 
 
 def _recalls(root: Path, notes: int, where: str, seed: int) -> Iterator[Result]:

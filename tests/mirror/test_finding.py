@@ -17,7 +17,7 @@ import pytest
 
 from notebook_sync.files.note import COLLECTIONS, Note
 from notebook_sync.mirror import sqlite_search
-from notebook_sync.mirror.base import Filter, Mirror
+from notebook_sync.mirror.base import Filter, Mirror, Remove
 from notebook_sync.mirror.mongo import MongoMirror
 from notebook_sync.mirror.mongo_queries import admitting
 from notebook_sync.mirror.sqlite import SqliteMirror
@@ -131,6 +131,18 @@ class FilterContract(MirrorContract):
     def test_any_tag_can_be_asked_for(self, mirror: Mirror, tag: str) -> None:
         mirror.apply([put(note(tags=("a", tag))), put(note("pages/b.md", "b", tags=("a",)))])
         assert [row["id"] for row in mirror.light(Filter(tags=(tag,)))] == ["pages/plan"]
+
+    def test_a_note_is_found_by_the_tags_it_has_now(self, mirror: Mirror) -> None:
+        first, second = note(content="one", tags=("a", "b")), note(content="two", tags=("b", "c"))
+        mirror.apply([put(first), put(note("pages/other.md", "other", tags=("a",)))])
+        mirror.apply([put(second, first.digest)])
+        found = {tag: [row["id"] for row in mirror.light(Filter(tags=(tag,)))] for tag in "abc"}
+        assert found == {"a": ["pages/other"], "b": ["pages/plan"], "c": ["pages/plan"]}
+        mirror.apply([Remove("pages/plan", second.digest)])
+        mirror.refs_written(mirror.pending())
+        mirror.apply([put(note(content="three", tags=("d",)))])
+        assert [row["id"] for row in mirror.light(Filter(tags=("b", "c", "d")))] == ["pages/plan"]
+        assert mirror.light(Filter(tags=("b", "c"))) == []
 
     def test_rows_tell_what_is_looked_for_in_their_collection(self, harbour: Mirror) -> None:
         rows = {row["id"]: row for row in harbour.light()}

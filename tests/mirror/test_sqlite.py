@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from notebook_sync.mirror.base import Mirror, Remove
+from notebook_sync.mirror.base import Filter, Mirror, Remove
 from notebook_sync.mirror.sqlite import SqliteMirror
 from tests.mirror.contract import Opener, WholeMirrorContract, note, put
 
@@ -35,14 +35,20 @@ class TestSqlite(WholeMirrorContract):
         self, open_mirror: Opener, mirror: Mirror, tmp_path: Path
     ) -> None:
         told = {"topic": "storm", "session_id": 42, "confidence": 2, "mood": "calm"}
-        public, private = put(note(content="numbat")), put(note("channels/scribe/global/a.md", "numbat", extra=told))
+        public, private = (
+            put(note(content="numbat", tags=("old", "older"))),
+            put(note("channels/scribe/global/a.md", "numbat", extra=told)),
+        )
         snippet = put(note("code_snippets/b.md", "numbat", fields={"language": "python"}))
         odd = put(note("channels/scribe/global/c.md", "numbat", extra={"topic": ["storm"], "session_id": ""}))
         source = put(note("research_notes/d.md", "numbat", fields={"source_url": "https://example.org"}))
         mirror.apply([public, private, snippet, odd, source])
-        rows, found = mirror.light(), mirror.search("numbat")
+        rows, found, tagged = mirror.light(), mirror.search("numbat"), mirror.light(Filter(tags=("old",)))
         mirror.close()
         with closing(sqlite3.connect(tmp_path / ".notebook" / "mirror.db")) as earlier:
+            for trigger in ("note_tags_new", "note_tags_other", "note_tags_gone"):
+                earlier.execute(f"DROP TRIGGER {trigger}")
+            earlier.execute("DROP TABLE note_tag")
             earlier.execute("DROP TABLE guarded_words")
             earlier.execute("ALTER TABLE note DROP COLUMN beside")
             earlier.execute(
@@ -53,6 +59,7 @@ class TestSqlite(WholeMirrorContract):
         with closing(open_mirror()) as later:
             assert later.light() == rows
             assert later.search("numbat") == found
+            assert later.light(Filter(tags=("old",))) == tagged != []
             later.apply([Remove(private.id, private.note.digest), Remove(public.id, public.note.digest)])
             assert {row["id"] for row in later.search("numbat")} == {snippet.id, odd.id, source.id}
 
