@@ -313,6 +313,7 @@ def today(refs: Refs) -> list[dict[str, Any]]:
 CALLS: dict[str, Callable[[Refs], object]] = {
     "write": lambda refs: refs.write([ref()]),
     "get": lambda refs: refs.get("pages/plan"),
+    "get_many": lambda refs: refs.get_many(["pages/plan", "pages/b"]),
     "digests": lambda refs: list(refs.digests()),
     "recent": lambda refs: refs.recent(),
     "day": lambda refs: refs.day("2026-03-01"),

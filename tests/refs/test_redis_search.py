@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
+from notebook_sync.refs.base import Refs
 from notebook_sync.refs.redis import RedisRefs
+from tests.refs.contract import CALLS
 from tests.refs.contract_memory import NOW, entry, found
 from tests.servers import drop_keys
 from tests.waiting import eventually
@@ -163,3 +166,17 @@ def test_a_user_who_may_not_search_recalls_all_the_same(
     assert "s3cret" not in recalled.partial
     refs.close()
     client.execute_command("ACL", "DELUSER", "ines")
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_the_rights_that_the_manual_names_are_enough(
+    client: redis.Redis, redis_stack_url: str, redis_prefix: str, call: Callable[[Refs], object]
+) -> None:
+    manual = (Path(__file__).parents[2] / "docs/operations.md").read_text()
+    rights = manual.partition("ACL SETUSER ferry on >PASSWORD ~ferry:* ")[2].partition("```")[0].split()
+    client.execute_command("ACL", "SETUSER", "ferry", "reset", "on", ">s3cret", f"~{redis_prefix}:*", *rights)
+    refs = RedisRefs(redis_stack_url.replace("//", "//ferry:s3cret@"), redis_prefix, timezone=UTC)
+    call(refs)
+    assert "no index" not in refs.recall("ferry", now=NOW).partial
+    refs.close()
+    client.execute_command("ACL", "DELUSER", "ferry")
