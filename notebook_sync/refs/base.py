@@ -5,8 +5,8 @@ Glossary
 
 ref         a few fields about a note (`files.note.Ref`); the mirror can always write it again
 entry       one line of the daily stream or of long-term memory: `{id, content, source, tags, score, timestamp}`, and
-            where they are known `agent` and `provenance` ("external"); for a note, in the stream, also `action` and the
-            ref's fields under `ref`
+            where they are known `agent` (who logged it, or opened the note) and `provenance` ("external"); for a note,
+            in the stream, also `action` and the ref's fields under `ref`
             `score` is how much it matters, 0 to 1; `timestamp` an ISO time in UTC, to the millisecond
 day         `YYYY-MM-DD` in the notebook's timezone
 owner       the `store_id` of the mirror whose refs these are; a different or missing one means: write them all again

@@ -68,6 +68,9 @@ def ref_fields(ref: Ref) -> dict[str, str]:
 def entry_for(ref: Ref, at: str) -> Entry:
     """The stream entry that tells what happened to a note, `at` as `iso` tells it. Told twice, it has the same id."""
     told = f"{ref.id}\n{ref.serial}\n{ref.version}\n{ref.action}\n{ref.digest}\n{ref.path}"
+    opened_by = ref.agent if ref.action == "opened" else ""  # who changed a note is not known here
+    if opened_by:
+        told += f"\n{opened_by}"
     entry = {
         "id": hashlib.sha256(told.encode()).hexdigest()[:16],
         "content": _content(ref),
@@ -85,7 +88,7 @@ def entry_for(ref: Ref, at: str) -> Entry:
             "path": ref.path,
         },
     }
-    return entry | {"provenance": ref.provenance} if ref.provenance else entry
+    return entry | _known(agent=opened_by, provenance=ref.provenance)
 
 
 def entry_of_ref(fields: Mapping[str, str]) -> Entry:

@@ -20,7 +20,7 @@ from notebook_sync.refs.base import Entry
 POOL = 200
 """How many candidates of a kind a store brings."""
 
-# Of how many the best are chosen from, where fewer are asked for: what comes later fits too little to stand in for them.
+# Of how many the best are chosen, where fewer are asked for: what comes later fits too little to stand in for them.
 _WEIGHED = 50
 _HALF_LIFE_DAYS = 30.0
 _LAMBDA = 0.7

@@ -136,6 +136,10 @@ class ClusterClient:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return lambda *arguments, **options: self._cluster.run([Command(name, arguments, options)])[0]
 
+    def close(self) -> None:
+        """Let the connections go. Twice is allowed."""
+        self._cluster.close()
+
     def pipeline(self, *, transaction: bool) -> ClusterPipeline:
         """Commands that are sent together, those of each node. There is no transaction over nodes."""
         if transaction:

@@ -32,7 +32,6 @@ class Connection:
         self._is_own = client is None
         self._first: Any = open_client(url, timeout_seconds) if client is None else client
         self._chosen: Any = client
-        self._cluster: Cluster | None = None
         self._choosing = threading.Lock()
 
     @contextmanager
@@ -51,26 +50,28 @@ class Connection:
 
     def is_cluster(self) -> bool:
         """Whether keys are spread over several nodes. Raises BackendDown."""
-        with self.asking():
-            return self._cluster is not None
+        with self.asking() as client:
+            return isinstance(client, ClusterClient)
 
     def close(self) -> None:
         """Let the connections go. Twice is allowed."""
         if self._is_own:
             self._first.close()
-        if self._cluster is not None:
-            self._cluster.close()
+        if isinstance(self._chosen, ClusterClient):
+            self._chosen.close()
 
     def _client(self) -> Any:
-        with self._choosing:
-            if self._chosen is None:
-                kwargs = self._first.connection_pool.connection_kwargs
-                if "path" not in kwargs and is_of_a_cluster(self._first):  # over a socket's file no other node is met
-                    self._cluster = Cluster(self._open_node, (kwargs["host"], kwargs["port"]))
-                    self._chosen = ClusterClient(self._cluster)
-                else:
-                    self._chosen = self._first
-            return self._chosen
+        if self._chosen is None:
+            chosen = self._choose()  # without the lock: where the server hangs, nobody waits for somebody else's wait
+            with self._choosing:
+                self._chosen = self._chosen or chosen
+        return self._chosen
+
+    def _choose(self) -> Any:
+        kwargs = self._first.connection_pool.connection_kwargs
+        if "path" in kwargs or not is_of_a_cluster(self._first):  # over a socket's file no other node is met
+            return self._first
+        return ClusterClient(Cluster(self._open_node, (kwargs.get("host", "localhost"), kwargs.get("port", 6379))))
 
     def _open_node(self, place: tuple[str, int]) -> redis.Redis:
         """A client for another node: the address's user, encryption and options, and the same timeouts."""

@@ -79,7 +79,7 @@ class LateWords:
         )
         marks = ", ".join("?" * len(self.indexed))
         statement = f"INSERT INTO {self.name} (rowid, {', '.join(self.indexed)}) VALUES (?, {marks})"
-        upto, held = 0, _one(connection, self._mark("held"))
+        upto, held = (_one(connection, self._mark(what)) for what in ("upto", "held"))
         while piece := rows.fetchmany(_PIECE):
             connection.executemany(statement, [(number, *map(_searchable, self.texts(row))) for number, *row in piece])
             upto, held = piece[-1][0], held + len(piece)

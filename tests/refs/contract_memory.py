@@ -123,6 +123,9 @@ class MemoryContract:
         assert refs.get("pages/never") is None
         (today,) = refs.days()
         assert [one["action"] for one in refs.day(today)] == ["opened", "opened"]
+        for _ in range(2):
+            refs.write([_ref("pages/plan", "Else", action="opened", agent="scribe")])
+        assert [one["agent"] for one in refs.day(today)] == ["owner", "owner", "scribe"]
 
     def test_a_ref_and_what_is_told_of_it_name_the_provenance(self, refs: Refs) -> None:
         refs.write([_ref("pages/a", "Ours"), _ref("pages/b", "Theirs", provenance="external")])
