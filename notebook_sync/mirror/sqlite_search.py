@@ -19,7 +19,7 @@ from notebook_sync.mirror.sqlite_queries import Stage, admitting, stages, words_
 from notebook_sync.mirror.sqlite_schema import GUARDED, WEIGHTS
 
 # How many notes a search scores, and the share of all notes that it scores where that is more.
-_BUDGET, _SHARE = 2000, 1 / 16
+_BUDGET, _SHARE = 1500, 1 / 16
 # BM25's own: what an occurrence more adds to a score falls off by this.
 _SATURATION = 1.2
 _PARTS = (("title", WEIGHTS[0]), ("summary", WEIGHTS[1]), ("content code", WEIGHTS[2]))
