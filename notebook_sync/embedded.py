@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ NAME = "SQLite (embedded)"
 _BUSY_SECONDS = 20.0
 # SQLite's default bound on `?` in one statement is 32,766; short statements are also kept in its cache.
 _CHUNK = 500
+_NAMED = re.compile(r"IF NOT EXISTS (\w+)")
 
 
 class Embedded:
@@ -23,7 +25,8 @@ class Embedded:
 
     Deleted at any time, also while it is open, the file is made anew by its next use; nothing a person wrote is only
     in it. `added` are columns (table, name, definition, expression of what the rows there are get, "" for the default)
-    that a file of an earlier version may lack; `later` are tables that it may lack, and what makes and fills them.
+    that a file of an earlier version may lack; `later` are tables that it may lack, each with one that it has in any
+    version, and what makes and fills the table.
     """
 
     def __init__(
@@ -31,10 +34,11 @@ class Embedded:
         path: Path,
         schema: str,
         added: Sequence[tuple[str, str, str, str]] = (),
-        later: Sequence[tuple[str, Sequence[str]]] = (),
+        later: Sequence[tuple[str, str, Sequence[str]]] = (),
     ) -> None:
         self._path = path
         self._schema = schema
+        self._named = set(_NAMED.findall(schema))
         self._added = added
         self._later = later
         self._lock = threading.RLock()
@@ -88,13 +92,34 @@ class Embedded:
         connection.execute("PRAGMA page_size = 32768")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-        for table, statements in self._later:
-            _add_table(connection, table, statements)
-        connection.executescript(self._schema)
-        for column in self._added:
-            _add_column(connection, *column)
+        if self._lacks_something(connection):
+            self._complete(connection)
         self._opened = self._identity()
         return connection
+
+    def _lacks_something(self, connection: sqlite3.Connection) -> bool:
+        """Asked before anything is made: to write means to wait for whoever else writes."""
+        return not self._named <= _names_in(connection) or any(not _is_there(connection, *of[:2]) for of in self._added)
+
+    def _complete(self, connection: sqlite3.Connection) -> None:
+        """Make what is missing, all of it or nothing: a process that is killed leaves no half of a schema behind."""
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            there = _names_in(connection)  # by now: another process may have made it
+            for table, of, statements in self._later:
+                for statement in statements if of in there and table not in there else ():
+                    connection.execute(statement)
+            for statement in _statements_in(self._schema):
+                connection.execute(statement)
+            for table, column, definition, value in self._added:
+                if not _is_there(connection, table, column):
+                    connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {definition}")
+                    if value:
+                        connection.execute(f"UPDATE {table} SET {column} = {value}")  # noqa: S608 - the store's own
+            connection.commit()
+        except BaseException:
+            connection.rollback()
+            raise
 
     def _identity(self) -> tuple[int, int] | None:
         try:
@@ -112,31 +137,23 @@ class Embedded:
             raise BackendDown(NAME, f"{error}{remedy}") from error
 
 
-def _add_table(connection: sqlite3.Connection, table: str, statements: Sequence[str]) -> None:
-    def is_missing() -> bool:
-        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        return bool(names) and table not in names  # a new file is made whole by the schema
-
-    if is_missing():
-        connection.execute("BEGIN IMMEDIATE")  # another process may be adding it
-        for statement in statements if is_missing() else ():
-            connection.execute(statement)
-        connection.execute("COMMIT")
+def _names_in(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
 
 
-def _add_column(connection: sqlite3.Connection, table: str, column: str, definition: str, value: str) -> None:
-    def is_there() -> bool:
-        found = connection.execute("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column))
-        return found.fetchone() is not None
+def _is_there(connection: sqlite3.Connection, table: str, column: str) -> bool:
+    found = connection.execute("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column))
+    return found.fetchone() is not None
 
-    if is_there():
-        return
-    connection.execute("BEGIN IMMEDIATE")  # another process may be adding it
-    if not is_there():
-        connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {definition}")
-        if value:
-            connection.execute(f"UPDATE {table} SET {column} = {value}")  # noqa: S608 - a constant of the store
-    connection.execute("COMMIT")
+
+def _statements_in(schema: str) -> Iterator[str]:
+    """The statements of a script: a trigger has semicolons of its own, and `executescript` ends a transaction."""
+    statement = ""
+    for piece in schema.split(";")[:-1]:
+        statement += f"{piece};"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 def is_damage(error: BaseException | None) -> bool:

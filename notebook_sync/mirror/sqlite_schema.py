@@ -45,10 +45,11 @@ CREATE VIRTUAL TABLE IF NOT EXISTS guarded_words {_INDEX};
 """
 
 _TEXTS = f"n, title, summary, content, code FROM note JOIN body USING (n) WHERE {_IS_GUARDED} AND NOT deleted"
-# By the table that a file of an earlier version lacks, what makes and fills it.
+# By the table that a file of an earlier version lacks: one that it has, and what makes and fills the table.
 LATER = (
     (
         "note_tag",
+        "note",
         (
             f"CREATE TABLE note_tag {_TAGS}",
             "INSERT OR IGNORE INTO note_tag SELECT value, note.n FROM note, json_each(note.tags)",
@@ -56,6 +57,7 @@ LATER = (
     ),
     (
         "guarded_words",
+        "note",
         (
             f"CREATE VIRTUAL TABLE guarded_words {_INDEX}",
             f"INSERT INTO guarded_words (rowid, title, summary, content, code) SELECT {_TEXTS}",
