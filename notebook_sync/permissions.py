@@ -121,6 +121,12 @@ def plain_parts(path: str) -> tuple[str, ...] | None:
     return () if plain == "." else tuple(plain.split("/"))
 
 
+def is_ignorable(character: str) -> bool:
+    """What file systems skip when they compare, and no reader sees: format characters, variation selectors, fillers."""
+    is_selector = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+    return is_selector or character in _FILLERS or unicodedata.category(character) == "Cf"
+
+
 def is_private(path: str) -> bool:
     """Whether a note there is of a channel, by any file system's way to compare names."""
     if path.startswith("pages/") and path.isascii():  # nearly all are, and a look at each of 100,000 is to be short
@@ -186,12 +192,7 @@ def _folded(path: str) -> str:
         return path.casefold()
     # Folding may leave what is to be composed, and composing what is to be folded.
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold()).casefold()
-    return "".join(each for each in folded if not _is_ignorable(each))
-
-
-def _is_ignorable(character: str) -> bool:
-    """What file systems skip when they compare: format characters, variation selectors, fillers."""
-    return unicodedata.category(character) == "Cf" or character in _FILLERS or "\ufe00" <= character <= "\ufe0f"
+    return "".join(each for each in folded if not is_ignorable(each))
 
 
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u3164\uffa0")

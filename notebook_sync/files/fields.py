@@ -4,7 +4,7 @@ its value is kept with the unknown ones, so that nothing a person wrote is lost.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -92,6 +92,12 @@ def _moment(metadata: Metadata, name: str) -> datetime:
     return moment
 
 
+def plain_tags(texts: Iterable[str]) -> tuple[str, ...]:
+    """Tags as they are read, whoever wrote them: each once, one line, without the mark that some write before it."""
+    tags = (" ".join(text.split()).lstrip("# ") for text in texts)
+    return tuple(dict.fromkeys(tag for tag in tags if tag))
+
+
 def _tags(metadata: Metadata, name: str) -> tuple[str, ...]:
     texts = metadata.texts(name)
     if texts is None:
@@ -99,8 +105,7 @@ def _tags(metadata: Metadata, name: str) -> tuple[str, ...]:
         if text is None:
             raise ValueError("must be a list, or words parted by commas")
         texts = text.split(",")
-    tags = (" ".join(text.split()).lstrip("#") for text in texts)
-    return tuple(dict.fromkeys(tag for tag in tags if tag))
+    return plain_tags(texts)
 
 
 def _list(metadata: Metadata, name: str) -> list[str]:

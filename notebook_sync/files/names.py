@@ -13,16 +13,17 @@ from notebook_sync.files.ignore import is_hidden, is_note_name
 LONGEST_NAME = 255
 _LONGEST_PATH = 4000
 _RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in "123456789¹²³")}
-# Control characters, surrogates (bytes that are not UTF-8), line and paragraph ends, and what turns text around.
+# Control characters, surrogates (bytes that are not UTF-8), line and paragraph ends.
 _UNPRINTABLE = {"Cc", "Cs", "Zl", "Zp"}
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# What makes text read in another order than it is written in.
+TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def reason_against(path: str) -> str:
     """Why no note may be written at `path`, as it was given; "" where nothing in the path speaks against it."""
     if path.startswith("/"):
         return "an absolute path; name the note by its path in the notebook"
-    if any(unicodedata.category(one) in _UNPRINTABLE or one in _TURNING for one in path):
+    if any(unicodedata.category(one) in _UNPRINTABLE or one in TURNING for one in path):
         return "its name has a control character, or bytes that are not UTF-8"
     if "\\" in path:
         return "its name has a backslash; write / between folders"

@@ -20,8 +20,8 @@ from notebook_sync.files.frontmatter import read_frontmatter, storable
 
 _DEEPEST = 16
 _LONGEST_SLUG = 80  # bytes: with a time before it and a number behind it, a name stays far below what systems allow
-# Letters with their marks, which some scripts write vowels by, and digits.
-_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
+# Letters with their marks, which some scripts write vowels by, and digits; none that nobody sees.
+_WORD = regex.compile(r"[[\p{L}\p{M}\p{N}]--\p{Default_Ignorable_Code_Point}]+", regex.V1)
 # What may stand without quotes: no reader of YAML, of whatever version, takes a text that begins so for a number.
 _PLAIN = re.compile(r"[^\W\d_][\w ./@+-]*")
 

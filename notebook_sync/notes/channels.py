@@ -67,23 +67,20 @@ class Channels:
             draft = Draft(
                 content,
                 topic=topic,
-                tags=tuple(tags),
+                tags=tags,
                 session_id=session_id,
                 provenance=session.kind,
                 created_by=session.changed_by,
                 created_at=datetime.now(UTC),
                 metadata=metadata,
             )
-            changed = (
-                "content",
-                *(name for name in ("topic", "tags", "session_id") if getattr(draft, name)),
-                *metadata,
-            )
-            return self._written(folder, draft, session, changed)
+            return self._written(folder, draft, session)
 
-    def _written(self, folder: str, draft: Draft, session: Session, changed: tuple[str, ...]) -> Written:
+    def _written(self, folder: str, draft: Draft, session: Session) -> Written:
         """Notes of the same second and name are numbered, whoever else writes some at the same moment."""
         raw, name = draft.raw(), draft.name()
+        said = (name for name in ("topic", "tags", "session_id") if getattr(draft, name))
+        changed = ("content", *said, *draft.metadata)
         for number in range(1, _MOST_TRIES + 1):
             path = f"{folder}/{name}.md" if number == 1 else f"{folder}/{name}-{number}.md"
             if self._vault.stamp(path) is not None:

@@ -17,7 +17,7 @@ from typing import Any
 from notebook_sync.errors import UsageError
 from notebook_sync.files.frontmatter import moment_from
 from notebook_sync.files.provenance import EXTERNAL
-from notebook_sync.notes.private_note import Draft, is_reserved, is_share
+from notebook_sync.notes.private_note import Draft, is_share, reason_against
 from notebook_sync.sessions import is_agent_name
 
 # Where what has no place of its own in a note is kept in its frontmatter.
@@ -188,7 +188,7 @@ def _sorted_out(own: Mapping[str, Any], rest: Mapping[str, Any]) -> tuple[dict[s
     """The metadata under its own names as far as a note may have them; and all else that the message said."""
     metadata, older = {}, {}
     for name, value in [*own.items(), *rest.items()]:
-        is_free = name.strip() and name not in metadata and name != OLDER and not is_reserved(name)
+        is_free = name not in metadata and name != OLDER and not reason_against(name)
         if is_free and (name != "confidence" or is_share(value)):
             metadata[name] = _holdable(value)
         else:

@@ -14,12 +14,14 @@ from typing import Any
 from notebook_sync.errors import EditFailed, UsageError
 from notebook_sync.files.edit_shape import characters_refused
 from notebook_sync.files.edits import Edit, edited
-from notebook_sync.files.fields import LISTS, SPECIAL, Fields, read_fields
+from notebook_sync.files.fields import LISTS, SPECIAL, Fields, plain_tags, read_fields
 from notebook_sync.files.frontmatter import Frontmatter, read_frontmatter
+from notebook_sync.files.names import TURNING
 from notebook_sync.files.new_note import as_yaml, note_text
 from notebook_sync.files.note import STATUSES, collection_of
 from notebook_sync.files.outline import outline
 from notebook_sync.files.parse import parse
+from notebook_sync.permissions import is_ignorable
 
 CONTENT = "content"
 SNIPPETS = "code_snippets"
@@ -101,16 +103,13 @@ def _values(collection: str, wanted: Wanted) -> dict[str, Any]:
     """By name, what is asked for, as reading gives it back."""
     values: dict[str, Any] = {}
     if wanted.title is not None:
-        values["title"] = _line("title", wanted.title)
-        if not values["title"]:
-            raise UsageError("a title needs at least one word")
+        values["title"] = _title(wanted.title)
     if wanted.status is not None:
         if wanted.status not in STATUSES:
             raise UsageError(f"there is no status {wanted.status!r}; use one of {', '.join(STATUSES)}")
         values["status"] = wanted.status
     if wanted.tags is not None:
-        tags = (" ".join(tag.split()).lstrip("#") for tag in _texts("tags", wanted.tags, parted=True))
-        values["tags"] = list(dict.fromkeys(tag for tag in tags if tag))
+        values["tags"] = list(plain_tags(_texts("tags", wanted.tags, parted=True)))
     if wanted.summary is not None:
         values["summary"] = _line("summary", wanted.summary)
     for name, value in (wanted.fields or {}).items():
@@ -142,6 +141,15 @@ def _special(collection: str, name: str, value: Any) -> Any:
 def _line(name: str, value: Any) -> str:
     _must_be_text(name, value)
     return " ".join(str(value).split())
+
+
+def _title(value: Any) -> str:
+    title = _line("title", value)
+    if all(is_ignorable(each) or each.isspace() for each in title):
+        raise UsageError("a title needs at least one word that can be seen")
+    if turning := next((each for each in title if each in TURNING), ""):
+        raise UsageError(f"the title cannot be written: U+{ord(turning):04X} in it turns the text around; leave it out")
+    return title
 
 
 def _texts(name: str, value: Any, *, parted: bool = False) -> Iterable[str]:

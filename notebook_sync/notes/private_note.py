@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,20 +10,23 @@ from datetime import UTC, datetime
 from typing import Any
 
 from notebook_sync.errors import UsageError
+from notebook_sync.files.fields import plain_tags
 from notebook_sync.files.frontmatter import storable
 from notebook_sync.files.new_note import note_text, slug_of
 from notebook_sync.files.outline import outline
 from notebook_sync.files.prose import shorten, summary_of
+from notebook_sync.permissions import is_ignorable
 
 GENERAL = "general"
 
 # Fields that the program sets, or that a reader of a document takes for what it says of itself.
-RESERVED = {
+RESERVED = (
     *("id", "title", "summary", "created_by", "created_at", "tags", "status"),
     *("type", "topic", "session_id", "provenance", "notebook_id", "wants", "path", "collection", "content", "code"),
     *("sections", "metadata", "extra", "created_from", "updated_at", "version", "history", "source", "digest"),
     *("word_count", "token_count", "links", "problems", "stale", "usage", "score"),
-}
+)
+_SEPARATORS = re.compile(r"[\s._-]+")
 _LONGEST_LINE = 200
 _LONGEST_TITLE = 80
 _WORDS_OF_A_NAME = 6
@@ -35,7 +39,7 @@ class Draft:
 
     content: str
     topic: str
-    tags: tuple[str, ...]
+    tags: Sequence[str]
     session_id: str
     provenance: str
     created_by: str
@@ -84,29 +88,51 @@ def line_of(name: str, text: str) -> str:
 
 
 def tags_of(tags: Sequence[str]) -> list[str]:
-    """Tags as they are written: each once, without what a reader would drop."""
-    lines = (line_of("tag", tag).lstrip("# ") for tag in tags)
-    return list(dict.fromkeys(line for line in lines if line))
+    """Tags as they are written, as those of a page. Raises UsageError for what is no list of texts."""
+    if isinstance(tags, str):
+        tags = tags.split(",")
+    if not isinstance(tags, Sequence) or not all(isinstance(tag, str) for tag in tags):
+        raise UsageError("tags must be a list of texts, as in ['keys', 'pier']")
+    return list(plain_tags(line_of("tag", tag) for tag in tags))
 
 
 def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The caller's own fields. Raises UsageError for a name that is reserved, or that looks like one."""
+    if not isinstance(metadata, Mapping):
+        raise UsageError(
+            f"metadata is {type(metadata).__name__}; give values by their names, as in {{'confidence': 0.9}}"
+        )
     for key in metadata:
-        if not isinstance(key, str) or not key.strip():
-            raise UsageError("a name in the metadata is empty, or no text; name each value")
-        if is_reserved(key):
-            raise UsageError(f"the metadata cannot set {key!r}, which is the notebook's own; use another name")
+        if reason := reason_against(key):
+            raise UsageError(reason)
     confidence = metadata.get("confidence")
     if confidence is not None and not is_share(confidence):
         raise UsageError("confidence is a number from 0 to 1")
     return dict(metadata)
 
 
-def is_reserved(key: str) -> bool:
-    """Whether the name is one of RESERVED, in any spelling that a person takes for it."""
-    return unicodedata.normalize("NFKC", key).strip().casefold() in RESERVED
+def reason_against(key: Any) -> str:
+    """Why no metadata may have this name; "" for one that it may. None of RESERVED may it be, in any spelling that a
+    person takes for it."""
+    if not isinstance(key, str) or not key.strip():
+        return "a name in the metadata is empty, or no text; name each value"
+    if any(is_ignorable(each) or not each.isprintable() for each in key):
+        return (
+            f"the name {key!r} in the metadata has characters that nobody sees; use letters, digits, and _ between them"
+        )
+    if _folded(key) in _FOLDED:
+        return f"the metadata cannot set {key!r}, which is the notebook's own; use another name"
+    return ""
 
 
 def is_share(value: Any) -> bool:
     """Whether it is a number from 0 to 1."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _folded(name: str) -> str:
+    """What is left of a name when case, typographic forms and what parts its words do not count."""
+    return _SEPARATORS.sub("", unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).casefold())
+
+
+_FOLDED = frozenset(map(_folded, RESERVED))

@@ -136,7 +136,11 @@ def test_what_is_no_name_is_no_project_and_no_agent(notebook: Notebook, root: Pa
 RESERVED = ["type", "topic", "tags", "session_id", "provenance", "id", "created_by", "created_at", "title", "summary"]
 
 
-@pytest.mark.parametrize("key", [*RESERVED, "status", "version", "path", " Provenance ", "TYPE", "ｔａｇｓ", "", " "])
+LOOKALIKES = ["created\u200bby", "created\u200b_by", "created\u00ad_by", "\ufeffprovenance", "createdBy", "created-by"]
+LOOKALIKES += ["Created By", "SESSION.ID", "word__count", "ｔａｇｓ", "tag\u017f", "ti\ufe0ftle", "ti\U000e0100tle"]
+
+
+@pytest.mark.parametrize("key", [*RESERVED, "status", "version", "path", " Provenance ", "TYPE", *LOOKALIKES, "", " "])
 def test_metadata_cannot_say_what_the_notebook_says(notebook: Notebook, root: Path, key: str) -> None:
     with pytest.raises(UsageError):
         notebook.write_note("x", STRANGER, metadata={key: "owner"})
@@ -147,8 +151,7 @@ def test_metadata_cannot_say_what_the_notebook_says(notebook: Notebook, root: Pa
     "metadata",
     [
         {"a": "x\nprovenance: owner\n---\n"},
-        {"a\nprovenance": "owner"},
-        {"a: 1\nprovenance": "owner"},
+        {"a: 1 provenance": "owner"},
         {"a": {"provenance": "owner"}},
         {"---": "---"},
     ],
@@ -169,6 +172,37 @@ def test_a_value_that_no_file_can_hold_is_refused_by_its_name(notebook: Notebook
     with pytest.raises(UsageError):
         notebook.write_note("x", SCRIBE, metadata={"depth": value})
     assert not (root / "channels").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["a\nprovenance", "a\0", "\x1b[31m", "tide\u200btable", "\u202eedit", "a\u2028b", "\ud800"]
+)
+def test_a_name_with_what_nobody_sees_is_refused(notebook: Notebook, root: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="nobody sees"):
+        notebook.write_note("x", SCRIBE, metadata={name: "owner"})
+    assert not (root / "channels").exists()
+
+
+@pytest.mark.parametrize("metadata", ["x", None, [1], [("depth", 2)]])
+def test_metadata_is_values_by_their_names(notebook: Notebook, root: Path, metadata: Any) -> None:
+    with pytest.raises(UsageError, match="by their names"):
+        notebook.write_note("x", SCRIBE, metadata=metadata)
+    assert not (root / "channels").exists()
+
+
+@pytest.mark.parametrize("tags", [[7], 7, None, {"keys": 1}])
+def test_tags_are_texts(notebook: Notebook, root: Path, tags: Any) -> None:
+    with pytest.raises(UsageError, match="list of texts"):
+        notebook.write_note("x", SCRIBE, tags=tags)
+    assert not (root / "channels").exists()
+
+
+@pytest.mark.parametrize("tags", [["#keys", "# pier", "##  pier"], "#keys, pier"])
+def test_tags_are_read_alike_in_private_notes_and_pages(notebook: Notebook, tags: list[str] | str) -> None:
+    kept = notebook.write_note("The key hangs at the pier", SCRIBE, tags=tags)
+    page = notebook.create("pages", "Keys", "At the pier.", SCRIBE, tags=tags)
+    for path in (kept.path, page.path):
+        assert notebook.read(path, SCRIBE)["metadata"]["tags"] == ["keys", "pier"]
 
 
 def test_a_value_without_an_end_is_refused(notebook: Notebook) -> None:

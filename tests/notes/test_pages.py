@@ -239,6 +239,9 @@ def test_notes_are_made_in_three_collections(notebook: Notebook, collection: str
     ("given", "told"),
     [
         ({"title": " \n"}, "title"),
+        ({"title": "\ufeff \u200b\u034f"}, "one word that can be seen"),
+        ({"title": "Night \u202eyrref"}, "U\\+202E"),
+        ({"title": "Night \u2067ferry"}, "U\\+2067"),
         ({"title": "a\0b"}, "control character"),
         ({"title": "a\ud800"}, "half a character"),
         ({"content": "a\ud800"}, "half a character"),
@@ -285,12 +288,13 @@ def test_what_was_given_reads_back(title: str, tag: str, content: str) -> None:
     try:
         after, _ = updated_page("pages/plan.md", raw, Wanted(content, title, summary=title, tags=[tag]))
     except UsageError:
-        assert re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", title + tag + content)
+        refused = re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", title + tag + content)
+        assert refused or re.search("[\u202a-\u202e\u2066-\u2069]", title) or not title.isprintable()
         return
     note = parse("pages/plan.md", after)
     assert note.content == content
     assert note.title == note.summary == " ".join(title.split())
-    assert note.tags[:1] == ((" ".join(tag.split()).lstrip("#"),) if tag.strip(" #\t\n") else note.tags[:1])
+    assert note.tags[:1] == ((" ".join(tag.split()).lstrip("# "),) if tag.strip(" #\t\n") else note.tags[:1])
     assert not note.problems
 
 
