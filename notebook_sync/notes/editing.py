@@ -190,8 +190,8 @@ class Editing:
             before = known.before if known else self._read(path)
             verb: Verb = "add" if before is None and session.kind == "external" else "write"
             self._guard.require(session, verb, path, TOOL)
-            if before is not None:  # the answer to an edit, and its errors, tell what the note says
-                self._guard.require(session, "read", path, TOOL)
+            if before is not None or order.expected_digest:
+                self._guard.require_change(session, path, TOOL)
             _must_be_expected(path, order.expected_digest, before)
             after = _after((known.after if known else before) or b"", order, path)
             if session.kind == "external" or (session.kind == "task" and _loses_mark(before, after)):
@@ -225,6 +225,7 @@ class Editing:
             if reason := self._vault.reason_against(place):
                 raise UnsafePath(order.file, reason)
             return place
+        self._guard.require_change(session, order.file if place is None else place, TOOL)
         return self._find(order.file, session)
 
     def _names_runtime(self, name: str) -> bool:

@@ -67,22 +67,22 @@ class Filing:
         Raises NotPermitted, NoSuchNote, Conflict; as `Vault.delete`.
         """
         with self._guard.telling(session, TOOL):
-            place = self._permitted(place, "write", session)
+            place = self._changeable(place, session)
             paths = self._at(place, session) if expected_digest is None else [place]
             with self._door.turn(paths):
                 texts = [Text(path, self._raw(path), None, "delete") for path in paths]
                 if expected_digest is not None:
-                    self._must_be(expected_digest, texts[0], session)
+                    _must_be(expected_digest, texts[0])
                 return self._door.enter(texts, session)
 
     def rename(self, old: str, new: str, session: Session) -> Entered:
         """Give the note at `old`, or all notes below it, a place at `new`.
 
-        Raises NotPermitted where the session may not write to one of the paths, old or new, or not read what it moves;
+        Raises NotPermitted where the session may not write to one of the paths, old or new, or not read it;
         NoSuchNote; Conflict with the base "" where there is something at a new path; and as `Vault.write`.
         """
         with self._guard.telling(session, TOOL):
-            old, new = self._permitted(old, "write", session), self._permitted(new, "write", session)
+            old, new = self._changeable(old, session), self._changeable(new, session)
             targets = dict(self._moving(old, new, session))
             with self._door.turn({*targets, *targets.values()}):
                 texts = [text for path, target in targets.items() for text in self._moved(path, target)]
@@ -93,8 +93,7 @@ class Filing:
     def _moving(self, old: str, new: str, session: Session) -> Iterator[tuple[str, str]]:
         """Each path, and the one that it is to have."""
         for path in self._at(old, session):
-            self._guard.require(session, "read", path, TOOL)  # elsewhere it could
-            yield path, self._permitted(new + path[len(old) :], "write", session)
+            yield path, self._changeable(new + path[len(old) :], session)
 
     def _moved(self, path: str, target: str) -> tuple[Text, Text]:
         raw = self._raw(path)
@@ -102,6 +101,11 @@ class Filing:
             Text(target, None, raw, "rename", reason=f"from {path}"),
             Text(path, raw, None, "rename", reason=f"to {target}"),
         )
+
+    def _changeable(self, path: str, session: Session) -> str:
+        """The one spelling of a path at which the session may change notes, and learn by that what is there."""
+        self._guard.require(session, "write", path, TOOL)
+        return self._permitted(path, "read", session)
 
     def _permitted(self, path: str, verb: Verb, session: Session) -> str:
         """The one spelling of a path at which the session may do this."""
@@ -117,22 +121,20 @@ class Filing:
         """The notes at or below `place`, all of which the session may change."""
         found = sorted(self._vault.scan([place]).seen)
         for path in found:
-            self._guard.require(session, "write", path, TOOL)
+            self._guard.require_change(session, path, TOOL)
         if not found:
             raise NoSuchNote(f"there is no note at {place} or below it")
         return found
-
-    def _must_be(self, expected_digest: str, text: Text, session: Session) -> None:
-        """Raises Conflict for a note with another digest; what it says is for who may read it."""
-        before = text.before or b""
-        if digest_of(before) != expected_digest:
-            is_told = self._guard.may(session, "read", text.path)
-            raise Conflict(
-                text.path, expected_digest, digest_of(before), before.decode(errors="replace") if is_told else ""
-            )
 
     def _raw(self, path: str) -> bytes:
         if path in self._vault.scan([path]).seen:
             with suppress(FileNotFoundError):
                 return self._vault.read(path)[0]
         raise NoSuchNote(f"there is no note at {path}")
+
+
+def _must_be(expected_digest: str, text: Text) -> None:
+    """Raises Conflict for a note with another digest."""
+    before = text.before or b""
+    if digest_of(before) != expected_digest:
+        raise Conflict(text.path, expected_digest, digest_of(before), before.decode(errors="replace"))

@@ -61,6 +61,12 @@ class Guard:
         except NotPermitted as refusal:
             self.refuse(session, tool, str(refusal), path=path)
 
+    def require_change(self, session: Session, path: str, tool: str) -> None:
+        """As `require`, for changing a note that stands: whatever comes of that tells what it says, or that it is
+        there."""
+        self.require(session, "write", path, tool)
+        self.require(session, "read", path, tool)
+
     def require_in_stream(self, session: Session, verb: Verb, tool: str) -> None:
         """As `require`, for the daily stream and checkpoints."""
         try:

@@ -100,11 +100,10 @@ class Pages:
     def _path_of(self, name: str, session: Session) -> str:
         """What the name alone forbids is refused before anything is looked up."""
         place = self._vault.relative(name)
-        self._guard.require(session, "write", name if place is None else place, UPDATE)
+        self._guard.require_change(session, name if place is None else place, UPDATE)
         with self._guard.telling(session, UPDATE):
             path = self._find(name, session)
-        self._guard.require(session, "write", path, UPDATE)
-        self._guard.require(session, "read", path, UPDATE)  # the answer tells what the note says
+        self._guard.require_change(session, path, UPDATE)
         return path
 
     def _free_id(self) -> str:

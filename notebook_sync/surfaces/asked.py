@@ -15,7 +15,7 @@ def note_to_change(notebook: Notebook, name: str, session: Session, tool: str) -
 
     Raises NotPermitted, NoSuchNote, UnsafePath.
     """
-    notebook.guard.require(session, "write", name, tool)
+    notebook.guard.require_change(session, name, tool)
     with notebook.guard.telling(session, tool):
         return notebook.find_path(name, session)
 

@@ -122,7 +122,7 @@ def _rename(arguments: Namespace) -> int:
 
 def _note_to_change(notebook: Notebook, name: str, session: Session) -> str:
     """The path of one note. A name that the session may not change is refused before it is looked up."""
-    notebook.guard.require(session, "write", name, "file")
+    notebook.guard.require_change(session, name, "file")
     return notebook.find_path(name, session)
 
 

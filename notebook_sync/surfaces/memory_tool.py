@@ -155,7 +155,7 @@ class MemoryTool:
 
     def _file_to_change(self, place: str) -> File:
         """Refused before it is looked at: whether a text stands in it tells of what the session is not shown."""
-        self._notebook.guard.require(self._session, "write", place, TOOL)
+        self._notebook.guard.require_change(self._session, place, TOOL)
         return self._notebook.file(place, self._session)
 
     def _write(self, place: str, text: str, base: str) -> None:
