@@ -10,6 +10,7 @@
     │   ├── Conflict                     the file is no longer what the edit was based on
     │   ├── OverCap                      the edit would leave a runtime file over its share of the prompt
     │   ├── UnsafePath                   a path that leads out, through a link, or to what is no note
+    │   ├── TooLarge                     a text that is larger than a note may be
     │   ├── WatchLocked                  another process watches this notebook
     │   └── WouldDeleteEverything        a scan found none of the mirrored notes
     ├── RootLost                     1   the notebook's folder is not there
@@ -105,6 +106,19 @@ class UnsafePath(Refused):
         super().__init__(f"{path!r}: {reason}")
         self.path = path
         self.reason = reason
+
+
+class TooLarge(Refused):
+    """A text of `size` bytes for the note at `path`, which may have `most`."""
+
+    def __init__(self, path: str, size: int, most: int) -> None:
+        super().__init__(
+            f"{path}: the text has {size:,} bytes, and a note at most {most:,}; shorten it, or split it into several "
+            "notes (the owner can raise max_file_bytes in notebook.toml)"
+        )
+        self.path = path
+        self.size = size
+        self.most = most
 
 
 class WatchLocked(Refused):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from notebook_sync.errors import ConfigError, RootLost, UnreadableFile, UnsafePath
+from notebook_sync.errors import ConfigError, RootLost, TooLarge, UnreadableFile, UnsafePath
 from notebook_sync.files.beneath import open_beneath
 from notebook_sync.files.disk import Disk
 from notebook_sync.files.ignore import GITIGNORE, Rules, is_hidden, is_ignored, is_note_name
@@ -172,10 +172,10 @@ class Vault:
     def write(self, path: str, raw: bytes, *, base: str | None) -> Stamp:
         """Make `raw` the note at `path`, durably, if its digest is `base`; for None, if there is no such note yet.
 
-        Raises Conflict, UnsafePath, UnreadableFile, UnwritableFile, RootLost; nothing was changed then.
+        Raises Conflict, UnsafePath, TooLarge, UnreadableFile, UnwritableFile, RootLost; nothing was changed then.
         """
         if len(raw) > self.max_file_bytes:
-            raise UnsafePath(path, self._too_large(len(raw)))
+            raise TooLarge(path, len(raw), self.max_file_bytes)
         self.must_be_for_notes(path)
         with writing(self.root, path, base, self.max_file_bytes, self.disk) as note:
             return _stamp(note.create(raw) if base is None else note.replace(raw, base))
@@ -213,7 +213,7 @@ class Vault:
                 if not stat.S_ISREG(before.st_mode):
                     raise UnreadableFile(path, "not a regular file")
                 if before.st_size > self.max_file_bytes:
-                    raise UnreadableFile(path, self._too_large(before.st_size))
+                    raise UnreadableFile(path, self._beyond(before.st_size))
                 _await_write(fd)
                 began = time.time_ns()
                 raw = _read_all(fd, self.max_file_bytes + 1)
@@ -227,7 +227,7 @@ class Vault:
             time.sleep(_PAUSE_SECONDS)
         raise UnreadableFile(path, "was written to during every read; it is looked at again")
 
-    def _too_large(self, size: int) -> str:
+    def _beyond(self, size: int) -> str:
         return (
             f"{size:,} bytes, more than max_file_bytes = {self.max_file_bytes:,}; "
             "raise the limit in notebook.toml or add the file to `exclude`"

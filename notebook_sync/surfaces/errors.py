@@ -132,6 +132,13 @@ KINDS: tuple[Kind, ...] = (
         "use a plain path below the notebook, like pages/plan.md",
         _path,
     ),
+    Kind(
+        errors.TooLarge,
+        "too_large",
+        422,
+        "shorten the text, or split it into several notes",
+        lambda error: {"path": error.path, "bytes": error.size, "most": error.most},
+    ),
     Kind(errors.Refused, "refused", 409, _OWNER),
     Kind(
         errors.NoSuchNote,

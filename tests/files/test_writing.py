@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from notebook_sync.errors import Conflict, RootLost, UnreadableFile, UnsafePath, UnwritableFile
+from notebook_sync.errors import Conflict, RootLost, TooLarge, UnreadableFile, UnwritableFile
 from notebook_sync.files import folder as folder_module
 from notebook_sync.files import writing as module
 from notebook_sync.files.vault import Vault
@@ -137,7 +137,7 @@ def test_a_new_note_has_the_mode_that_the_users_umask_gives(vault: Vault) -> Non
 
 def test_a_note_that_is_too_large_is_neither_written_nor_replaced(tmp_path: Path) -> None:
     vault = Vault(tmp_path, max_file_bytes=10)
-    with pytest.raises(UnsafePath, match="max_file_bytes"):
+    with pytest.raises(TooLarge, match="max_file_bytes"):
         vault.write("a.md", b"x" * 11, base=None)
     (tmp_path / "a.md").write_bytes(b"x" * 11)
     with pytest.raises(UnreadableFile, match="max_file_bytes"):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from notebook_sync import Notebook, Session
-from notebook_sync.errors import NotPermitted, UnsafePath, UsageError
+from notebook_sync.errors import NotPermitted, TooLarge, UnsafePath, UsageError
 
 OWNER = Session.owner()
 SCRIBE, PILOT = Session.task("scribe"), Session.task("pilot")
@@ -233,7 +233,7 @@ def test_any_text_can_be_kept(notebook: Notebook, content: str) -> None:
 
 def test_a_note_beyond_the_limit_is_refused(root: Path) -> None:
     (root / "notebook.toml").write_text("[notebook]\nmax_file_bytes = 2000\n")
-    with Notebook.open(root) as notebook, pytest.raises(UnsafePath):
+    with Notebook.open(root) as notebook, pytest.raises(TooLarge):
         notebook.write_note("x" * 3000, SCRIBE)
 
 

@@ -20,6 +20,7 @@ EXAMPLES: list[tuple[Exception, str, int]] = [
     (errors.Conflict("pages/ferry.md", "aa", "bb", "# Ferry\n"), "conflict", 409),
     (errors.OverCap("runtime/reminders.md", 2100, 2000, ("- [ ] Ropes",)), "over_cap", 422),
     (errors.UnsafePath("../x.md", "leads up"), "unsafe_path", 403),
+    (errors.TooLarge("pages/ferry.md", 3000, 2000), "too_large", 422),
     (errors.WatchLocked("watched by 7", "7"), "refused", 409),
     (errors.NoSuchNote("no note is called so"), "no_such_note", 404),
     (errors.UnreadableFile("pages/ferry.md", "too large"), "unreadable_file", 422),

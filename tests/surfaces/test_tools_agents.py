@@ -209,3 +209,32 @@ class TestMemory:
         made = done(notebook, "checkpoint", {"name": "before the winter"})
         assert (made["name"], made["entries"] >= 1, made["notes"] >= 4) == ("before the winter", True, True)
         assert [each.id for each in notebook.checkpoints(OWNER)] == [made["id"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("notebook_create", {"collection": "pages", "title": "Lists", "content": "rope " * 1000}),
+        ("notebook_update", {"id": "pages/small.md", "content": "rope " * 1000}),
+        ("write_note", {"content": "rope " * 1000}),
+        ("notebook_edit", {"file": "pages/lists.md", "action": "write", "content": "rope " * 1000}),
+        (
+            "notebook_edit",
+            {"file": "pages/small.md", "action": "add_section", "section": "Lists", "content": "rope " * 1000},
+        ),
+    ],
+    ids=["create", "update", "write_note", "write", "add_section"],
+)
+def test_a_text_that_is_too_large_is_to_be_shortened_or_split(
+    tmp_path: Path, name: str, arguments: dict[str, Any]
+) -> None:
+    (tmp_path / "notebook.toml").write_text("[notebook]\nmax_file_bytes = 2000\n")
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages/small.md").write_text("# Small\n")
+    with Notebook.open(tmp_path) as notebook:
+        error = call(notebook, name, arguments, SCRIBE)
+    assert error["error"]["type"] == "too_large"
+    assert error["error"]["bytes"] >= 5000
+    assert error["error"]["most"] == 2000
+    assert "split it" in error["error"]["next"]
+    assert [path.name for path in tmp_path.rglob("*.md")] == ["small.md"]
