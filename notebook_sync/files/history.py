@@ -9,17 +9,22 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from notebook_sync.errors import NotebookError
 from notebook_sync.files.git import command, environment, first_line, run_git, why
+from notebook_sync.files.moves import Blobs, Read, blobs, edit_of, moves, opens, own_id, paths_told_by
 from notebook_sync.files.note import HISTORY_LIMIT, Seed
+from notebook_sync.permissions import channel_of
 
 SUMMARY_LIMIT = 200
+# How many commits are looked into for ids: each is a question to git. What moved and changed at once later begins anew.
+_MOST_ASKED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,28 +44,34 @@ class GitHistory:
     def seed_of(self, path: str) -> Seed | None:
         """The past of the file at `path`, relative to the notebook's root; None when no commit holds it.
 
-        Renames are followed. A file that was deleted and made again goes on where it stopped.
+        A note is followed through the names that it surely had, as `moves` says, and not out of a channel. One that was
+        deleted and made again goes on where it stopped, unless the new one has another id.
         """
         changes = self._changes.get(path)
         if changes is None:
             return None
         recent = changes[-HISTORY_LIMIT:]
         first = len(changes) - len(recent) + 1
-        crumbs = (self._commits[index].breadcrumb(version) for version, index in enumerate(recent, first))
+        crumbs = (self._commits[index].breadcrumb(version, path) for version, index in enumerate(recent, first))
         return Seed(len(changes), self._commits[changes[0]].timestamp, tuple(crumbs))
 
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
+    """`told` are the trailers that say what tools did; `private` the paths among them that are in channels."""
+
     timestamp: datetime
     summary: str
     changed_by: str
+    told: str
+    private: tuple[str, ...]
 
-    def breadcrumb(self, version: int) -> dict[str, Any]:
+    def breadcrumb(self, version: int, path: str) -> dict[str, Any]:
+        names_others = any(opens(each, path) for each in self.private)
         return {
             "version": version,
             "timestamp": self.timestamp,
-            "summary": self.summary,
+            "summary": edit_of(path) if names_others else self.summary,
             "changed_by": self.changed_by,
         }
 
@@ -73,7 +84,7 @@ def git_history(root: Path) -> GitHistory:
     try:
         with tempfile.TemporaryFile() as complaints, _git_log(root, complaints) as log:
             try:
-                history = _past_told_by(_tokens(log.stdout))
+                history = _past_told_by(_tokens(log.stdout), partial(blobs, root))
             except BaseException:
                 log.kill()
                 raise
@@ -130,10 +141,11 @@ def committed(root: Path, paths: Sequence[str]) -> dict[str, bytes] | None:
 
 # The repository may be anyone's: its settings could change what the log looks like, or name programs to run.
 _LOG = (
-    *("log", "-z", "--raw", "--no-abbrev", "-M", "-l300", "--reverse", "--topo-order"),
+    *("log", "-z", "--raw", "--no-abbrev", "--no-renames", "--reverse", "--topo-order"),
     *("--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-notes", "--no-color"),
     *("--ignore-submodules=all", "--encoding=UTF-8"),
-    "--format=%x00commit%x00%at%x00%(trailers:key=Agent,valueonly,unfold,separator=%x0A)%x00%s",
+    "--format=%x00commit%x00%at%x00%(trailers:key=Agent,valueonly,unfold,separator=%x0A)%x00"
+    "%(trailers:key=Path,key=Action,key=Reason,unfold,separator=%x0A)%x00%s",
     *("--relative", "--", "."),
 )
 
@@ -149,46 +161,108 @@ def _git_log(root: Path, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
     )
 
 
-def _past_told_by(tokens: Iterator[bytes]) -> GitHistory:
+# What `--raw` tells of a file: git's letter, whether it is a regular one now, its object id before and after.
+_Entry = tuple[str, bool, str, str]
+
+
+def _past_told_by(tokens: Iterator[bytes], read: Read) -> GitHistory:
     """Read the log's tokens, oldest commit first.
 
-    A commit is `commit`, time, agent, subject; each of its changes is `:MODE MODE OID OID STATUS` and a path, for a
-    rename two.
+    A commit is `commit`, time, agent, other trailers, subject; each of its changes is `:MODE MODE OID OID STATUS` and a
+    path.
     """
-    history = GitHistory()
-    commits, changes = history._commits, history._changes
-    moved: dict[str, str] = {}
+    pasts = _Pasts(read)
+    entries: dict[str, _Entry] = {}
     for token in tokens:
         if token == b"commit":
-            commits.append(_commit(*(next(tokens, b"") for _ in range(3))))
+            pasts.add(entries)
+            entries = {}
+            pasts.history._commits.append(_commit(*(next(tokens, b"") for _ in range(4))))
         elif token.strip():
-            _, mode, old, new, status = token.split()
-            source = path = _name(next(tokens, b""))
-            if status.startswith(b"R"):
-                path = _name(next(tokens, b""))
-            if path is None or not mode.startswith(b"100"):
-                continue  # not UTF-8, or no longer a regular file: deleted, a symbolic link, a submodule
-            if source in changes and source != path:
-                changes[path] = changes.pop(source)
-                moved[source] = path
-            elif status == b"M" and path not in changes:
-                path = moved.get(path, path)  # edited on one branch, renamed on the other
-            if old != new or path not in changes:
-                changes.setdefault(path, array("I")).append(len(commits) - 1)
-    return history
+            was, mode, old, new, status = token.decode().split()
+            path = _name(next(tokens, b""))
+            if path is not None:
+                is_file = (was[1:] if status == "D" else mode).startswith("100")
+                entries[path] = (status, is_file, old, new)
+    pasts.add(entries)
+    return pasts.history
+
+
+class _Pasts:
+    """The past of every path while the log is read. `read` gives bytes by object id."""
+
+    def __init__(self, read: Read) -> None:
+        self.history = GitHistory()
+        self._read = read
+        self._asked = 0
+        self._moved: dict[str, str] = {}
+        self._ended: dict[str, str] = {}
+
+    def add(self, entries: Mapping[str, _Entry]) -> None:
+        """Count what the last commit did."""
+        changes = self.history._changes
+        gone = {path: old for path, (status, is_file, old, _) in entries.items() if status == "D" and is_file}
+        new = {path: oid for path, (status, is_file, _, oid) in entries.items() if status == "A" and is_file}
+        sources = self._follow(gone, new)
+        self._ended |= gone
+        for path, (status, is_file, old, oid) in entries.items():
+            if status == "D" or not is_file:
+                continue  # gone, or no longer a regular file: a symbolic link, a submodule
+            name = path
+            if path in sources:
+                old = gone[sources[path]]
+            elif status == "A" and path in changes and not self._goes_on(path, oid):
+                del changes[path]
+            elif status == "M" and path not in changes:
+                name = self._moved.get(path, path)  # edited on one branch, renamed on the other
+            if old != oid or name not in changes:
+                changes.setdefault(name, array("I")).append(len(self.history._commits) - 1)
+
+    def _follow(self, gone: Blobs, new: Blobs) -> dict[str, str]:
+        """Give what moved its past. What a channel's note said must not tell in what its readers alone may see: of a
+        note elsewhere the answer is as if there were no channel."""
+        if not gone or not new:
+            return {}
+        changes = self.history._changes
+        told = self.history._commits[-1].told
+        sources: dict[str, str] = {}
+        for channel in sorted({channel_of(path) or "" for path in new}):
+            there = {path: oid for path, oid in new.items() if (channel_of(path) or "") == channel}
+            known = {path: oid for path, oid in gone.items() if (channel_of(path) or channel) == channel}
+            for path, old in moves(known, there, told, self._bytes).items():
+                if old in changes:
+                    sources[path] = old
+                    changes[path] = changes.pop(old)
+                    self._moved[old] = path
+        return sources
+
+    def _goes_on(self, path: str, oid: str) -> bool:
+        """Whether what was made where a note was deleted is that note."""
+        ended = self._ended.pop(path, oid)
+        if ended == oid:
+            return True
+        held = self._bytes((ended, oid))
+        return len(held) < len((ended, oid)) or own_id(held[ended]) == own_id(held[oid])
+
+    def _bytes(self, ids: Iterable[str]) -> Mapping[str, bytes]:
+        self._asked += 1
+        return self._read(ids) if self._asked <= _MOST_ASKED else {}
 
 
 _LATEST = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
 
 
-def _commit(time: bytes, agents: bytes, subject: bytes) -> _Commit:
+def _commit(time: bytes, agents: bytes, trailers: bytes, subject: bytes) -> _Commit:
     # Any program can write a commit: its time may be missing, or beyond what a datetime holds.
     seconds = min(int(time), _LATEST) if time.isdigit() else 0
     agent = agents.decode(errors="replace").partition("\n")[0].strip()[:SUMMARY_LIMIT]
+    told = trailers.decode(errors="replace")
     return _Commit(
         timestamp=datetime.fromtimestamp(seconds, UTC),
         summary=subject.decode(errors="replace")[:SUMMARY_LIMIT],
         changed_by=f"agent:{agent}" if agent else "owner",
+        told=told,
+        private=tuple(path for path in paths_told_by(told) if channel_of(path)),
     )
 
 

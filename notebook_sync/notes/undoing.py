@@ -15,6 +15,7 @@ from typing import Any
 
 from notebook_sync.config import Settings
 from notebook_sync.errors import BackendDown, EditFailed, NoSuchNote
+from notebook_sync.files.moves import edit_of, paths_told_by
 from notebook_sync.files.revisions import content_at, revisions
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.difference import difference
@@ -157,12 +158,12 @@ class Undoing:
         )
 
     def _committed(self, path: str, session: Session, limit: int) -> Iterator[_Version]:
-        """Git follows a note back through its names, and stops where it was one that the session may not read."""
+        """Git follows a note back through the names that the session may read; others are not told of either."""
         root = self._vault.root
-        for found in revisions(root, path, limit):
-            if not self._guard.may(session, "read", found.path):
-                return
-            revision = Revision(found.commit, found.timestamp, found.changed_by, found.summary)
+        for found in revisions(root, path, limit, partial(self._guard.may, session, "read")):
+            others = (each for each in paths_told_by(found.message) if not self._guard.may(session, "read", each))
+            summary = found.summary if next(others, None) is None else edit_of(path)
+            revision = Revision(found.commit, found.timestamp, found.changed_by, summary)
             yield _Version(found.timestamp, revision, partial(content_at, root, found.commit, found.path))
 
     def _copied(self, path: str) -> Iterator[_Version]:

@@ -224,9 +224,10 @@ def test_a_note_that_was_private_once_keeps_that_past_for_those_who_had_it(repos
     text = "# Berth\n\n" + "The harbour master will not know.\n" * 9
     private, public = "channels/pilot/global/berth.md", "pages/berth.md"
     (repository.root / private).parent.mkdir(parents=True)
-    commit_by_hand(repository.root, text + "A secret.\n", "Write it down", private)
+    named = "---\nid: the-berth\n---\n"
+    commit_by_hand(repository.root, f"{named}{text}A secret.\n", "Write it down", private)
     git(repository.root, "mv", private, public)
-    commit_by_hand(repository.root, text, "Publish it", public)
+    commit_by_hand(repository.root, named + text, "Publish it", public)
     assert [one.summary for one in repository.history(public)] == ["Publish it", "Write it down"]
     assert "-A secret." in repository.diff(public)
     assert [one.summary for one in repository.history(public, TASK)] == ["Publish it"]
@@ -243,3 +244,70 @@ def test_what_an_edit_found_is_no_version_of_its_own(repository: Notebook) -> No
         repository.undo(FERRY, TASK)
     told = [one.changed_by for one in repository.history(FERRY)]
     assert told == ["agent:scribe"] * 6 + ["owner"]
+
+
+LIKE = "".join(f"{number}. The lamp at the pier is lit at dusk by Odile\n" for number in range(20))
+EVERYBODY = (OWNER, Session.task("pilot"), EXTERNAL)
+
+
+def told_of(notebook: Notebook, path: str) -> list[list[str]]:
+    return [[one.summary for one in notebook.history(path, session)] for session in EVERYBODY]
+
+
+@pytest.mark.parametrize("secret", ["", "\nAnd a secret.\n"])
+def test_a_page_that_is_like_another_note_has_no_other_past(repository: Notebook, secret: str) -> None:
+    repository.write_note(LIKE + secret, TASK)
+    repository.edit("pages/template.md", write(LIKE), TASK)
+    repository.edit("pages/guess.md", write(LIKE), Session.task("pilot"))
+    assert told_of(repository, "pages/guess.md") == [["Write: pages/guess.md"]] * 3
+    for session in EVERYBODY[:2]:
+        with pytest.raises(EditFailed, match="no earlier text of it is known"):
+            repository.undo("pages/guess.md", session)
+        with pytest.raises(EditFailed, match="no earlier text of it is known"):
+            repository.diff("pages/guess.md", session=session)
+    assert text(repository, "pages/guess.md") == LIKE
+
+
+def test_a_renamed_note_keeps_its_past(repository: Notebook) -> None:
+    repository.edit(FERRY, write(LIKE), TASK)
+    repository.rename(FERRY, "pages/boat.md", TASK)
+    repository.edit("pages/boat.md", write("other words"), TASK)
+    assert [one.summary for one in repository.history("pages/boat.md", TASK)][-1] == "Begin"
+    repository.undo("pages/boat.md", TASK)
+    assert text(repository, "pages/boat.md") == LIKE
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_a_note_that_went_when_an_equal_one_came_is_told_of_to_its_readers_alone(
+    repository: Notebook, hidden: bool
+) -> None:
+    went = "channels/pilot/global/lamp.md" if hidden else "pages/lamp.md"
+    (repository.root / went).parent.mkdir(parents=True, exist_ok=True)
+    commit_by_hand(repository.root, LIKE, "Write it down", went)
+    (repository.root / went).unlink()
+    git(repository.root, "add", "-A")
+    commit_by_hand(repository.root, LIKE, "Begin a page", "pages/new.md")
+    long = ["Begin a page", "Write it down"]
+    assert [one.summary for one in repository.history("pages/new.md", TASK)] == (long[:1] if hidden else long)
+
+
+def test_what_becomes_of_a_hidden_note_does_not_decide_whose_past_a_page_has(repository: Notebook) -> None:
+    hidden = repository.root / "channels/pilot/global/lamp.md"
+    hidden.parent.mkdir(parents=True)
+    hidden.write_text(LIKE)
+    commit_by_hand(repository.root, LIKE, "Write it down", "pages/lamp.md")
+    git(repository.root, "add", "-A")
+    git(repository.root, "commit", "--quiet", "--amend", "--no-edit")
+    hidden.unlink()
+    (repository.root / "pages/lamp.md").unlink()
+    git(repository.root, "add", "-A")
+    commit_by_hand(repository.root, LIKE, "Move it", "pages/new.md")
+    assert [one.summary for one in repository.history("pages/new.md", TASK)] == ["Move it", "Write it down"]
+
+
+def test_a_rename_out_of_a_channel_is_told_as_a_beginning(repository: Notebook) -> None:
+    path = repository.write_note(LIKE, TASK).path
+    repository.rename(path, "pages/lamp.md", TASK)
+    assert len(repository.history("pages/lamp.md", TASK)) == 2
+    told = [one.summary for one in repository.history("pages/lamp.md", Session.task("pilot"))]
+    assert told == ["Edit pages/lamp.md"]
