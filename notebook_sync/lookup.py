@@ -145,10 +145,10 @@ class Lookup:
 
     def bring_in_step(
         self, written: Mapping[str, Stamp | None], authors: Mapping[tuple[str, str], str]
-    ) -> tuple[dict[str, int], str]:
+    ) -> tuple[dict[str, int | None], str]:
         """Mirror notes that were written just now, with these stamps, None for what was taken away; `authors` are who
-        wrote them, by path and digest. By path, the version of each, and what went wrong, "" for nothing. Raises
-        nothing that a store or a file can do.
+        wrote them, by path and digest. By path, the version of each, None where there is no row, and what went wrong,
+        "" for nothing. Raises nothing that a store or a file can do.
 
         A further write that their stamps do not show is looked for later: nobody waits for that.
         """
@@ -159,7 +159,8 @@ class Lookup:
                 self._look_again({path for path, due in self._racy.items() if due <= now and path not in paths})
                 outcome = self._engine().look(Task(paths, settled=written, authors=authors))
                 self._racy |= dict.fromkeys(outcome.racy & paths, time.monotonic() + RACY_SECONDS)
-            versions = {row.path: row.version for row in self._mirror().known(paths)}
+            versions: dict[str, int | None] = dict.fromkeys(paths)
+            versions |= {row.path: row.version for row in self._mirror().known(paths)}
         except NotebookError as error:
             return {}, str(error)
         return versions, outcome.report.refs_trouble

@@ -23,7 +23,8 @@ _Told = list[list[str]]
 
 
 class Authors:
-    """The authors of one notebook's latest texts; `folder` is its `.notebook`."""
+    """The authors of one notebook's latest texts; `folder` is its `.notebook`. The digest "" is that of a note which is
+    taken away, known until something is written there."""
 
     def __init__(self, folder: Path) -> None:
         self._own = folder
@@ -42,7 +43,7 @@ class Authors:
         self._tell(path, self._others(path, digest))
 
     def _others(self, path: str, digest: str) -> _Told:
-        return [one for one in self._told(path) if one[0] != digest]
+        return [one for one in self._told(path) if one[0] not in ("", digest)]
 
     def _told(self, path: str) -> _Told:
         try:

@@ -24,8 +24,9 @@ from notebook_sync.sessions import Session
 
 _MOST_NAMED = 3
 
-# By path, the version of each note that was mirrored; and why some were not, "" when all were.
-Mirrored = tuple[Mapping[str, int], str]
+# By path, the version of each note as it is mirrored, None for one that is gone; and why some are not in step, "" when
+# all are. Empty where the mirror does not answer.
+Mirrored = tuple[Mapping[str, int | None], str]
 # By path, the stamp of what was written there, None for what was taken away.
 Stamps = Mapping[str, Stamp | None]
 Mirror = Callable[[Stamps, Mapping[tuple[str, str], str]], Mirrored]
@@ -57,7 +58,7 @@ class Text:
 class Entered:
     """What became of texts whose files are written. `versions` by path, as the mirror counts them."""
 
-    versions: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, int | None] = field(default_factory=dict)
     commit: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -103,7 +104,7 @@ class Door:
         stamps = self._write(changing, session)
         for one in changing:
             self._keep(one.path, one.after, session.changed_by, _told(one))
-        wrote = {(one.path, digest_of(one.after)): session.changed_by for one in changing if one.after is not None}
+        wrote = {(one.path, digest_of(one.after)): session.changed_by for one in changing}
         versions, trouble = self._bring_in_step(stamps, wrote)
         if trouble:
             warnings.append(f"saved; the mirror follows when it can: {trouble}")
@@ -145,12 +146,13 @@ class Door:
         return stamps
 
     def _write_one(self, path: str, before: bytes | None, after: bytes | None, session: Session) -> Stamp | None:
-        if after is None:
-            if before is not None:
-                self._vault.delete(path, base=digest_of(before))
+        if after is None and before is None:
             return None
         self._authors.announce(path, digest_of(after), session.changed_by)
         try:
+            if after is None:
+                self._vault.delete(path, base=digest_of(before))
+                return None
             return self._vault.write(path, after, base=None if before is None else digest_of(before))
         except BaseException:
             self._authors.forget(path, digest_of(after))
@@ -174,7 +176,7 @@ class Door:
         """Mirror what was written. Who wrote it need then be told to nobody else."""
         versions, trouble = self._mirror(stamps, wrote)
         for path, digest in wrote:
-            if path in versions:
+            if path in versions and (versions[path] is None) == (digest == ""):
                 self._authors.forget(path, digest)
         return versions, trouble
 

@@ -7,28 +7,35 @@ from typing import Any
 
 
 @dataclass(slots=True)
-class Report:
-    """`failed` maps a path to why its file is not mirrored as it is; `paths` are those whose row was written,
-    `left` those that notes moved away from.
-
-    `refs_trouble` says why hot memory could not be told; the mirror is written all the same, and the refs follow.
-    """
+class Tally:
+    """Notes whose rows were written, in counts and by their `paths`."""
 
     added: int = 0
     updated: int = 0
     moved: int = 0
     deleted: int = 0
-    unchanged: int = 0
-    failed: dict[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
     paths: set[str] = field(default_factory=set)
-    left: set[str] = field(default_factory=set)
-    refs_trouble: str = ""
 
     @property
     def wrote(self) -> bool:
         """Whether any note was added, updated, moved or deleted."""
         return bool(self.added or self.updated or self.moved or self.deleted)
+
+
+@dataclass(slots=True)
+class Report(Tally):
+    """`failed` maps a path to why its file is not mirrored as it is; `left` are paths that notes moved away from;
+    `by_hand` is what no tool wrote.
+
+    `refs_trouble` says why hot memory could not be told; the mirror is written all the same, and the refs follow.
+    """
+
+    unchanged: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    left: set[str] = field(default_factory=set)
+    by_hand: Tally = field(default_factory=Tally)
+    refs_trouble: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that `--json` prints; `refs_trouble` is in it only where there is some."""

@@ -186,17 +186,19 @@ class Sweep:
         changed on disk meanwhile, is looked at again."""
         written = set()
         before = self._documents_before(changes)
-        planned = [
-            (change, write_for(change, self._changed_by(change), before.get(_path_of(change)), self._seed_for(change)))
-            for change in changes
-        ]
+        authors = {_path_of(change): author for change in changes if (author := self._author_of(change))}
+        planned = []
+        for change in changes:
+            path = _path_of(change)
+            write = write_for(change, authors.get(path, _OWNER), before.get(path), self._seed_for(change))
+            planned.append((change, write))
         planned, lost = self._write(planned)
         for change, write in planned:
             path = _path_of(change)
             if write is not None and id(write) in lost:
                 self._outcome.again.add(path)
                 continue
-            self._count(change)
+            self._count(change, by_hand=path not in authors)
             if write is not None and not isinstance(change, Fail):
                 written.add(write.id)
                 if isinstance(write, Put) and write.replaces is not None:
@@ -229,12 +231,15 @@ class Sweep:
         found = self._mirror.get_many(list(ending)) if ending else {}
         return {ending[note_id]: document for note_id, document in found.items()}
 
-    def _changed_by(self, change: Change) -> str:
-        """Whom the breadcrumb names: a person, unless a tool has told that it wrote this."""
-        if not isinstance(change, Store):
-            return _OWNER
-        path, digest = change.note.path, change.note.digest
-        return self._task.authors.get((path, digest)) or self._author(path, digest) or _OWNER
+    def _author_of(self, change: Change) -> str:
+        """Who made this change by a tool, as that has told; "" for what a person did without one."""
+        match change:
+            case Store(_, note):
+                return self._task.authors.get((note.path, note.digest)) or self._author(note.path, note.digest)
+            case Delete(known) if known.path:
+                return self._author(known.path, "")
+            case _:
+                return ""
 
     def _seed_for(self, change: Change) -> Seed | None:
         """What is known of a file without a row. Git is asked once a sweep, and only by one that looks at everything:
@@ -248,8 +253,9 @@ class Sweep:
             self._past = git_history(self._vault.root)
         return self._past.seed_of(change.note.path)
 
-    def _count(self, change: Change) -> None:
+    def _count(self, change: Change, *, by_hand: bool) -> None:
         report = self._outcome.report
+        tallies = (report, report.by_hand) if by_hand else (report,)
         match change:
             case Wait(path, found):
                 self._outcome.waiting[path] = found
@@ -260,19 +266,20 @@ class Sweep:
             case Refresh(known):
                 report.failed.pop(known.path, None)
             case Delete(known):
-                report.deleted += 1
-                if known.path:
-                    report.paths.add(known.path)
+                for tally in tallies:
+                    tally.deleted += 1
+                    tally.paths |= {known.path} - {""}
                 report.failed.pop(known.path, None)
                 self._released.add(known.id)
             case Store(_, note, _, onto, was):
                 past = onto or was
                 if change.moved and past is not None and past.path:
                     report.left.add(past.path)
-                report.added += change.is_new
-                report.moved += change.moved
-                report.updated += not change.is_new and not change.moved
-                report.paths.add(note.path)
+                for tally in tallies:
+                    tally.added += change.is_new
+                    tally.moved += change.moved
+                    tally.updated += not change.is_new and not change.moved
+                    tally.paths.add(note.path)
                 self._outcome.stored.add(note.path)
                 report.failed.pop(note.path, None)
                 severe = [problem for problem in note.problems if problem.severe]

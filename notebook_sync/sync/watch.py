@@ -17,7 +17,7 @@ from notebook_sync.sessions import Session
 from notebook_sync.sync.engine import Engine
 from notebook_sync.sync.events import EventSource
 from notebook_sync.sync.lock import WatchNote, watch_lock
-from notebook_sync.sync.report import Report
+from notebook_sync.sync.report import Report, Tally
 from notebook_sync.sync.sweep import Outcome, Task
 
 # The root is looked at this often, because a replaced folder sends no event. One `stat` each time.
@@ -327,26 +327,26 @@ class Watch:
         failed = outcome.report.failed
         if self._commits is not None:
             self._commits.changed(outcome.report.paths | outcome.report.left)
-        if outcome.report.wrote:
-            self._record(outcome.report)
+        if outcome.report.by_hand.wrote:
+            self._record(outcome.report.by_hand)
         if outcome.report.wrote or failed.items() - self._told_failures.items():
             yield Batch(outcome.report)
         for path in outcome.seen:
             self._told_failures.pop(path, None)
         self._told_failures |= failed
 
-    def _record(self, report: Report) -> None:
-        """Tell those, too, who look at another process, or later."""
-        paths = sorted(report.paths)
+    def _record(self, by_hand: Tally) -> None:
+        """Tell those, too, who look at another process, or later. What a tool wrote, it tells of itself."""
+        paths = sorted(by_hand.paths)
         self._log.record(
             CHANGED,
             Session.owner(),
             paths=paths[:_MOST_PATHS],
             more=max(0, len(paths) - _MOST_PATHS),
-            added=report.added,
-            updated=report.updated,
-            moved=report.moved,
-            deleted=report.deleted,
+            added=by_hand.added,
+            updated=by_hand.updated,
+            moved=by_hand.moved,
+            deleted=by_hand.deleted,
         )
 
     def _identity(self) -> tuple[int, int] | None:

@@ -14,6 +14,7 @@ from notebook_sync.files.edits import Edit
 from notebook_sync.files.vault import Vault
 from notebook_sync.lookup import Lookup
 from notebook_sync.notes.authors import FOLDER, Authors
+from notebook_sync.sync.watch import Batch, Ready
 
 TASK = Session.task("scribe")
 FERRY = "pages/ferry.md"
@@ -90,6 +91,54 @@ def test_a_note_that_is_renamed_keeps_its_past_where_the_watch_was_first(noteboo
     notebook.rename(made.path, "pages/better.md", TASK)
     assert [who for who, _ in history(notebook, "pages/better.md")] == ["agent:scribe", "agent:pilot"]
     assert notebook.read(made.notebook_id)["metadata"]["version"] == 2
+
+
+def follow(notebook: Notebook, upto: Callable[[Batch], bool], work: Callable[[], object]) -> None:
+    """Let a watch follow while this is done, until it tells of a batch like that."""
+    with Notebook.open(notebook.root) as other:
+        watch = other.watch()
+        for event in watch.events():
+            if isinstance(event, Ready):
+                work()
+            if isinstance(event, Batch) and upto(event):
+                return
+
+
+def by_hand(notebook: Notebook) -> list[list[str]]:
+    return [event["paths"] for event in notebook.events.read() if event["kind"] == "changed"]
+
+
+def test_what_a_tool_wrote_is_not_told_as_saved_by_hand(notebook: Notebook, unmirrored: Callable[[], None]) -> None:
+    def work() -> None:
+        notebook.update(FERRY, TASK, content=AFTER)
+        notebook.create("pages", "Plan", "One.\n", TASK)
+        notebook.rename("pages/plan.md", "pages/better.md", TASK)
+        notebook.write_note("The key hangs at the pier", TASK)
+        (notebook.root / "pages/by-hand.md").write_text("By hand.\n")
+
+    follow(notebook, lambda batch: "pages/by-hand.md" in batch.report.paths, work)
+    assert by_hand(notebook) == [["pages/by-hand.md"]]
+
+
+def test_what_a_tool_took_away_is_not_told_as_deleted_by_hand(
+    notebook: Notebook, unmirrored: Callable[[], None]
+) -> None:
+    for name in ("one", "two", "three"):
+        (notebook.root / f"pages/{name}.md").write_text(f"{name}\n")
+    mirror(notebook)
+    follow(notebook, lambda batch: batch.report.deleted > 0, lambda: notebook.delete("pages/one.md", TASK))
+    assert by_hand(notebook) == []
+    follow(notebook, lambda batch: batch.report.deleted > 0, (notebook.root / "pages/two.md").unlink)
+    assert by_hand(notebook) == [["pages/two.md"]]
+
+
+def test_of_a_tool_that_took_away_a_note_nothing_is_kept_once_that_is_mirrored(notebook: Notebook) -> None:
+    notebook.create("pages", "Plan", "", TASK)
+    notebook.delete("pages/plan.md", TASK)
+    assert waiting(notebook) == []
+    notebook.create("pages", "Plan", "", TASK)
+    follow(notebook, lambda batch: batch.report.deleted > 0, (notebook.root / "pages/plan.md").unlink)
+    assert by_hand(notebook) == [["pages/plan.md"]]
 
 
 def test_an_agent_is_named_by_whoever_mirrors_it_later(notebook: Notebook, unmirrored: Callable[[], None]) -> None:
