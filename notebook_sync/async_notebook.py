@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # More would only wait for one another: for the disk, for SQLite's one writer, for a connection.
 _THREADS = 16
-# Longer than a store is waited for by default, so that what was given up has ended before the stores are closed.
+# Longer than a store is waited for by default, so that a read which was given up has ended before the stores are closed.
 _CLOSING_SECONDS = 10.0
 
 _Asked = ParamSpec("_Asked")
@@ -80,7 +80,8 @@ class AsyncNotebook:
     def __init__(self, notebook: Notebook, *, threads: int = _THREADS) -> None:
         self.notebook = notebook
         self._limiter = anyio.CapacityLimiter(threads)
-        self._under_way: set[asyncio.Future[Any]] = set()
+        self._reading: set[asyncio.Future[Any]] = set()
+        self._writing: set[asyncio.Future[Any]] = set()
         self._followed: set[_Followed] = set()
 
     @classmethod
@@ -112,16 +113,19 @@ class AsyncNotebook:
         await self.close()
 
     async def close(self) -> None:
-        """End what is followed, let calls that are under way end, and release what was opened. Twice is allowed."""
+        """End what is followed, let what was begun end, and release what was opened. Twice is allowed.
+
+        A write comes to its end however long it takes; a read is waited for no longer than a store is.
+        """
         for followed in list(self._followed):
             followed.stop()
-        with anyio.CancelScope(
-            shield=True
-        ):  # a host that is cancelled closes all the same; it takes no longer than this
+        with anyio.CancelScope(shield=True):  # a host that is cancelled closes all the same
             for followed in list(self._followed):
                 await followed.close()
-            if self._under_way:
-                await asyncio.wait(self._under_way, timeout=_CLOSING_SECONDS)
+            while self._writing:
+                await asyncio.wait(self._writing)
+            if self._reading:
+                await asyncio.wait(self._reading, timeout=_CLOSING_SECONDS)
             await to_thread.run_sync(self.notebook.close, limiter=anyio.CapacityLimiter(1))
 
     @property
@@ -214,8 +218,10 @@ class AsyncNotebook:
     async def _in_thread(self, work: Callable[[], _Told], *, given_up: bool = True) -> _Told:
         call = _Call(work)
         task = asyncio.ensure_future(to_thread.run_sync(call, limiter=self._limiter))
-        self._under_way.add(task)
-        task.add_done_callback(self._ended)
+        under_way = self._reading if given_up else self._writing
+        under_way.add(task)
+        task.add_done_callback(under_way.discard)
+        task.add_done_callback(_heard)
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:
@@ -225,11 +231,6 @@ class AsyncNotebook:
                 await _ended(task)
             raise
         return task.result()
-
-    def _ended(self, task: asyncio.Future[Any]) -> None:
-        self._under_way.discard(task)
-        if not task.cancelled():
-            task.exception()  # of a call that was given up, nobody else asks for it, which asyncio would complain of
 
 
 class _Call(Generic[_Told]):
@@ -247,6 +248,11 @@ class _Call(Generic[_Told]):
     def is_taken_back(self) -> bool:
         """Whether no thread has begun it; none will then."""
         return self._decided.acquire(blocking=False)
+
+
+def _heard(task: asyncio.Future[Any]) -> None:
+    if not task.cancelled():
+        task.exception()  # of a call that was given up, nobody else asks for it, which asyncio would complain of
 
 
 async def _ended(task: asyncio.Future[Any]) -> None:

@@ -179,6 +179,23 @@ def test_who_cancels_a_reader_waits_no_longer_and_closing_lets_its_thread_end(
     run(work)
 
 
+def test_closing_waits_for_a_write_however_long_it_takes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("notebook_sync.async_notebook._CLOSING_SECONDS", 0.0)
+
+    async def work() -> None:
+        notebook = await AsyncNotebook.open(root)
+        await notebook.sync()
+        async with _editing(notebook, "It is late.") as edit:
+            closing = asyncio.create_task(notebook.close())
+            await _beats_of_the_loop(100)
+            assert not closing.done()
+        await closing
+        assert edit.done()
+        assert (await edit).version == 2
+
+    run(work)
+
+
 def test_a_watch_tells_what_happens_and_ends_when_it_is_cancelled(root: Path) -> None:
     async def work() -> None:
         async with AsyncNotebook.opened(root) as notebook:

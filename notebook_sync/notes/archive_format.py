@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -130,11 +131,10 @@ def reason_against(members: Sequence[Member]) -> str:
             return f"{member.name!r} {reason}"
         if member.size > (LARGEST_FILE if member.path else LARGEST_BESIDE):
             return f"{member.name!r} is too large, with {member.size:,} bytes"
-    names = [member.name for member in members]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        return f"{twice!r} is in it twice"
-    if missing := [name for name in BESIDE[:-1] if name not in set(names)]:
+    names = Counter(member.name for member in members)
+    if twice := [name for name, count in names.items() if count > 1]:
+        return f"{twice[0]!r} is in it twice"
+    if missing := [name for name in BESIDE[:-1] if name not in names]:
         return f"{missing[0]} is missing"
     if twins := twins_among(name for name in names if name.startswith(FILES)):
         return "{!r} and {!r} are one name to some systems".format(*twins)
