@@ -15,7 +15,6 @@ from notebook_sync.wiring import Wiring
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import date, datetime
-    from pathlib import Path
 
     from notebook_sync.notes.archive import Exported
     from notebook_sync.notes.note_import import Imported
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
 # `list` names a method of a notebook, so the type needs a name of its own.
 Documents = list[dict[str, Any]]
+# What is meant where a caller does not say: of a private note, of a search in them, of what is logged.
+GENERAL, BALANCED, USUAL_SCORE = "general", "balanced", 0.5
 _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -85,7 +86,7 @@ class AgentNotebook(Wiring):
         content: str,
         session: Session,
         *,
-        topic: str = "general",
+        topic: str = GENERAL,
         tags: Sequence[str] = (),
         session_id: str = "",
         project: str = "",
@@ -121,7 +122,7 @@ class AgentNotebook(Wiring):
         topic: str = "",
         session_id: str = "",
         project: str = "",
-        profile: str = "balanced",
+        profile: str = BALANCED,
         limit: int = 50,
     ) -> Documents:
         """Private notes with a word of `query`, or all for "", best first: light fields, topic, session_id, created_at,
@@ -189,7 +190,7 @@ class AgentNotebook(Wiring):
         *,
         source: str = "",
         tags: Sequence[str] = (),
-        score: float = 0.5,
+        score: float = USUAL_SCORE,
         keep: bool = False,
     ) -> Entry:
         """Add an entry to today's stream, with `keep` to long-term memory; the entry. `score` is how much it matters, 0

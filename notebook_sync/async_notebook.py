@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # More would only wait for one another: for the disk, for SQLite's one writer, for a connection.
 _THREADS = 16
-# Longer than a store is waited for by default, so that a read which was given up has ended before the stores are closed.
+# Longer than a store is waited for by default, so that a read which was given up has ended before stores are closed.
 _CLOSING_SECONDS = 10.0
 
 _Asked = ParamSpec("_Asked")

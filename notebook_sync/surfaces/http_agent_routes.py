@@ -9,6 +9,7 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Query, Response
 
+from notebook_sync.agent_notebook import BALANCED, GENERAL, USUAL_SCORE
 from notebook_sync.surfaces import http_agent_models as models
 from notebook_sync.surfaces.asked import moment_given, note_to_change
 from notebook_sync.surfaces.http_asking import (
@@ -25,7 +26,6 @@ from notebook_sync.surfaces.http_asking import (
     require_owner,
     router,
 )
-from notebook_sync.surfaces.tool_runs_agents import BALANCED, GENERAL, USUAL_SCORE
 from notebook_sync.surfaces.tool_schemas_notes import Change, CreateArguments, NoteRow, Profile, WrittenResult
 
 agent_routes = router()

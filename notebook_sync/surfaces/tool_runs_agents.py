@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from notebook_sync.agent_notebook import BALANCED, GENERAL, USUAL_SCORE
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
@@ -14,8 +15,6 @@ from notebook_sync.surfaces.tool_runs_pages import as_result
 from prompt import fence_external
 
 _FOUND, _RECENT, _RECALLED = 50, 20, 10
-USUAL_SCORE = 0.5
-GENERAL, BALANCED = "general", "balanced"
 
 
 def write_note(notebook: Notebook, wanted: schemas.WriteNoteArguments, session: Session) -> schemas.WrittenResult:

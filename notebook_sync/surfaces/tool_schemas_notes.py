@@ -82,9 +82,7 @@ class SearchNotesArguments(RecentNotesArguments):
     tags: Tags | None = None
     since: When | None = None
     until: Name | None = None
-    profile: (
-        Annotated[str, Field(json_schema_extra={"enum": ["balanced", "recent", "quality", "similarity"]})] | None
-    ) = Field(default=None, description="what counts")
+    profile: Profile | None = Field(default=None, description="what counts")
 
 
 class PeekArguments(Arguments):
