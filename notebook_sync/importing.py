@@ -17,8 +17,8 @@ from notebook_sync.errors import BackendDown, ConfigError, Refused
 from notebook_sync.files.note import Seed
 from notebook_sync.mirror.base import Mirror
 from notebook_sync.notes.archive_format import CHECKPOINTS, LONGTERM, MIRROR, STREAM
-from notebook_sync.notes.archive_lines import Line, lines_in, seed_from
-from notebook_sync.notes.archive_placing import CHECKS, Placed
+from notebook_sync.notes.archive_lines import CHECKS, Line, lines_in, seed_from
+from notebook_sync.notes.archive_placing import Placed
 from notebook_sync.notes.archive_reading import Progress
 from notebook_sync.refs.base import Entry, Refs
 from notebook_sync.refs.entry import once_each

@@ -35,7 +35,7 @@ from notebook_sync.notes.archive_format import (
     reason_against,
     reason_against_name,
 )
-from notebook_sync.notes.archive_lines import line_of, row_of
+from notebook_sync.notes.archive_lines import CHECKS, line_of, row_of
 from notebook_sync.notes.archive_packing import Packing
 from notebook_sync.notes.guard import Guard
 from notebook_sync.refs.base import Refs
@@ -91,8 +91,8 @@ class Archive:
     def export(self, to: Path, session: Session, progress: Progress | None = None) -> Exported:
         """Make an archive at `to`, where nothing is yet, outside of the notebook. `progress(done, total)` counts files.
 
-        Raises NotPermitted, UsageError, RootLost, GitFailed, BackendDown, and NotebookError where the disk does not
-        take it; then nothing is at `to`.
+        Raises NotPermitted, UsageError, ConfigError, RootLost, GitFailed, BackendDown, and NotebookError where the disk
+        does not take it; then nothing is at `to`.
         """
         if session.kind != "owner":
             self._guard.refuse(session, TOOL, "Only the owner may export the notebook, which holds all that is private")
@@ -109,13 +109,14 @@ class Archive:
         left_out = self._add_files(packing, progress)
         files = len(packing.members)
         size = sum(member.size for member in packing.members)
-        notes = _add_lines(packing, folder, MIRROR, (row_of(one) for one in self._mirror().documents() if one["path"]))
+        lines = _Lines(packing, folder)
+        notes = lines.add(MIRROR, (row_of(one) for one in self._mirror().documents() if one["path"]))
         refs = self._refs()
         told = ({"day": day, "entry": entry} for day in refs.days() for entry in refs.day(day))
-        entries = _add_lines(packing, folder, STREAM, told)
-        longterm = _add_lines(packing, folder, LONGTERM, refs.longterm())
+        entries = lines.add(STREAM, told)
+        longterm = lines.add(LONGTERM, refs.longterm())
         kept = (refs.checkpoint(light["id"]) for light in reversed(refs.checkpoints()))
-        checkpoints = _add_lines(packing, folder, CHECKPOINTS, (one for one in kept if one is not None))
+        checkpoints = lines.add(CHECKPOINTS, (one for one in kept if one is not None))
         git, warnings = self._add_history(packing, folder)
         commits = git.commits if git else 0
         counts = Counts(notes, files, size, entries, longterm, checkpoints, commits)
@@ -123,7 +124,7 @@ class Archive:
         manifest = Manifest(f"notebook-sync {__version__}", counts, members, git, refs.lost()).as_json()
         _must_be_readable_again(reason_against(members), len(manifest))
         _put(packing, manifest, folder, target)
-        return Exported(target, notes, files, target.stat().st_size, commits, left_out, warnings)
+        return Exported(target, notes, files, target.stat().st_size, commits, left_out, (*lines.warnings, *warnings))
 
     def _place_for(self, to: Path) -> Path:
         target = to.expanduser().absolute()
@@ -169,6 +170,38 @@ class Archive:
         return history, tuple(_warnings_of(root))
 
 
+class _Lines:
+    """What the stores hold, added to an archive as lines. One that no import would take is left out, and told."""
+
+    def __init__(self, packing: Packing, folder: Path) -> None:
+        self._packing = packing
+        self._folder = folder
+        self.warnings: list[str] = []
+
+    def add(self, name: str, lines: Iterable[Mapping[str, Any]]) -> int:
+        """Add the file `name` with these lines; how many there are in it."""
+        count, left_out, first = 0, 0, ""
+        with (self._folder / name).open("wb") as file:
+            for line in lines:
+                try:
+                    file.write(line_of(line, CHECKS[name]))
+                    count += 1
+                except ValueError as error:
+                    left_out += 1
+                    first = first or f"{_named(line)}: {error}"
+        self._packing.add_beside(name, self._folder / name)
+        (self._folder / name).unlink()
+        if left_out:
+            self.warnings.append(f"{name} lacks {left_out} that no import would take; the first is {first}")
+        return count
+
+
+def _named(line: Mapping[str, Any]) -> str:
+    """What a person finds a line by."""
+    told = line.get("path") or line.get("id") or line.get("entry", {}).get("id")
+    return ascii(told)[:200]
+
+
 def _must_hold_no_password(root: Path) -> None:
     try:
         secret = _names_with_secrets((root / config.FILE).read_bytes())
@@ -184,20 +217,21 @@ def _must_hold_no_password(root: Path) -> None:
 
 def _warnings_of(root: Path) -> Iterator[str]:
     for commit, raw in bundle.texts_of(root, config.FILE):
-        if _names_with_secrets(raw):
-            yield (
-                f"git's history holds a password: commit {commit[:12]} of {config.FILE} names one; "
-                "change it on the server before you give the archive away"
-            )
-            return
+        with contextlib.suppress(ConfigError):  # what was no settings then was never used
+            if _names_with_secrets(raw):
+                yield (
+                    f"git's history holds a password: commit {commit[:12]} of {config.FILE} names one; "
+                    "change it on the server before you give the archive away"
+                )
+                return
 
 
 def _names_with_secrets(raw: bytes) -> tuple[str, str] | None:
-    """Which table of these settings holds a password, and what to set instead."""
+    """Which table of these settings holds a password, and what to set instead. Raises ConfigError."""
     try:
         settings = config.parse(raw.decode(), config.FILE)
-    except (ConfigError, UnicodeDecodeError):
-        return None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{config.FILE} is not UTF-8 text; mend it, for no import would take it") from None
     if Address.of(settings.mirror.url).secrets:
         return "mirror", "MONGODB_URL"
     return ("refs", "REDIS_URL") if Address.of(settings.refs.url).secrets else None
@@ -210,17 +244,6 @@ def _folder_beside(target: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _add_lines(packing: Packing, folder: Path, name: str, lines: Iterable[Mapping[str, Any]]) -> int:
-    count = 0
-    with (folder / name).open("wb") as file:
-        for line in lines:
-            file.write(line_of(line))
-            count += 1
-    packing.add_beside(name, folder / name)
-    (folder / name).unlink()
-    return count
 
 
 def _must_be_readable_again(reason: str, manifest_bytes: int) -> None:

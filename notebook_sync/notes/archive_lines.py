@@ -14,6 +14,7 @@ from typing import IO, Any, NoReturn
 from notebook_sync.files.note import HISTORY_LIMIT, Seed
 from notebook_sync.mirror.base import Document
 from notebook_sync.mirror.document import to_milliseconds
+from notebook_sync.notes.archive_format import CHECKPOINTS, LONGTERM, MIRROR, STREAM
 from notebook_sync.refs.base import Checkpoint, Entry
 
 LARGEST_LINE = 64 << 20
@@ -25,9 +26,13 @@ _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
 Line = dict[str, Any]
 
 
-def line_of(told: Mapping[str, Any]) -> bytes:
-    """One line: the same for the same values."""
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+def line_of(told: Mapping[str, Any], checked: Callable[[Line], Line]) -> bytes:
+    """One line: the same for the same values. Raises ValueError with the reason where no import would take it."""
+    raw = _raw(told)
+    if len(raw) > LARGEST_LINE:
+        raise ValueError(f"it has {len(raw):,} bytes, more than {LARGEST_LINE:,}")
+    _checked(raw, checked)
+    return raw
 
 
 def row_of(document: Document) -> Line:
@@ -46,8 +51,8 @@ def row_of(document: Document) -> Line:
 
 def seed_from(row: Line) -> Seed:
     """The past of a note, from its row."""
-    history = tuple({**crumb, "timestamp": _time(crumb["timestamp"])} for crumb in row["history"])
-    return Seed(row["version"], _time(row["created_at"]), history, row["created_from"])
+    history = tuple({**crumb, "timestamp": _time(crumb["timestamp"], "timestamp")} for crumb in row["history"])
+    return Seed(row["version"], _time(row["created_at"], "created_at"), history, row["created_from"])
 
 
 def lines_in(file: IO[bytes], checked: Callable[[Line], Line]) -> Iterator[tuple[int, Line]]:
@@ -60,51 +65,66 @@ def lines_in(file: IO[bytes], checked: Callable[[Line], Line]) -> Iterator[tuple
             return
         number += 1
         try:
-            yield place, checked(_object_in(raw))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
-            raise ValueError(f"line {number} is not as it was written ({error})") from None
+            yield place, _checked(raw, checked)
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}") from None
 
 
 def checked_row(told: Line) -> Line:
     """A line of mirror.jsonl. Raises ValueError, TypeError or KeyError where it is none, as all of these do."""
-    _must(all(_is_text(told[name]) for name in ("id", "wants", "path")) and told["created_from"] in _SOURCES)
-    _must(_is_version(told["version"]) and len(told["history"]) <= HISTORY_LIMIT)
+    for name in ("id", "wants", "path"):
+        _text(told[name], name)
+    _must(told["created_from"] in _SOURCES, "created_from", f"one of {', '.join(sorted(_SOURCES))}")
+    _number(told["version"], "version", 1)
+    _must(len(told["history"]) <= HISTORY_LIMIT, "history", f"at most {HISTORY_LIMIT} crumbs")
     for crumb in told["history"]:
-        _must(set(crumb) == _CRUMB and _is_version(crumb["version"]))
-        _must(_is_text(crumb["summary"]) and _is_text(crumb["changed_by"]))
-        _time(crumb["timestamp"])
-    _time(told["created_at"])
+        _must(set(crumb) == _CRUMB, "history", f"crumbs of {', '.join(sorted(_CRUMB))}")
+        _number(crumb["version"], "history.version", 1)
+        for name in ("summary", "changed_by"):
+            _text(crumb[name], f"history.{name}")
+        _time(crumb["timestamp"], "history.timestamp")
+    _time(told["created_at"], "created_at")
     return told
 
 
 def checked_told(told: Line) -> Line:
     """A line of stream.jsonl: `{day, entry}`."""
-    date.fromisoformat(told["day"])
+    _day(told["day"], "day")
     checked_entry(told["entry"])
     return told
 
 
 def checked_entry(told: Line) -> Entry:
     """A line of longterm.jsonl."""
-    _must(all(_is_text(told[name]) for name in ("id", "content", "source")))
-    _must(
-        isinstance(told["score"], int | float) and isinstance(told["tags"], list) and all(map(_is_text, told["tags"]))
-    )
-    _must(all(_is_text(told.get(name, "")) for name in ("action", "agent", "provenance")))
-    _must(all(_is_text(value) for value in told.get("ref", {}).values()))
-    _time(told["timestamp"])
+    for name in ("id", "content", "source"):
+        _text(told[name], name)
+    _must(isinstance(told["score"], int | float), "score", "a number")
+    _must(isinstance(told["tags"], list), "tags", "a list")
+    for tag in told["tags"]:
+        _text(tag, "tags")
+    for name in ("action", "agent", "provenance"):
+        _text(told.get(name, ""), name)
+    for name, value in told.get("ref", {}).items():
+        _text(value, f"ref.{name}")
+    _time(told["timestamp"], "timestamp")
     return told
 
 
 def checked_checkpoint(told: Line) -> Checkpoint:
     """A line of checkpoints.jsonl."""
-    _must(_CHECKPOINT.fullmatch(told["id"]) and _is_text(told["name"]) and _COMMIT.fullmatch(told["commit"]))
-    _time(told["at"])
+    _text(told["id"], "id")
+    _must(_CHECKPOINT.fullmatch(told["id"]), "id", "letters, digits and hyphens")
+    _text(told["name"], "name")
+    _text(told["commit"], "commit")
+    _must(_COMMIT.fullmatch(told["commit"]), "commit", "the id of a commit, or empty")
+    _text(told.get("created_by", ""), "created_by")
+    _time(told["at"], "at")
     for note in told["notebook"]:
-        _must(all(_is_text(value) for name, value in note.items() if name != "version"))
-        _must(_is_text(note["id"]) and _is_version(note["version"]))
+        for name in ("id", *(name for name in note if name != "version")):
+            _text(note[name], f"notebook.{name}")
+        _number(note["version"], "notebook.version", 0)  # of a note that the mirror had not seen yet
     for day, entries in told["days"].items():
-        date.fromisoformat(day)
+        _day(day, "days")
         for entry in entries:
             checked_entry(entry)
     for entry in told["longterm"]:
@@ -112,38 +132,70 @@ def checked_checkpoint(told: Line) -> Checkpoint:
     return told
 
 
+CHECKS: Mapping[str, Callable[[Line], Line]] = {
+    MIRROR: checked_row,
+    STREAM: checked_told,
+    LONGTERM: checked_entry,
+    CHECKPOINTS: checked_checkpoint,
+}
+"""By the name of a file with lines, what makes sure of one."""
+
 _SOURCES = frozenset({"file", "git", "frontmatter"})
 
 
+def _raw(told: Mapping[str, Any]) -> bytes:
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _checked(raw: bytes, checked: Callable[[Line], Line]) -> Line:
+    try:
+        return checked(_object_in(raw))
+    except KeyError as error:
+        raise ValueError(f"it has no {error}") from None
+    except (TypeError, AttributeError, RecursionError, OverflowError) as error:
+        raise ValueError(f"a value in it is of another kind: {error}") from None
+
+
 def _object_in(raw: bytes) -> Line:
-    _must(raw.endswith(b"\n"))
+    if not raw.endswith(b"\n"):
+        raise ValueError("it is cut off, or too long")
     told = json.loads(raw, parse_constant=_refuse)
-    _must(isinstance(told, dict))
+    if not isinstance(told, dict):
+        raise TypeError("it is no JSON object")
     if b"\\u" in raw:
-        line_of(told)  # half of a character that takes two is in no store
-    line: Line = told
-    return line
+        _raw(told)  # half of a character that takes two is in no store
+    return told
 
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number")
 
 
-def _must(so: object) -> None:
+def _must(so: object, field: str, what: str) -> None:
     if not so:
-        raise ValueError("a value of another kind")
+        raise ValueError(f"its {field!r} is not {what}")
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+def _text(value: object, field: str) -> None:
+    _must(isinstance(value, str), field, "text")
 
 
-def _is_version(value: object) -> bool:
-    return type(value) is int and 0 < value <= _LARGEST_VERSION
+def _number(value: object, field: str, lowest: int) -> None:
+    _must(type(value) is int and lowest <= value <= _LARGEST_VERSION, field, f"a whole number from {lowest} on")
 
 
-def _time(text: str) -> datetime:
-    when = datetime.fromisoformat(text)
-    if when.tzinfo is None:
-        raise ValueError("a time without a zone")
-    return to_milliseconds(when)
+def _day(value: str, field: str) -> None:
+    try:
+        date.fromisoformat(value)
+    except (ValueError, TypeError):
+        raise ValueError(f"its {field!r} is not a day, as 2026-02-18") from None
+
+
+def _time(text: str, field: str) -> datetime:
+    try:
+        when = datetime.fromisoformat(text)
+        if when.tzinfo is not None:
+            return to_milliseconds(when)
+    except (ValueError, TypeError, OverflowError):
+        pass
+    raise ValueError(f"its {field!r} is not a time with its zone, as 2026-02-18T10:30:00+00:00")

@@ -25,6 +25,8 @@ _TRIES = 5
 _SECOND = 10**9
 _END = tarfile.NUL * (2 * tarfile.BLOCKSIZE)
 _PRIVATE = 0o600
+# Some file systems know later times, and no import takes one.
+_LATEST_NS = 2**63 - 1
 
 
 class Packing:
@@ -107,6 +109,7 @@ def _info(name: str, size: int, mode: int, mtime_ns: int) -> tarfile.TarInfo:
     """Nobody's: whose a file was means nothing elsewhere."""
     info = tarfile.TarInfo(name)
     info.size, info.mode = size, mode & 0o777
+    mtime_ns = min(mtime_ns, _LATEST_NS)
     seconds, rest = divmod(mtime_ns, _SECOND)
     info.mtime = max(0, seconds)
     if rest or seconds < 0:  # a float would lose the last of the nanoseconds

@@ -9,7 +9,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,25 +17,12 @@ from notebook_sync import config
 from notebook_sync.errors import GitFailed, NotebookError, UnreadableFile, UsageError
 from notebook_sync.files import bundle
 from notebook_sync.folder import FOLDER, make_folder
-from notebook_sync.notes.archive_format import BUNDLE, CHECKPOINTS, LONGTERM, MANIFEST, MIRROR, STREAM, Manifest
-from notebook_sync.notes.archive_lines import (
-    Line,
-    checked_checkpoint,
-    checked_entry,
-    checked_row,
-    checked_told,
-    lines_in,
-)
+from notebook_sync.notes.archive_format import BUNDLE, MANIFEST, Manifest
+from notebook_sync.notes.archive_lines import CHECKS, lines_in
 from notebook_sync.notes.archive_reading import Progress, manifest_of, unpack
 from notebook_sync.tokens import Tokens
 
 _KEPT = "importing"
-CHECKS: dict[str, Callable[[Line], Line]] = {
-    MIRROR: checked_row,
-    STREAM: checked_told,
-    LONGTERM: checked_entry,
-    CHECKPOINTS: checked_checkpoint,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,4 +136,7 @@ def _must_be_lines(file: Path, archive: Path) -> None:
             for _ in lines_in(opened, CHECKS[file.name]):
                 pass
     except ValueError as error:
-        raise UnreadableFile(str(archive), f"cannot be imported: {file.name}: {error}; nothing was changed") from None
+        advice = (
+            "nothing was changed: export that notebook again with the latest notebook-sync, and import what it makes"
+        )
+        raise UnreadableFile(str(archive), f"cannot be imported: {file.name}: {error}; {advice}") from None
