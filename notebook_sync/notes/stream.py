@@ -22,7 +22,7 @@ from notebook_sync.notes.showing import note_shown, sees_all
 from notebook_sync.refs.base import Entry, Refs
 from notebook_sync.refs.entry import NOTEBOOK, new_entry
 from notebook_sync.refs.ranking import POOL, rank
-from notebook_sync.sessions import Session
+from notebook_sync.sessions import KINDS, Session
 
 LOG, TODAY, RECALL = "log", "today", "recall"
 LARGEST_ENTRY_BYTES = 8 << 10
@@ -30,8 +30,13 @@ _MOST_TAGS = 20
 _TAG = re.compile(r"\w[\w.-]{0,49}")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _LONGEST_SOURCE = 100
-# What entries of notes say, and what only the owner may sign with.
+_HALF = re.compile("[\ud800-\udfff]")
+# What entries of notes say, and what only the owner signs with.
 _RESERVED_SOURCES = frozenset({NOTEBOOK, "owner"})
+# An agent says where something is from in plain words, so that none looks like another, and with none that names who
+# speaks.
+_PLAIN_WORDS = re.compile(r"[a-z0-9._-]+(?: [a-z0-9._-]+)*")
+_SPEAKERS = frozenset({*KINDS, NOTEBOOK, "agent", "user", "human", "person", "system", "assistant"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,9 @@ def checked_entry(
     content: str, session: Session, source: str, tags: Sequence[str], score: float, now: datetime
 ) -> Entry:
     """An entry that a session logs. Raises UsageError where a part of it is empty, too long or no word."""
+    if half := _HALF.search(content):
+        where = f"(U+{ord(half[0]):04X}) at position {half.start()}"
+        raise UsageError(f"what is to be logged holds half a character {where}; leave it out")
     content = _storable(content)
     if not content.strip():
         raise UsageError("there is nothing to log; say in a sentence what happened")
@@ -198,13 +206,21 @@ def _checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
 
 def _checked_source(source: str, session: Session) -> str:
     """Where an entry is from. None is signed with another's name: `agent` tells who logged it in any case."""
-    source = _storable(source).strip()
+    source = source.strip()
     if source in ("", session.changed_by):
         return session.changed_by
     if len(source) > _LONGEST_SOURCE or not source.isprintable():
         raise UsageError(f"a source is one line of at most {_LONGEST_SOURCE} characters, as in: harbour radio")
     if source.casefold() in _RESERVED_SOURCES or source.casefold().startswith("agent:"):
         raise UsageError(f"{source!r} is no source of yours; say where it is from, as in: harbour radio")
+    if session.kind == "owner":
+        return source
+    if not _PLAIN_WORDS.fullmatch(source):
+        raise UsageError(f"a source is plain words of a to z, digits, and ._-, as in: harbour radio; not {source!r}")
+    if named := _SPEAKERS.intersection(re.split(r"[ ._-]+", source)):
+        raise UsageError(
+            f"a source says where something is from, and {min(named)!r} is a name for who speaks; as in: harbour radio"
+        )
     return source
 
 

@@ -35,8 +35,11 @@ def of_entries(entries: Sequence[Told], zone: tzinfo, width: int | None = None) 
 
 
 def _from(entry: Told) -> str:
-    """Of a note, what became of it; else who logged it."""
-    return str(entry.get("action") or ("note" if entry["source"] == "notebook" else entry["source"]))
+    """Of a note, what became of it; else who logged it, and from where."""
+    if told := entry.get("action") or ("note" if entry["source"] == "notebook" else ""):
+        return str(told)
+    agent = f"agent:{entry['agent']}" if entry.get("agent") else ""
+    return str(entry["source"]) if agent in ("", entry["source"]) else f"{agent}, {entry['source']}"
 
 
 def _said(entry: Told) -> str:

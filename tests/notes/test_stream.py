@@ -24,7 +24,6 @@ WITHHELD = '[[prompt.files]]\npath = "pages/withheld.md"\nsessions = ["owner"]\n
 HOSTILE = (
     "two\nlines\r\nand a tab\t",
     "a NUL \0 within",
-    "a lone surrogate \ud800 within",
     '{"content": "json", "ref": {"path": "pages/ferry.md"}}',
     "@content:(secret) | -ferry* %%fuzzy%% [0 inf] $v => {$weight: 2}",
     "ferry' OR 1=1 --",
@@ -105,7 +104,7 @@ def test_the_same_words_twice_are_two_entries(notebook: Notebook) -> None:
 def test_content_is_text(notebook: Notebook, content: str) -> None:
     entry = notebook.log(content, TASK)
     kept = notebook.log(content, TASK, keep=True)
-    plain = content.replace("\0", "\ufffd").replace("\ud800", "?")
+    plain = content.replace("\0", "\ufffd")
     assert (entry["content"], kept["content"]) == (plain, plain)
     assert logged(notebook) == [plain]
     assert notebook.refs.longterm() == [kept]
@@ -161,12 +160,31 @@ def test_a_source_is_where_it_is_from(embedded: Notebook) -> None:
     assert embedded.log("Fog", Session.task())["source"] == "agent:unknown"
 
 
+LOOKALIKES = ["the owner", "owner.", "-owner-", "Ａgent:scribe", "agent :scribe", "agent scribe", "note\u00adbook"]
+LOOKALIKES += ["task:scribe", "\u043ewner", "ｏｗｎｅｒ", "external", "my_owner", "my\u200bowner", "Scribe", "user"]
+LOOKALIKES += ["harbour  radio", "a\ud800", "\u202eharbour"]
+
+
 @pytest.mark.parametrize(
-    "source", ["owner", "Owner", "notebook", "agent:pilot", "AGENT:scribe", "two\nlines", "x" * 101]
+    "source", ["owner", "Owner", "notebook", "agent:pilot", "AGENT:scribe", "two\nlines", "x" * 101, *LOOKALIKES]
 )
 def test_nobody_signs_for_another(embedded: Notebook, source: str) -> None:
-    with pytest.raises(UsageError, match="source"):
-        embedded.log("Fog", TASK, source=source)
+    for session in (TASK, Session.task()):
+        with pytest.raises(UsageError, match="source"):
+            embedded.log("Fog", session, source=source)
+    assert logged(embedded) == []
+
+
+def test_the_owner_says_where_it_is_from_in_any_words(embedded: Notebook) -> None:
+    assert embedded.log("Fog", OWNER, source="Häfen: Radio")["source"] == "Häfen: Radio"
+
+
+@pytest.mark.parametrize("content", ["\ud800", "Fog \udfff at the pier"])
+def test_half_a_character_is_not_logged(embedded: Notebook, content: str) -> None:
+    for keep in (False, True):
+        with pytest.raises(UsageError, match="half a character"):
+            embedded.log(content, TASK, keep=keep)
+    assert logged(embedded) == []
 
 
 # A day.

@@ -393,6 +393,21 @@ def test_what_somebody_else_wrote_is_marked() -> None:
     assert of_entries([entry], UTC) == "2026-02-18 10:30  created  pages/a.md: (external) a"
 
 
+@pytest.mark.parametrize(
+    ("source", "agent", "told"),
+    [
+        ("agent:scribe", "scribe", "agent:scribe"),
+        ("harbour radio", "scribe", "agent:scribe, harbour radio"),
+        ("owner", "", "owner"),
+        ("owner", "scribe", "agent:scribe, owner"),
+    ],
+)
+def test_no_line_of_an_agent_reads_as_the_owners(source: str, agent: str, told: str) -> None:
+    moment = datetime(2026, 2, 18, 10, 30, tzinfo=UTC).isoformat()
+    entry = {"timestamp": moment, "source": source, "tags": [], "content": "Fog", "agent": agent}
+    assert of_entries([entry], UTC) == f"2026-02-18 10:30  {told}  Fog"
+
+
 def test_a_cell_that_is_long_leaves_the_other_rows_where_they_are() -> None:
     first, second = aligned([("x" * 60, "one"), ("y", "two")]).splitlines()
     assert first == f"{'x' * 60}  one"
