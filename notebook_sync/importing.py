@@ -147,10 +147,11 @@ def _restore(refs: Refs, placed: Placed) -> None:
     longterm = once_each([*_lines(placed, LONGTERM), *refs.longterm()])
     for days in _days(placed):
         refs.restore({day: once_each([*entries, *refs.day(day)]) for day, entries in days.items()}, longterm)
-    there = {light["id"] for light in refs.checkpoints()}
+    spare = {light["id"] for light in refs.checkpoints()}
     for checkpoint in _lines(placed, CHECKPOINTS):
-        if checkpoint["id"] not in there:
-            refs.put_checkpoint(checkpoint)
+        if checkpoint["id"] not in spare:
+            spare.add(checkpoint["id"])
+            refs.put_checkpoint(checkpoint, spare=spare)
     if placed.manifest.lost is not None and refs.lost() is None:
         refs.note_loss(placed.manifest.lost)
 

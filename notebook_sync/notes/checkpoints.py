@@ -62,7 +62,7 @@ class Checkpoints:
     def take(self, session: Session, name: str = "") -> Checkpoint:
         """Keep what is now; where there is git, the files too, as they are, committed or not. Raises UsageError."""
         self._guard.require_in_stream(session, "add", CHECKPOINT)
-        kept, trouble = self._keep(_checked_name(name))
+        kept, trouble = self._keep(_checked_name(name), session)
         self._events.record(CHECKPOINT, session, checkpoint=kept["id"])
         return replace(self._told(kept, session), warnings=(trouble,) if trouble else ())
 
@@ -86,7 +86,7 @@ class Checkpoints:
         target = self._find(checkpoint_id)
         snapshot = self._notes.snapshot_of(target["id"], target["commit"]) if files else None
         name = _name_of(target)
-        before, trouble = self._keep(f"{_BEFORE}{name}"[:_LONGEST_NAME], _first_day(target))
+        before, trouble = self._keep(f"{_BEFORE}{name}"[:_LONGEST_NAME], session, target)
         warnings: tuple[str, ...] = (trouble,) if trouble else ()
         texts: Sequence[Text] = ()
         entered = Entered()
@@ -109,24 +109,27 @@ class Checkpoints:
             warnings=warnings,
         )
 
-    def _keep(self, name: str, since: str = "") -> tuple[_Kept, str]:
-        """Keep what is now, with the stream of the last days and of all from `since`; and why it lacks the files."""
+    def _keep(self, name: str, session: Session, target: _Kept | None = None) -> tuple[_Kept, str]:
+        """Keep what is now, with the stream of the last days and of all from the first of `target`, which stays kept
+        too; and why it lacks the files."""
         refs = self._refs()
         now = datetime.now(UTC)
         earlier = {one["id"] for one in refs.checkpoints()}
         told = set(refs.days())
+        since = _first_day(target) if target else ""
         days = _days_until(now.astimezone(self._settings.timezone).date(), since)
         kept: _Kept = {
             "id": str(uuid.uuid4()),
             "name": name,
             "at": now.isoformat(timespec="milliseconds"),
+            "created_by": "owner" if session.kind == "owner" else session.changed_by,
             "days": {day: refs.day(day) if day in told else [] for day in days},
             "longterm": refs.longterm(),
             "notebook": self._notes.listed(self._mirror().known()),
         }
         kept["commit"], trouble = self._notes.keep(kept["id"], name)
         try:
-            refs.put_checkpoint(kept)
+            refs.put_checkpoint(kept, spare=[target["id"]] if target else ())
         except BackendDown:
             self._notes.drop([kept["id"]])
             raise

@@ -11,7 +11,7 @@ entry       one line of the daily stream or of long-term memory: `{id, content, 
 day         `YYYY-MM-DD` in the notebook's timezone
 owner       the `store_id` of the mirror whose refs these are; a different or missing one means: write them all again
 checkpoint  `{id, name, at, commit, notebook: [{id, collection, version, digest}], days: {day: [entry]},
-            longterm: [entry]}`; `at` an ISO time in UTC
+            longterm: [entry]}`; `at` an ISO time in UTC; `created_by`, "agent:NAME" or "owner", where it is known
 
 All writes are idempotent; the stream is at least once, and an entry's id is a digest of what it tells
 (the note's id, serial, version, action, digest, path, and who opened it), so that a reader drops a repeated one. The
@@ -21,7 +21,7 @@ Every method may raise `BackendDown`; no adapter lets a driver's own error out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -124,11 +124,13 @@ class Refs(Protocol):
 
     # Checkpoints.
 
-    def put_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Keep the checkpoint; of more than CHECKPOINTS_KEPT the oldest are dropped."""
+    def put_checkpoint(self, checkpoint: Checkpoint, *, spare: Collection[str] = ()) -> None:
+        """Keep the checkpoint; of more than CHECKPOINTS_KEPT some are dropped, as `refs.entry.surplus` says, but none
+        of these ids."""
 
     def checkpoints(self) -> list[dict[str, Any]]:
-        """`{id, name, at, commit, notes, entries, longterm}` of each, the last three as counts; newest first."""
+        """`{id, name, at, commit, created_by, notes, entries, longterm}` of each, the last three as counts; newest
+        first."""
 
     def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
         """One checkpoint, whole."""

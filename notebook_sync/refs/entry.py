@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from notebook_sync.files.note import Ref
-from notebook_sync.refs.base import Checkpoint, Entry
+from notebook_sync.refs.base import CHECKPOINTS_KEPT, Checkpoint, Entry
 
 ANNOUNCED = frozenset({"created", "opened", "updated", "moved", "deleted"})
 SUMMARY_LIMIT = 200
@@ -172,6 +172,7 @@ def light_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
     """What a list of checkpoints tells of one."""
     return {
         **{key: checkpoint[key] for key in ("id", "name", "at", "commit")},
+        "created_by": checkpoint.get("created_by", ""),
         "notes": len(checkpoint["notebook"]),
         "entries": sum(len(entries) for entries in checkpoint["days"].values()),
         "longterm": len(checkpoint["longterm"]),
@@ -181,6 +182,17 @@ def light_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
 def newest_first(lights: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Checkpoints in the order they are listed, and kept."""
     return sorted(lights, key=lambda light: (datetime.fromisoformat(light["at"]), light["id"]), reverse=True)
+
+
+def surplus(lights: Iterable[dict[str, Any]], spare: Collection[str]) -> list[str]:
+    """The ids of the checkpoints that are too many. An agent's never pushes out one of the owner's: agents have the
+    places that the owner's leave free, and one in any case."""
+    owners: list[str] = []
+    agents: list[str] = []
+    for light in newest_first(lights):
+        (agents if light.get("created_by", "").startswith("agent:") else owners).append(light["id"])
+    too_many = [*owners[CHECKPOINTS_KEPT:], *agents[max(1, CHECKPOINTS_KEPT - len(owners)) :]]
+    return [checkpoint_id for checkpoint_id in too_many if checkpoint_id not in spare]
 
 
 def _content(ref: Ref) -> str:

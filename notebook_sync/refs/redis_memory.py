@@ -12,12 +12,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from itertools import islice
 from typing import Any, TypeVar
 
-from notebook_sync.refs.base import CHECKPOINTS_KEPT, Checkpoint, Entry
+from notebook_sync.refs.base import Checkpoint, Entry
 from notebook_sync.refs.entry import (
     day_of,
     entry_from_hash,
@@ -27,6 +27,7 @@ from notebook_sync.refs.entry import (
     light_checkpoint,
     newest_first,
     once_each,
+    surplus,
 )
 from notebook_sync.refs.redis_connection import Connection
 from notebook_sync.refs.redis_search import for_search
@@ -78,13 +79,13 @@ class RedisMemory:
                 pipeline.execute()
         self._keep_all(longterm)
 
-    def put_checkpoint(self, checkpoint: Checkpoint) -> None:
+    def put_checkpoint(self, checkpoint: Checkpoint, *, spare: Collection[str] = ()) -> None:
         listed = self._key("memory", "checkpoints")
         with self._redis.pipeline() as pipeline:
             pipeline.set(self._key("checkpoint", checkpoint["id"]), as_json(checkpoint))
             pipeline.hset(listed, checkpoint["id"], as_json(light_checkpoint(checkpoint)))
             pipeline.execute()
-        dropped = [light["id"] for light in self.checkpoints()[CHECKPOINTS_KEPT:]]
+        dropped = surplus(self.checkpoints(), spare)
         with self._redis.pipeline() as pipeline:
             for checkpoint_id in dropped:
                 pipeline.delete(self._key("checkpoint", checkpoint_id))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from sqlite3 import Connection
 from typing import Any
 
 from notebook_sync.embedded import Embedded
-from notebook_sync.refs.base import CHECKPOINTS_KEPT, Checkpoint, Entry, Recalled
-from notebook_sync.refs.entry import day_of, is_logged, light_checkpoint, newest_first, once_each
+from notebook_sync.refs.base import Checkpoint, Entry, Recalled
+from notebook_sync.refs.entry import day_of, is_logged, light_checkpoint, newest_first, once_each, surplus
 from notebook_sync.refs.ranking import POOL, asked_tags, asked_words, rank
 from notebook_sync.refs.sqlite_words import LateWords
 
@@ -84,7 +84,7 @@ class SqliteMemory:
         candidates = [*self._entries(asked, wanted, since), *self._refs(asked, wanted, since)]
         return Recalled(rank(candidates, query, tags=tags, since=since, limit=limit, now=now))
 
-    def put_checkpoint(self, checkpoint: Checkpoint) -> None:
+    def put_checkpoint(self, checkpoint: Checkpoint, *, spare: Collection[str] = ()) -> None:
         with self._db.writing() as connection:
             light = light_checkpoint(checkpoint)
             connection.execute(
@@ -92,8 +92,8 @@ class SqliteMemory:
                 (checkpoint["id"], as_json(light), as_json(checkpoint)),
             )
             there = connection.execute("SELECT light FROM checkpoint").fetchall()
-            dropped = newest_first(json.loads(light) for (light,) in there)[CHECKPOINTS_KEPT:]
-            connection.executemany("DELETE FROM checkpoint WHERE id = ?", [(light["id"],) for light in dropped])
+            dropped = surplus((json.loads(light) for (light,) in there), spare)
+            connection.executemany("DELETE FROM checkpoint WHERE id = ?", [(each,) for each in dropped])
 
     def checkpoints(self) -> list[dict[str, Any]]:
         return newest_first(json.loads(light) for (light,) in self._db.rows("SELECT light FROM checkpoint"))

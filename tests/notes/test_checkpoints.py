@@ -188,6 +188,30 @@ def test_fifty_are_kept_and_git_forgets_the_others(notebook: Notebook) -> None:
     assert refs_of_git(notebook.root) == set(made[2:])
 
 
+def test_agents_push_out_none_of_the_owners(notebook: Notebook) -> None:
+    first = notebook.checkpoint(OWNER, "the owner's")
+    for number in range(52):
+        notebook.checkpoint(TASK, str(number))
+    names = [one.name for one in notebook.checkpoints(OWNER)]
+    assert names == [*map(str, range(51, 2, -1)), "the owner's"]
+    assert notebook.rollback(first.id, OWNER, files=True).id == first.id
+
+
+def test_the_checkpoint_that_is_gone_back_to_is_kept_where_nothing_came_of_it(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    then = notebook.checkpoint(OWNER, "then")
+    for number in range(49):
+        notebook.checkpoint(OWNER, str(number))
+    write(notebook, FERRY, "other")
+    meanwhile(monkeypatch, lambda: write(notebook, FERRY, "a person's words"))
+    with pytest.raises(Conflict):
+        notebook.rollback(then.id, OWNER, files=True)
+    assert notebook.checkpoints(OWNER)[-1] == then
+    notebook.rollback(then.id, OWNER, files=True)
+    assert (notebook.root / FERRY).read_text() == "# Ferry\n\nIt leaves at nine.\n"
+
+
 @pytest.mark.parametrize("name", ["x" * 201, "\ud800", "a\0b", "\u202e"])
 def test_a_name_is_one_line(notebook: Notebook, name: str) -> None:
     with pytest.raises(UsageError, match="one line"):

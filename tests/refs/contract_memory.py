@@ -350,7 +350,7 @@ class MemoryContract:
         refs.put_checkpoint(whole)
         assert refs.checkpoint("checkpoint-001") == whole
         assert refs.checkpoint("nobody") is refs.checkpoint("") is None
-        light = {"id": "checkpoint-001", "name": "number 1", "at": whole["at"], "commit": "abc"}
+        light = {"id": "checkpoint-001", "name": "number 1", "at": whole["at"], "commit": "abc", "created_by": ""}
         assert refs.checkpoints() == [{**light, "notes": 1, "entries": 2, "longterm": 1}]
 
     def test_checkpoints_are_listed_newest_first_and_the_oldest_dropped(self, refs: Refs) -> None:
@@ -363,6 +363,26 @@ class MemoryContract:
         assert refs.checkpoint("checkpoint-002") is None
         assert refs.checkpoint("checkpoint-000") is None
         assert refs.checkpoint("checkpoint-003") is not None
+
+    def test_agents_checkpoints_push_out_none_of_the_owners(self, refs: Refs) -> None:
+        for number in range(CHECKPOINTS_KEPT):
+            refs.put_checkpoint(checkpoint(number, created_by="owner" if number % 2 else "agent:pilot"))
+        for number in range(CHECKPOINTS_KEPT, 2 * CHECKPOINTS_KEPT):
+            refs.put_checkpoint(checkpoint(number, created_by="agent:scribe"))
+        kept = [(one["name"], one["created_by"]) for one in refs.checkpoints()]
+        assert kept == [
+            *((f"number {n}", "agent:scribe") for n in range(99, 74, -1)),
+            *((f"number {n}", "owner") for n in range(49, 0, -2)),
+        ]
+        for number in range(100, 100 + CHECKPOINTS_KEPT):
+            refs.put_checkpoint(checkpoint(number, created_by="owner"))
+        refs.put_checkpoint(checkpoint(200, created_by="agent:scribe"))
+        owners = [f"number {n}" for n in range(149, 99, -1)]
+        assert [one["name"] for one in refs.checkpoints()] == ["number 200", *owners]
+        refs.put_checkpoint(checkpoint(201, created_by="owner"), spare=["checkpoint-100"])
+        assert [one["name"] for one in refs.checkpoints()] == ["number 201", "number 200", *owners]
+        refs.put_checkpoint(checkpoint(202, created_by="owner"))
+        assert [one["name"] for one in refs.checkpoints()][-1] == "number 102"
 
     def test_a_checkpoint_put_again_takes_its_own_place(self, refs: Refs) -> None:
         refs.put_checkpoint(checkpoint(1))
