@@ -55,8 +55,10 @@ def session_of(arguments: Namespace) -> Session:
 
 
 def shown_to(arguments: Namespace) -> Session:
-    """Who is shown what the files say: the owner, who has them anyway, unless a session or an agent is named."""
-    return session_of(arguments) if arguments.session or arguments.agent else OWNER
+    """Who is shown what the files say: the owner, who has them anyway, unless a session or an agent is named, be it by
+    NOTEBOOK_SESSION."""
+    is_named = arguments.session or arguments.agent or os.environ.get("NOTEBOOK_SESSION")
+    return session_of(arguments) if is_named else OWNER
 
 
 def asking(named: str | None, agent: str, environ: Mapping[str, str], *, at_terminal: bool) -> Session:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from datetime import tzinfo
 from typing import Any
 
 from notebook_sync.errors import UsageError
@@ -85,10 +86,7 @@ def _search(arguments: Namespace) -> int:
             limit=arguments.limit,
         )
         zone = notebook.settings.timezone
-    show(arguments, notes, lambda rows: text.of_private_notes(rows, zone, terminal_width()))
-    if not notes:
-        complain("nothing found; look for fewer words, or see: notebook-sync note recent")
-    return 0
+    return _tell(arguments, notes, zone, "nothing found; look for fewer words, or see: notebook-sync note recent")
 
 
 def _recent(arguments: Namespace) -> int:
@@ -102,10 +100,9 @@ def _recent(arguments: Namespace) -> int:
             project=arguments.project,
         )
         zone = notebook.settings.timezone
-    show(arguments, notes, lambda rows: text.of_private_notes(rows, zone, terminal_width()))
-    if not notes:
-        complain("no private notes; one is written with: notebook-sync note write TEXT --agent NAME")
-    return 0
+    return _tell(
+        arguments, notes, zone, "no private notes; one is written with: notebook-sync note write TEXT --agent NAME"
+    )
 
 
 def _peek(arguments: Namespace) -> int:
@@ -120,9 +117,14 @@ def _peek(arguments: Namespace) -> int:
             limit=arguments.limit,
         )
         zone = notebook.settings.timezone
+    return _tell(arguments, notes, zone, "nothing found; see: notebook-sync note channels")
+
+
+def _tell(arguments: Namespace, notes: list[dict[str, Any]], zone: tzinfo, of_none: str) -> int:
+    """Print private notes; `of_none` is what to do where there are none."""
     show(arguments, notes, lambda rows: text.of_private_notes(rows, zone, terminal_width()))
     if not notes:
-        complain("nothing found; see: notebook-sync note channels")
+        complain(of_none)
     return 0
 
 

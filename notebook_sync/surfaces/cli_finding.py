@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from datetime import tzinfo
+from typing import Any
 
 from notebook_sync.errors import UsageError
 from notebook_sync.surfaces.cli_answers import (
@@ -31,10 +33,12 @@ def _list(arguments: Namespace) -> int:
             until=moment_given(arguments.until, notebook),
         )
         zone = notebook.settings.timezone
-    show(arguments, notes, lambda rows: of_notes(rows, zone, terminal_width()))
-    if not notes:
-        complain(f"no notes{_of_those_named(arguments)}; the mirror is listed as it is, see: notebook-sync sync")
-    return 0
+    return _tell(
+        arguments,
+        notes,
+        zone,
+        f"no notes{_of_those_named(arguments)}; the mirror is listed as it is, see: notebook-sync sync",
+    )
 
 
 def _search(arguments: Namespace) -> int:
@@ -53,9 +57,19 @@ def _search(arguments: Namespace) -> int:
             until=moment_given(arguments.until, notebook),
         )
         zone = notebook.settings.timezone
+    return _tell(
+        arguments,
+        notes,
+        zone,
+        f"nothing found{_of_those_named(arguments)}; a word is found in any note that sync has seen",
+    )
+
+
+def _tell(arguments: Namespace, notes: list[dict[str, Any]], zone: tzinfo, of_none: str) -> int:
+    """Print notes; `of_none` is why there may be none."""
     show(arguments, notes, lambda rows: of_notes(rows, zone, terminal_width()))
     if not notes:
-        complain(f"nothing found{_of_those_named(arguments)}; a word is found in any note that sync has seen")
+        complain(of_none)
     return 0
 
 

@@ -423,3 +423,19 @@ def test_a_terminal_is_not_written_past_its_edge() -> None:
     assert shown.endswith("港…")
     assert of_notes([note], UTC).endswith("港" * 60)
     assert (cut("abc", 3), cut("abcd", 3), cut("港港", 3)) == ("abc", "ab…", "港…")
+
+
+def test_lists_and_searches_are_those_of_the_session_that_is_named(
+    answer: Answer, pages: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(*arguments: str) -> bool:
+        return any(row["path"].startswith("channels/") for row in answer(*arguments))
+
+    for command in (("list",), ("search", "halyard")):
+        assert found(*command)
+        assert not found(*command, "--session", "task")
+        assert found(*command, "--agent", "scribe")
+        with monkeypatch.context() as patched:
+            patched.setenv("NOTEBOOK_SESSION", "task")
+            assert not found(*command)
+            assert found(*command, "--session", "owner")
