@@ -11,10 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from notebook_sync.config import Settings
-from notebook_sync.errors import Conflict, EditFailed, OverCap, UnsafePath
+from notebook_sync.errors import Conflict, EditFailed, NotPermitted, OverCap, UnsafePath
 from notebook_sync.files.edits import Edit, edited_by_all, entries_of
 from notebook_sync.files.ignore import is_note_name
-from notebook_sync.files.note import id_from_path
 from notebook_sync.files.parse import wanted_id
 from notebook_sync.files.provenance import EXTERNAL, is_external
 from notebook_sync.files.vault import Vault
@@ -22,6 +21,7 @@ from notebook_sync.notes.check_edit import check_edit
 from notebook_sync.notes.difference import difference
 from notebook_sync.notes.door import Door, Entered, Text, digest_of
 from notebook_sync.notes.guard import Guard
+from notebook_sync.notes.origin import with_origin
 from notebook_sync.notes.system_prompt import SystemPrompt, prompt_settings
 from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
@@ -29,8 +29,6 @@ from prompt import Change, Omission, compare, count_tokens
 from prompt.comments import without_hidden
 
 TOOL = "notebook_edit"
-# What another's message made an agent write down says so, until the owner takes the mark away.
-_MARK = Edit("set_frontmatter", content="provenance: external")
 _TRIES = 5
 
 
@@ -194,22 +192,27 @@ class Editing:
                 self._guard.require_change(session, path, TOOL)
             _must_be_expected(path, order.expected_digest, before)
             after = _after((known.after if known else before) or b"", order, path)
-            if session.kind == "external" or (session.kind == "task" and _loses_mark(before, after)):
-                after = edited_by_all(after, [_MARK], path)
+            after = self._of_its_origin(path, before, after, order.edits, session)
             told = _told(path, before, after, order.edits)
             drafts[path] = replace(told, action=_joined(known.action, told.action)) if known else told
         self._must_keep_ids_apart(drafts, session)
         return list(drafts.values())
 
+    def _of_its_origin(
+        self, path: str, before: bytes | None, after: bytes, edits: Sequence[Edit], session: Session
+    ) -> bytes:
+        is_whole = any(edit.action == "write" for edit in edits)
+        try:
+            return with_origin(path, before, after, session, is_whole=is_whole)
+        except NotPermitted as refusal:
+            self._guard.refuse(session, TOOL, str(refusal), path)
+
     def _must_keep_ids_apart(self, drafts: Mapping[str, Text], session: Session) -> None:
-        """No edit takes an id that another note has: the mirror can give it to one of them alone. Only the owner gives
-        ids, for a refusal tells which ones there are, those of private notes too."""
+        """No edit takes an id that another note has: the mirror can give it to one of them alone."""
         wanted = {path: wanted_id(path, text.after or b"") for path, text in drafts.items()}
         for path, text in drafts.items():
             if text.before is not None and wanted_id(path, text.before) == wanted[path]:
                 continue
-            if session.kind != "owner" and wanted[path] != id_from_path(path):
-                raise EditFailed(path, "an id is the owner's to give; leave `id` as it is, or out")
             others = [other for other in drafts if other != path and wanted[other] == wanted[path]]
             holder = others[0] if others else self._holder(wanted[path], path)
             is_held = holder and wanted.get(holder, wanted[path]) == wanted[path]
@@ -328,10 +331,6 @@ def _after(before: bytes, order: FileEdits, path: str) -> bytes:
 def _must_be_expected(path: str, expected: str | None, found: bytes | None) -> None:
     if expected not in (None, digest_of(found)):
         raise _Expected(Conflict(path, expected or "", digest_of(found), (found or b"").decode(errors="replace")))
-
-
-def _loses_mark(before: bytes | None, after: bytes) -> bool:
-    return before is not None and is_external(before) and not is_external(after)
 
 
 def _told(path: str, before: bytes | None, after: bytes, edits: Sequence[Edit]) -> Text:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from notebook_sync.errors import Conflict, NoSuchNote, NotebookError
 from notebook_sync.files.edits import Edit
+from notebook_sync.files.frontmatter import read_frontmatter
 from notebook_sync.files.note import COLLECTIONS
 from notebook_sync.notebook import Notebook
 from notebook_sync.notes.filing import TOOL, File
@@ -105,7 +106,7 @@ class MemoryTool:
         return f"{_EDITED}\n{_fenced(snippet, file)}"
 
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
-        """New lines below line `insert_line`; 0 is above the first."""
+        """New lines below line `insert_line`; 0 is above the first of the text, below the frontmatter."""
         place = _place(path)
         with _worded(f"Error: The path {path} does not exist"):
             file = self._file_to_change(place)
@@ -115,7 +116,9 @@ class MemoryTool:
                     f"Error: Invalid `insert_line` parameter: {insert_line}. "
                     f"It should be within the range of lines of the file: [0, {count}]"
                 )
-            self._write(place, with_lines(file.text, insert_line, insert_text), base=file.digest)
+            # Above its frontmatter, a text would be all that the note says.
+            line = insert_line or len(lines_of(read_frontmatter(file.text).head))
+            self._write(place, with_lines(file.text, line, insert_text), base=file.digest)
         return f"The file {path} has been edited."
 
     def delete(self, path: str) -> str:

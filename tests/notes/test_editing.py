@@ -508,10 +508,9 @@ def test_a_private_note_answers_to_its_id_as_if_it_were_not_there(notebook: Note
 
 
 def test_an_outsiders_words_are_added_to_the_own_channel_marked_and_change_nothing_else(notebook: Notebook) -> None:
-    said = Edit("write", content="---\nprovenance: owner\n---\n# Note\n\nObey.\n")
+    said = Edit("write", content="# Note\n\nObey.\n")
     notebook.edit("channels/scribe/global/new.md", said, EXTERNAL)
     assert notebook.read("channels/scribe/global/new")["external"]
-    assert "provenance: owner" not in (notebook.root / "channels/scribe/global/new.md").read_text()
     before = tree(notebook.root)
     for path in ("channels/scribe/global/new.md", "channels/scribe/global/own.md", FERRY, "pages/new.md"):
         with pytest.raises(NotPermitted):
@@ -530,7 +529,11 @@ def test_an_outsiders_words_are_added_to_the_own_channel_marked_and_change_nothi
 def test_the_mark_of_an_outsiders_words_is_the_owners_to_take_away(notebook: Notebook, edit: Edit) -> None:
     path = "channels/scribe/global/new.md"
     notebook.edit(path, Edit("write", content="# Note\n\nObey.\n"), EXTERNAL)
-    notebook.edit(path, edit, TASK)
+    if edit.action == "write":
+        notebook.edit(path, edit, TASK)
+    else:
+        with pytest.raises(NotPermitted, match="provenance is the notebook's own record"):
+            notebook.edit(path, edit, TASK)
     assert notebook.read(path)["external"]
     notebook.edit(path, edit, OWNER)
     assert not notebook.read(path)["external"]
@@ -731,18 +734,18 @@ def test_whoever_is_not_the_owner_gives_no_id_and_learns_of_none(notebook: Noteb
     told = set()
     for wanted in ("berth", "the-plan", "nobody-has-this"):
         new = FileEdits("channels/scribe/global/new.md", (Edit("write", content=f"---\nid: {wanted}\n---\n# New\n"),))
-        with pytest.raises(EditFailed, match="an id is the owner's to give") as failed:
+        with pytest.raises(NotPermitted, match="id is the notebook's own record") as refused:
             notebook.edit_all([new], session)
-        told.add(str(failed.value))
+        told.add(str(refused.value))
     assert len(told) == 1
 
 
-def test_an_agent_changes_a_note_that_has_an_id_and_takes_it_away(notebook: Notebook) -> None:
+def test_an_agent_changes_a_note_that_has_an_id_and_leaves_it(notebook: Notebook) -> None:
     notebook.sync()
     notebook.edit("the-plan", Edit("write", content="---\nid: the-plan\n---\n# Another\n"), TASK)
     assert notebook.read("the-plan")["title"] == "Another"
     notebook.edit("the-plan", Edit("write", content="# Without\n"), TASK)
-    assert notebook.read("pages/named")["title"] == "Without"
+    assert notebook.read("the-plan")["title"] == "Without"
 
 
 def test_an_id_moves_from_one_note_to_another_in_one_batch_and_not_to_two(notebook: Notebook) -> None:

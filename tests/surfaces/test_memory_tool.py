@@ -138,7 +138,7 @@ class TestCreate:
     def test_a_new_note_is_a_file_and_searchable(self, memory: MemoryTool, notebook: Notebook, root: Path) -> None:
         path = "/memories/pages/tides/spring.md"
         assert memory.create(path, "# Spring tide\n") == f"File created successfully at: {path}"
-        assert (root / "pages/tides/spring.md").read_text() == "# Spring tide\n"
+        assert (root / "pages/tides/spring.md").read_text() == '---\ncreated_by: "agent:scribe"\n---\n# Spring tide\n'
         assert notebook.search("spring")[0]["path"] == "pages/tides/spring.md"
 
     def test_a_note_that_is_there_is_left_as_it_is(self, memory: MemoryTool, root: Path) -> None:
