@@ -36,7 +36,8 @@ _LEFT_OUT = "Left-Out: "
 class Snapshot:
     """A commit that holds notes, each at its path from the notebook's root.
 
-    `blobs` are their object ids by path. `left_out` are places of which it says nothing: they could not be read.
+    `blobs` are their object ids by path. `left_out` are places of which it says nothing: they could not be read,
+    or were left out.
     """
 
     commit: str

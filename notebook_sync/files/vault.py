@@ -33,11 +33,13 @@ _GONE = {errno.ENOENT, errno.ENOTDIR}
 
 @dataclass(slots=True)
 class Scan:
-    """What a walk found. `blind` are places that could not be looked at: nothing there may be called gone."""
+    """What a walk found. `blind` are places that could not be looked at: nothing there may be called gone. `excluded`
+    are files with a note's name, and folders, that the rules leave out."""
 
     seen: dict[str, Stamp] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     blind: set[str] = field(default_factory=set)
+    excluded: set[str] = field(default_factory=set)
 
     def is_blind_to(self, path: str) -> bool:
         """Whether `path` stands at a place that could not be looked at, so that its absence proves nothing."""
@@ -282,7 +284,9 @@ class Vault:
                 continue
             path = prefix + name
             if entry.is_dir(follow_symlinks=False):
-                if not is_ignored(rules, path, is_dir=True):
+                if is_ignored(rules, path, is_dir=True):
+                    scan.excluded.add(path)
+                else:
                     yield path, rules
             elif name.endswith(".md") or is_note_name(name):
                 try:
@@ -325,6 +329,7 @@ def printable(path: str) -> str:
 def _meet(path: str, found: os.stat_result, rules: list[Rules], scan: Scan) -> None:
     """Sort one directory entry with a note's name into the scan."""
     if any(rule.asks_about_files for rule in rules) and is_ignored(rules, path, is_dir=False):
+        scan.excluded.add(path)
         return
     if not path.isascii() and not _is_utf8(path):
         scan.refused[printable(path)] = "its name is not UTF-8; rename it"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from notebook_sync.errors import GitFailed, UnreadableFile, UnsafePath, UsageError
@@ -21,6 +21,7 @@ from notebook_sync.notes.door import Text, digest_of
 from notebook_sync.permissions import is_private
 
 ACTION = "rollback"
+_MOST_NAMED = 3
 
 
 class KeptNotes:
@@ -43,7 +44,7 @@ class KeptNotes:
     def keep(self, checkpoint_id: str, name: str) -> tuple[str, str]:
         """Keep what all notes say: the commit, "" without git; and why there is none where there should be."""
         scan = self._vault.scan()
-        left_out = set(scan.blind)
+        left_out = scan.blind | scan.excluded | scan.refused.keys()
         notes = self._read_all(sorted(scan.seen), left_out)
         try:
             subject = f"Checkpoint {name or checkpoint_id}"
@@ -76,7 +77,10 @@ class KeptNotes:
         now: dict[str, bytes | None] = {}
         left: list[str] = []
         seen = self._vault.scan().seen.keys()
-        made_since = {path for path in seen - snapshot.blobs.keys() if not snapshot.is_silent_about(path)}
+        new = seen - snapshot.blobs.keys()
+        made_since = {path for path in new if not snapshot.is_silent_about(path)}
+        if unknown := sorted(new - made_since):
+            left.append(_told_unknown(unknown))
         for path in (*sorted(made_since), *snapshot.blobs):
             try:
                 if path not in seen:
@@ -134,6 +138,12 @@ class KeptNotes:
             return self._vault.read(path)[0]
         except FileNotFoundError:
             return None
+
+
+def _told_unknown(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _MOST_NAMED:,} more" if len(paths) > _MOST_NAMED else ""
+    named = ", ".join(paths[:_MOST_NAMED])
+    return f"left as it is: {named}{more}: no note then, or unreadable, so the checkpoint cannot tell what it said"
 
 
 def _is(snapshot: Snapshot, path: str, raw: bytes | None) -> bool:

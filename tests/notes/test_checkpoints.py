@@ -417,6 +417,27 @@ def test_what_could_not_be_read_then_is_not_taken_away(repository: Path) -> None
         assert (notebook.root / "pages/large.md").read_text() == write_large
 
 
+@pytest.mark.parametrize(
+    ("settings", "ignored"),
+    [('[notebook]\nexclude = ["drafts/", "pages/own.md"]\n', ""), ("", "drafts/\npages/own.md\n")],
+)
+def test_what_was_no_note_then_is_not_taken_away(repository: Path, settings: str, ignored: str) -> None:
+    there = ("drafts/deep/idea.md", "pages/own.md")
+    (repository / ".gitignore").write_text(f".notebook/\n{ignored}")
+    for notebook in opened(repository, settings):
+        for path in there:
+            write(notebook, path, "Never kept\n")
+        then = notebook.checkpoint(OWNER)
+    (repository / ".gitignore").write_text(".notebook/\n")
+    for notebook in opened(repository):
+        write(notebook, "pages/new.md", "Made since\n")
+        rolled = notebook.rollback(then.id, OWNER, files=True)
+        assert rolled.restored == ("pages/new.md",)
+        assert [(notebook.root / path).read_text() for path in there] == ["Never kept\n"] * 2
+        (warning,) = rolled.warnings
+        assert warning.startswith("left as it is: drafts/deep/idea.md, pages/own.md: no note then")
+
+
 def test_a_note_too_large_by_now_is_left_and_told(repository: Path) -> None:
     for notebook in opened(repository):
         write(notebook, "pages/large.md", "x" * 3000)
