@@ -38,6 +38,8 @@ class Connection:
         self._database: Database[dict[str, Any]] = self._client[database]
         self._has_schema = False
         self._making_schema = threading.Lock()
+        self._failed_attempts = 0
+        self._why_failed = ""
 
     @contextmanager
     def asking(self) -> Iterator[Database[dict[str, Any]]]:
@@ -86,13 +88,24 @@ class Connection:
     def _make_schema(self) -> None:
         """Like a write, not broken off when time is up: an index over many notes takes longer to make than a request
         is waited for, and a later one finds it made.
+
+        Whoever waited for an attempt that failed has waited long enough: it failed for them, too.
         """
         if self._has_schema:
             return
+        failed_before = self._failed_attempts
         with self._making_schema:
-            if not self._has_schema:
+            if self._has_schema:
+                return
+            if self._failed_attempts != failed_before:
+                raise PyMongoError(self._why_failed)
+            try:
                 make_schema(self._database)
-                self._has_schema = True
+            except (PyMongoError, BSONError) as error:
+                self._why_failed = str(error)
+                self._failed_attempts += 1
+                raise
+            self._has_schema = True
 
 
 def open_client(url: str, timeout_seconds: float) -> MongoClient[Any]:

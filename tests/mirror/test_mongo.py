@@ -354,6 +354,35 @@ class TestSchema:
         connection.close()
         assert made == 1
 
+    def test_whoever_waits_for_an_attempt_that_fails_does_not_try_again_after_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        connection, lock = Connection("mongodb://127.0.0.1:1", "any", 0.1, None), EntryCounter()
+        attempts, failed = 0, []
+
+        def request() -> None:
+            with pytest.raises(BackendDown, match="nobody there") as down, connection.telling():
+                pass
+            failed.append(down.value.backend)
+
+        def make_schema(_: Any) -> None:
+            nonlocal attempts
+            attempts += 1
+            eventually(lambda: lock.entries == 8 or attempts > 1, "all requests at the lock")
+            raise AutoReconnect("nobody there")
+
+        monkeypatch.setattr(mongo_connection, "make_schema", make_schema)
+        monkeypatch.setattr(connection, "_making_schema", lock)
+        threads = [threading.Thread(target=request) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (attempts, len(failed)) == (1, 8)
+        request()
+        connection.close()
+        assert attempts == 2
+
 
 class TestNames:
     URL = "mongodb://reader:p%40ss-w0rd@127.0.0.1:1/?authSource=admin"
