@@ -63,6 +63,18 @@ def commit(
         raise GitFailed(f"git could not be asked: {error.strerror}") from None
 
 
+def why_no_commit(root: Path, paths: Collection[str]) -> str:
+    """Why a commit of what these files now say was not made, in words. Raises GitFailed."""
+    own = [path for path in paths if not _is_in_another_repository(root, path)]
+    if not own:
+        return "it lies in a repository of its own, which is left to you" if paths else "nothing was changed"
+    try:
+        repository = _Repository.around(root, time.monotonic() + _DEADLINE_SECONDS)
+    except FileNotFoundError:
+        return "git is not installed"
+    return repository.why_no_commit(own) if repository else "the folder is in no git repository"
+
+
 def _is_in_another_repository(root: Path, path: str) -> bool:
     return any(os.path.lexists(root / above / ".git") for above in Path(path).parents if above != Path())
 
@@ -120,6 +132,17 @@ class _Repository:
                 return made
             time.sleep(_PAUSE_SECONDS)
         raise GitFailed("the branch moved at every try, or git keeps it locked; the next commit is tried as usual")
+
+    def why_no_commit(self, paths: Collection[str]) -> str:
+        kept = self._not_ignored(dict.fromkeys(self.prefix + path for path in paths))
+        if not kept:
+            return "git ignores it; see: git check-ignore -v PATH"
+        said = {
+            path: self._id_of(place.read_bytes()) if (place := self.top / path).is_file() else None for path in kept
+        }
+        with self._index_of(self._head()) as scratch:
+            held = {path: entry[1] if entry else None for path, entry in self._entries(kept, scratch).items()}
+        return "the last commit has it like this already" if held == said else "git failed, as the warning tells"
 
     # The new commit.
 

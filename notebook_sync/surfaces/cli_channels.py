@@ -43,7 +43,7 @@ def _write(arguments: Namespace) -> int:
             metadata=metadata,
             agent=arguments.channel,
         )
-        kept = keeping(notebook, written.commit)
+        kept = keeping(notebook, written.commit, written.path)
     show(arguments, written.as_dict(), lambda told: text.of_writing(told, kept))
     return 0
 

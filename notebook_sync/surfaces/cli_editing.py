@@ -47,7 +47,7 @@ def _edit(arguments: Namespace) -> int:
             allow_over_cap=arguments.allow_over_cap,
             preview=arguments.preview,
         )
-        kept = keeping(notebook, edited.commit)
+        kept = keeping(notebook, edited.commit, edited.path)
     undo = undo_of(arguments)
     if arguments.preview:
         show(arguments, edited.as_dict(), lambda told: text.of_preview(told, colour=_in_colour()))
@@ -88,7 +88,7 @@ def _flag(name: str) -> str:
 def _undo(arguments: Namespace) -> int:
     with next_steps(arguments), opened(arguments) as notebook:
         edited = notebook.undo(arguments.id, session_of(arguments))
-        kept = keeping(notebook, edited.commit)
+        kept = keeping(notebook, edited.commit, edited.path)
     undo = undo_of(arguments)
     show(arguments, edited.as_dict(), lambda told: text.of_undo(told, kept, undo=undo, colour=_in_colour()))
     return 0
@@ -99,7 +99,7 @@ def _delete(arguments: Namespace) -> int:
         session = session_of(arguments)
         path = _note_to_change(notebook, arguments.id, session)
         entered = notebook.delete(path, session)
-        kept = keeping(notebook, entered.commit)
+        kept = keeping(notebook, entered.commit, path)
     show(arguments, _filed(path, entered), lambda told: text.of_deletion(told, kept, undo=undo_of(arguments)))
     return 0
 
@@ -115,7 +115,7 @@ def _rename(arguments: Namespace) -> int:
                 refusal.add_note(f"{arguments.to} leads out of the notebook; give a path in it, as pages/plan.md")
             raise
         renamed = notebook.find_path(arguments.to, session)
-        kept = keeping(notebook, entered.commit)
+        kept = keeping(notebook, entered.commit, path, renamed)
     show(arguments, {**_filed(renamed, entered), "renamed_from": path}, lambda told: text.of_renaming(told, kept))
     return 0
 

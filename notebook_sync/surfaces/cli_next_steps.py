@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from notebook_sync.errors import Conflict, NotPermitted, OverCap
+from notebook_sync.errors import Conflict, GitFailed, NotPermitted, OverCap
 from notebook_sync.notebook import Notebook
 from notebook_sync.surfaces import cli_text_editing as text
 
@@ -58,14 +58,15 @@ def program(arguments: Namespace) -> str:
     return f"notebook-sync -C {shlex.quote(arguments.folder)}" if arguments.folder is not None else "notebook-sync"
 
 
-def keeping(notebook: Notebook, commit: str | None) -> str:
-    """The commit, in words: its beginning, or why there is none."""
-    from notebook_sync.files.history import is_tracked_by_git
+def keeping(notebook: Notebook, commit: str | None, *paths: str) -> str:
+    """The commit of what these notes say, in words: its beginning, or why there is none."""
+    from notebook_sync.files.commits import why_no_commit
 
     if commit:
         return text.short(commit)
     if notebook.settings.git.commit == "off":
         return "none: git.commit is off in notebook.toml"
-    if not is_tracked_by_git(notebook.root):
-        return "none: the folder is in no git repository, or git is not installed"
-    return "none: git failed, ignores the file, or has it like this already"
+    try:
+        return f"none: {why_no_commit(notebook.root, paths)}"
+    except (GitFailed, OSError) as failure:
+        return f"none: git failed: {failure}"

@@ -33,7 +33,7 @@ def _create(arguments: Namespace) -> int:
             status=arguments.status or "",
             fields=_fields(arguments),
         )
-        kept = keeping(notebook, written.commit)
+        kept = keeping(notebook, written.commit, written.path)
     show(arguments, written.as_dict(), lambda told: text.of_creation(told, kept, read=_reading(arguments)))
     return 0
 
@@ -56,7 +56,7 @@ def _update(arguments: Namespace) -> int:
             fields=fields or None,
             expected_digest=arguments.expected_digest,
         )
-        kept = keeping(notebook, written.commit)
+        kept = keeping(notebook, written.commit, written.path)
     show(arguments, written.as_dict(), lambda told: text.of_update(told, kept, undo=undo_of(arguments)))
     return 0
 

@@ -89,7 +89,7 @@ def _checkpoint(arguments: Namespace) -> int:
 def _rollback(arguments: Namespace) -> int:
     with next_steps(arguments), opened(arguments) as notebook:
         rolled = notebook.rollback(arguments.id, session_of(arguments), files=arguments.files)
-        kept = keeping(notebook, rolled.commit)
+        kept = keeping(notebook, rolled.commit, *rolled.restored)
     going_back = _going_back(arguments, files=arguments.files)
     show(arguments, rolled.as_dict(), lambda told: text.of_rollback(told, kept, going_back))
     return 0
