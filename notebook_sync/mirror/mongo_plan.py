@@ -12,7 +12,7 @@ from notebook_sync.files.note import Stamp
 from notebook_sync.mirror.base import MarkStale, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import document_of, moment
 from notebook_sync.mirror.mongo_rows import PLAIN, Row, encodable, signed, to_bson
-from notebook_sync.mirror.past import first_version, next_version, untold
+from notebook_sync.mirror.past import first_version, may_put, next_version, untold
 from notebook_sync.permissions import is_private
 
 
@@ -129,16 +129,7 @@ def _plan_put(put: Put, row: Row | None, seen: Seen, first_serial: int) -> Plan 
 
 
 def _may_put(put: Put, row: Row) -> bool:
-    """Whether the row is as the writer believes: what it read before, or already what it wants to say."""
-    digest: str = row["source"]["digest"]
-    path: str = row["path"]
-    if not path:
-        return True
-    if put.base is None:
-        return digest == put.note.digest and path == put.note.path
-    if digest == put.note.digest:
-        return True
-    return digest == put.base and put.base_version in {None, row["metadata"]["version"]}
+    return may_put(put, row["source"]["digest"], row["path"], row["metadata"]["version"])
 
 
 def _row_of(put: Put, row: Row | None, past: Row | None) -> Row:

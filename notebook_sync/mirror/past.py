@@ -1,4 +1,4 @@
-"""What a row keeps of its past, the same in every store. Pure."""
+"""What a row's past allows, and what the row keeps of it, the same in every store. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ from notebook_sync.mirror.base import Put
 from notebook_sync.mirror.document import to_milliseconds
 
 History = list[dict[str, Any]]
+
+
+def may_put(put: Put, digest: str, path: str, version: int) -> bool:
+    """Whether a row is as the writer believes: what it read before, or already what it wants to say."""
+    if not path:
+        return True
+    if put.base is None:
+        return digest == put.note.digest and path == put.note.path
+    return digest == put.note.digest or (digest == put.base and put.base_version in {None, version})
 
 
 def first_version(put: Put) -> tuple[int, History]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from notebook_sync.mirror.base import Document, MarkStale, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import beside_light, document_of, moment, to_ms
-from notebook_sync.mirror.past import first_version, next_version, untold
+from notebook_sync.mirror.past import first_version, may_put, next_version, untold
 from notebook_sync.mirror.sqlite_schema import GUARDED
 from notebook_sync.permissions import is_private
 
@@ -57,7 +57,7 @@ class Batch:
         """Make or replace the row. Lost where the row or the path has come to belong to what `put` does not know of."""
         row = self._row(put.id)
         carried = self._row(put.replaces) if put.replaces is not None else None
-        if row is not None and not row.deleted and not _may_put(put, row):
+        if row is not None and not row.deleted and not may_put(put, row.digest, row.path or "", row.version):
             return False
         if not self._vacate(put):
             return False
@@ -285,14 +285,3 @@ def _rest(document: Document) -> str:
             "has_code": "code" in document,
         }
     )
-
-
-def _may_put(put: Put, row: _Row) -> bool:
-    """Whether the row is as the writer believes: what it read before, or already what it wants to say."""
-    if row.path is None:
-        return True
-    if put.base is None:
-        return row.digest == put.note.digest and row.path == put.note.path
-    if row.digest == put.note.digest:
-        return True
-    return row.digest == put.base and put.base_version in {None, row.version}
