@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 import mcp_types as types
 
 from notebook_sync.errors import NoSuchNote, NotebookError
+from notebook_sync.lookup import READ
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.tool_runs import read
@@ -67,9 +68,19 @@ def text_of(notebook: Notebook, uri: str, session: Session) -> str:
 
 
 def require(notebook: Notebook, uri: str, session: Session) -> None:
-    """Raises as `text_of` where the session cannot read the resource now."""
-    if uri != PROMPT:
-        notebook.read(_name_in(uri), session)
+    """Raises as `text_of` where the session cannot read the resource now. Who asks for that has not opened it."""
+    if uri == PROMPT:
+        return
+    name = _name_in(uri)
+    if session.kind != "owner":  # before it is looked up: what is refused is refused alike, there or not
+        notebook.guard.require(session, "read", notebook.vault.relative(name) or name, READ)
+    with notebook.guard.telling(session, READ):
+        path = notebook.find_path(name, session)
+    notebook.guard.require(session, "read", path, READ)
+    try:
+        notebook.vault.read(path)
+    except FileNotFoundError:
+        raise NoSuchNote(f"{path} went away, or is being written; try again") from None
 
 
 def state_of(notebook: Notebook, uri: str, session: Session) -> str | None:

@@ -143,6 +143,22 @@ def test_what_says_nothing_else_is_not_told(root: Path, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ERAS)
+def test_who_wants_to_be_told_of_a_page_has_not_opened_it(root: Path, mode: str) -> None:
+    scribe = Session.task("scribe")
+
+    async def talking(of: Callable[[Session], Made], _: Notebook) -> None:
+        async with subscribed(of(scribe), mode, PLAN), of(scribe)() as client:
+            await client.read_resource("notebook://note/pages/other")
+
+    (root / "pages/plan.md").write_text("# Plan\n")
+    (root / "pages/other.md").write_text("# Other\n")
+    in_this_process(root, talking)
+    with Notebook.open(root) as notebook:
+        entries = notebook.today(Session.owner()).entries
+    assert [entry["ref"]["path"] for entry in entries if entry.get("action") == "opened"] == ["pages/other.md"]
+
+
+@pytest.mark.parametrize("mode", ERAS)
 def test_each_session_is_told_of_its_own_prompt(root: Path, mode: str) -> None:
     (root / "pages/berths.md").write_text("# Berths\n\nOne.\n")
     settings = root / "notebook.toml"
