@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from notebook_sync.errors import UsageError
 from notebook_sync.notebook import Notebook
 from notebook_sync.surfaces import cli_text_archive as text
 from notebook_sync.surfaces.cli_answers import opened, session_of, show
-from notebook_sync.surfaces.cli_next_steps import next_steps
+from notebook_sync.surfaces.cli_next_steps import next_steps, program
 from notebook_sync.surfaces.cli_progress import progress
 
 _FAILED = 1
@@ -28,6 +30,11 @@ def _import(arguments: Namespace) -> int:
     file = _path(arguments.file)
     if arguments.v2:
         return _import_notes(arguments, file)
+    if _is_older_export(file):
+        command = f"{program(arguments)} import --v2 {shlex.quote(arguments.file)} --session owner"
+        raise UsageError(
+            f"{file} is no archive but JSON, as an older program exports private notes; to take them in, run: {command}"
+        )
     if arguments.dir is None:
         raise UsageError(
             "name a folder for the notebook, as in: notebook-sync import ferry.tar.gz ~/ferry; "
@@ -46,6 +53,17 @@ def _import_notes(arguments: Namespace, file: Path) -> int:
         imported = notebook.import_notes(file, session_of(arguments))
     show(arguments, imported.as_dict(), text.of_imported_notes)
     return _FAILED if imported.failed else 0
+
+
+def _is_older_export(file: Path) -> bool:
+    """Whether it begins as JSON does. What cannot be read is none: who unpacks it says why."""
+    try:
+        if not file.is_file():  # a pipe would wait
+            return False
+        with file.open("rb") as opened:
+            return opened.read(1 << 10).removeprefix(BOM_UTF8).lstrip()[:1] in (b"{", b"[")
+    except OSError:
+        return False
 
 
 def _path(given: str) -> Path:

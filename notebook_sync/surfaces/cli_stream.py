@@ -65,7 +65,10 @@ def _recall(arguments: Namespace) -> int:
     if recalled["partial"]:
         complain(recalled["partial"])
     if not recalled["results"]:
-        complain("nothing recalled; notes are searched with: notebook-sync search")
+        complain(
+            "nothing recalled; what notes say is searched with: notebook-sync search; "
+            "what became of notes that are gone is told day by day: notebook-sync today DAY"
+        )
     return 0
 
 

@@ -342,6 +342,18 @@ def test_an_older_export_with_a_bad_note_ends_with_failures(answer: Answer, told
     assert printed.startswith("1 note read: 0 written, 0 there already, 1 failed\n  ")
 
 
+@pytest.mark.parametrize("into", [[], ["ferry"]])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf \n"])
+def test_an_older_export_is_known_without_the_option(told: Told, tmp_path: Path, mark: bytes, into: list[str]) -> None:
+    file = tmp_path / "older notes.json"
+    file.write_bytes(mark + b'{"channels": {}}')
+    code, _, complaint = told("import", str(file), *into)
+    assert code == 2
+    assert "an older program exports private notes" in complaint
+    assert f"import --v2 '{file}' --session owner" in complaint
+    assert not Path("ferry").exists()
+
+
 def test_options_may_stand_between_arguments(told: Told) -> None:
     code, _, complaint = told("note", "peek", "scribe", "--session", "owner", "boathouse", "--limit", "3")
     assert (code, complaint) == (0, "notebook-sync: nothing found; see: notebook-sync note channels\n")
