@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -91,10 +92,11 @@ class SqliteMirror:
                 "UPDATE note SET pending = '' WHERE id = ? AND serial = ? AND NOT deleted",
                 [(ref.id, ref.serial) for ref in refs if not ref.deleted],
             )
-            dropped = connection.executemany(
-                "DELETE FROM note WHERE id = ? AND serial = ? AND deleted",
-                [(ref.id, ref.serial) for ref in refs if ref.deleted],
+            gone = [(ref.id, ref.serial) for ref in refs if ref.deleted]
+            connection.executemany(
+                "DELETE FROM body WHERE n = (SELECT n FROM note WHERE id = ? AND serial = ? AND deleted)", gone
             )
+            dropped = connection.executemany("DELETE FROM note WHERE id = ? AND serial = ? AND deleted", gone)
             if max(kept.rowcount, 0) + max(dropped.rowcount, 0) == len(refs):
                 return []
         found = self._db.rows_in(f"SELECT {_REF} FROM note WHERE id IN ({{marks}})", [ref.id for ref in refs])
@@ -131,8 +133,10 @@ class SqliteMirror:
 
     def search(self, query: str, limit: int = 10, filter: Filter = ALL) -> list[Document]:
         hits = dict(best(self._db, query, limit, filter))
-        statement = f"SELECT {_LIGHT}, n FROM note WHERE n IN ({{marks}}) AND NOT deleted"
-        rows_by_n = {row[-1]: row for row in self._db.rows_in(statement, list(hits))}
+        # The filter once more: by now a number may have come to be another note's.
+        admitted, values = admitting(filter)
+        statement = f"SELECT {_LIGHT}, n FROM note WHERE n IN (SELECT value FROM json_each(?)) AND {admitted}"
+        rows_by_n = {row[-1]: row for row in self._db.rows(statement, (json.dumps(list(hits)), *values))}
         return [{**_light(rows_by_n[n]), "score": score} for n, score in hits.items() if n in rows_by_n]
 
     def counts(self) -> dict[str, int]:
