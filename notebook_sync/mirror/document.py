@@ -12,6 +12,8 @@ from notebook_sync.mirror.base import Document, Put
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+# Of a longer query these words say what it is about.
+MOST_WORDS = 64
 OPERATIONAL = frozenset({"history", "usage"})
 _OF_A_CHANNEL = ("topic", "session_id")
 _OF_A_COLLECTION = {"code_snippets": ("language",), "research_notes": ("source_url",)}

@@ -3,6 +3,7 @@ stands only where the server compares, never where it looks for an operator."""
 
 from __future__ import annotations
 
+import string
 import unicodedata
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +12,11 @@ from bson import DatetimeMS
 
 from notebook_sync.files.note import COLLECTIONS, collection_of
 from notebook_sync.mirror.base import Filter
-from notebook_sync.mirror.document import askable, to_ms_after
+from notebook_sync.mirror.document import MOST_WORDS, askable, to_ms_after
 
 Condition = dict[str, Any]
+# What ends a word for the server as well, but for the apostrophe: without it `don't` is no word to leave out.
+_MARKS = {0: " ", **{ord(mark): " " for mark in string.punctuation if mark not in "_'"}}
 
 
 def admitting(filter: Filter) -> dict[str, Condition]:
@@ -56,10 +59,9 @@ def _of_any_collection(filter: Filter) -> list[Condition]:
 
 def as_words(query: str) -> str:
     """The query for `$text`, which knows two operators: a quoted phrase and a leading minus. Any word may match."""
-    composed = unicodedata.normalize(
-        "NFC", askable(query)
-    )  # the server ends a word at an accent that stands for itself
-    return composed.translate({ord('"'): " ", ord("-"): " ", 0: " "}).strip()
+    composed = unicodedata.normalize("NFC", askable(query))  # else a word would end at an accent that stands for itself
+    once = {word.casefold(): word for word in composed.translate(_MARKS).split()}
+    return " ".join(list(once.values())[:MOST_WORDS])
 
 
 def _below(folders: Sequence[str]) -> list[Condition]:

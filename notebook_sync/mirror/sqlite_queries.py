@@ -1,4 +1,4 @@
-"""What the embedded store is asked: a filter as SQL, a text query as stages of FTS5. Pure; every value is a parameter,
+"""What the embedded store is asked: a filter as SQL, a text query as words of FTS5. Pure; every value is a parameter,
 and every word is quoted."""
 
 from __future__ import annotations
@@ -6,16 +6,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from notebook_sync.mirror.base import Filter
-from notebook_sync.mirror.document import askable, to_ms_after
+from notebook_sync.mirror.document import MOST_WORDS, askable, to_ms_after
 
-# Of a longer query these words say what it is about.
-_MOST_WORDS = 64
-# So many frequent words are counted beside the rare ones; what others would add is next to nothing.
-_MOST_FREQUENT = 3
 _WORD = re.compile(r"\w+")
 
 
@@ -54,54 +49,23 @@ def words_of(query: str) -> list[str]:
     """The words of a query as FTS5 takes them: each in quotes, so that no mark in it is an operator."""
     composed = unicodedata.normalize("NFC", query)  # else a word would end at an accent that stands for itself
     once = {word.casefold(): word for word in _WORD.findall(composed)}
-    return [f'"{word}"' for word in once.values()][:_MOST_WORDS]
+    return [f'"{word}"' for word in once.values()][:MOST_WORDS]
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Notes found by any of these expressions, each with the share of its score that counts; the one that scores a
-    note highest decides. Of each expression only the `newest` matches, where it says so. Every note of a stage comes
-    before those that only a later one finds."""
-
-    expressions: tuple[tuple[str, float], ...]
-    newest: int | None = None
+def any_of(expressions: Sequence[str]) -> str:
+    """What matches any of these expressions."""
+    return " OR ".join(expressions)
 
 
-def stages(counts: Mapping[str, int], budget: int) -> list[Stage]:
-    """How to find the best notes without scoring many more than `budget`, given how many notes have each word.
-
-    To score is what costs: forty times as much as to find. So rare words choose the notes, and frequent ones only add
-    to their scores. Notes that have none but frequent words come next: those with all of them, those with one in
-    title or summary, the newest; then the rest. A note that has all words is in the first stage in which one could be.
-    """
-    present = sorted((word for word, count in counts.items() if count), key=lambda word: counts[word])
-    rare: list[str] = []
-    for word in present:
-        budget_left = budget - sum(counts[one] for one in rare)
-        if counts[word] > budget_left:
+def rarest(counts: Mapping[str, int], most: int) -> list[str]:
+    """The rarest words, as many as `most` notes have together, given how many notes have each."""
+    found: list[str] = []
+    for word in sorted(counts, key=lambda word: (counts[word], word)):
+        most -= counts[word]
+        if most < 0:
             break
-        rare.append(word)
-    frequent = present[len(rare) :]
-    if not frequent:
-        return [Stage(((_any(rare), 1.0),))] if rare else []
-    found: list[Stage] = []
-    if rare:
-        adding = frequent[:_MOST_FREQUENT]
-        together = [_all(adding)] if len(adding) > 1 else []
-        beside = [f"({_any(rare)}) AND {more}" for more in (*adding, *together)]
-        found.append(Stage(tuple((expression, 1.0) for expression in (_any(rare), *beside))))
-    likely = [(_all(frequent), 1.0)] if len(frequent) > 1 else []
-    # Both halves of the expression score the note, the second one all of it.
-    likely += [(f"({{title summary}} : ({_any(frequent)})) AND ({_any(frequent)})", 0.5), (_any(frequent), 1.0)]
-    return [*found, Stage(tuple(likely), newest=budget // len(likely)), Stage(((_any(frequent), 1.0),))]
-
-
-def _any(words: Sequence[str]) -> str:
-    return " OR ".join(words)
-
-
-def _all(words: Sequence[str]) -> str:
-    return " AND ".join(words)
+        found.append(word)
+    return found
 
 
 def _below(folders: Sequence[str]) -> str:

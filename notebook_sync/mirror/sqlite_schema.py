@@ -29,7 +29,8 @@ CREATE TABLE IF NOT EXISTS note (
     serial INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)));
 CREATE INDEX IF NOT EXISTS note_pending ON note (id) WHERE pending <> '' OR deleted;
 CREATE INDEX IF NOT EXISTS note_contended ON note (wants) WHERE wants <> id;
-CREATE INDEX IF NOT EXISTS note_updated ON note (updated_at);
+DROP INDEX IF EXISTS note_updated;
+CREATE INDEX IF NOT EXISTS note_newest ON note (updated_at DESC, id);
 CREATE INDEX IF NOT EXISTS note_collection ON note (collection, updated_at, deleted);
 CREATE INDEX IF NOT EXISTS note_created_by ON note (created_by, updated_at, deleted);
 CREATE INDEX IF NOT EXISTS note_status ON note (status, updated_at, deleted);
@@ -40,6 +41,7 @@ CREATE TRIGGER IF NOT EXISTS note_tags_other AFTER UPDATE OF tags ON note WHEN n
 CREATE TRIGGER IF NOT EXISTS note_tags_gone AFTER DELETE ON note BEGIN {_UNTAG_OLD} END;
 CREATE TABLE IF NOT EXISTS body (n INTEGER PRIMARY KEY, content TEXT NOT NULL, code TEXT NOT NULL,
     rest TEXT NOT NULL, history TEXT NOT NULL);
+DELETE FROM body WHERE n NOT IN (SELECT n FROM note);
 CREATE VIRTUAL TABLE IF NOT EXISTS words {_INDEX};
 CREATE VIRTUAL TABLE IF NOT EXISTS guarded_words {_INDEX};
 """

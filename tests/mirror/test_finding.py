@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import unicodedata
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -16,12 +18,12 @@ import pymongo
 import pytest
 
 from notebook_sync.files.note import COLLECTIONS, Note
-from notebook_sync.mirror import sqlite_search
+from notebook_sync.mirror import sqlite, sqlite_search
 from notebook_sync.mirror.base import Filter, Mirror, Remove
 from notebook_sync.mirror.mongo import MongoMirror
 from notebook_sync.mirror.mongo_queries import admitting
 from notebook_sync.mirror.sqlite import SqliteMirror
-from notebook_sync.mirror.sqlite_queries import Stage, stages
+from notebook_sync.mirror.sqlite_queries import rarest
 from tests.mirror.contract import T0, MirrorContract, Opener, digest_of, many, note, put
 
 # A note of each kind; `n` counts the seconds after T0 at which it was changed.
@@ -234,6 +236,12 @@ class RankingContract(FilterContract):
             assert len(mirror.search("numbat", 5, Filter(collections=("channels",)))) == channels
             assert len(mirror.search("numbat", 5, Filter(of_channels=()))) == 1 - channels
 
+    def test_no_more_than_the_first_words_of_a_long_query_are_looked_for(self, mirror: Mirror) -> None:
+        mirror.apply([put(note("pages/first.md", "w0", title="")), put(note("pages/last.md", "w64", title=""))])
+        words = [f"w{n}" for n in range(65)]
+        for between in (" ", ",", " - ", " w0 "):
+            assert [row["id"] for row in mirror.search(between.join(words), 5)] == ["pages/first"]
+
     def test_more_of_the_same_search_begins_with_what_less_of_it_found(self, mirror: Mirror) -> None:
         mirror.apply(some_notes(Random(7)))
         for query in ("ferry", "ferry lamp", "fog tide ferry", "quay lamp ferry pier"):
@@ -276,17 +284,82 @@ class TestSqlite(RankingContract):
 
     @pytest.mark.parametrize("query", ["ferry", "ferry lamp", "fog tide ferry", "quay lamp ferry pier", "quay nowhere"])
     @pytest.mark.parametrize("filter", [Filter(), Filter(tags=("even",)), Filter(below=("pages",))])
-    def test_what_is_found_does_not_depend_on_how_many_notes_are_scored(
-        self, mirror: Mirror, monkeypatch: pytest.MonkeyPatch, query: str, filter: Filter
+    def test_the_best_come_first_however_few_notes_are_scored(
+        self, mirror: Mirror, few_scored: Callable[[int], None], query: str, filter: Filter
     ) -> None:
         mirror.apply(some_notes(Random(8)))
-        exact = mirror.search(query, 500, filter)
-        monkeypatch.setattr(sqlite_search, "_BUDGET", 12)
-        found = mirror.search(query, 500, filter)
-        assert {row["id"] for row in found} == {row["id"] for row in exact}
-        assert [row["score"] for row in found] == sorted((row["score"] for row in found), reverse=True)
-        whole = [row["id"] for row in found]
-        assert all([row["id"] for row in mirror.search(query, n, filter)] == whole[:n] for n in (1, 5, 20))
+        exact = [row["id"] for row in mirror.search(query, 500, filter)]
+        few_scored(60)
+        assert [row["id"] for row in mirror.search(query, 10, filter)] == exact[:10]
+        whole = [row["id"] for row in mirror.search(query, 20, filter)]
+        assert len(whole) == min(20, len(exact))
+        assert all([row["id"] for row in mirror.search(query, n, filter)] == whole[:n] for n in (1, 5, 19))
+
+    @pytest.mark.parametrize("folder", ["pages", "channels/scribe/global"])
+    @pytest.mark.parametrize("are_few", [True, False])
+    def test_what_is_found_does_not_depend_on_the_order_in_which_notes_came(
+        self, tmp_path: Path, few_scored: Callable[[int], None], folder: str, are_few: bool
+    ) -> None:
+        texts = [note(f"{folder}/{n:03}.md", "harbour " * (1 + n % 3), title="", summary="") for n in range(150)]
+        written = [put(each, n=each.path < f"{folder}/100") for each in texts]
+        if are_few:
+            few_scored(20)
+        found = []
+        for name, puts in (("one", written), ("other", written[::-1]), ("third", written[70:] + written[:70])):
+            mirror = SqliteMirror(tmp_path / name / "mirror.db")
+            mirror.apply(puts)
+            found.append([row["id"] for row in mirror.search("harbour", 10)])
+            mirror.close()
+        assert len(found[0]) == 10
+        assert found[0] == found[1] == found[2]
+
+    @pytest.mark.parametrize("folder", ["pages", "channels/scribe/global"])
+    def test_an_old_note_with_the_word_in_its_title_or_with_a_rare_word_is_not_missed(
+        self, mirror: Mirror, few_scored: Callable[[int], None], folder: str
+    ) -> None:
+        old = note(f"{folder}/old.md", "and more", title="Harbour", summary="")
+        rare = note(f"{folder}/rare.md", "the harbour of the quokka", title="", summary="")
+        others = (note(f"{folder}/{n}.md", "harbour, harbour", title="", summary="") for n in range(60))
+        mirror.apply([put(old), put(rare), *(put(each, n=9) for each in others)])
+        few_scored(20)
+        assert [row["id"] for row in mirror.search("harbour", 1)] == [f"{folder}/old"]
+        assert f"{folder}/rare" in [row["id"] for row in mirror.search("quokka harbour", 2)]
+
+    def test_a_number_that_has_come_to_be_another_notes_shows_nothing_of_that_note(
+        self, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lamp, berth = note("pages/lamp.md", "lamp"), note("channels/pilot/global/berth.md", "the berth")
+        mirror.apply([put(lamp)])
+
+        def overtaken(*asked: Any) -> list[tuple[int, float]]:
+            found = best(*asked)
+            mirror.apply([Remove("pages/lamp", lamp.digest)])
+            mirror.refs_written(mirror.pending())
+            mirror.apply([put(berth)])
+            return found
+
+        best = sqlite_search.best
+        monkeypatch.setattr(sqlite, "best", overtaken)
+        assert mirror.search("lamp", 5, Filter(of_channels=())) == []
+
+    def test_of_a_note_that_is_gone_for_good_no_row_is_left(self, mirror: Mirror, tmp_path: Path) -> None:
+        secret = note("channels/pilot/global/berth.md", "the berth")
+        mirror.apply([put(secret)])
+        mirror.apply([Remove("channels/pilot/global/berth", secret.digest)])
+        mirror.refs_written(mirror.pending())
+        with closing(sqlite3.connect(tmp_path / ".notebook" / "mirror.db")) as file:
+            assert file.execute("SELECT (SELECT count(*) FROM note), (SELECT count(*) FROM body)").fetchone() == (0, 0)
+
+
+@pytest.fixture
+def few_scored(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """From when it is called, a notebook of some dozen notes is searched as one of very many is."""
+
+    def make_few(count: int) -> None:
+        monkeypatch.setattr(sqlite_search, "_MOST", count)
+        monkeypatch.setattr(sqlite_search, "_NEWEST", count)
+
+    return make_few
 
 
 class TestMongo(RankingContract):
@@ -324,16 +397,7 @@ class TestMongo(RankingContract):
         assert "COLLSCAN" not in plan
 
 
-def test_rare_words_choose_and_frequent_ones_add() -> None:
-    first, *others = stages({'"pier"': 5000, '"quay"': 3, '"none"': 0, '"fog"': 40}, 100)
-    assert [expression for expression, _ in first.expressions] == ['"quay" OR "fog"', '("quay" OR "fog") AND "pier"']
-    assert others[-1] == Stage((('"pier"', 1.0),))
-
-
-def test_few_matches_are_all_scored_at_once() -> None:
-    assert stages({'"pier"': 60, '"quay"': 40}, 100) == [Stage((('"quay" OR "pier"', 1.0),))]
-
-
-def test_words_that_are_nowhere_need_no_stage() -> None:
-    assert stages({'"none"': 0}, 100) == []
-    assert stages({}, 100) == []
+def test_rare_words_are_those_that_few_notes_have_together() -> None:
+    assert rarest({'"pier"': 5000, '"quay"': 3, '"none"': 0, '"fog"': 40}, 100) == ['"none"', '"quay"', '"fog"']
+    assert rarest({'"pier"': 60, '"quay"': 41}, 100) == ['"quay"']
+    assert rarest({}, 100) == []
