@@ -20,8 +20,7 @@ from notebook_sync.notes.archive_format import CHECKPOINTS, LONGTERM, MIRROR, ST
 from notebook_sync.notes.archive_lines import CHECKS, Line, lines_in, seed_from
 from notebook_sync.notes.archive_placing import Placed
 from notebook_sync.notes.archive_reading import Progress
-from notebook_sync.refs.base import Entry, Refs
-from notebook_sync.refs.entry import once_each
+from notebook_sync.refs.base import Entry, Refs, Swap
 from notebook_sync.sync.engine import Engine
 from notebook_sync.sync.sweep import Task
 
@@ -144,9 +143,9 @@ def _reconcile(engine: Engine, past: _Past, progress: Progress | None) -> None:
 
 def _restore(refs: Refs, placed: Placed) -> None:
     """What is there already stays: of an import that was broken off, or told since."""
-    longterm = once_each([*_lines(placed, LONGTERM), *refs.longterm()])
     for days in _days(placed):
-        refs.restore({day: once_each([*entries, *refs.day(day)]) for day, entries in days.items()}, longterm)
+        refs.restore({day: Swap(entries) for day, entries in days.items()})
+    refs.restore({}, Swap(list(_lines(placed, LONGTERM))))
     spare = {light["id"] for light in refs.checkpoints()}
     for checkpoint in _lines(placed, CHECKPOINTS):
         if checkpoint["id"] not in spare:
@@ -157,7 +156,7 @@ def _restore(refs: Refs, placed: Placed) -> None:
 
 
 def _days(placed: Placed) -> Iterator[dict[str, Sequence[Entry]]]:
-    """The days of the stream, some at a time; once at least, for long-term memory goes with them."""
+    """The days of the stream, some at a time."""
     days: dict[str, list[Entry]] = {}
     count = 0
     for told in _lines(placed, STREAM):

@@ -21,7 +21,7 @@ from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.kept_notes import KeptNotes
 from notebook_sync.notes.rolled_back import Checkpoint, RolledBack, changes_between, checkpoint_of
 from notebook_sync.notes.stream import Stream
-from notebook_sync.refs.base import Entry, Refs
+from notebook_sync.refs.base import Entry, Refs, Swap
 from notebook_sync.sessions import Session
 
 CHECKPOINT, ROLLBACK = "checkpoint", "rollback"
@@ -163,11 +163,11 @@ class Checkpoints:
         first = _first_day(target)
         try:
             days = {
-                day: _with_later(target["days"].get(day, ()), before["days"].get(day, ()), refs.day(day))
+                day: Swap(target["days"].get(day, ()), _ids(before["days"].get(day, ())))
                 for day in sorted(target["days"].keys() | before["days"].keys())
                 if day >= first
             }
-            refs.restore(days, _with_later(target["longterm"], before["longterm"], refs.longterm()))
+            refs.restore(days, Swap(target["longterm"], _ids(before["longterm"])))
         except BackendDown as down:
             if not files:
                 raise
@@ -192,11 +192,8 @@ class Checkpoints:
         )
 
 
-def _with_later(then: Iterable[Entry], before: Iterable[Entry], now: Iterable[Entry]) -> list[Entry]:
-    """The entries of then, and behind them those of now that were not there before."""
-    restored = list(then)
-    old = {entry["id"] for entry in (*restored, *before)}
-    return restored + [entry for entry in now if entry["id"] not in old]
+def _ids(entries: Iterable[Entry]) -> frozenset[str]:
+    return frozenset(entry["id"] for entry in entries)
 
 
 def _name_of(kept: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ Every method may raise `BackendDown`; no adapter lets a driver's own error out.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -46,6 +47,17 @@ class Recalled:
     def as_dict(self) -> dict[str, Any]:
         """The shape that `--json`, HTTP and tools answer with."""
         return {"results": self.results, "partial": self.partial}
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """What a restore does to a day, or to long-term memory: `there` is to be there, and of `gone` only that stays.
+
+    gone: ids of what the caller had read. An entry that is in neither stays as it is: it was told meanwhile.
+    """
+
+    there: Sequence[Entry]
+    gone: AbstractSet[str] = frozenset()
 
 
 class Refs(Protocol):
@@ -107,10 +119,13 @@ class Refs(Protocol):
     def longterm(self) -> list[Entry]:
         """All of long-term memory, oldest first by timestamp, then by id."""
 
-    def restore(self, days: Mapping[str, Sequence[Entry]], longterm: Sequence[Entry]) -> None:
-        """Make the stream of these days, and all of long-term memory, be this; other days stay as they are.
+    def restore(self, days: Mapping[str, Swap], longterm: Swap | None = None) -> None:
+        """Swap entries of these days and, unless it is None, of long-term memory; nothing else is touched.
 
-        What is logged meanwhile may stay. A restore that was broken off is mended by the same one again.
+        An entry that is there already stays where it is, unless it may go and says something else; one that is missing
+        comes where it was told, by its place among the others and by time. Whatever is logged or restored at the same
+        time, an entry that none of them lets go is there afterwards. A restore that was broken off is mended by the
+        same one again.
         """
 
     def recall(

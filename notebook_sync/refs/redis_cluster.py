@@ -22,11 +22,16 @@ _ROUNDS = 3
 
 
 class Command(NamedTuple):
-    """One call of a client's method; the first argument is the key."""
+    """One call of a client's method, about one key."""
 
     name: str
     arguments: tuple[Any, ...]
     options: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """What says which node it is for; a script comes before the number of its keys and its key."""
+        return str(self.arguments[2 if self.name == "eval" else 0])
 
 
 class Cluster:
@@ -50,7 +55,7 @@ class Cluster:
         for _ in range(_ROUNDS):
             by_place = defaultdict(list)
             for number, command in left.items():
-                by_place[self._place_of(command.arguments[0])].append(number)
+                by_place[self._place_of(command.key)].append(number)
             for place, numbers in by_place.items():
                 for number, answer in zip(numbers, self._send(place, [left[n] for n in numbers]), strict=True):
                     if isinstance(answer, AskError) and not isinstance(answer, MovedError):

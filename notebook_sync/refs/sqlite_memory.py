@@ -9,10 +9,19 @@ from sqlite3 import Connection
 from typing import Any
 
 from notebook_sync.embedded import Embedded
-from notebook_sync.refs.base import Checkpoint, Entry, Recalled
-from notebook_sync.refs.entry import day_of, is_logged, light_checkpoint, newest_first, once_each, surplus
+from notebook_sync.refs.base import Checkpoint, Entry, Recalled, Swap
+from notebook_sync.refs.entry import (
+    day_of,
+    entry_from_json,
+    is_logged,
+    light_checkpoint,
+    newest_first,
+    once_each,
+    surplus,
+)
 from notebook_sync.refs.ranking import POOL, asked_tags, asked_words, rank
 from notebook_sync.refs.sqlite_words import LateWords
+from notebook_sync.refs.swapping import swapped
 
 MEMORY_SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -46,7 +55,9 @@ class SqliteMemory:
 
     def log(self, entry: Entry) -> None:
         with self._db.writing() as connection:
-            _append(connection, day_of(entry["timestamp"], self._timezone), [entry])
+            _append(connection, day_of(entry["timestamp"], self._timezone), [as_json(entry)])
+            if is_logged(entry):
+                _remember(connection, _DAILY, [entry])
 
     def keep(self, entry: Entry) -> None:
         with self._db.writing() as connection:
@@ -54,7 +65,7 @@ class SqliteMemory:
 
     def day(self, day: str) -> list[Entry]:
         found = self._db.rows("SELECT entry FROM daily WHERE day = ? ORDER BY n", (day,))
-        return once_each([json.loads(entry) for (entry,) in found])
+        return once_each([entry for (line,) in found if (entry := entry_from_json(line)) is not None])
 
     def days(self) -> list[str]:
         return [day for (day,) in self._db.rows("SELECT DISTINCT day FROM daily ORDER BY day")]
@@ -63,16 +74,13 @@ class SqliteMemory:
         found = self._db.rows("SELECT entry FROM memory WHERE place = ? ORDER BY at, id", (_LONGTERM,))
         return [json.loads(entry) for (entry,) in found]
 
-    def restore(self, days: Mapping[str, Sequence[Entry]], longterm: Sequence[Entry]) -> None:
+    def restore(self, days: Mapping[str, Swap], longterm: Swap | None = None) -> None:
         with self._db.writing() as connection:
-            for day, entries in days.items():
-                there = connection.execute("SELECT entry FROM daily WHERE day = ?", (day,)).fetchall()
-                logged = [entry["id"] for entry in (json.loads(entry) for (entry,) in there) if is_logged(entry)]
-                _forget(connection, _DAILY, logged)
-                connection.execute("DELETE FROM daily WHERE day = ?", (day,))
-                _append(connection, day, entries)
-            connection.execute("DELETE FROM memory WHERE place = ?", (_LONGTERM,))
-            _remember(connection, _LONGTERM, longterm)
+            for day, swap in days.items():
+                _swap_day(connection, day, swap)
+            if longterm is not None:
+                found = connection.execute("SELECT id, entry FROM memory WHERE place = ?", (_LONGTERM,))
+                _swap_findable(connection, _LONGTERM, longterm, dict(found.fetchall()))
 
     def recall(
         self, query: str, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10, now: datetime
@@ -138,10 +146,31 @@ def as_json(value: Any) -> str:
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
-def _append(connection: Connection, day: str, entries: Sequence[Entry]) -> None:
-    """Add to the stream of a day; what was logged becomes findable."""
-    connection.executemany("INSERT INTO daily (day, entry) VALUES (?, ?)", [(day, as_json(one)) for one in entries])
-    _remember(connection, _DAILY, [entry for entry in entries if is_logged(entry)])
+def _append(connection: Connection, day: str, lines: Sequence[str]) -> None:
+    connection.executemany("INSERT INTO daily (day, entry) VALUES (?, ?)", [(day, line) for line in lines])
+
+
+def _swap_day(connection: Connection, day: str, swap: Swap) -> None:
+    lines = [line for (line,) in connection.execute("SELECT entry FROM daily WHERE day = ? ORDER BY n", (day,))]
+    wanted = swapped(lines, swap, as_json)
+    if wanted != lines:
+        connection.execute("DELETE FROM daily WHERE day = ?", (day,))
+        _append(connection, day, wanted)
+    logged = Swap([entry for entry in swap.there if is_logged(entry)], swap.gone)
+    there = (entry for entry in map(entry_from_json, lines) if entry is not None)
+    _swap_findable(connection, _DAILY, logged, {entry["id"]: as_json(entry) for entry in there})
+
+
+def _swap_findable(connection: Connection, place: str, swap: Swap, there: Mapping[str, str]) -> None:
+    """Remember what is missing, or says something else and may go. there: the entries by id."""
+    wanted = {entry["id"]: entry for entry in swap.there}
+    _forget(connection, place, sorted(swap.gone - wanted.keys()))
+    stays = {
+        entry_id
+        for entry_id, text in there.items()
+        if entry_id not in swap.gone or (entry_id in wanted and as_json(wanted[entry_id]) == text)
+    }
+    _remember(connection, place, [entry for entry_id, entry in wanted.items() if entry_id not in stays])
 
 
 def _remember(connection: Connection, place: str, entries: Sequence[Entry]) -> None:

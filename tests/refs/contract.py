@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from notebook_sync.files.note import Ref
-from notebook_sync.refs.base import Refs
+from notebook_sync.refs.base import Refs, Swap
 from tests.refs.contract_memory import MemoryContract, Opener, checkpoint, entry
 
 T0 = datetime(2026, 3, 1, 9, 0, 0, 123000, tzinfo=UTC)
@@ -325,7 +325,7 @@ CALLS: dict[str, Callable[[Refs], object]] = {
     "keep": lambda refs: refs.keep(entry("a")),
     "days": lambda refs: refs.days(),
     "longterm": lambda refs: refs.longterm(),
-    "restore": lambda refs: refs.restore({"2026-03-01": [entry("a")]}, [entry("b")]),
+    "restore": lambda refs: refs.restore({"2026-03-01": Swap([entry("a")])}, Swap([entry("b")], {"c"})),
     "recall": lambda refs: refs.recall("plan", tags=["pages"], since=T0, now=T0),
     "put_checkpoint": lambda refs: refs.put_checkpoint(checkpoint(1)),
     "checkpoints": lambda refs: refs.checkpoints(),

@@ -3,22 +3,32 @@ says it. `RefsContract` has these tests too."""
 
 from __future__ import annotations
 
+import json
 import string
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any, Protocol
 
 import pytest
 
 from notebook_sync.files.note import Ref
-from notebook_sync.refs.base import CHECKPOINTS_KEPT, Entry, Refs
+from notebook_sync.refs.base import CHECKPOINTS_KEPT, Entry, Refs, Swap
 from notebook_sync.refs.entry import new_entry
+from tests.waiting import eventually
 
 NOW = datetime.now(UTC).replace(microsecond=250_000)
+TODAY = NOW.date().isoformat()
 
 
 class Opener(Protocol):
     def __call__(self, timezone: tzinfo = UTC) -> Refs: ...
+
+
+class Teller(Protocol):
+    """What another program writes into the list of a day; the lines of the day that are then there."""
+
+    def __call__(self, day: str, line: str) -> list[str]: ...
 
 
 def entry(entry_id: str, content: str = "The ferry is late.", age: timedelta = timedelta(), **fields: Any) -> Entry:
@@ -51,6 +61,13 @@ def found(refs: Refs, query: str, **options: Any) -> list[str]:
 
 
 class MemoryContract:
+    looks_through_all: bool
+    """Whether recall finds what was logged however long ago."""
+
+    @pytest.fixture
+    def tell(self) -> Teller:
+        raise NotImplementedError
+
     @pytest.fixture
     def refs(self, open_refs: Opener) -> Iterator[Refs]:
         refs = open_refs()
@@ -139,34 +156,131 @@ class MemoryContract:
 
     # Restoring.
 
-    def test_a_restore_replaces_the_days_it_names_and_all_of_long_term_memory(self, refs: Refs) -> None:
+    def test_a_restore_swaps_what_may_go_for_what_is_to_be_there(self, refs: Refs) -> None:
         for n in (0, 1, 2):
             refs.log(entry(f"old {n}", "The old harbour.", timedelta(days=n)))
         refs.keep(entry("old kept", "The old key."))
         refs.keep(entry("both", "The same lamp."))
         today, before = (NOW.date() - timedelta(days=n) for n in (0, 1))
         new = [entry("new 1", "A new harbour."), of_note("told"), entry("new 2", "A new pier.")]
-        refs.restore({today.isoformat(): new, before.isoformat(): []}, [entry("both", "Another lamp.")])
+        days = {today.isoformat(): Swap(new, {"old 0"}), before.isoformat(): Swap([], {"old 1"})}
+        refs.restore(days, Swap([entry("both", "Another lamp.")], {"old kept", "both"}))
         assert refs.day(today.isoformat()) == new
         assert refs.day(before.isoformat()) == []
         assert refs.days() == [(NOW - timedelta(days=2)).date().isoformat(), today.isoformat()]
         assert [one["content"] for one in refs.longterm()] == ["Another lamp."]
-        assert set(found(refs, "harbour old")) == {"new 1", "old 2"}
+        assert set(found(refs, "harbour")) == ({"new 1", "old 2"})
         assert found(refs, "key same") == []
         assert found(refs, "lamp") == ["both"]
 
-    def test_restoring_again_changes_nothing(self, refs: Refs) -> None:
-        day = NOW.date().isoformat()
+    def test_the_same_restore_again_changes_nothing(self, refs: Refs) -> None:
+        refs.log(entry("old"))
+        refs.keep(entry("old kept"))
         for _ in range(3):
-            refs.restore({day: [entry("a"), of_note("b")]}, [entry("c")])
-            assert [one["id"] for one in refs.day(day)] == ["a", "b"]
+            refs.restore(
+                {TODAY: Swap([entry("a"), of_note("b")], {"old"})}, Swap([entry("c", "A ferry.")], {"old kept"})
+            )
+            assert [one["id"] for one in refs.day(TODAY)] == ["a", "b"]
             assert [one["id"] for one in refs.longterm()] == ["c"]
             assert sorted(found(refs, "ferry")) == ["a", "c"]
+
+    def test_what_was_told_since_the_caller_read_stays(self, refs: Refs) -> None:
+        refs.log(entry("old"))
+        refs.keep(entry("old kept"))
+        read, kept = ({one["id"] for one in told} for told in (refs.day(TODAY), refs.longterm()))
+        refs.log(entry("meanwhile", "Ines saw a whale."))
+        refs.write([_ref("pages/plan", "Plan")], announce=False)
+        refs.keep(entry("kept meanwhile", "Odile saw it too."))
+        refs.restore({TODAY: Swap([entry("then", age=timedelta(seconds=1))], read)}, Swap([], kept))
+        assert [one["id"] for one in refs.day(TODAY)] == ["then", "meanwhile"]
+        assert [one["id"] for one in refs.longterm()] == ["kept meanwhile"]
+        assert found(refs, "whale") == ["meanwhile"]
+        assert found(refs, "ferry") == ["then"]
+
+    def test_restores_of_two_who_read_the_same_leave_what_both_want(self, refs: Refs, open_refs: Opener) -> None:
+        other = open_refs()
+        for n in range(3):
+            refs.log(entry(f"old {n}"))
+        read = {one["id"] for one in refs.day(TODAY)}
+        refs.restore({TODAY: Swap([entry("new"), entry("mine")], read)}, Swap([entry("kept")]))
+        other.restore({TODAY: Swap([entry("new"), entry("theirs")], read)}, Swap([entry("kept")]))
+        assert [one["id"] for one in refs.day(TODAY)] == ["new", "theirs", "mine"]
+        assert sorted(found(refs, "ferry")) == ["kept", "mine", "new", "theirs"]
+        other.close()
+
+    def test_nothing_is_lost_to_restores_and_logs_at_once(self, open_refs: Opener) -> None:
+        several = [open_refs() for _ in range(4)]
+        for n in range(20):
+            several[0].log(entry(f"old {n}"))
+        read = {one["id"] for one in several[0].day(TODAY)}
+        then = [entry(f"then {n}", "The buoy rings.", timedelta(milliseconds=n)) for n in range(8, 0, -1)]
+
+        def restored(refs: Refs) -> None:
+            for _ in range(5):
+                refs.restore({TODAY: Swap(then, read)})
+
+        def logged(refs: Refs) -> None:
+            for n in range(20):
+                refs.log(entry(f"since {n}"))
+
+        with ThreadPoolExecutor(4) as pool:
+            for done in [*(pool.submit(restored, refs) for refs in several[:3]), pool.submit(logged, several[3])]:
+                done.result()
+        expected = [*(one["id"] for one in then), *(f"since {n}" for n in range(20))]
+        assert sorted(one["id"] for one in several[0].day(TODAY)) == sorted(expected)
+        assert [one for one in several[0].day(TODAY) if one["id"].startswith("then")] == then
+        assert len(found(several[0], "ferry buoy", limit=100)) == len(expected)
+        for refs in several:
+            refs.close()
+
+    def test_what_comes_back_comes_where_it_was_told(self, refs: Refs) -> None:
+        noon = NOW.replace(hour=12)
+        several = [new_entry(f"{n}", "Bell.", now=noon + timedelta(seconds=n)) for n in range(9)]
+        for n in (2, 5, 7):
+            refs.log(several[n])
+        refs.restore({TODAY: Swap([several[n] for n in (0, 4, 5, 6, 8)])})
+        assert [one["id"] for one in refs.day(TODAY)] == ["0", "2", "4", "5", "6", "7", "8"]
+        refs.restore({TODAY: Swap([], {"5", "0", "8"})})
+        assert [one["id"] for one in refs.day(TODAY)] == ["2", "4", "6", "7"]
+        refs.restore({TODAY: Swap(several)})
+        assert refs.day(TODAY) == several
+
+    def test_an_entry_that_may_not_go_stays_as_it_is(self, refs: Refs) -> None:
+        refs.log(entry("a", "The ferry is here."))
+        refs.keep(entry("b", "The key is here."))
+        new = [Swap([entry(name, "The lamp is lit.")]) for name in ("a", "b")]
+        refs.restore({TODAY: new[0]}, new[1])
+        assert [one["content"] for one in (*refs.day(TODAY), *refs.longterm())] == [
+            "The ferry is here.",
+            "The key is here.",
+        ]
+        refs.restore({TODAY: Swap(new[0].there, {"a"})}, Swap(new[1].there, {"b"}))
+        assert [one["content"] for one in (*refs.day(TODAY), *refs.longterm())] == ["The lamp is lit."] * 2
+        assert sorted(found(refs, "lamp")) == ["a", "b"]
+
+    def test_lines_that_are_no_entries_stay_where_they_are(self, refs: Refs, tell: Teller) -> None:
+        theirs = ["no json", json.dumps({**entry("foreign"), "timestamp": 1772359200.0}), "[]"]
+        tell(TODAY, theirs[0])
+        refs.log(entry("old 1"))
+        tell(TODAY, theirs[1])
+        refs.log(entry("old 2"))
+        tell(TODAY, theirs[2])
+        for _ in range(2):
+            refs.restore({TODAY: Swap([entry("new")], {"old 1", "old 2"})})
+            assert [one["id"] for one in refs.day(TODAY)] == ["new"]
+        refs.restore({TODAY: Swap([], {"new"})})
+        assert refs.day(TODAY) == []
+        assert tell(TODAY, "last") == [*theirs, "last"]
+
+    def test_a_restore_without_long_term_memory_leaves_it_alone(self, refs: Refs) -> None:
+        refs.keep(entry("kept"))
+        refs.restore({TODAY: Swap([])})
+        assert [one["id"] for one in refs.longterm()] == ["kept"]
 
     def test_a_restore_leaves_refs_alone(self, refs: Refs) -> None:
         refs.write([_ref("pages/plan", "The plan")], announce=False)
         refs.adopt("store 1", ["pages/plan"])
-        refs.restore({NOW.date().isoformat(): []}, [])
+        refs.restore({TODAY: Swap([], {"pages/plan"})}, Swap([], {"pages/plan"}))
         assert refs.get("pages/plan") is not None
         assert refs.owner() == "store 1"
 
@@ -233,8 +347,11 @@ class MemoryContract:
         refs.log(entry("old", "The ferry is late.", timedelta(days=60)))
         refs.keep(entry("older", "The ferry was painted.", timedelta(days=300)))
         refs.log(entry("new", "The ferry is early."))
+        if self.looks_through_all:
+            eventually(lambda: refs.recall("ferry", now=NOW).partial == "", "an index of all")
         results = {one["id"]: one["relevance"] for one in refs.recall("ferry", now=NOW).results}
-        if "old" in results:  # where only the last days are looked through, it is not
+        assert ("old" in results) is self.looks_through_all
+        if self.looks_through_all:
             assert results["old"] == pytest.approx(results["new"] / 4, rel=0.001)
         assert results["older"] == pytest.approx(results["new"] / 1024, rel=0.01)
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, tzinfo
 from typing import Any
 
 import pytest
 import redis
+from redis.commands.core import ScriptCommands
 
 from notebook_sync.errors import BackendDown, ConfigError
-from notebook_sync.refs.base import Refs
+from notebook_sync.refs.base import Refs, Swap
 from notebook_sync.refs.redis import RedisRefs
 from tests.fault_proxy import FaultProxy, Mode
-from tests.refs.contract import CALLS, Opener, RefsContract, gone, ref
+from tests.refs.contract import CALLS, RefsContract, gone, ref
+from tests.refs.contract_memory import TODAY, Opener, Teller, entry, found
 from tests.servers import Server, drop_keys, every_node, free_port
 from tests.waiting import eventually
 
@@ -33,6 +36,56 @@ class RedisContract(RefsContract):
 
         yield opened
         drop_keys(url, redis_prefix)
+
+    @pytest.fixture
+    def tell(self, url: str, redis_prefix: str) -> Teller:
+        def told(day: str, line: str) -> list[str]:
+            key = f"{redis_prefix}:daily:{day}"
+            with every_node(url) as nodes:
+                for node in nodes:
+                    with contextlib.suppress(redis.exceptions.MovedError):
+                        node.rpush(key, line)
+                        return [str(line) for line in node.lrange(key, 0, -1)]
+            raise AssertionError("no node has the key")
+
+        return told
+
+    def test_a_restore_whose_answer_was_lost_and_that_is_sent_again_does_no_more(
+        self, refs: Refs, tell: Teller, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for n in range(5):
+            refs.log(entry(f"old {n}"))
+        send = ScriptCommands.eval
+
+        def sent_twice(client: Any, *arguments: Any) -> Any:
+            send(client, *arguments)
+            return send(client, *arguments)
+
+        monkeypatch.setattr(ScriptCommands, "eval", sent_twice)
+        new = [entry(f"new {n}") for n in range(8)]
+        refs.restore({TODAY: Swap(new, {f"old {n}" for n in range(5)})})
+        assert [json.loads(line) for line in tell(TODAY, "0")] == [*new, 0]
+
+    def test_what_is_told_while_a_restore_looks_stays_once(
+        self, refs: Refs, open_refs: Opener, tell: Teller, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refs.log(entry("old"))
+        other = open_refs()
+        swap = Swap([entry("new")], {"old"})
+        meanwhile = [lambda: other.log(entry("logged")), lambda: other.restore({TODAY: swap})]
+        send = ScriptCommands.eval
+
+        def sent_late(client: Any, *arguments: Any) -> Any:
+            if meanwhile:
+                meanwhile.pop()()
+            return send(client, *arguments)
+
+        monkeypatch.setattr(ScriptCommands, "eval", sent_late)
+        refs.restore({TODAY: swap})
+        assert meanwhile == []
+        assert [json.loads(line) for line in tell(TODAY, "0")] == [entry("new"), entry("logged"), 0]
+        assert sorted(found(refs, "ferry")) == ["logged", "new"]
+        other.close()
 
     def test_keys_and_their_types(self, refs: Refs, url: str, redis_prefix: str) -> None:
         refs.write([ref("pages/plan")])
@@ -94,16 +147,20 @@ class RedisContract(RefsContract):
         assert {command[0] for command in ours} >= {"HSET", "ZADD", "RPUSH", "DEL", "ZREM", "HGETALL", "GET", "ZSCAN"}
         of_keys = [command for command in ours if not command[0].startswith("FT.")]  # a cluster is not asked to search
         assert all(sum(redis_prefix in argument for argument in command) == 1 for command in of_keys)
-        assert {command[0] for command in sent}.isdisjoint({"MULTI", "EXEC", "KEYS", "SCAN", "EVAL"})
+        assert {command[0] for command in sent}.isdisjoint({"MULTI", "EXEC", "KEYS", "SCAN"})
 
 
 class TestPlainRedis(RedisContract):
+    looks_through_all = False
+
     @pytest.fixture
     def url(self, redis_url: str) -> str:
         return redis_url
 
 
 class TestRedisWithSearch(RedisContract):
+    looks_through_all = True
+
     @pytest.fixture
     def url(self, redis_stack_url: str) -> Iterator[str]:
         yield redis_stack_url
@@ -113,6 +170,8 @@ class TestRedisWithSearch(RedisContract):
 
 
 class TestRedisCluster(RedisContract):
+    looks_through_all = False
+
     @pytest.fixture
     def url(self, redis_cluster_url: str) -> str:
         return redis_cluster_url

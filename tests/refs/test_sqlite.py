@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, tzinfo
 from pathlib import Path
 
@@ -11,10 +12,21 @@ import pytest
 
 from notebook_sync.refs.sqlite import SqliteRefs
 from tests.refs.contract import Opener, RefsContract, ref
-from tests.refs.contract_memory import found
+from tests.refs.contract_memory import Teller, found
 
 
 class TestSqlite(RefsContract):
+    looks_through_all = True
+
+    @pytest.fixture
+    def tell(self, tmp_path: Path) -> Teller:
+        def told(day: str, line: str) -> list[str]:
+            with closing(sqlite3.connect(tmp_path / ".notebook" / "mirror.db")) as connection, connection:
+                connection.execute("INSERT INTO daily (day, entry) VALUES (?, ?)", (day, line))
+                return [entry for (entry,) in connection.execute("SELECT entry FROM daily ORDER BY n")]
+
+        return told
+
     @pytest.fixture
     def open_refs(self, tmp_path: Path) -> Opener:
         def opened(timezone: tzinfo = UTC) -> SqliteRefs:
