@@ -101,7 +101,7 @@ def external_words(root: Path) -> None:
         notebook.write_note("A stranger's words", VISITOR)
         write(root, "pages/theirs.md", "---\nprovenance: external\nsource: web\n---\n# Theirs\n")
         notebook.checkpoint(OWNER)
-        notebook.log("Odd \u2028 \x00 \ud800 words", OWNER, keep=True)
+        notebook.log("Odd \u2028 \x00 words", OWNER, keep=True)
         notebook.read("pages/theirs", SCRIBE)
 
 
