@@ -300,7 +300,7 @@ def test_a_path_is_a_path(repository: Repository, path: str) -> None:
     assert repository.edit(path, "x")
     assert repository.tree() == {"a.md": "a", path: "x"}
     assert repository.status() == []
-    assert [one.path for one in revisions(repository.root, path, 5)] == [path]
+    assert [one.path for one in revisions(repository.root, path, 5, anything)] == [path]
 
 
 def test_a_locked_index_stays_and_the_commit_stands(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,6 +368,10 @@ def test_no_commit_is_lost_between_a_person_and_agents_who_commit_at_once(reposi
 # Reading.
 
 
+def anything(_: str) -> bool:
+    return True
+
+
 def test_the_revisions_of_a_note_follow_its_renames(repository: Repository) -> None:
     text = "".join(f"line {number}\n" for number in range(30))
     repository.begin({"other.md": "x"})
@@ -377,7 +381,7 @@ def test_the_revisions_of_a_note_follow_its_renames(repository: Repository) -> N
     repository.edit("b.md", text + "more\n", "Two")
     repository.edit("other.md", "y", "Not this one")
 
-    found = revisions(repository.root, "b.md", 10)
+    found = revisions(repository.root, "b.md", 10, anything)
 
     assert [(one.summary, one.path, one.changed_by, one.author) for one in found] == [
         ("Two", "b.md", "owner", "Odile"),
@@ -386,13 +390,13 @@ def test_the_revisions_of_a_note_follow_its_renames(repository: Repository) -> N
     ]
     assert found[-1].message == "One\n\nA body.\n\nAgent: scribe"
     assert content_at(repository.root, found[-1].commit, found[-1].path) == text.encode()
-    assert revisions(repository.root, "b.md", 1) == found[:1]
-    assert revisions(repository.root, "b.md", 0) == []
+    assert revisions(repository.root, "b.md", 1, anything) == found[:1]
+    assert revisions(repository.root, "b.md", 0, anything) == []
 
 
 def test_a_notebook_in_a_subfolder_reads_its_own_notes(repository: Repository) -> None:
     repository.begin({"a.md": "outside", "notebook/a.md": "inside"})
-    (found,) = revisions(repository.root / "notebook", "a.md", 5)
+    (found,) = revisions(repository.root / "notebook", "a.md", 5, anything)
     assert found.path == "a.md"
     assert content_at(repository.root / "notebook", found.commit, "a.md") == b"inside"
 
@@ -404,7 +408,7 @@ def test_only_an_id_names_a_commit(repository: Repository, revision: str) -> Non
 
 
 def test_a_folder_without_git_has_no_revisions(tmp_path: Path) -> None:
-    assert revisions(tmp_path, "a.md", 5) == []
+    assert revisions(tmp_path, "a.md", 5, anything) == []
     assert content_at(tmp_path, "0" * 40, "a.md") is None
 
 
