@@ -17,6 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from notebook_sync.files.moves import own_id
 from notebook_sync.folder import make_folder
 
 FOLDER = "past"
@@ -25,13 +26,15 @@ KEPT = 20
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One version that was kept. `rev` names it among those of its note."""
+    """One version that was kept. `rev` names it among those of its note; it `begins` where no note was before."""
 
+    path: str
     rev: str
     at: datetime
     changed_by: str
     summary: str
     digest: str
+    begins: bool
     file: Path
 
     def read(self) -> bytes | None:
@@ -50,14 +53,15 @@ class Past:
         self._own = folder
         self._folder = folder / FOLDER
 
-    def keep(self, path: str, raw: bytes, changed_by: str, summary: str) -> None:
+    def keep(self, path: str, raw: bytes, changed_by: str, summary: str, *, begins: bool = False) -> None:
         """Keep what the note at `path` says, unless that is what was kept last. Raises OSError."""
         digest = sha256(raw).hexdigest()
-        newest = next(iter(self.copies(path)), None)
+        newest = next(self._copies_at(self._place(path)), None)
         if newest is not None and newest.digest == digest:
             return
         now = time.time_ns()
         head = {"path": path, "at": now, "changed_by": changed_by, "summary": summary, "digest": digest}
+        head |= {"begins": True} if begins else {}
         make_folder(self._own)
         place = self._place(path)
         place.mkdir(parents=True, exist_ok=True)
@@ -66,9 +70,28 @@ class Past:
             old.unlink(missing_ok=True)
 
     def copies(self, path: str) -> Iterator[Copy]:
-        """What was kept of the note at `path`, the latest first."""
+        """What was kept of the note at `path`, the latest first: not of one with another id that was there before."""
+        begun: Copy | None = None
+        for copy in self._copies_at(self._place(path)):
+            if begun is not None and not _is_of_one_note(begun, copy):
+                return
+            yield copy
+            begun = copy if copy.begins else None
+
+    def newest(self, limit: int) -> Iterator[Copy]:
+        """The last copy of each of the `limit` notes of which one was kept last, the latest first."""
         try:
-            files = sorted(self._place(path).iterdir(), reverse=True)
+            places = sorted(self._folder.iterdir(), key=lambda place: place.stat().st_mtime_ns, reverse=True)
+        except OSError:
+            return
+        for place in places[:limit]:
+            copy = next(self._copies_at(place), None)
+            if copy is not None:
+                yield copy
+
+    def _copies_at(self, place: Path) -> Iterator[Copy]:
+        try:
+            files = sorted(place.iterdir(), reverse=True)
         except OSError:
             return
         for file in files:
@@ -85,9 +108,15 @@ def _copy_in(file: Path) -> Copy | None:
         with file.open("rb") as opened:
             head: Any = json.loads(opened.readline(1 << 16))
         at = datetime.fromtimestamp(head["at"] / 1e9, UTC)
-        return Copy(file.name, at, str(head["changed_by"]), str(head["summary"]), str(head["digest"]), file)
+        changed_by, summary, digest = (str(head[name]) for name in ("changed_by", "summary", "digest"))
+        return Copy(str(head["path"]), file.name, at, changed_by, summary, digest, head.get("begins") is True, file)
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
+
+
+def _is_of_one_note(begun: Copy, before: Copy) -> bool:
+    new, old = begun.read(), before.read()
+    return new is not None and old is not None and own_id(new) == own_id(old)
 
 
 def _write(file: Path, raw: bytes) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 
 from notebook_sync.config import Settings
 from notebook_sync.errors import BackendDown, EditFailed, NoSuchNote
-from notebook_sync.files.moves import edit_of, paths_told_by
-from notebook_sync.files.revisions import content_at, revisions
+from notebook_sync.files.moves import blobs, edit_of, opens, own_id, paths_told_by
+from notebook_sync.files.revisions import content_at, revisions, taken_away
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.difference import difference
 from notebook_sync.notes.door import Text, digest_of
@@ -30,6 +30,8 @@ UNDO, HISTORY, DIFF = "undo", "history", "diff"
 LIMIT = 50
 # How far back an earlier text is looked for: many commits in a row may leave a note as it is.
 _FARTHEST = 200
+# Among how many notes that are gone one is looked for by its id.
+_MOST_GONE = 1000
 _SECOND = timedelta(seconds=1)
 
 
@@ -55,7 +57,8 @@ class Revision:
 class Undoing:
     """The past of one notebook's notes. `find` gives the path of a note that is there, and raises NoSuchNote.
 
-    What is named by a path need not be there any more. Every method raises NotPermitted, UnsafePath and NoSuchNote.
+    What is named need not be there any more: its path is known, or the id it had. Every method raises NotPermitted,
+    UnsafePath and NoSuchNote.
     """
 
     def __init__(
@@ -107,7 +110,7 @@ class Undoing:
         self._guard.require(session, "write", path, UNDO)
 
         def earlier(now: bytes | None) -> Text:
-            return Text(path, now, self._before(path, now, session), UNDO)
+            return Text(path, now, self._before(path, now, session, is_put_there=True), UNDO)
 
         return self._editing.put(path, earlier, session, UNDO, allow_over_cap=True)
 
@@ -126,19 +129,39 @@ class Undoing:
         try:
             with self._guard.telling(session, HISTORY):
                 path = self._find(name, session)
-        except (NoSuchNote, BackendDown):
+        except (NoSuchNote, BackendDown) as missing:
             known = (place for place in (place, f"{place}.md") if place and next(self._versions(place, session), None))
             path = next(known, "")
+            if not path and isinstance(missing, NoSuchNote):
+                path = self._gone(name, session)
             if not path:
                 raise
         self._guard.require(session, "read", path, HISTORY)
         return path
 
-    def _before(self, path: str, now: bytes | None, session: Session) -> bytes:
+    def _gone(self, note_id: str, session: Session) -> str:
+        """Where the note was that had this id and is gone, as far as the session may read it; "" for none."""
+
+        def is_gone(path: str) -> bool:
+            return self._guard.may(session, "read", path) and self._vault.stamp(path) is None
+
+        for copy in self._past.newest(_MOST_GONE):
+            if is_gone(copy.path) and own_id(copy.read() or b"") == note_id:
+                return copy.path
+        taken = {path: oid for path, oid in taken_away(self._vault.root, _MOST_GONE).items() if is_gone(path)}
+        held = blobs(self._vault.root, taken.values())
+        return next((path for path, oid in taken.items() if own_id(held.get(oid, b"")) == note_id), "")
+
+    def _before(self, path: str, now: bytes | None, session: Session, *, is_put_there: bool = False) -> bytes:
+        """The text before this one. What it said in a channel is not for being put where others read it."""
         for version in self._versions(path, session):
             raw = version.read()
-            if raw is not None and raw != now:
-                return raw
+            if raw is None or raw == now:
+                continue
+            if is_put_there and opens(version.path, path):
+                where = f"what it said before, at {version.path}, is not for all who may read it here"
+                raise EditFailed(path, f"{where}; see: notebook-sync diff {path}")
+            return raw
         raise EditFailed(path, "no earlier text of it is known, neither to git nor from an edit by a tool")
 
     def _version(self, path: str, rev: str, session: Session) -> bytes:
@@ -164,12 +187,12 @@ class Undoing:
             others = (each for each in paths_told_by(found.message) if not self._guard.may(session, "read", each))
             summary = found.summary if next(others, None) is None else edit_of(path)
             revision = Revision(found.commit, found.timestamp, found.changed_by, summary)
-            yield _Version(found.timestamp, revision, partial(content_at, root, found.commit, found.path))
+            yield _Version(found.path, found.timestamp, revision, partial(content_at, root, found.commit, found.path))
 
     def _copied(self, path: str) -> Iterator[_Version]:
         for copy in self._past.copies(path):
             summary = copy.summary or "as it was before an edit by a tool"
-            yield _Version(copy.at, Revision(copy.rev, copy.at, copy.changed_by, summary), copy.read)
+            yield _Version(path, copy.at, Revision(copy.rev, copy.at, copy.changed_by, summary), copy.read)
 
     def _now(self, path: str) -> bytes | None:
         try:
@@ -180,6 +203,7 @@ class Undoing:
 
 @dataclass(frozen=True, slots=True)
 class _Version:
+    path: str
     moment: datetime
     revision: Revision
     read: Callable[[], bytes | None]

@@ -152,7 +152,7 @@ EDITING = (
         "the versions of a note, the latest first",
         "Those that git has, whoever made them, and the copies that edits by tools left since its last commit. What\n"
         "stands in front names a version for `diff`. Times are those of the notebook's timezone. A note that is gone\n"
-        "is named by its path.",
+        "is named by its path, or by the id that it had.",
         ("notebook-sync history reminders.md", "notebook-sync history pages/plan --limit 5"),
         """\
 [{"rev": "4f2a91…", "timestamp": "2026-03-01T09:00:00+00:00", "changed_by": "agent:scribe",
@@ -178,7 +178,8 @@ EDITING = (
         "undo",
         "give a note the text it had before, as a new edit",
         "Of edits by tools and by hand, as far as git or a copy has what was there. Nothing is lost: a second `undo`\n"
-        "takes back the first. Also brings back a note that was deleted, named by its path.",
+        "takes back the first. Also brings back a note that was deleted, named by its path or the id that it had.\n"
+        "What a note said in a channel, before it was moved to where others read it, is not put there.",
         ("notebook-sync undo reminders.md",),
         '{"success": true, "path": "runtime/reminders.md", …as for edit…}',
         (_ID, SESSION, AGENT, JSON),

@@ -40,7 +40,9 @@ def of_undo(edited: Told, kept: str, *, undo: Undo, colour: bool) -> str:
     """What is as it was before, as `of_edit`."""
     if not edited["changed"]:
         return safe(f"{edited['path']} is as it was before: nothing is changed")
-    return _edited(f"{edited['path']} is as it was before its last change", edited, kept, undo, colour)
+    is_back = edited["diff"].startswith("--- /dev/null\n")
+    how = "is back, with the text that it had before it went" if is_back else "is as it was before its last change"
+    return _edited(f"{edited['path']} {how}", edited, kept, undo, colour)
 
 
 def of_preview(edited: Told, *, colour: bool) -> str:
