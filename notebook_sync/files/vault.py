@@ -26,6 +26,8 @@ from notebook_sync.files.writing import renaming, writing
 RACY_SECONDS = 0.02
 _TRIES = 10
 _PAUSE_SECONDS = 0.001
+# The year 2262: a file's time may be set to a later one, whose nanoseconds no store can count.
+_LAST_NS = 2**63 - 1
 _CHUNK = 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _GONE = {errno.ENOENT, errno.ENOTDIR}
@@ -367,7 +369,8 @@ def _note_blindness(path: str, error: OSError | ValueError, scan: Scan) -> None:
 
 
 def _stamp(found: os.stat_result) -> Stamp:
-    return Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    times = (max(-_LAST_NS, min(when, _LAST_NS)) for when in (found.st_mtime_ns, found.st_ctime_ns))
+    return Stamp(found.st_size, *times, found.st_ino)
 
 
 def _is_racy(stamp: Stamp, now_ns: int) -> bool:

@@ -227,6 +227,14 @@ class TestKinds:
         finally:
             (root / "d").chmod(0o700)
 
+    @pytest.mark.parametrize("year", [1830, 1969, 2262, 2300, 2440])
+    def test_a_file_of_any_year_is_mirrored(self, root: Path, notebook: Notebook, year: int) -> None:
+        (root / "old.md").write_text("of its time")
+        when = int((year - 1970) * 31_556_952 * 1e9)
+        os.utime(root / "old.md", ns=(when, when))
+        assert synced(notebook).failed == {}
+        assert content(notebook, "old.md") == "of its time"
+
     def test_text_is_data(self, root: Path, notebook: Notebook) -> None:
         text = "{{7*7}} {% raw %} ${HOME} $(id) <script>alert(1)</script> '; DROP TABLE note; --"
         (root / "text.md").write_text(text)
