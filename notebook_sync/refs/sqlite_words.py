@@ -57,15 +57,14 @@ class LateWords:
             yield from db.rows(f"{among} ORDER BY {self.name}.rowid DESC LIMIT {POOL}", [_any_of([word]), *values])
 
     def catch_up(self, db: Embedded) -> None:
-        """Index the rows that were written since the last time."""
-        if not db.rows(f"SELECT 1 FROM {self.table} WHERE {self.number} > ({self._mark('upto')}) LIMIT 1"):
-            return
-        with db.writing() as connection:
-            there = _one(connection, f"SELECT count(*) FROM {self.table}")
-            if _one(connection, self._mark("held")) > _LEFT_BEHIND * there + _FEW:
-                connection.execute(f"INSERT INTO {self.name} ({self.name}) VALUES ('delete-all')")
-                self._note(connection, upto=0, held=0)
-            self._add(connection)
+        """Index the rows that were written since the last time, some at a time: who writes waits for one piece only."""
+        while db.rows(f"SELECT 1 FROM {self.table} WHERE {self.number} > ({self._mark('upto')}) LIMIT 1"):
+            with db.writing() as connection:
+                there = _one(connection, f"SELECT count(*) FROM {self.table}")
+                if _one(connection, self._mark("held")) > _LEFT_BEHIND * there + _FEW:
+                    connection.execute(f"INSERT INTO {self.name} ({self.name}) VALUES ('delete-all')")
+                    self._note(connection, upto=0, held=0)
+                self._add(connection)
 
     def free_number(self, connection: Connection) -> int:
         """A number above all that rows have, and above all whose words are indexed."""
@@ -73,17 +72,16 @@ class LateWords:
         return _one(connection, highest) + 1
 
     def _add(self, connection: Connection) -> None:
-        rows = connection.execute(
+        piece = connection.execute(
             f"""SELECT {self.number}, {self.columns} FROM {self.table}
-            WHERE {self.number} > ({self._mark("upto")}) ORDER BY {self.number}"""
-        )
+            WHERE {self.number} > ({self._mark("upto")}) ORDER BY {self.number} LIMIT {_PIECE}"""
+        ).fetchall()
+        if not piece:  # somebody else was faster
+            return
         marks = ", ".join("?" * len(self.indexed))
         statement = f"INSERT INTO {self.name} (rowid, {', '.join(self.indexed)}) VALUES (?, {marks})"
-        upto, held = (_one(connection, self._mark(what)) for what in ("upto", "held"))
-        while piece := rows.fetchmany(_PIECE):
-            connection.executemany(statement, [(number, *map(_searchable, self.texts(row))) for number, *row in piece])
-            upto, held = piece[-1][0], held + len(piece)
-        self._note(connection, upto=upto, held=held)
+        connection.executemany(statement, [(number, *map(_searchable, self.texts(row))) for number, *row in piece])
+        self._note(connection, upto=piece[-1][0], held=_one(connection, self._mark("held")) + len(piece))
 
     def _is_common(self, db: Embedded, word: str) -> bool:
         counted = f"SELECT count(*) FROM (SELECT 1 FROM {self.name} WHERE {self.name} MATCH ? LIMIT {_COMMON + 1})"

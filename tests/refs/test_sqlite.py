@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, tzinfo
 from pathlib import Path
 
 import pytest
 
+from notebook_sync.embedded import Embedded
 from notebook_sync.refs.sqlite import SqliteRefs
 from tests.refs.contract import Opener, RefsContract, ref
 from tests.refs.contract_memory import Teller, found
@@ -68,3 +70,25 @@ class TestSqlite(RefsContract):
         assert marks == {"ref_words_upto": "30", "ref_words_held": "30"}
         for refs in several:
             refs.close()
+
+    def test_who_writes_waits_for_a_piece_of_what_is_indexed_not_for_all(
+        self, open_refs: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refs = open_refs()
+        refs.write([ref(f"pages/{n}", title="Boat") for n in range(2500)], announce=False)
+        writing = Embedded.writing
+        free: list[int] = []
+
+        @contextmanager
+        def noted(db: Embedded) -> Iterator[sqlite3.Connection]:
+            with writing(db) as connection:
+                yield connection
+            with closing(sqlite3.connect(tmp_path / ".notebook" / "mirror.db", timeout=0)) as other, other:
+                other.execute("BEGIN IMMEDIATE")
+                (indexed,) = other.execute("SELECT value FROM meta WHERE name = 'ref_words_upto'").fetchone()
+                free.append(int(indexed))
+
+        monkeypatch.setattr(Embedded, "writing", noted)
+        assert len(found(refs, "boat")) == 10
+        assert free == [1000, 2000, 2500]
+        refs.close()
