@@ -19,6 +19,7 @@ from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import RACY_SECONDS, Vault
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.links import folded
+from notebook_sync.notes.patience import Silence, answer_within
 from notebook_sync.notes.showing import document_shown_to
 from notebook_sync.sessions import Session
 from notebook_sync.sync.sweep import Outcome, Task
@@ -33,7 +34,11 @@ _MOST_NAMED = 5
 
 
 class Lookup:
-    """Reads one notebook. The stores are opened when they are first asked. May be used from several threads."""
+    """Reads one notebook. The stores are opened when they are first asked. May be used from several threads.
+
+    Writers wait `patience` seconds at most before their files are there; a store that did not answer, they do not ask
+    for some time.
+    """
 
     def __init__(
         self,
@@ -42,12 +47,18 @@ class Lookup:
         guard: Guard,
         mirror: Callable[[], Mirror],
         engine: Callable[[], Engine],
+        patience: float,
     ) -> None:
         self._vault = vault
         self._settings = settings
         self._guard = guard
         self._mirror = mirror
         self._engine = engine
+        self._patience = patience
+        self._mirror_silence, self._refs_silence = Silence(), Silence()
+        # What was written while the mirror was away, with its stamps; and whether hot memory was not told something.
+        self._missed: dict[str, Stamp | None] = {}
+        self._is_untold = False
         self._looking = threading.Lock()  # an engine is for one thread at a time
         # By path, when the stamp of a file that was written just now will show a further write.
         self._racy: dict[str, float] = {}
@@ -79,17 +90,21 @@ class Lookup:
     def holder_of(self, wanted: str, path: str) -> str:
         """The path of another note than the one at `path` that has this id, or that it is a path of; "" for none.
 
-        Of ids, those that are mirrored are known; where the mirror does not answer, none.
+        Of ids, those that are mirrored are known; where the mirror does not answer soon, none.
         """
         named = [place for spelled in (wanted, f"{wanted}.md") if (place := self._vault.relative(spelled))]
-        with suppress(BackendDown):
-            named += [row.path for row in self._mirror().claimants([wanted]) if row.wants == wanted]
+        if not self._mirror_silence.trouble:
+            with suppress(BackendDown):
+                rows = answer_within(self._patience, lambda: self._mirror().claimants([wanted]))
+                named += [row.path for row in rows if row.wants == wanted]
         others = [place for place in named if place != path]
         seen = self._vault.scan(others).seen if others else {}
         return next((place for place in others if place in seen), "")
 
     def version_of(self, path: str) -> int | None:
         """The version of the note at `path` that is mirrored; None where none is, or the mirror does not answer."""
+        if self._mirror_silence.trouble:
+            return None
         with suppress(NotebookError):
             return next((row.version for row in self._mirror().known([path]) if row.path == path), None)
         return None
@@ -112,6 +127,7 @@ class Lookup:
         path = self.permitted_path(name, session)
         mirror = self._mirror()
         rows = {row.path: row for row in mirror.known([path])}
+        self._mirror_silence.end()
         why = ""
         if path in self._racy or path not in rows or rows[path].stamp != self._vault.stamp(path):
             outcome = self._look_at(path)
@@ -150,25 +166,60 @@ class Lookup:
         wrote them, by path and digest. By path, the version of each, None where there is no row, and what went wrong,
         "" for nothing. Raises nothing that a store or a file can do.
 
-        A further write that their stamps do not show is looked for later: nobody waits for that.
+        A further write that their stamps do not show is looked for later: nobody waits for that. What was missed while
+        the mirror was away is brought in step with them.
         """
-        paths = frozenset(written)
-        try:
+        trouble = self._mirror_silence.trouble
+        if not trouble:
             with self._looking:
-                now = time.monotonic()
-                self._look_again({path for path, due in self._racy.items() if due <= now and path not in paths})
-                outcome = self._engine().look(Task(paths, settled=written, authors=authors))
-                self._racy |= dict.fromkeys(outcome.racy & paths, time.monotonic() + RACY_SECONDS)
-            versions: dict[str, int | None] = dict.fromkeys(paths)
-            versions |= {row.path: row.version for row in self._mirror().known(paths)}
+                trouble = self._mirror_silence.trouble  # whoever was first at the engine may have found out
+                if not trouble:
+                    return self._brought_in_step(written, authors)
+        self._missed |= written
+        return {}, trouble
+
+    def _brought_in_step(
+        self, written: Mapping[str, Stamp | None], authors: Mapping[tuple[str, str], str]
+    ) -> tuple[dict[str, int | None], str]:
+        missed = dict(self._missed)
+        settled = {**missed, **written}
+        paths = frozenset(settled)
+        outcome = Outcome()
+        outcome.report.refs_trouble = self._refs_silence.trouble  # then they are not asked
+        try:
+            now = time.monotonic()
+            self._look_again({path for path, due in self._racy.items() if due <= now and path not in paths}, outcome)
+            outcome = self._engine().look(Task(paths, settled=settled, authors=authors), outcome)
+            if self._is_untold and not outcome.report.refs_trouble:
+                self._engine().announce(outcome)
+            self._racy |= dict.fromkeys(outcome.racy & paths, time.monotonic() + RACY_SECONDS)
+            versions: dict[str, int | None] = dict.fromkeys(written)
+            versions |= {row.path: row.version for row in self._mirror().known(written)}
         except NotebookError as error:
+            if isinstance(error, BackendDown):
+                # Who was not kept waiting may have written the note again meanwhile.
+                self._missed |= {
+                    path: stamp for path, stamp in written.items() if not self._is_missed_since(path, missed)
+                }
+                self._mirror_silence.begin(str(error))
             return {}, str(error)
-        return versions, outcome.report.refs_trouble
+        for path in missed:
+            if not self._is_missed_since(path, missed):
+                self._missed.pop(path, None)
+        trouble = outcome.report.refs_trouble
+        self._is_untold = bool(trouble)
+        if trouble and not self._refs_silence.trouble:
+            self._refs_silence.begin(trouble)
+        return versions, trouble
+
+    def _is_missed_since(self, path: str, missed: Mapping[str, Stamp | None]) -> bool:
+        return path in self._missed and (path not in missed or self._missed[path] != missed[path])
 
     def settle(self) -> None:
         """Look for what was left for later, before the stores are closed. Raises nothing that a store can do."""
         with self._looking, suppress(NotebookError):
-            self._look_again(set(self._racy))
+            if not self._mirror_silence.trouble:
+                self._look_again(set(self._racy))
 
     def _look_at(self, path: str) -> Outcome:
         """Bring a row in step, also with a write that the file's stamp does not show."""

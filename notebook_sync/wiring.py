@@ -152,8 +152,10 @@ class Wiring:
     def _lookup(self) -> Lookup:
         """Finds and reads notes."""
         from notebook_sync.lookup import Lookup
+        from notebook_sync.notes.patience import soon
 
-        return Lookup(self.vault, self.settings, self.guard, lambda: self.mirror, cache(self._new_engine))
+        engine, patience = cache(self._new_engine), soon(self.settings.mirror.timeout_seconds)
+        return Lookup(self.vault, self.settings, self.guard, lambda: self.mirror, engine, patience)
 
     @part
     def _listing(self) -> Listing:
@@ -173,9 +175,11 @@ class Wiring:
     def _door(self) -> Door:
         """Writes what tools change."""
         from notebook_sync.notes.door import Door
+        from notebook_sync.notes.patience import soon
 
         folder, mirror = self.root / FOLDER, self._lookup.bring_in_step
-        return Door(self.vault, folder, self.events, self.settings.git, self._authors, mirror)
+        patience = soon(self.settings.mirror.timeout_seconds)
+        return Door(self.vault, folder, self.events, self.settings.git, self._authors, mirror, patience)
 
     @part
     def _editing(self) -> Editing:
@@ -191,7 +195,7 @@ class Wiring:
         from notebook_sync.notes.pages import Pages
 
         lookup = self._lookup
-        return Pages(self.vault, self.guard, self._editing, lookup.find_path, lookup.holder_of, lookup.version_of)
+        return Pages(self.vault, self.guard, self._editing, lookup.find_path, lookup.version_of)
 
     @part
     def _filing(self) -> Filing:

@@ -5,11 +5,13 @@ Once the files are written nothing that fails behind them takes them back: it is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock, Timer
+from typing import Generic, TypeVar
 
 from notebook_sync.config import GitSettings
 from notebook_sync.errors import GitFailed, NotebookError
@@ -24,6 +26,7 @@ from notebook_sync.sessions import Session
 
 _MOST_NAMED = 3
 
+_Made = TypeVar("_Made")
 # By path, the version of each note as it is mirrored, None for one that is gone; and why some are not in step, "" when
 # all are. Empty where the mirror does not answer.
 Mirrored = tuple[Mapping[str, int | None], str]
@@ -67,11 +70,18 @@ class Door:
     """Writes for one notebook; `folder` is its `.notebook`.
 
     `mirror(stamps, authors)` brings the rows of notes that were written in step, and raises nothing; `authors` are who
-    wrote them, by path and digest.
+    wrote them, by path and digest. Where it takes longer than `patience` seconds, others no longer wait for their turn.
     """
 
     def __init__(
-        self, vault: Vault, folder: Path, events: Events, git: GitSettings, authors: Authors, mirror: Mirror
+        self,
+        vault: Vault,
+        folder: Path,
+        events: Events,
+        git: GitSettings,
+        authors: Authors,
+        mirror: Mirror,
+        patience: float,
     ) -> None:
         self._vault = vault
         self._past = Past(folder)
@@ -80,6 +90,8 @@ class Door:
         self._git = git
         self._authors = authors
         self._mirror = mirror
+        self._patience = patience
+        self._late: set[object] = set()  # writers whom the mirror keeps waiting for longer than that
 
     def turn(self, paths: Collection[str]) -> AbstractContextManager[None]:
         """Keep other tools from these notes, from when they are read until what is made of them has been entered: so
@@ -103,22 +115,16 @@ class Door:
         )
         stamps = self._write(changing, session)
         for one in changing:
-            self._keep(one.path, one.after, session.changed_by, _told(one), begins=one.before is None)
+            self._keep(one.path, one.after, session.changed_by, _told(one))
         wrote = {(one.path, digest_of(one.after)): session.changed_by for one in changing}
-        versions, trouble = self._bring_in_step(stamps, wrote)
+        committing = _Once(lambda: self._commit(changing, session))
+        with self._keeping_the_turn(committing):
+            versions, trouble = self._bring_in_step(stamps, wrote)
         if trouble:
             warnings.append(f"saved; the mirror follows when it can: {trouble}")
-        revision = None
-        if self._git.commit != "off":
-            try:
-                revision = commit(
-                    self._vault.root,
-                    {one.path: one.after for one in changing},
-                    message_for(changing, session),
-                    author=self._git.author or None,
-                )
-            except GitFailed as failure:
-                warnings.append(f"saved, but not committed: {failure}")
+        revision, trouble = committing()
+        if trouble:
+            warnings.append(trouble)
         for one in changing:
             self._events.record(
                 kind,
@@ -132,6 +138,41 @@ class Door:
                 commit=revision,
             )
         return Entered(versions, revision, tuple(warnings))
+
+    @contextmanager
+    def _keeping_the_turn(self, finish: Callable[[], object]) -> Iterator[None]:
+        """Keep others from the notes meanwhile, but not for as long as a silent mirror takes to fail: what else is
+        to be done in turn is then done before the turn is given up."""
+        give_up, writer = self._turns.mine(), object()
+
+        def be_late() -> None:
+            self._late.add(writer)
+            try:
+                finish()
+            finally:
+                give_up()
+
+        timer = Timer(0 if self._late else self._patience, be_late)
+        timer.daemon = True
+        with suppress(RuntimeError):  # a program that ends starts no more threads; what is written is written
+            timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            if timer.ident is not None:
+                timer.join()
+            self._late.discard(writer)
+
+    def _commit(self, texts: Sequence[Text], session: Session) -> tuple[str | None, str]:
+        """The commit, None for none; why there is none, "" where there is nothing to tell."""
+        if self._git.commit == "off":
+            return None, ""
+        try:
+            changes = {one.path: one.after for one in texts}
+            return commit(self._vault.root, changes, message_for(texts, session), author=self._git.author or None), ""
+        except GitFailed as failure:
+            return None, f"saved, but not committed: {failure}"
 
     def _write(self, texts: Sequence[Text], session: Session) -> Stamps:
         stamps: dict[str, Stamp | None] = {}
@@ -180,15 +221,30 @@ class Door:
                 self._authors.forget(path, digest)
         return versions, trouble
 
-    def _keep(self, path: str, raw: bytes | None, changed_by: str, summary: str, *, begins: bool = False) -> str:
+    def _keep(self, path: str, raw: bytes | None, changed_by: str, summary: str) -> str:
         """Keep a copy; why that failed, "" when it did not."""
         if raw is None:
             return ""
         try:
-            self._past.keep(path, raw, changed_by, summary, begins=begins)
+            self._past.keep(path, raw, changed_by, summary)
         except OSError as error:
             return f"saved, but no copy of what was there before is kept: {error.strerror or error}"
         return ""
+
+
+class _Once(Generic[_Made]):
+    """What is made by whichever thread asks first, and once."""
+
+    def __init__(self, make: Callable[[], _Made]) -> None:
+        self._make = make
+        self._made: list[_Made] = []
+        self._making = Lock()
+
+    def __call__(self) -> _Made:
+        with self._making:
+            if not self._made:
+                self._made.append(self._make())
+            return self._made[0]
 
 
 def digest_of(raw: bytes | None) -> str:

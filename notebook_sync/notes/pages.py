@@ -37,8 +37,7 @@ _ID_LENGTH = 12
 
 class Pages:
     """The agent notebook of one notebook. `find` gives the path of a note that is there, and raises NoSuchNote;
-    `holder` that of another note than the one at a path that has an id, "" for none; `version` what the mirror counts
-    for the note at a path, None where it does not answer."""
+    `version` what the mirror counts for the note at a path, None where it does not answer."""
 
     def __init__(
         self,
@@ -46,14 +45,12 @@ class Pages:
         guard: Guard,
         editing: Editing,
         find: Callable[[str, Session], str],
-        holder: Callable[[str, str], str],
         version: Callable[[str], int | None],
     ) -> None:
         self._vault = vault
         self._guard = guard
         self._editing = editing
         self._find = find
-        self._holder = holder
         self._version = version
 
     def create(self, collection: str, wanted: Wanted, session: Session) -> Written:
@@ -66,7 +63,7 @@ class Pages:
             raw = raw or new_page(
                 collection,
                 wanted,
-                note_id=self._free_id(),
+                note_id=_new_id(),
                 created_by=session.changed_by,
                 created_at=datetime.now(UTC).replace(microsecond=0),
             )
@@ -106,12 +103,6 @@ class Pages:
         self._guard.require_change(session, path, UPDATE)
         return path
 
-    def _free_id(self) -> str:
-        while True:
-            note_id = secrets.choice(_LETTERS) + "".join(secrets.choice(_ALPHABET) for _ in range(_ID_LENGTH - 1))
-            if not self._holder(note_id, ""):
-                return note_id
-
     def _free_paths(self, collection: str, title: str) -> Iterator[str]:
         """Paths that nothing had when they were looked for, the one without a number first."""
         kind = collection.removesuffix("s").replace("_", "-")
@@ -150,6 +141,11 @@ class Pages:
 
 class _Taken(Exception):
     """Somebody else made a note at this path meanwhile."""
+
+
+def _new_id() -> str:
+    """One that no other note has: of so many, nobody meets one twice, and no store need be asked."""
+    return secrets.choice(_LETTERS) + "".join(secrets.choice(_ALPHABET) for _ in range(_ID_LENGTH - 1))
 
 
 def _onto_nothing(text: Text) -> Callable[[bytes | None], Text]:

@@ -11,7 +11,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +20,9 @@ from notebook_sync.folder import make_folder
 
 FOLDER = "turns"
 PATIENCE_SECONDS = 10.0
+# Who still stand in the system's queue without wanting the turn any more. A holder that hangs for hours, and writers
+# that come all the while, would cost a thread and a descriptor each.
+_MOST_LEFT = 8
 # Notes that fall to the same file wait for each other; a file for each would leave as many behind as there are notes.
 _FILES = 64
 
@@ -32,6 +35,7 @@ class Turns:
         self._folder = folder / FOLDER
         self._patience = patience
         self._mine = _Mine()
+        self._left = _Left()
 
     @contextmanager
     def of(self, paths: Collection[str]) -> Iterator[None]:
@@ -39,19 +43,30 @@ class Turns:
         # In the same order by everybody, so that no two wait for each other.
         wanted = sorted({_file_of(path) for path in paths} - self._mine.names)
         deadline = time.monotonic() + self._patience
-        taken: list[int] = []
+        taken = _Taken()
         try:
             for name in wanted:
                 with contextlib.suppress(OSError):
                     fd = self._opened(name)
-                    if _Queueing(fd).is_first_within(deadline - time.monotonic()):
-                        taken.append(fd)
+                    if _Queueing(fd, self._left).is_first_within(deadline - time.monotonic()):
+                        taken.add(fd)
             self._mine.names |= set(wanted)
+            self._mine.taken = (*self._mine.taken, taken)
             yield
         finally:
             self._mine.names -= set(wanted)
-            for fd in taken:
-                os.close(fd)
+            self._mine.taken = tuple(one for one in self._mine.taken if one is not taken)
+            taken.give_up()
+
+    def mine(self) -> Callable[[], None]:
+        """What gives up the turns that this thread has, from whatever thread. This one goes on without them."""
+        taken = self._mine.taken
+
+        def give_up() -> None:
+            for one in taken:
+                one.give_up()
+
+        return give_up
 
     def _opened(self, name: str) -> int:
         # Opened anew each time: a lock belongs to what was opened, so threads wait for each other like processes.
@@ -68,6 +83,31 @@ class _Mine(threading.local):
 
     def __init__(self) -> None:
         self.names: frozenset[str] = frozenset()
+        self.taken: tuple[_Taken, ...] = ()
+
+
+class _Taken:
+    """Locks that are had, and given up once."""
+
+    def __init__(self) -> None:
+        self._fds: list[int] = []
+        self._lock = threading.Lock()
+
+    def add(self, fd: int) -> None:
+        self._fds.append(fd)
+
+    def give_up(self) -> None:
+        with self._lock:
+            while self._fds:
+                os.close(self._fds.pop())
+
+
+class _Left:
+    """How many have left the queue, and stand in it still."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.lock = threading.Lock()
 
 
 def _file_of(path: str) -> str:
@@ -76,11 +116,12 @@ def _file_of(path: str) -> str:
 
 class _Queueing:
     """One that wants to lock what was opened. It stands in the system's own queue, where who came first is first, and
-    which nobody can leave: where it is out of patience, a thread stays there in its place, and then lets go."""
+    which nobody can leave: where it is out of patience, a thread stays there in its place, and then lets go. Where many
+    have left so, it does not queue."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, left: _Left) -> None:
         self._fd = fd
-        self._deciding = threading.Lock()
+        self._left = left
         self._is_done = threading.Event()
         self._has_left = False
 
@@ -89,6 +130,9 @@ class _Queueing:
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            if self._left.count >= _MOST_LEFT:
+                os.close(self._fd)
+                return False
             threading.Thread(target=self._wait, name="turn", daemon=True).start()
         except OSError:
             return True
@@ -103,15 +147,19 @@ class _Queueing:
 
     def _leave(self) -> bool:
         """Wait no longer; whether that comes too late."""
-        with self._deciding:
+        with self._left.lock:
+            if self._is_done.is_set():
+                return True
             self._has_left = True
-            return self._is_done.is_set()
+            self._left.count += 1
+            return False
 
     def _wait(self) -> None:
         with contextlib.suppress(OSError):
             fcntl.flock(self._fd, fcntl.LOCK_EX)
-        with self._deciding:
+        with self._left.lock:
             if self._has_left:
+                self._left.count -= 1
                 os.close(self._fd)
             else:
                 self._is_done.set()

@@ -6,6 +6,7 @@ Files and prompts do not notice; the watch says once what is wrong, and everythi
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -13,6 +14,10 @@ from dataclasses import dataclass
 import psutil
 import pytest
 
+from notebook_sync import Notebook, Session
+from notebook_sync.errors import BackendDown
+from notebook_sync.mirror.mongo import MongoMirror
+from notebook_sync.notes.patience import Silence
 from tests.fault_proxy import FaultProxy, Mode
 from tests.integration.world import Watching, World
 from tests.servers import Server, start_mongod, start_redis, start_redis_stack
@@ -243,6 +248,96 @@ def test_a_command_without_its_server_says_so_and_shows_no_password(
     assert {"mongodb": "MongoDB at 127.0.0.1", "redis": "Redis at 127.0.0.1"}[victim] in said
     assert "s3cr3t" not in said
     assert "p%40ss" not in said
+
+
+def test_no_file_waits_for_a_mongodb_that_never_answers_another_writer(embedded: World, mongodb: Broken) -> None:
+    settings = embedded.root / "notebook.toml"
+    settings.write_text(settings.read_text().replace("timeout_seconds = 1\n", "timeout_seconds = 15\n"))
+    world = embedded.on(mongodb.url)
+    world.commit_all("Begin")
+    ferry, owner = world.root / "pages/ferry.md", Session.owner()
+    with silent(mongodb), world.notebook() as one, world.notebook() as other:
+        first = threading.Thread(target=one.create, args=("pages", "Ferry", "It leaves at 0.\n", owner))
+        writers = [first] + [
+            threading.Thread(
+                target=notebook.update,
+                args=("pages/ferry.md", owner),
+                kwargs={"content": f"It leaves at {hour}.\n"},
+            )
+            for hour, notebook in enumerate((other, one, other), 1)
+        ]
+        for hour, writer in enumerate(writers):
+            writer.start()
+            eventually(lambda: ferry.exists() and f"at {hour}." in ferry.read_text(), f"it leaves at {hour}")  # noqa: B023 - called at once
+        assert first.is_alive()
+        mongodb.proxy.mode = "reset"
+        for writer in writers:
+            writer.join()
+    assert world.git("show", "HEAD:pages/ferry.md") == ferry.read_text()
+    assert world.git("rev-list", "--count", "HEAD").strip() == "5"
+    assert world.run("sync").code == 0
+    world.assert_whole()
+
+
+def test_a_mirror_that_is_down_is_not_asked_by_each_writer_and_told_all_of_it_later(
+    world: World, mongodb: Broken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+    store_id = MongoMirror.store_id
+
+    def counting(mirror: MongoMirror) -> str:
+        nonlocal asked
+        asked += 1
+        return store_id(mirror)
+
+    monkeypatch.setattr(MongoMirror, "store_id", counting)
+    owner = Session.owner()
+    with world.notebook() as notebook:
+        mongodb.proxy.mode = "refuse"
+        down = notebook.update("pages/kept.md", owner, content="At nine.\n")
+        assert asked == 1
+        told = [
+            notebook.update("pages/edited.md", owner, content="At ten.\n"),
+            notebook.create("pages", "Ferry", "At eleven.\n", owner),
+        ]
+        assert asked == 1
+        for written in (down, *told):
+            assert written.version is None
+            assert "the mirror follows when it can: MongoDB at 127.0.0.1" in written.warnings[0]
+        mongodb.proxy.mode = "pass"
+        eventually(lambda: answers(notebook, "pages/renamed.md"), "a read is answered")
+        assert notebook.update("pages/renamed.md", owner, content="At twelve.\n").version == 2
+    world.assert_whole()
+    assert {path: document["metadata"]["version"] for path, document in world.whole().items()} == {
+        ORDERS: 1,
+        "pages/kept.md": 2,
+        "pages/edited.md": 2,
+        "pages/renamed.md": 2,
+        "pages/deleted.md": 1,
+        "pages/ferry.md": 1,
+    }
+
+
+def test_a_redis_that_is_down_is_not_asked_by_each_writer_and_told_all_of_it_later(
+    world: World, redis: Broken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = Session.owner()
+    with world.notebook() as notebook:
+        assert notebook.update("pages/kept.md", owner, content="At eight.\n").warnings == ()
+        redis.proxy.mode = "refuse"
+        assert "Redis" in notebook.update("pages/kept.md", owner, content="At nine.\n").warnings[0]
+        redis.proxy.mode = "pass"
+        quiet = notebook.update("pages/edited.md", owner, content="At ten.\n")
+        assert (quiet.version, len(quiet.warnings)) == (2, 1)
+        monkeypatch.setattr(Silence, "trouble", "")  # some time later
+        assert notebook.update("pages/renamed.md", owner, content="At eleven.\n").warnings == ()
+    world.assert_whole()
+
+
+def answers(notebook: Notebook, path: str) -> bool:
+    with contextlib.suppress(BackendDown):
+        return bool(notebook.read(path))
+    return False
 
 
 def write_on(world: World) -> None:

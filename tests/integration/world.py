@@ -120,6 +120,12 @@ class World:
         for arguments in (["init", "-q"], ["add", "--all"], ["commit", "-qm", message]):
             subprocess.run([*git, *arguments], check=True)
 
+    def git(self, *arguments: str) -> str:
+        """What git answers in the notebook."""
+        return subprocess.run(
+            ["git", "-C", str(self.root), *arguments], capture_output=True, text=True, check=True
+        ).stdout
+
     def documents(self) -> dict[str, dict[str, Any]]:
         """By path, every document of the mirror, in canonical form."""
         with self.notebook() as notebook:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Collection
 from pathlib import Path
 
+import psutil
 import pytest
 
 from notebook_sync.notes.turns import FOLDER, Turns
@@ -123,11 +124,44 @@ def test_whoever_waits_has_the_turn_as_soon_as_it_is_given_up(folder: Path) -> N
             had.set()
 
     with Turns(folder).of([FERRY]):
+        queues = count_of_queueing()
         waiting = threading.Thread(target=wait)
         waiting.start()
+        eventually(lambda: count_of_queueing() > queues, "it queues for the turn")
         assert not had.is_set()
     eventually(had.is_set, "the turn is had")
     waiting.join()
+
+
+def test_a_turn_can_be_given_up_from_another_thread_before_its_end(folder: Path) -> None:
+    turns = Turns(folder)
+    with turns.of([FERRY, PLAN]):
+        with turns.of(["pages/ropes.md"]):
+            other = threading.Thread(target=turns.mine())
+            other.start()
+            other.join()
+            assert all(is_free(folder, path) for path in (FERRY, PLAN, "pages/ropes.md"))
+        with Turns(folder).of([FERRY]), turns.of([FERRY]):
+            assert not is_free(folder, FERRY)
+
+
+def test_however_many_run_out_of_patience_only_a_few_stay_in_the_queue(folder: Path) -> None:
+    hasty = Turns(folder, patience=0)
+    queues, descriptors = count_of_queueing(), psutil.Process().num_fds()
+    with Turns(folder).of([FERRY]):
+        for _ in range(50):
+            with hasty.of([FERRY]):
+                pass
+        assert 0 < count_of_queueing() - queues < 10
+        assert psutil.Process().num_fds() - descriptors < 12
+    eventually(lambda: count_of_queueing() == queues, "the queue is left")
+    assert is_free(folder, FERRY)
+    with hasty.of([FERRY]):
+        assert not is_free(folder, FERRY)
+
+
+def count_of_queueing() -> int:
+    return sum(thread.name == "turn" for thread in threading.enumerate())
 
 
 def is_free(folder: Path, path: str) -> bool:
