@@ -115,7 +115,7 @@ class Door:
         )
         stamps = self._write(changing, session)
         for one in changing:
-            self._keep(one.path, one.after, session.changed_by, _told(one))
+            self._keep(one.path, one.after, session.changed_by, _told(one), begins=one.before is None)
         wrote = {(one.path, digest_of(one.after)): session.changed_by for one in changing}
         committing = _Once(lambda: self._commit(changing, session))
         with self._keeping_the_turn(committing):
@@ -221,12 +221,12 @@ class Door:
                 self._authors.forget(path, digest)
         return versions, trouble
 
-    def _keep(self, path: str, raw: bytes | None, changed_by: str, summary: str) -> str:
+    def _keep(self, path: str, raw: bytes | None, changed_by: str, summary: str, *, begins: bool = False) -> str:
         """Keep a copy; why that failed, "" when it did not."""
         if raw is None:
             return ""
         try:
-            self._past.keep(path, raw, changed_by, summary)
+            self._past.keep(path, raw, changed_by, summary, begins=begins)
         except OSError as error:
             return f"saved, but no copy of what was there before is kept: {error.strerror or error}"
         return ""
