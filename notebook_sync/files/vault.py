@@ -369,8 +369,11 @@ def _note_blindness(path: str, error: OSError | ValueError, scan: Scan) -> None:
 
 
 def _stamp(found: os.stat_result) -> Stamp:
-    times = (max(-_LAST_NS, min(when, _LAST_NS)) for when in (found.st_mtime_ns, found.st_ctime_ns))
-    return Stamp(found.st_size, *times, found.st_ino)
+    return Stamp(found.st_size, _countable(found.st_mtime_ns), _countable(found.st_ctime_ns), found.st_ino)
+
+
+def _countable(time_ns: int) -> int:
+    return max(-_LAST_NS, min(time_ns, _LAST_NS))
 
 
 def _is_racy(stamp: Stamp, now_ns: int) -> bool:
