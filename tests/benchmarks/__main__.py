@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="ROW,…", help=f"of {', '.join(rows.ROWS)}")
     parser.add_argument("--servers", action="store_true", help="also measure MongoDB and Redis")
     parser.add_argument(
-        "--scaling", default="1000,10000,100000", metavar="N,…", help="sizes of the rows scaling and recall"
+        "--scaling", default="1000,10000,100000", metavar="N,…", help="sizes of the rows scaling and agents"
     )
     parser.add_argument("--seed", type=int, default=SEED, help="of the corpus (default %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results there")
@@ -31,7 +31,7 @@ def main() -> int:
     if unknown := set(chosen) - set(rows.ROWS):
         parser.error(f"no such row: {', '.join(sorted(unknown))}")
     sizes = tuple(map(int, asked.scaling.split(",")))
-    available = rows.ROWS | {name: partial(rows.ROWS[name], sizes=sizes) for name in ("scaling", "recall")}
+    available = rows.ROWS | {name: partial(rows.ROWS[name], sizes=sizes) for name in ("scaling", "agents")}
 
     for server in ("MONGODB_URL", "REDIS_URL"):
         os.environ.pop(server, None)  # the embedded rows are about the embedded stores

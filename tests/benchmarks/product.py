@@ -63,6 +63,24 @@ def search(root: Path, queries: list[str], limit: int, agent: str = "", tags: tu
     return seconds
 
 
+def create(root: Path, count: int) -> list[float]:
+    """So many pages, one after another; they are taken away again."""
+    from notebook_sync import Notebook, Session
+
+    notebook = Notebook.open(root)
+    session = Session.task("scribe")
+    seconds, made = [], []
+    for number in range(count):
+        begun = time.perf_counter()
+        written = notebook.create("pages", f"Crossing {number}", f"# Crossing {number}\n\nAt noon.\n", session)
+        seconds.append(time.perf_counter() - begun)
+        made.append(written.path)
+    for path in made:
+        notebook.delete(path, session)
+    notebook.close()
+    return seconds
+
+
 def recall(root: Path, queries: list[str], limit: int) -> list[float]:
     """The first takes longer: embedded, it indexes the words of what was written since the last."""
     from notebook_sync import Notebook, Session

@@ -26,6 +26,7 @@ from .servers import Servers
 SAVES = 100
 SEARCHES = 200
 FOUND = 5
+CREATED = 50
 
 
 @dataclass
@@ -233,17 +234,17 @@ def scaling(bench: Bench, sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> 
             del bench.sizes[notes]
 
 
-def recall(bench: Bench, sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> Iterator[Result]:
-    """Recall among the refs of all notes, embedded and with the search module."""
+def agents(bench: Bench, sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> Iterator[Result]:
+    """What agents do among so many notes: make a page, search, recall; embedded, and with MongoDB and Redis Stack."""
     for notes in sizes:
         root = bench.corpus(notes)
         alone(product.cold_sync, _without_mirror(root))
-        yield from _recalls(root, notes, "embedded", bench.seed)
+        yield from _agents(root, notes, "embedded", bench.seed)
         if bench.servers is not None:
             _forget(root, bench.servers)
-            with _environment({"REDIS_URL": bench.servers.redis}):
+            with _environment(bench.servers.environment):
                 alone(product.cold_sync, root)
-                yield from _recalls(root, notes, "Redis with search", bench.seed)
+                yield from _agents(root, notes, "MongoDB, Redis Stack", bench.seed)
         _without_mirror(root)
 
 
@@ -256,7 +257,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Result]]] = {
     "checkout": checkout,
     "prompt": prompt,
     "keyword-search": keyword_search,
-    "recall": recall,
+    "agents": agents,
     "start-up": start_up,
     "memory": memory,
     "cold-sync-servers": cold_sync_servers,
@@ -334,12 +335,19 @@ def _searches(bench: Bench, root: Path, raw: Path, notes: int, at_most: int) -> 
         yield Result("keyword-search", name, "ms", percentile(ours, 95) * 1000, bars=(Bar(at_most),), runs=len(ours))
 
 
-def _recalls(root: Path, notes: int, where: str, seed: int) -> Iterator[Result]:
-    first, *others = alone(product.recall, root, queries(SEARCHES, seed), FOUND)
-    yield Result("recall", f"{notes:,} notes, {where}, the first", "ms", first * 1000)
-    for percent, bars in ((50, ()), (95, (Bar(50),))):
-        measured = percentile(others, percent) * 1000
-        yield Result("recall", f"{notes:,} notes, {where}, p{percent}", "ms", measured, bars=bars, runs=len(others))
+def _agents(root: Path, notes: int, where: str, seed: int) -> Iterator[Result]:
+    asked = queries(SEARCHES, seed)
+    first, *recalled = alone(product.recall, root, asked, FOUND)
+    works = {
+        "create": alone(product.create, root, CREATED),
+        "search": alone(product.search, root, asked, FOUND, "scribe"),
+        "recall": recalled,
+    }
+    yield Result("agents", f"{notes:,} notes, {where}: the first recall", "ms", first * 1000)
+    for work, seconds in works.items():
+        for percent in (50, 95):
+            measured = percentile(seconds, percent) * 1000
+            yield Result("agents", f"{notes:,} notes, {where}: {work}, p{percent}", "ms", measured, runs=len(seconds))
 
 
 def _database_size(bench: Bench, notes: int) -> Result:
