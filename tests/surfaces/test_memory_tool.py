@@ -451,7 +451,8 @@ class TestWithAnthropicsSdk:
             {"command": "rename", "old_path": path, "new_path": other},
         ):
             adapter.call(command)
-        assert adapter.call({"command": "view", "path": other}).endswith("     1\t# Tides\n     2\tHigh at ten.")
+        # Behind the frontmatter, which says who made the note.
+        assert adapter.call({"command": "view", "path": other}).endswith("     4\t# Tides\n     5\tHigh at ten.")
         adapter.call({"command": "delete", "path": other})
         assert not (root / "pages/moon.md").exists()
         assert adapter.to_dict() == {"type": "memory_20250818", "name": "memory"}
