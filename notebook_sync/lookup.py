@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from notebook_sync.config import Settings
 from notebook_sync.errors import BackendDown, NoSuchNote, NotebookError, UnreadableFile, UnsafePath
 from notebook_sync.files.provenance import is_external
-from notebook_sync.files.vault import RACY_SECONDS, Vault
+from notebook_sync.files.stamped import RACY_SECONDS
+from notebook_sync.files.vault import Vault
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.links import folded
 from notebook_sync.notes.patience import Silence, answer_within

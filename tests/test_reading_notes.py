@@ -10,7 +10,8 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import NoSuchNote, UnreadableFile
 from notebook_sync.files.edits import Edit
-from notebook_sync.files.vault import Reading, Vault
+from notebook_sync.files.stamped import Reading
+from notebook_sync.files.vault import Vault
 
 
 @pytest.fixture

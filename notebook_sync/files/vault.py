@@ -20,15 +20,11 @@ from notebook_sync.files.disk import Disk
 from notebook_sync.files.ignore import GITIGNORE, Rules, is_hidden, is_ignored, is_note_name
 from notebook_sync.files.names import reason_against
 from notebook_sync.files.note import Stamp
+from notebook_sync.files.stamped import Reading, read_stamped, stamp_of
 from notebook_sync.files.writing import renaming, writing
 
-# Two writes within one tick of the kernel's clock can leave the same stamp; kernels tick at least every 10 ms.
-RACY_SECONDS = 0.02
 _TRIES = 10
 _PAUSE_SECONDS = 0.001
-# The year 2262: a file's time may be set to a later one, whose nanoseconds no store can count.
-_LAST_NS = 2**63 - 1
-_CHUNK = 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _GONE = {errno.ENOENT, errno.ENOTDIR}
 
@@ -46,15 +42,6 @@ class Scan:
     def is_blind_to(self, path: str) -> bool:
         """Whether `path` stands at a place that could not be looked at, so that its absence proves nothing."""
         return any(not place or path == place or path.startswith(place + "/") for place in self.blind)
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A file's bytes and the stamp they belong to. `racy`: a write after the reading may leave the very same stamp."""
-
-    raw: bytes
-    stamp: Stamp
-    racy: bool
 
 
 class Vault:
@@ -140,7 +127,7 @@ class Vault:
             found = os.lstat(self.root / place)
         except (OSError, ValueError):
             return None
-        return _stamp(found) if stat.S_ISREG(found.st_mode) else None
+        return stamp_of(found) if stat.S_ISREG(found.st_mode) else None
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
         """The file's bytes and the stamp they belong to. As `read_closely`."""
@@ -148,8 +135,7 @@ class Vault:
         return reading.raw, reading.stamp
 
     def read_closely(self, path: str) -> Reading:
-        """The file's bytes, and how far its stamp vouches for them: `fstat` was the same before and after, and where
-        the file was written to so lately that this proves nothing, so were the bytes.
+        """The file's bytes, and how far its stamp vouches for them, as `read_stamped`.
 
         Raises FileNotFoundError, or UnreadableFile with the reason (a link, no permission, too large).
         """
@@ -182,7 +168,7 @@ class Vault:
             raise TooLarge(path, len(raw), self.max_file_bytes)
         self.must_be_for_notes(path)
         with writing(self.root, path, base, self.max_file_bytes, self.disk) as note:
-            return _stamp(note.create(raw) if base is None else note.replace(raw, base))
+            return stamp_of(note.create(raw) if base is None else note.replace(raw, base))
 
     def delete(self, path: str, *, base: str) -> None:
         """Remove the note at `path` if its digest is `base`. Raises as `write`."""
@@ -195,7 +181,7 @@ class Vault:
         self.must_be_for_notes(old)
         self.must_be_for_notes(new)
         with renaming(self.root, old, new, base, self.max_file_bytes, self.disk) as (note, target):
-            return _stamp(note.move(target, base))
+            return stamp_of(note.move(target, base))
 
     def must_be_for_notes(self, path: str) -> None:
         """Raises UnsafePath where a file at `path` would not be a note, or be one under another name elsewhere."""
@@ -213,21 +199,16 @@ class Vault:
         for _ in range(_TRIES):
             fd = open_beneath(root_fd, path, os.O_RDONLY)
             try:
-                before = os.fstat(fd)
-                if not stat.S_ISREG(before.st_mode):
+                found = os.fstat(fd)
+                if not stat.S_ISREG(found.st_mode):
                     raise UnreadableFile(path, "not a regular file")
-                if before.st_size > self.max_file_bytes:
-                    raise UnreadableFile(path, self._beyond(before.st_size))
-                _await_write(fd)
-                began = time.time_ns()
-                raw = _read_all(fd, self.max_file_bytes + 1)
-                racy = _is_racy(_stamp(before), began)
-                is_whole = not racy or raw == _read_all(fd, self.max_file_bytes + 1)
-                after = _stamp(os.fstat(fd))
+                if found.st_size > self.max_file_bytes:
+                    raise UnreadableFile(path, self._beyond(found.st_size))
+                reading = read_stamped(fd, self.max_file_bytes + 1)
             finally:
                 os.close(fd)
-            if is_whole and after == _stamp(before) and after.size == len(raw):
-                return Reading(raw, after, racy)
+            if reading is not None:
+                return reading
             time.sleep(_PAUSE_SECONDS)
         raise UnreadableFile(path, "was written to during every read; it is looked at again")
 
@@ -336,7 +317,7 @@ def _meet(path: str, found: os.stat_result, rules: list[Rules], scan: Scan) -> N
     if not path.isascii() and not _is_utf8(path):
         scan.refused[printable(path)] = "its name is not UTF-8; rename it"
     elif stat.S_ISREG(found.st_mode):
-        scan.seen[path] = _stamp(found)
+        scan.seen[path] = stamp_of(found)
     elif stat.S_ISLNK(found.st_mode):
         scan.refused[path] = "a symbolic link; links are not followed: put the file here or add it to `exclude`"
     else:
@@ -366,36 +347,6 @@ def _note_blindness(path: str, error: OSError | ValueError, scan: Scan) -> None:
     if isinstance(error, OSError) and error.errno not in _GONE:
         scan.blind.add(path)
         scan.refused[printable(path) or "."] = _worded(error)
-
-
-def _stamp(found: os.stat_result) -> Stamp:
-    return Stamp(found.st_size, _countable(found.st_mtime_ns), _countable(found.st_ctime_ns), found.st_ino)
-
-
-def _countable(time_ns: int) -> int:
-    return max(-_LAST_NS, min(time_ns, _LAST_NS))
-
-
-def _is_racy(stamp: Stamp, now_ns: int) -> bool:
-    """Whether a write after `now_ns` may leave this very stamp."""
-    # Not the mtime, which anybody can set to any time, the future included.
-    return abs(now_ns - stamp.ctime_ns) < RACY_SECONDS * 1e9
-
-
-def _await_write(fd: int) -> None:
-    """Let a write that is under way end. It changed the file's times when it began, so that no stamp betrays it; a
-    search for holes takes the lock that it holds (Linux, the usual file systems)."""
-    with contextlib.suppress(OSError):
-        os.lseek(fd, 0, os.SEEK_HOLE)
-
-
-def _read_all(fd: int, limit: int) -> bytes:
-    os.lseek(fd, 0, os.SEEK_SET)
-    chunks = []
-    while limit > 0 and (chunk := os.read(fd, min(_CHUNK, limit))):
-        chunks.append(chunk)
-        limit -= len(chunk)
-    return b"".join(chunks)
 
 
 def _worded(error: OSError) -> str:

@@ -13,7 +13,8 @@ from dataclasses import replace
 from notebook_sync.errors import BackendDown
 from notebook_sync.files.note import Problem
 from notebook_sync.files.parse import parse
-from notebook_sync.files.vault import RACY_SECONDS, Vault
+from notebook_sync.files.stamped import RACY_SECONDS
+from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import Mirror
 from notebook_sync.refs.base import Refs
 from notebook_sync.sync.announce import adopt, announce

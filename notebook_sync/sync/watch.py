@@ -12,7 +12,8 @@ from typing import Any, Protocol
 from notebook_sync.errors import BackendDown, RootLost, WouldDeleteEverything
 from notebook_sync.events import CHANGED, Events
 from notebook_sync.files.note import Stamp
-from notebook_sync.files.vault import RACY_SECONDS, Vault
+from notebook_sync.files.stamped import RACY_SECONDS
+from notebook_sync.files.vault import Vault
 from notebook_sync.sessions import Session
 from notebook_sync.sync.engine import Engine
 from notebook_sync.sync.events import EventSource

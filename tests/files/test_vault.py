@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from notebook_sync.errors import ConfigError
-from notebook_sync.files.vault import RACY_SECONDS, Vault
+from notebook_sync.files.stamped import RACY_SECONDS
+from notebook_sync.files.vault import Vault
 from notebook_sync.sync.reading import look_at
 from tests.waiting import eventually
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from notebook_sync import Notebook, Session
-from notebook_sync.files.vault import Reading, Vault
+from notebook_sync.files.stamped import Reading
+from notebook_sync.files.vault import Vault
 
 
 def test_explain_reads_each_prompt_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
