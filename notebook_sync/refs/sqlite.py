@@ -10,9 +10,9 @@ from typing import Any
 
 from notebook_sync.embedded import NAME, Embedded
 from notebook_sync.files.note import Ref
-from notebook_sync.refs.base import Entry
+from notebook_sync.refs.base import Entry, Recalled
 from notebook_sync.refs.entry import ANNOUNCED, SUMMARY_LIMIT, day_of, entry_for, entry_of_ref, iso, ref_fields
-from notebook_sync.refs.ranking import POOL
+from notebook_sync.refs.ranking import POOL, asked_tags, asked_words, rank
 from notebook_sync.refs.sqlite_memory import (
     MEMORY_SCHEMA,
     MEMORY_WORDS,
@@ -104,6 +104,16 @@ class SqliteRefs(SqliteMemory):
         at = self._meta("refs_lost")
         return from_ms(int(at)) if at else None
 
+    def recall(
+        self, query: str, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10, now: datetime
+    ) -> Recalled:
+        if limit < 1:
+            return Recalled([])
+        asked = asked_words(query)
+        wanted = asked_tags(tags)
+        candidates = [*self._remembered(asked, wanted, since), *self._refs(asked, wanted, since)]
+        return Recalled(rank(candidates, query, tags=tags, since=since, limit=limit, now=now))
+
     def close(self) -> None:
         self._db.close()
 
@@ -112,6 +122,7 @@ class SqliteRefs(SqliteMemory):
         return str(found[0][0]) if found else ""
 
     def _refs(self, asked: Sequence[str], tags: Sequence[str], since: datetime | None) -> list[Entry]:
+        """Candidates among the refs."""
         conditions = [f"ref.collection IN ({', '.join('?' * len(tags))})"] if tags else []
         values: list[Any] = [*tags]
         if since is not None:

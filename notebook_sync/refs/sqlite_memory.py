@@ -1,4 +1,4 @@
-"""The daily stream, long-term memory, recall and checkpoints of the embedded hot memory."""
+"""The daily stream, long-term memory and checkpoints of the embedded hot memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from notebook_sync.embedded import Embedded
-from notebook_sync.refs.base import Checkpoint, Entry, Recalled, Swap
+from notebook_sync.refs.base import Checkpoint, Entry, Swap
 from notebook_sync.refs.entry import (
     day_of,
     entry_from_json,
@@ -19,7 +19,7 @@ from notebook_sync.refs.entry import (
     once_each,
     surplus,
 )
-from notebook_sync.refs.ranking import POOL, asked_tags, asked_words, rank
+from notebook_sync.refs.ranking import POOL, asked_tags
 from notebook_sync.refs.sqlite_words import LateWords
 from notebook_sync.refs.swapping import swapped
 
@@ -82,16 +82,6 @@ class SqliteMemory:
                 found = connection.execute("SELECT id, entry FROM memory WHERE place = ?", (_LONGTERM,))
                 _swap_findable(connection, _LONGTERM, longterm, dict(found.fetchall()))
 
-    def recall(
-        self, query: str, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10, now: datetime
-    ) -> Recalled:
-        if limit < 1:
-            return Recalled([])
-        asked = asked_words(query)
-        wanted = asked_tags(tags)
-        candidates = [*self._entries(asked, wanted, since), *self._refs(asked, wanted, since)]
-        return Recalled(rank(candidates, query, tags=tags, since=since, limit=limit, now=now))
-
     def put_checkpoint(self, checkpoint: Checkpoint, *, spare: Collection[str] = ()) -> None:
         with self._db.writing() as connection:
             light = light_checkpoint(checkpoint)
@@ -110,7 +100,7 @@ class SqliteMemory:
         found = self._db.rows("SELECT whole FROM checkpoint WHERE id = ?", (checkpoint_id,))
         return json.loads(found[0][0]) if found else None
 
-    def _entries(self, asked: Sequence[str], tags: Sequence[str], since: datetime | None) -> list[Entry]:
+    def _remembered(self, asked: Sequence[str], tags: Sequence[str], since: datetime | None) -> list[Entry]:
         """Candidates among what was logged and kept."""
         conditions = [f"({' OR '.join(['instr(memory.tags, ?)'] * len(tags))})"] if tags else []
         values: list[Any] = [f",{tag}," for tag in tags]
@@ -124,10 +114,6 @@ class SqliteMemory:
             newest = f"SELECT entry FROM memory WHERE {condition} ORDER BY at DESC LIMIT {POOL}"
             found = iter(self._db.rows(newest, values))
         return [json.loads(entry) for (entry,) in found]
-
-    def _refs(self, asked: Sequence[str], tags: Sequence[str], since: datetime | None) -> list[Entry]:
-        """Candidates among the refs."""
-        raise NotImplementedError
 
 
 def as_ms(moment: datetime) -> int:
