@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ NAME = "SQLite (embedded)"
 _BUSY_SECONDS = 20.0
 # SQLite's default bound on `?` in one statement is 32,766; short statements are also kept in its cache.
 _CHUNK = 500
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMED = re.compile(r"IF NOT EXISTS (\w+)")
 
 
@@ -154,6 +156,16 @@ def _statements_in(schema: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
+
+
+def to_ms(moment: datetime) -> int:
+    """Milliseconds since the epoch."""
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def from_ms(milliseconds: int) -> datetime:
+    """The moment `to_ms` was given, to the millisecond, in UTC."""
+    return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
 def is_damage(error: BaseException | None) -> bool:

@@ -14,7 +14,7 @@ from notebook_sync.config import Settings
 from notebook_sync.errors import UnreadableFile, UsageError
 from notebook_sync.files.note import COLLECTIONS, STATUSES
 from notebook_sync.files.vault import Vault
-from notebook_sync.mirror.base import Filter
+from notebook_sync.mirror.base import LARGEST_LIMIT, Filter
 from notebook_sync.notes.channels import ANY
 from notebook_sync.notes.channels import FOLDER as CHANNELS
 from notebook_sync.notes.guard import Guard
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from notebook_sync.mirror.base import Document, Mirror
     from prompt import Found
 
-# What every store can count to.
-_LARGEST_LIMIT = 2**31 - 1
 # What took a text out of a prompt where only who may change the file is to know that it is there.
 _HIDDEN = frozenset(("comment", "expired", "frontmatter"))
 # `list` names a method here, so the type needs a name of its own.
@@ -71,8 +69,8 @@ class Listing:
         words: Set[str] = frozenset(),
     ) -> _Documents:
         """The first `limit` rows that the session may read: where others stand among them, more are asked for."""
-        if not 0 <= limit <= _LARGEST_LIMIT:
-            raise UsageError(f"a limit is a number from 0 to {_LARGEST_LIMIT:,}")
+        if not 0 <= limit <= LARGEST_LIMIT:
+            raise UsageError(f"a limit is a number from 0 to {LARGEST_LIMIT:,}")
         if session.kind == "owner" or not limit:
             return ask(wanted, limit)
         wanted = replace(wanted, of_channels=self._readable_channels(session))
@@ -84,7 +82,7 @@ class Listing:
             permitted = [row for row in shown if row is not None]
             if len(permitted) >= limit or len(rows) < count:
                 return permitted[:limit]
-            count = min(count * 4, _LARGEST_LIMIT)
+            count = min(count * 4, LARGEST_LIMIT)
 
     def _readable_channels(self, session: Session) -> tuple[str, ...]:
         """The folders of private notes in which the session may read: its own, and those that it is a member of."""

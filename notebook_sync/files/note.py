@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 COLLECTIONS = ("runtime", "pages", "code_snippets", "research_notes", "channels", "facts", "memories")
+# What agents keep for all to find.
+SHARED_COLLECTIONS = ("pages", "code_snippets", "research_notes")
 STATUSES = ("draft", "in_progress", "complete", "archived")
 RUNTIME_FILES = ("external-communications.md", "reminders.md", "standing-orders.md")
 HISTORY_LIMIT = 50

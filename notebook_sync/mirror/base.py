@@ -39,6 +39,8 @@ from typing import Any, NamedTuple, Protocol
 from notebook_sync.files.note import Note, Ref, Seed, Stamp
 
 Document = dict[str, Any]
+# What every store can count to.
+LARGEST_LIMIT = 2**31 - 1
 
 
 class Known(NamedTuple):

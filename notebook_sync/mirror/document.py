@@ -151,11 +151,16 @@ def to_milliseconds(when: datetime) -> datetime:
     return when.astimezone(UTC).replace(microsecond=when.microsecond // 1000 * 1000)
 
 
-def to_ms(when: datetime) -> int:
-    """Milliseconds since the epoch."""
-    return (when - _EPOCH) // _MILLISECOND
-
-
 def to_ms_after(when: datetime) -> int:
     """The first whole millisecond that is not before `when`."""
     return -((_EPOCH - when) // _MILLISECOND)
+
+
+def signed(inode: int) -> int:
+    """An inode number as the signed integer that both stores count with: some file systems use all 64 bits."""
+    return inode - 2**64 if inode >= 2**63 else inode
+
+
+def unsigned(inode: int) -> int:
+    """What `signed` was given."""
+    return int(inode) % 2**64

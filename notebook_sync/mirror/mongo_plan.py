@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from notebook_sync.files.note import Stamp
 from notebook_sync.mirror.base import MarkStale, Put, Remove, Touch, Write
-from notebook_sync.mirror.document import document_of, moment
-from notebook_sync.mirror.mongo_rows import PLAIN, Row, encodable, signed, to_bson
+from notebook_sync.mirror.document import document_of, moment, signed
+from notebook_sync.mirror.mongo_rows import PLAIN, Row, encodable, to_bson
 from notebook_sync.mirror.past import first_version, may_put, next_version, untold
 from notebook_sync.permissions import is_private
 

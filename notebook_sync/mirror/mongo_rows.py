@@ -13,7 +13,7 @@ from typing import Any
 
 from notebook_sync.files.note import Ref, Stamp
 from notebook_sync.mirror.base import Document, Known
-from notebook_sync.mirror.document import beside_light, to_milliseconds
+from notebook_sync.mirror.document import beside_light, to_milliseconds, unsigned
 
 Row = dict[str, Any]
 
@@ -48,7 +48,7 @@ def document_from(row: Row) -> Document:
         document[key] = _with_keys(document[key], _key_from_bson)
     document["metadata"]["extra"] = _with_keys(document["metadata"]["extra"], _key_from_bson)
     document["source"] = {key: _plain(value) for key, value in row["source"].items()}
-    document["source"]["inode"] = _unsigned(row["source"]["inode"])
+    document["source"]["inode"] = unsigned(row["source"]["inode"])
     return document
 
 
@@ -62,7 +62,7 @@ def known_from(row: Row) -> Known:
         broken=source["broken"],
         path=row["path"],
         digest=source["digest"],
-        stamp=Stamp(int(source["size"]), int(source["mtime_ns"]), int(source["ctime_ns"]), _unsigned(source["inode"])),
+        stamp=Stamp(int(source["size"]), int(source["mtime_ns"]), int(source["ctime_ns"]), unsigned(source["inode"])),
         revision=source["revision"],
         version=row["metadata"]["version"],
         stale=row["stale"] or "",
@@ -121,15 +121,6 @@ def askable(ids: Iterable[str], size: int = 500) -> Iterator[list[str]]:
     storable = filter(is_storable, ids)
     while piece := list(itertools.islice(storable, size)):
         yield piece
-
-
-def signed(inode: int) -> int:
-    """BSON's integers are signed, a file system's inodes are not."""
-    return inode - 2**64 if inode >= 2**63 else inode
-
-
-def _unsigned(inode: int) -> int:
-    return int(inode) % 2**64
 
 
 def to_bson(value: Any) -> Any:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from notebook_sync.embedded import NAME, Embedded
+from notebook_sync.embedded import NAME, Embedded, from_ms
 from notebook_sync.files.note import COLLECTIONS, Ref, Stamp
 from notebook_sync.mirror import sqlite_rows as rows
 from notebook_sync.mirror.base import ALL, Document, Filter, Known, MarkStale, Put, Remove, Touch, Write
-from notebook_sync.mirror.document import superseded
+from notebook_sync.mirror.document import superseded, unsigned
 from notebook_sync.mirror.sqlite_queries import admitting
 from notebook_sync.mirror.sqlite_schema import ADDED, LATER, SCHEMA
 from notebook_sync.mirror.sqlite_search import best
@@ -185,13 +185,13 @@ class SqliteMirror:
 
 def _known(row: Any) -> Known:
     note_id, wants, has_own_id, path, digest, size, mtime, ctime, inode, *rest = row
-    stamp = Stamp(size, mtime, ctime, rows.unsigned(inode))
+    stamp = Stamp(size, mtime, ctime, unsigned(inode))
     return Known(note_id, wants, bool(has_own_id), path, digest, stamp, *rest)
 
 
 def _ref(row: Any) -> Ref:
     found = dict(zip(_REF_FIELDS, row, strict=True))
-    return Ref(**{**found, "updated_at": rows.from_ms(found["updated_at"]), "deleted": bool(found["deleted"])})
+    return Ref(**{**found, "updated_at": from_ms(found["updated_at"]), "deleted": bool(found["deleted"])})
 
 
 def _light(row: Any) -> Document:
@@ -200,5 +200,5 @@ def _light(row: Any) -> Document:
     if not light["provenance"]:
         del light["provenance"]
     if light["collection"] == "channels":
-        light["created_at"] = rows.from_ms(created_at)
-    return {**light, **beside, "tags": rows.from_json(light["tags"]), "updated_at": rows.from_ms(light["updated_at"])}
+        light["created_at"] = from_ms(created_at)
+    return {**light, **beside, "tags": rows.from_json(light["tags"]), "updated_at": from_ms(light["updated_at"])}

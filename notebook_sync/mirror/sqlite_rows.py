@@ -6,11 +6,11 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from notebook_sync.embedded import from_ms, to_ms
 from notebook_sync.mirror.base import Document, MarkStale, Put, Remove, Touch, Write
-from notebook_sync.mirror.document import beside_light, document_of, moment, to_ms
+from notebook_sync.mirror.document import beside_light, document_of, moment, signed, unsigned
 from notebook_sync.mirror.past import first_version, may_put, next_version, untold
 from notebook_sync.mirror.sqlite_schema import GUARDED
 from notebook_sync.permissions import is_private
@@ -28,7 +28,6 @@ _COMMON = frozenset(
 )
 # A key that no frontmatter can hold: the parser replaces NUL.
 _TIME = "\0time"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -242,21 +241,6 @@ def document_from(row: Any) -> Document:
     if kept["has_code"]:
         document["code"] = code
     return document
-
-
-def from_ms(milliseconds: int) -> datetime:
-    """The aware UTC datetime."""
-    return _EPOCH + timedelta(milliseconds=milliseconds)
-
-
-def signed(inode: int) -> int:
-    """An inode number as SQLite's 64-bit signed integer: some file systems use all 64 bits."""
-    return inode - (1 << 64) if inode >= 1 << 63 else inode
-
-
-def unsigned(inode: int) -> int:
-    """What `signed` was given."""
-    return inode % (1 << 64)
 
 
 def to_json(value: Any) -> str:

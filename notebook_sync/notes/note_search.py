@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from notebook_sync.errors import UsageError
-from notebook_sync.mirror.base import Filter, Mirror
+from notebook_sync.mirror.base import LARGEST_LIMIT, Filter, Mirror
 from notebook_sync.notes.channels import ANY, FOLDER, GLOBAL, Channels, folder_of, owner_of, scope_of
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.note_ranking import PROFILES, UNSURE, Profile, score, similarities
@@ -21,7 +21,6 @@ from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
 
 SEARCH, RECENT, PEEK = "search_my_notes", "get_recent_notes", "peek_agent_notes"
-_LARGEST_LIMIT = 2**31 - 1
 _MOST_FOLDERS = 50
 _SECONDS_PER_HOUR = 3600
 
@@ -83,8 +82,8 @@ class NoteSearch:
     ) -> Iterator[dict[str, Any]]:
         """The rows of all notes that are wanted, match the query, and may be looked at by the session, the newest
         first."""
-        if not 0 <= limit <= _LARGEST_LIMIT:
-            raise UsageError(f"a limit is a number from 0 to {_LARGEST_LIMIT:,}")
+        if not 0 <= limit <= LARGEST_LIMIT:
+            raise UsageError(f"a limit is a number from 0 to {LARGEST_LIMIT:,}")
         since, until = self._moment("since", wanted.since), self._moment("until", wanted.until)
         filter = Filter(
             collections=(FOLDER,),
@@ -98,7 +97,7 @@ class NoteSearch:
         # A store takes a few folders; of many the notes are picked out here.
         filter = replace(filter, below=folders if len(folders) <= _MOST_FOLDERS else (FOLDER,))
         mirror, below = self._mirror(), tuple(f"{folder}/" for folder in folders)
-        found = mirror.search(query, _LARGEST_LIMIT, filter) if query.strip() else mirror.light(filter, _LARGEST_LIMIT)
+        found = mirror.search(query, LARGEST_LIMIT, filter) if query.strip() else mirror.light(filter, LARGEST_LIMIT)
         rows = {
             row["path"]: row | _said_of(row)
             for row in _newest(found)

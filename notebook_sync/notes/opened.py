@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 
-from notebook_sync.files.note import Ref
+from notebook_sync.files.note import SHARED_COLLECTIONS, Ref
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.mirror.base import Document
+from notebook_sync.notes.patience import Silence
 from notebook_sync.permissions import is_private
 from notebook_sync.refs.base import Refs
 from notebook_sync.sessions import Session
 
 OPENED = "opened"
-COLLECTIONS = frozenset({"pages", "code_snippets", "research_notes"})
-# After a hot memory did not answer.
-SILENT_SECONDS = 30.0
 _MOST_KNOWN = 10_000
 _MOST_WAITING = 100
 _LONGEST_END_SECONDS = 1.0
@@ -37,20 +34,19 @@ class Opened:
         self._known: dict[_Key, None] = {}
         self._waiting: deque[tuple[_Key, Ref]] = deque()
         self._thread: threading.Thread | None = None
-        self._silent_until = 0.0
+        self._silence = Silence()
 
     def tell(self, document: Document, session: Session) -> None:
         """An agent was shown this document. Of a person, and of whoever acts on someone else's message, nothing is
         told. Returns at once and raises nothing."""
-        if not session.agent or session.kind == "external" or document["collection"] not in COLLECTIONS:
+        if not session.agent or session.kind == "external" or document["collection"] not in SHARED_COLLECTIONS:
             return
         if is_private(document["path"]):  # under another spelling of their folder
             return
         ref = _ref(document, session.agent)
         key = (ref.id, ref.version, ref.agent, datetime.now(self._timezone).date().isoformat())
         with self._lock:
-            is_silent = time.monotonic() < self._silent_until
-            if key in self._known or is_silent or len(self._waiting) >= _MOST_WAITING:
+            if key in self._known or self._silence.trouble or len(self._waiting) >= _MOST_WAITING:
                 return
             self._known[key] = None
             if len(self._known) > _MOST_KNOWN:
@@ -73,8 +69,9 @@ class Opened:
             key, ref = some
             try:
                 self._refs().write([ref])
-            except Exception:  # a driver whose connection is closed while it waits raises whatever it comes upon
-                self._fall_silent(key)
+            except Exception as error:
+                # A driver whose connection is closed while it waits raises whatever it comes upon.
+                self._fall_silent(key, str(error) or "no answer")
 
     def _next(self) -> tuple[_Key, Ref] | None:
         with self._lock:
@@ -83,10 +80,10 @@ class Opened:
             self._thread = None
             return None
 
-    def _fall_silent(self, key: _Key) -> None:
+    def _fall_silent(self, key: _Key, trouble: str) -> None:
         """What was not told is told when it is next opened, once hot memory is asked again."""
         with self._lock:
-            self._silent_until = time.monotonic() + SILENT_SECONDS
+            self._silence.begin(trouble)
             for untold in (key, *(waiting for waiting, _ in self._waiting)):
                 self._known.pop(untold, None)
             self._waiting.clear()

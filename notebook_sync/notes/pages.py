@@ -17,6 +17,7 @@ from typing import Any
 from notebook_sync.errors import EditFailed, NoSuchNote, UsageError
 from notebook_sync.files.names import reason_against, twin_of
 from notebook_sync.files.new_note import slug_of
+from notebook_sync.files.note import SHARED_COLLECTIONS
 from notebook_sync.files.parse import parse
 from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Vault
@@ -27,7 +28,6 @@ from notebook_sync.notes.page_text import Wanted, new_page, updated_page
 from notebook_sync.notes.written import Written
 from notebook_sync.sessions import Session
 
-COLLECTIONS = ("pages", "code_snippets", "research_notes")
 CREATE, UPDATE = "notebook_create", "notebook_update"
 # Without what is mistaken for something else when read aloud or typed; a letter first, so that YAML reads it as text.
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"
@@ -55,8 +55,8 @@ class Pages:
 
     def create(self, collection: str, wanted: Wanted, session: Session) -> Written:
         """Make a note, in a file that is named after its title. Raises UsageError, NotPermitted, and as an edit."""
-        if collection not in COLLECTIONS:
-            raise UsageError(f"notes are made in {', '.join(COLLECTIONS)}, not in {collection!r}")
+        if collection not in SHARED_COLLECTIONS:
+            raise UsageError(f"notes are made in {', '.join(SHARED_COLLECTIONS)}, not in {collection!r}")
         raw = b""
         for path in self._free_paths(collection, wanted.title or ""):
             self._guard.require(session, "write", path, CREATE)

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from notebook_sync.files.note import SHARED_COLLECTIONS
 from notebook_sync.mirror.base import Filter, Mirror
 from notebook_sync.notes.patience import answer_within
 
 # Notes for all to find. Runtime files and facts have parts of their own in a prompt, and channels are private.
-_FOR_ALL = Filter(collections=("pages", "code_snippets", "research_notes", "memories"))
+_FOR_ALL = Filter(collections=(*SHARED_COLLECTIONS, "memories"))
 
 
 def recent_paths(mirror: Callable[[], Mirror], limit: int, timeout_seconds: float) -> list[str]:

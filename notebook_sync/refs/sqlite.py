@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
-from notebook_sync.embedded import NAME, Embedded
+from notebook_sync.embedded import NAME, Embedded, from_ms, to_ms
 from notebook_sync.files.note import Ref
 from notebook_sync.refs.base import Entry, Recalled
 from notebook_sync.refs.entry import ANNOUNCED, SUMMARY_LIMIT, day_of, entry_for, entry_of_ref, iso, ref_fields
@@ -18,8 +18,6 @@ from notebook_sync.refs.sqlite_memory import (
     MEMORY_WORDS,
     SqliteMemory,
     as_json,
-    as_ms,
-    from_ms,
 )
 from notebook_sync.refs.sqlite_words import LateWords
 
@@ -98,7 +96,7 @@ class SqliteRefs(SqliteMemory):
 
     def note_loss(self, at: datetime) -> None:
         with self._db.writing() as connection:
-            _set_meta(connection, "refs_lost", str(as_ms(at)))
+            _set_meta(connection, "refs_lost", str(to_ms(at)))
 
     def lost(self) -> datetime | None:
         at = self._meta("refs_lost")
@@ -127,7 +125,7 @@ class SqliteRefs(SqliteMemory):
         values: list[Any] = [*tags]
         if since is not None:
             conditions.append("ref.updated_at >= ?")
-            values.append(as_ms(since))
+            values.append(to_ms(since))
         condition = " AND ".join(conditions) or "1"
         columns = ", ".join(f"ref.{column}" for column in _COLUMNS)
         if asked:
@@ -143,7 +141,7 @@ def _row(ref: Ref) -> list[Any]:
     """A ref's columns. What its hash repeats for recall is made again when it is read."""
     row = [getattr(ref, column) for column in _COLUMNS]
     row[2] = ref.summary[:SUMMARY_LIMIT]
-    row[4] = as_ms(ref.updated_at)
+    row[4] = to_ms(ref.updated_at)
     row[-1] = ref.provenance or ""
     return row
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from sqlite3 import Connection
 from typing import Any
 
-from notebook_sync.embedded import Embedded
+from notebook_sync.embedded import Embedded, to_ms
 from notebook_sync.refs.base import Checkpoint, Entry, Swap
 from notebook_sync.refs.entry import (
     day_of,
@@ -32,7 +32,6 @@ CREATE TABLE IF NOT EXISTS memory (n INTEGER PRIMARY KEY AUTOINCREMENT, place TE
 CREATE INDEX IF NOT EXISTS memory_at ON memory (at);
 CREATE TABLE IF NOT EXISTS checkpoint (id TEXT PRIMARY KEY, light TEXT NOT NULL, whole TEXT NOT NULL);
 """
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _DAILY, _LONGTERM = "daily", "longterm"
 
@@ -106,7 +105,7 @@ class SqliteMemory:
         values: list[Any] = [f",{tag}," for tag in tags]
         if since is not None:
             conditions.append("memory.at >= ?")
-            values.append(as_ms(since))
+            values.append(to_ms(since))
         condition = " AND ".join(conditions) or "1"
         if asked:
             found = MEMORY_WORDS.candidates(self._db, asked, "entry", condition, values)
@@ -114,16 +113,6 @@ class SqliteMemory:
             newest = f"SELECT entry FROM memory WHERE {condition} ORDER BY at DESC LIMIT {POOL}"
             found = iter(self._db.rows(newest, values))
         return [json.loads(entry) for (entry,) in found]
-
-
-def as_ms(moment: datetime) -> int:
-    """Milliseconds since the epoch."""
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
-
-
-def from_ms(milliseconds: int) -> datetime:
-    """The moment `as_ms` was given, to the millisecond."""
-    return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
 def as_json(value: Any) -> str:
@@ -163,7 +152,7 @@ def _remember(connection: Connection, place: str, entries: Sequence[Entry]) -> N
     connection.executemany(
         "INSERT OR REPLACE INTO memory (place, id, at, tags, entry) VALUES (?, ?, ?, ?, ?)",
         [
-            (place, entry["id"], as_ms(datetime.fromisoformat(entry["timestamp"])), _tags(entry), as_json(entry))
+            (place, entry["id"], to_ms(datetime.fromisoformat(entry["timestamp"])), _tags(entry), as_json(entry))
             for entry in entries
         ],
     )

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from notebook_sync.files.note import SHARED_COLLECTIONS
 from notebook_sync.surfaces.tool_schemas import Arguments, Limit, Name, Result, Row, Status, Tags, When
 
 # The use case refuses another, and names these.
-Kept = Annotated[str, Field(json_schema_extra={"enum": ["pages", "code_snippets", "research_notes"]})]
+Kept = Annotated[str, Field(json_schema_extra={"enum": list(SHARED_COLLECTIONS)})]
 Profile = Annotated[str, Field(json_schema_extra={"enum": ["balanced", "recent", "quality", "similarity"]})]
 Share = Annotated[float, Field(ge=0, le=1)]
 
