@@ -8,6 +8,7 @@ from datetime import tzinfo
 from typing import Any
 
 from notebook_sync.errors import UsageError
+from notebook_sync.notebook import Notebook
 from notebook_sync.surfaces.cli_answers import (
     complain,
     moment_given,
@@ -22,47 +23,32 @@ from notebook_sync.surfaces.cli_text_notes import of_notes
 
 def _list(arguments: Namespace) -> int:
     with opened(arguments) as notebook:
-        notes = notebook.list(
-            arguments.collection,
-            arguments.status,
-            arguments.limit,
-            shown_to(arguments),
-            tags=tags_wanted(arguments),
-            created_by=arguments.author,
-            since=moment_given(arguments.since, notebook),
-            until=moment_given(arguments.until, notebook),
-        )
+        notes = notebook.list(limit=arguments.limit, session=shown_to(arguments), **_narrowed(arguments, notebook))
         zone = notebook.settings.timezone
-    return _tell(
-        arguments,
-        notes,
-        zone,
-        f"no notes{_of_those_named(arguments)}; the mirror is listed as it is, see: notebook-sync sync",
-    )
+    of_none = f"no notes{_of_those_named(arguments)}; the mirror is listed as it is, see: notebook-sync sync"
+    return _tell(arguments, notes, zone, of_none)
 
 
 def _search(arguments: Namespace) -> int:
     if not arguments.query.strip():
         raise UsageError('say what to look for, as in: notebook-sync search "race condition"')
     with opened(arguments) as notebook:
-        notes = notebook.search(
-            arguments.query,
-            arguments.limit,
-            shown_to(arguments),
-            collection=arguments.collection,
-            status=arguments.status,
-            tags=tags_wanted(arguments),
-            created_by=arguments.author,
-            since=moment_given(arguments.since, notebook),
-            until=moment_given(arguments.until, notebook),
-        )
+        notes = notebook.search(arguments.query, arguments.limit, shown_to(arguments), **_narrowed(arguments, notebook))
         zone = notebook.settings.timezone
-    return _tell(
-        arguments,
-        notes,
-        zone,
-        f"nothing found{_of_those_named(arguments)}; a word is found in any note that sync has seen",
-    )
+    of_none = f"nothing found{_of_those_named(arguments)}; a word is found in any note that sync has seen"
+    return _tell(arguments, notes, zone, of_none)
+
+
+def _narrowed(arguments: Namespace, notebook: Notebook) -> dict[str, Any]:
+    """By what notes may be narrowed, as the notebook is asked for it. Raises UsageError."""
+    return {
+        "collection": arguments.collection,
+        "status": arguments.status,
+        "tags": tags_wanted(arguments),
+        "created_by": arguments.author,
+        "since": moment_given(arguments.since, notebook),
+        "until": moment_given(arguments.until, notebook),
+    }
 
 
 def _tell(arguments: Namespace, notes: list[dict[str, Any]], zone: tzinfo, of_none: str) -> int:

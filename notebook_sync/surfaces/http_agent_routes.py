@@ -26,6 +26,7 @@ from notebook_sync.surfaces.http_asking import (
     require_owner,
     router,
 )
+from notebook_sync.surfaces.tool_runs_pages import made
 from notebook_sync.surfaces.tool_schemas_notes import Change, CreateArguments, NoteRow, Profile, WrittenResult
 
 agent_routes = router()
@@ -40,17 +41,7 @@ Project = Annotated[str, Query(max_length=128, description="its channel and the 
 @agent_routes.post("/notes", status_code=201, responses=CONFLICT)
 def create(notebook: Served, asking: Asking, wanted: CreateArguments) -> WrittenResult:
     """Make a page, a code snippet or a research note."""
-    written = notebook.create(
-        wanted.collection,
-        wanted.title,
-        wanted.content,
-        asking,
-        summary=wanted.summary or "",
-        tags=wanted.tags or (),
-        status=wanted.status or "",
-        fields=wanted.fields(),
-    )
-    return WrittenResult.model_validate(written.as_dict())
+    return WrittenResult.model_validate(made(notebook, wanted, asking).as_dict())
 
 
 @agent_routes.patch("/notes/{note:path}", responses=CONFLICT)

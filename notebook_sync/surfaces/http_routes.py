@@ -101,30 +101,33 @@ def explain(notebook: Served, asking: Asking, wanted: models.ExplainWanted) -> m
     return models.Explanation(found=[models.Place(**asdict(place)) for place in found])
 
 
-@routes.get("/notes")
-def list_notes(
+async def _narrowed(
     notebook: Served,
-    asking: Asking,
     collection: Collection = None,
     status: Status = None,
     tags: Tags = None,
     author: Author = "",
     since: Moment = None,
     until: Moment = None,
-    limit: Limit = 50,
-) -> list[Row]:
+) -> dict[str, Any]:
+    """By what notes may be narrowed, as the notebook is asked for it."""
+    return {
+        "collection": collection,
+        "status": status,
+        "tags": tags or (),
+        "created_by": author,
+        "since": moment_given(notebook, since),
+        "until": moment_given(notebook, until),
+    }
+
+
+Narrowed = Annotated[dict[str, Any], Depends(_narrowed)]
+
+
+@routes.get("/notes")
+def list_notes(notebook: Served, asking: Asking, narrowed: Narrowed, limit: Limit = 50) -> list[Row]:
     """Notes, the latest change first, without their text."""
-    found = notebook.list(
-        collection,
-        status,
-        limit,
-        asking,
-        tags=tags or (),
-        created_by=author,
-        since=moment_given(notebook, since),
-        until=moment_given(notebook, until),
-    )
-    return [Row.model_validate(each) for each in found]
+    return [Row.model_validate(each) for each in notebook.list(limit=limit, session=asking, **narrowed)]
 
 
 @routes.get("/notes/{note:path}")
@@ -139,31 +142,9 @@ def read(
 
 
 @routes.get("/search")
-def search(
-    notebook: Served,
-    asking: Asking,
-    query: Words,
-    collection: Collection = None,
-    status: Status = None,
-    tags: Tags = None,
-    author: Author = "",
-    since: Moment = None,
-    until: Moment = None,
-    limit: Limit = 10,
-) -> list[Row]:
+def search(notebook: Served, asking: Asking, query: Words, narrowed: Narrowed, limit: Limit = 10) -> list[Row]:
     """Notes by their words, best first, without their text. No mark in `query` is an operator."""
-    found = notebook.search(
-        query,
-        limit,
-        asking,
-        collection=collection,
-        status=status,
-        tags=tags or (),
-        created_by=author,
-        since=moment_given(notebook, since),
-        until=moment_given(notebook, until),
-    )
-    return [Row.model_validate(each) for each in found]
+    return [Row.model_validate(each) for each in notebook.search(query, limit, asking, **narrowed)]
 
 
 @routes.post("/edit", response_model=EditResult, response_model_exclude_none=True, responses=CONFLICT)

@@ -12,7 +12,12 @@ from notebook_sync.surfaces.asked import note_to_change
 
 def create(notebook: Notebook, wanted: schemas.CreateArguments, session: Session) -> schemas.WrittenResult:
     """A new note of one of the collections that agents write to."""
-    written = notebook.create(
+    return as_result(made(notebook, wanted, session))
+
+
+def made(notebook: Notebook, wanted: schemas.CreateArguments, session: Session) -> Written:
+    """What became of the note that is wanted."""
+    return notebook.create(
         wanted.collection,
         wanted.title,
         wanted.content,
@@ -22,7 +27,6 @@ def create(notebook: Notebook, wanted: schemas.CreateArguments, session: Session
         status=wanted.status or "",
         fields=wanted.fields(),
     )
-    return as_result(written)
 
 
 def update(notebook: Notebook, wanted: schemas.UpdateArguments, session: Session) -> schemas.WrittenResult:
