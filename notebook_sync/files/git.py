@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from notebook_sync.errors import GitFailed
@@ -42,6 +42,25 @@ def run_git(
         finally:
             running.kill()
     return subprocess.CompletedProcess(arguments_of_all, running.returncode, output, complaint)
+
+
+def blobs_of(root: Path, names: Iterable[str]) -> dict[str, bytes]:
+    """The bytes of those blobs that git has, by the name each is asked for by: its id, or `HEAD:./path`. No name has a
+    line end in it. Raises as `run_git`."""
+    asked = list(dict.fromkeys(names))
+    answer = run_git(root, "cat-file", "--batch", given="".join(f"{name}\n" for name in asked).encode()).stdout
+    held, start = {}, 0
+    for name in asked:
+        end = answer.find(b"\n", start)
+        if end < 0:
+            break
+        _, kind, size = (b"", *answer[start:end].rsplit(b" ", 2))[-3:]  # of `ID blob SIZE`, or of `NAME missing`
+        start = end + 1
+        if size.isdigit():
+            if kind == b"blob":
+                held[name] = answer[start : start + int(size)]
+            start += int(size) + 1
+    return held
 
 
 def command(root: Path, *arguments: str) -> list[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from notebook_sync.errors import NotebookError
-from notebook_sync.files.git import command, environment, first_line, run_git, why
+from notebook_sync.files.git import blobs_of, command, environment, first_line, run_git, why
 from notebook_sync.files.moves import Blobs, Read, blobs, edit_of, moves, opens, own_id, paths_told_by
 from notebook_sync.files.note import HISTORY_LIMIT, Seed
 from notebook_sync.permissions import channel_of
@@ -119,24 +119,13 @@ def init_repository(root: Path) -> bool:
 
 def committed(root: Path, paths: Sequence[str]) -> dict[str, bytes] | None:
     """What the last commit holds of the files at `paths`, relative to `root`; None where there is no commit to ask."""
-    asked = [path for path in paths if "\n" not in path]
-    names = "".join(f"HEAD:./{path}\n" for path in asked)
+    asked = {f"HEAD:./{path}": path for path in paths if "\n" not in path}
     try:
         if run_git(root, "rev-parse", "--verify", "--quiet", "HEAD").returncode != 0:
             return None
-        answer = run_git(root, "cat-file", "--batch", given=names.encode()).stdout
+        return {asked[name]: raw for name, raw in blobs_of(root, asked).items()}
     except FileNotFoundError:
         return None
-    held = {}
-    for path in asked:
-        head, _, answer = answer.partition(b"\n")
-        kind, _, size = head.partition(b" ")[2].rpartition(b" ")  # of `OID blob SIZE`, or of `NAME missing`
-        if not size.isdigit():
-            continue
-        if kind == b"blob":
-            held[path] = answer[: int(size)]
-        answer = answer[int(size) + 1 :]
-    return held
 
 
 # The repository may be anyone's: its settings could change what the log looks like, or name programs to run.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from notebook_sync.errors import GitFailed
-from notebook_sync.files.git import run_git
+from notebook_sync.files.git import blobs_of
 from notebook_sync.files.ignore import is_note_name
 from notebook_sync.files.parse import wanted_id
 from notebook_sync.permissions import channel_of
@@ -60,23 +60,10 @@ def own_id(raw: bytes) -> str:
 
 def blobs(root: Path, ids: Iterable[str]) -> dict[str, bytes]:
     """The bytes of those objects that git has, by id. Nothing where it cannot be asked."""
-    asked = list(dict.fromkeys(ids))
-    if not asked:
-        return {}
     try:
-        answer = run_git(root, "cat-file", "--batch", given="\n".join([*asked, ""]).encode()).stdout
+        return blobs_of(root, ids)
     except (FileNotFoundError, GitFailed):
         return {}
-    held: dict[str, bytes] = {}
-    start = 0
-    while (end := answer.find(b"\n", start)) >= 0:
-        oid, kind, size = [*answer[start:end].decode(errors="replace").split(" "), "", ""][:3]
-        start = end + 1
-        if size.isdigit():
-            if kind == "blob":
-                held[oid] = answer[start : start + int(size)]
-            start += int(size) + 1
-    return held
 
 
 def _named(told: str) -> dict[str, str]:
