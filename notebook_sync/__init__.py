@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from notebook_sync.notebook import Notebook
     from notebook_sync.sessions import Session
     from notebook_sync.surfaces.memory_tool import MemoryTool
-    from notebook_sync.surfaces.tools import call, tool_definitions
+    from notebook_sync.surfaces.tools.calling import call, tool_definitions
 
 __all__ = [
     "AsyncNotebook",
@@ -39,8 +39,8 @@ _HOMES = {
     "Notebook": "notebook",
     "NotebookError": "errors",
     "Session": "sessions",
-    "call": "surfaces.tools",
-    "tool_definitions": "surfaces.tools",
+    "call": "surfaces.tools.calling",
+    "tool_definitions": "surfaces.tools.calling",
 }
 
 

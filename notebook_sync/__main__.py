@@ -10,9 +10,10 @@ def main() -> int:
     if sys.argv[1:] == ["--version"]:
         from notebook_sync import __version__
 
-        sys.stdout.write(f"notebook-sync {__version__}\n")
+        if sys.stdout is not None:  # as where it was closed before
+            sys.stdout.write(f"notebook-sync {__version__}\n")
         return 0
-    from notebook_sync.surfaces.cli import run
+    from notebook_sync.surfaces.cli.main import run
 
     return run(sys.argv[1:])
 

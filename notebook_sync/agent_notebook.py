@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from notebook_sync.reasoning import Reasoning
 from notebook_sync.sessions import OWNER
-from notebook_sync.wiring import Wiring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
     from notebook_sync.notes.archive import Exported
     from notebook_sync.notes.note_import import Imported
-    from notebook_sync.notes.rolled_back import Checkpoint, RolledBack
+    from notebook_sync.notes.rolled_back import Checkpoint, Foreseen, RolledBack
     from notebook_sync.notes.stream import Day
     from notebook_sync.notes.written import Written
     from notebook_sync.refs.base import Entry
+    from notebook_sync.search.query_meaning import Ranked
     from notebook_sync.sessions import Session
 
 # `list` names a method of a notebook, so the type needs a name of its own.
@@ -31,7 +32,7 @@ GENERAL, BALANCED, USUAL_SCORE = "general", "balanced", 0.5
 _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 
-class AgentNotebook(Wiring):
+class AgentNotebook(Reasoning):
     """The use cases of agents. A `Notebook` has them all."""
 
     # Pages, code snippets and research notes.
@@ -124,14 +125,15 @@ class AgentNotebook(Wiring):
         project: str = "",
         profile: str = BALANCED,
         limit: int = 50,
-    ) -> Documents:
+    ) -> Ranked:
         """Private notes with a word of `query`, or all for "", best first: light fields, topic, session_id, created_at,
         score; never content.
 
         They are those of `agent`, of the session's agent for "", of all agents where the owner names none. `since` and
         `until` are days or aware times: made at `since` or later, and before `until`. `project`: its notes and global
-        ones, "global" for these alone, "" for all. `profile`: recent, quality, balanced or similarity. Raises
-        UsageError, NotPermitted, BackendDown.
+        ones, "global" for these alone, "" for all. `profile`: recent, quality, balanced or similarity. The list's
+        `degraded` is why words alone told how like the query they are, else "". Raises UsageError, NotPermitted,
+        BackendDown.
         """
         from notebook_sync.notes.note_search import Wanted
 
@@ -164,7 +166,7 @@ class AgentNotebook(Wiring):
         topic: str = "",
         project: str = "",
         limit: int = 20,
-    ) -> Documents:
+    ) -> Ranked:
         """Notes of another agent that shares its channel: by `query` as `search_notes`, else as `recent_notes`."""
         from notebook_sync.notes.note_search import Wanted
 
@@ -197,10 +199,10 @@ class AgentNotebook(Wiring):
         to 1; `source` is where it is from, the session itself unless said. Raises NotPermitted, UsageError."""
         return self._stream.log(content, session, source=source, tags=tags, score=score, keep=keep)
 
-    def today(self, session: Session, day: str = "") -> Day:
-        """The stream of a day, as 2026-03-01, in the notebook's timezone; of today for "". Raises NotPermitted,
-        UsageError."""
-        return self._stream.today(session, day)
+    def today(self, session: Session, day: str = "", limit: int = 1000) -> Day:
+        """The stream of a day, as 2026-03-01, in the notebook's timezone; of today for "". Of more entries than `limit`
+        the last, oldest first. Raises NotPermitted, UsageError."""
+        return self._stream.today(session, day, limit)
 
     def recall(
         self, query: str, session: Session, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10
@@ -219,14 +221,27 @@ class AgentNotebook(Wiring):
         """The last fifty checkpoints, the latest first. Raises NotPermitted."""
         return self._checkpoints.list(session)
 
-    def rollback(self, checkpoint_id: str, session: Session, *, files: bool = False) -> RolledBack:
-        """Bring back the stream and long-term memory of a checkpoint, and with `files` the notes, all or none, after
-        keeping what is now as another checkpoint; tells which notes changed since.
+    def checkpoints_lost(self, session: Session) -> str:
+        """That checkpoints are gone, because hot memory was emptied, and of before when; "" where none can be. Raises
+        NotPermitted."""
+        return self._checkpoints.lost(session)
 
-        Raises NotPermitted, NoSuchCheckpoint, UsageError where it has no files, Conflict where a note was changed
-        meanwhile, GitFailed.
+    def rollback(
+        self, checkpoint_id: str, session: Session, *, files: bool = False, foreseen: str | None = None
+    ) -> RolledBack:
+        """Bring back the stream and long-term memory of a checkpoint, and with `files` the notes, all or none, after
+        keeping what is now as another checkpoint; tells which notes changed since. `foreseen` is the digest of what
+        `foresee_rollback` told: nothing else is done then.
+
+        Raises NotPermitted, NoSuchCheckpoint, UsageError where it has no files, Refused where something else would be
+        done than was foreseen, Conflict where a note was changed meanwhile, GitFailed.
         """
-        return self._checkpoints.rollback(checkpoint_id, session, files=files)
+        return self._checkpoints.rollback(checkpoint_id, session, files=files, foreseen=foreseen)
+
+    def foresee_rollback(self, checkpoint_id: str, session: Session, *, files: bool = False) -> Foreseen:
+        """What `rollback` would do now, entry by entry and file by file; nothing is changed. Raises as that, but no
+        Conflict."""
+        return self._checkpoints.foresee(checkpoint_id, session, files=files)
 
     # The whole notebook in one file; `Notebook.import_archive` makes it anew.
 

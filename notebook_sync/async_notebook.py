@@ -19,7 +19,7 @@ from notebook_sync.errors import BackendDown, NotebookError
 from notebook_sync.notebook import Notebook
 
 if TYPE_CHECKING:
-    from notebook_sync.config import Settings
+    from notebook_sync.settings import Settings
     from notebook_sync.sync.watch import Event, Watch
 
 # More would only wait for one another: for the disk, for SQLite's one writer, for a connection.
@@ -167,7 +167,12 @@ class AsyncNotebook:
     read = _reads(Notebook.read)
     section = _reads(Notebook.section)
     list = _reads(Notebook.list)
+    linking_to = _reads(Notebook.linking_to)
+    shelf = _reads(Notebook.shelf)
     search = _reads(Notebook.search)
+    search_report = _reads(Notebook.search_report)
+    embed = _reads(Notebook.embed)
+    embed_meanwhile = _reads(Notebook.embed_meanwhile)
 
     # Editing, and what was edited.
 
@@ -180,8 +185,10 @@ class AsyncNotebook:
     undo = _writes(Notebook.undo)
     history = _reads(Notebook.history)
     diff = _reads(Notebook.diff)
+    version = _reads(Notebook.version)
     rules_for = _reads(Notebook.rules_for)
     reminders = _reads(Notebook.reminders)
+    unread_reminders = _reads(Notebook.unread_reminders)
     tell_due = _writes(Notebook.tell_due)
     refuse = _writes(Notebook.refuse)
 
@@ -200,8 +207,45 @@ class AsyncNotebook:
     recall = _reads(Notebook.recall)
     checkpoint = _writes(Notebook.checkpoint)
     checkpoints = _reads(Notebook.checkpoints)
+    checkpoints_lost = _reads(Notebook.checkpoints_lost)
     rollback = _writes(Notebook.rollback)
+    foresee_rollback = _reads(Notebook.foresee_rollback)
     export = _writes(Notebook.export)
+
+    # Facts.
+
+    fact_add = _writes(Notebook.fact_add)
+    facts = _reads(Notebook.facts)
+    fact_search = _reads(Notebook.fact_search)
+    fact_verify = _reads(Notebook.fact_verify)
+    fact_reinforce = _writes(Notebook.fact_reinforce)
+    fact_decay = _writes(Notebook.fact_decay)
+    fact_archive = _writes(Notebook.fact_archive)
+    fact_restore = _writes(Notebook.fact_restore)
+    fact_promote = _writes(Notebook.fact_promote)
+    fact_dedupe = _writes(Notebook.fact_dedupe)
+    fact_extract = _writes(Notebook.fact_extract)
+    fact_plot = _reads(Notebook.fact_plot)
+    do_chores = _writes(Notebook.do_chores)
+
+    # Memories, and what is made of them for a task.
+
+    memory_add = _writes(Notebook.memory_add)
+    memories = _reads(Notebook.memories)
+    memory_search = _reads(Notebook.memory_search)
+    memory_link = _writes(Notebook.memory_link)
+    memory_links = _writes(Notebook.memory_links)
+    memory_infer = _writes(Notebook.memory_infer)
+    memory_scores = _writes(Notebook.memory_scores)
+    memory_audit = _reads(Notebook.memory_audit)
+    memory_fix = _writes(Notebook.memory_fix)
+    memory_graph = _reads(Notebook.memory_graph)
+    memory_import = _writes(Notebook.memory_import)
+    memory_figures = _reads(Notebook.memory_figures)
+    syntheses_kept = _reads(Notebook.syntheses_kept)
+    compile_context = _reads(Notebook.compile_context)
+    synthesize = _writes(Notebook.synthesize)
+    prefetch = _writes(Notebook.prefetch)
 
     # The prompt.
 

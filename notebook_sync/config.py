@@ -14,119 +14,23 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfoNotFoundError
 
 from notebook_sync.address import Address
 from notebook_sync.errors import ConfigError
 from notebook_sync.sessions import KINDS
+from notebook_sync.settings import Fraction, PromptSettings, Settings
 
 FILE = "notebook.toml"
 COMMITS = ("tools", "all", "off")
+EMBEDDINGS = ("wordllama", "off", "openai:MODEL")
+PROMOTIONS = ("propose", "auto")
 # What a file needs in the prompt for one entry and the line that tells what is left out, and all files for the layout.
 SMALLEST_FILE = 40
 SMALLEST_PROMPT = 500
-
-
-@dataclass(frozen=True, slots=True)
-class NotebookSettings:
-    """[notebook]: `exclude` are patterns as in .gitignore; a larger file than `max_file_bytes` is refused."""
-
-    name: str = ""
-    timezone: str = "UTC"
-    max_file_bytes: int = 2 << 20
-    exclude: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorSettings:
-    """[mirror], the content store: MongoDB at `url`, the embedded file where there is none."""
-
-    url: str = ""
-    database: str = "aether_notebook"
-    timeout_seconds: float = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class RefsSettings:
-    """[refs], hot memory: Redis at `url`, keys below `prefix`; the embedded file where there is none."""
-
-    url: str = ""
-    prefix: str = "aether"
-    timeout_seconds: float = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class SyncSettings:
-    """[sync]: a file is read once it rests for `settle_ms`; `batch` is how many are written at a time."""
-
-    settle_ms: int = 300
-    reconcile_seconds: float = 60.0
-    full_hash_hours: float = 24.0
-    batch: int = 500
-
-
-@dataclass(frozen=True, slots=True)
-class PromptFile:
-    """[[prompt.files]]: one more file of the prompt, or other settings for one that is in it anyway.
-
-    `heading` "", `max_tokens` 0 and `priority` 0 are what holds without them.
-    """
-
-    path: str
-    heading: str = ""
-    max_tokens: int = 0
-    priority: int = 0
-    sessions: tuple[str, ...] = ("owner", "task", "external")
-
-
-@dataclass(frozen=True, slots=True)
-class PromptSettings:
-    """[prompt]: what the prompt is made of, and how many tokens of `encoding` it may have."""
-
-    max_tokens_per_file: int = 2000
-    max_tokens: int = 16000
-    encoding: str = "cl100k_base"
-    system_files: tuple[str, ...] = ()
-    files: tuple[PromptFile, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class GitSettings:
-    """[git]: which edits are committed, and by whom ("Name <mail>"; "" is whom git itself names)."""
-
-    commit: str = "tools"
-    author: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """[server]: where `serve` listens, and which further Host names it answers to."""
-
-    host: str = "127.0.0.1"
-    port: int = 8765
-    allowed_hosts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """All settings. `source` is the file they came from, or "" for defaults alone."""
-
-    notebook: NotebookSettings = field(default_factory=NotebookSettings)
-    mirror: MirrorSettings = field(default_factory=MirrorSettings)
-    refs: RefsSettings = field(default_factory=RefsSettings)
-    sync: SyncSettings = field(default_factory=SyncSettings)
-    prompt: PromptSettings = field(default_factory=PromptSettings)
-    git: GitSettings = field(default_factory=GitSettings)
-    server: ServerSettings = field(default_factory=ServerSettings)
-    source: str = ""
-
-    @property
-    def timezone(self) -> ZoneInfo:
-        """The timezone of day keys and of dates in the runtime files."""
-        return ZoneInfo(self.notebook.timezone)
 
 
 def load(root: Path, environ: Mapping[str, str] = os.environ) -> Settings:
@@ -164,9 +68,27 @@ def parse(text: str, source: str) -> Settings:
         raise ConfigError(f"{source}: git.commit knows {', '.join(COMMITS)}, not {settings.git.commit!r}")
     if settings.git.author and not _AUTHOR.fullmatch(settings.git.author):
         raise ConfigError(f"{source}: git.author = {settings.git.author!r}; write it like Ines <ines@ferry.example>")
+    embeddings = settings.search.embeddings
+    if embeddings not in EMBEDDINGS[:2] and not _OF_OPENAI.fullmatch(embeddings):
+        raise ConfigError(f"{source}: search.embeddings knows {', '.join(EMBEDDINGS)}, not {embeddings!r}")
+    if settings.memory.promote not in PROMOTIONS:
+        raise ConfigError(f"{source}: memory.promote knows {', '.join(PROMOTIONS)}, not {settings.memory.promote!r}")
     if settings.server.port > _LARGEST_PORT:
         raise ConfigError(f"{source}: server.port must be at most {_LARGEST_PORT:,}")
     return dataclasses.replace(settings, prompt=_checked(settings.prompt, source), source=source)
+
+
+# What of the settings starts a program, goes to another machine with a secret of this one, or lets others in.
+_REACHING: tuple[str, ...] = ("mirror.url", "refs.url", "server.host", "server.allowed_hosts", "tier2.command")
+_REACHING += ("llm.model",)
+_REACHING += tuple(f"{table}.{key}" for table in ("search", "llm") for key in ("base_url", "api_key_env"))
+
+
+def reaching_out(settings: Settings) -> list[str]:
+    """The keys, of those that are set, by which a notebook starts programs or reaches beyond its folder."""
+    usual = Settings()
+    keys = [key for key in _REACHING if attrgetter(key)(settings) != attrgetter(key)(usual)]
+    return [*(["search.embeddings"] if settings.search.embeddings not in EMBEDDINGS[:2] else []), *keys]
 
 
 def _checked(prompt: PromptSettings, source: str) -> PromptSettings:
@@ -207,8 +129,8 @@ def _must_suffice(tokens: int, needed: int, what: str, source: str) -> None:
 def shown(settings: Settings) -> dict[str, Any]:
     """The resolved settings for people, the addresses of servers without what is secret in them."""
     values = dataclasses.asdict(settings)
-    for store in ("mirror", "refs"):
-        values[store]["url"] = Address.of(values[store]["url"]).shown()
+    for table, key in (("mirror", "url"), ("refs", "url"), ("search", "base_url"), ("llm", "base_url")):
+        values[table][key] = Address.of(values[table][key]).shown()
     return values
 
 
@@ -233,6 +155,7 @@ def origins(settings: Settings, environ: Mapping[str, str] = os.environ) -> list
 
 _LARGEST = 10**9
 _LARGEST_PORT = 65_535
+_OF_OPENAI = re.compile(r"openai:\S+")
 _AUTHOR = re.compile(r"[^<>\n\0]*[^<>\s][^<>\n\0]* <[^<>\s\0]+>")
 # Drivers count milliseconds, and take none for waiting for ever.
 _SHORTEST = 0.001
@@ -274,10 +197,15 @@ def _coerced(wanted: Any, value: Any, source: str, where: str) -> Any:
         if isinstance(value, list):
             return tuple(_coerced(item, one, source, where) for one in value)
         raise ConfigError(f"{source}: {where} must be a list")
-    if type(value) is not wanted and not (wanted is float and type(value) is int):
-        raise ConfigError(f"{source}: {where} must be {_named(wanted)}, not {_named(type(value))}")
+    kind = float if wanted is Fraction else wanted
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        raise ConfigError(f"{source}: {where} must be {_named(kind)}, not {_named(type(value))}")
     if wanted is int and not 0 <= value <= _LARGEST:
         raise ConfigError(f"{source}: {where} must {'not be negative' if value < 0 else f'be at most {_LARGEST:,}'}")
+    if wanted is Fraction:
+        if not 0 <= value <= 1:
+            raise ConfigError(f"{source}: {where} must be from 0 to 1")
+        return float(value)
     if wanted is float:  # a time
         if not _SHORTEST <= value <= _LARGEST:  # what is not a number is not between two either
             raise ConfigError(f"{source}: {where} must be from {_SHORTEST} to {_LARGEST:,}")

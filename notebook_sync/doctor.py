@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from notebook_sync import config
-from notebook_sync.config import Settings
 from notebook_sync.doctor_stores import mirror_told, refs_told
 from notebook_sync.embedded import is_damage
 from notebook_sync.errors import BackendDown, ConfigError
+from notebook_sync.settings import Settings
 from notebook_sync.stores import EMBEDDED_FILE
 
 _OLDEST_PYTHON = (3, 11)
@@ -62,7 +62,7 @@ def examine(root: Path | None) -> list[Check]:
         checks += [_clock(root), *_watches(root), _events(root)]
     mirror = _store("mirror", mirror_told, settings, folder, settings.mirror.url and "MONGODB_URL")
     refs = _store("refs", refs_told, settings, folder, settings.refs.url and "REDIS_URL")
-    return [*checks, mirror, refs]
+    return [*checks, mirror, refs, _embeddings(settings)]
 
 
 def _python() -> Check:
@@ -152,6 +152,25 @@ def _events(root: Path) -> Check:
         return Check("events", True, "file events arrive")
     step = "`watch` finds changes by its timer all the same; lower sync.reconcile_seconds to find them sooner"
     return Check("events", False, "no file event arrives from this folder", step)
+
+
+def _embeddings(settings: Settings) -> Check:
+    """Search by meaning goes on by words where this is amiss."""
+    from notebook_sync.search.embedder import open_embedder
+
+    embedder = open_embedder(settings.search)
+    if embedder is None:
+        return Check("embeddings", True, "off: notes are found by their words alone")
+    try:
+        dimensions = embedder.embed(["a notebook"]).shape[1]
+    except BackendDown as error:
+        if embedder.is_local:
+            return Check("embeddings", False, str(error), 'say embeddings = "off" below [search] meanwhile')
+        step = f"start the server, or correct base_url, embeddings or {settings.search.api_key_env} for [search]"
+        return Check("embeddings", False, str(error), step, is_backend=True)
+    finally:
+        embedder.close()
+    return Check("embeddings", True, f"{embedder.model} answers, with vectors of {dimensions}")
 
 
 def _store(name: str, ask: Callable[[Settings, Path], str], settings: Settings, folder: Path, variable: str) -> Check:

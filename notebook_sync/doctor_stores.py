@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from notebook_sync.address import Address
-from notebook_sync.config import Settings
 from notebook_sync.embedded import NAME
+from notebook_sync.settings import Settings
 from notebook_sync.stores import EMBEDDED_FILE, open_mirror, open_refs
 
 _NOT_MADE = f"{NAME}: not made yet; the first sync makes it"

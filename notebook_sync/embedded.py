@@ -165,7 +165,8 @@ def to_ms(moment: datetime) -> int:
 
 def from_ms(milliseconds: int) -> datetime:
     """The moment `to_ms` was given, to the millisecond, in UTC."""
-    return _EPOCH + timedelta(milliseconds=milliseconds)
+    seconds, rest = divmod(milliseconds, 1000)
+    return _EPOCH + timedelta(0, seconds, rest * 1000)  # by position, and whole: keywords take twice as long
 
 
 def is_damage(error: BaseException | None) -> bool:

@@ -3,6 +3,8 @@
     NotebookError                    exit code 1
     ├── UsageError                   2   the call or a setting is wrong
     │   ├── ConfigError                  notebook.toml, with path and line where known
+    │   │   └── LlmNotConfigured             no language model is named there, or none is to be asked
+    │   ├── NoAgentNamed                 private notes, for a session of no agent
     │   ├── NotANotebook                 no notebook.toml here or above
     │   └── EditFailed                   an edit names no place, several, or nothing to do; with the candidates
     ├── Refused                      3   permission or conflict; nothing was changed
@@ -15,16 +17,23 @@
     │   └── WouldDeleteEverything        a scan found none of the mirrored notes
     ├── RootLost                     1   the notebook's folder is not there
     ├── NoSuchNote                   1
+    │   └── NoSuchFact                   no fact has this id or text; with the candidates
     ├── NoSuchCheckpoint             1
     ├── UnreadableFile               1   one file could not be read or decoded
     ├── UnwritableFile               1   one file could not be written; it is as it was
     ├── GitFailed                    1   git did not do what it was asked; the files are as they should be
+    ├── LlmNonsense                  1   a language model answered, but not what it was asked for
     └── BackendDown                  4   MongoDB, Redis or the embedded file does not answer
+        ├── LlmDown                      a language model does not
+        ├── TextRefused                  an embedding server does, and takes no such text
+        └── SynthesisDown                who reasons about task briefs does not
 
 The class tells the kind, the fields tell the case, the message tells a person what to do next.
 """
 
 from __future__ import annotations
+
+import shlex
 
 
 class NotebookError(Exception):
@@ -43,6 +52,14 @@ class ConfigError(UsageError):
     """A setting is unknown or has the wrong type; the message names file, key and the nearest known key."""
 
 
+class LlmNotConfigured(ConfigError):
+    """A language model is needed, and the settings name none that can be asked, or say that none is to be."""
+
+
+class NoAgentNamed(UsageError):
+    """Private notes are those of one agent, and neither the call nor its session names one."""
+
+
 class NotANotebook(UsageError):
     """No notebook.toml in the folder or any folder above it."""
 
@@ -58,6 +75,24 @@ class EditFailed(UsageError):
         self.reason = reason
         self.candidates = candidates
         self.external = external
+
+
+class NothingEarlier(EditFailed):
+    """A note that is to have its earlier text has none that is known; it may have had another path, `was_at`, or be
+    known to begin with the text that it has: `is_first`."""
+
+    def __init__(self, path: str, was_at: str = "", *, is_first: bool = False) -> None:
+        super().__init__(path, "no earlier text of it is known, neither to git nor from an edit by a tool")
+        self.was_at = was_at
+        self.is_first = is_first
+
+    def __str__(self) -> str:
+        reason, path = super().__str__(), shlex.quote(self.path)
+        if self.was_at:
+            return f"{reason}; it was {self.was_at}: notebook-sync rename {path} {shlex.quote(self.was_at)}"
+        if self.is_first:
+            return f"{reason}; it began with this one; take it away with: notebook-sync delete {path}"
+        return reason
 
 
 class Refused(NotebookError):
@@ -141,11 +176,29 @@ class RootLost(NotebookError):
     """The notebook's folder is missing or was replaced by something that is not a folder."""
 
 
-class NoSuchNote(NotebookError):
+class _NotThere(Exception):
+    """`told` is the message without the command that tells what there is, which only a command line can run."""
+
+    def __init__(self, message: str, *, see: str = "") -> None:
+        super().__init__(f"{message}; see: {see}" if see else message)
+        self.told = message
+
+
+class NoSuchNote(_NotThere, NotebookError):
     """No note has this id or path."""
 
 
-class NoSuchCheckpoint(NotebookError):
+class NoSuchFact(NoSuchNote):
+    """No fact has this id, or says this. `candidates` are those that come near."""
+
+    def __init__(self, name: str, candidates: tuple[str, ...] = ()) -> None:
+        near = "; near it are:" if candidates else "; list them with: notebook-sync fact list"
+        super().__init__(f"there is no fact {name!r}{near}" + "".join(f"\n  {one}" for one in candidates))
+        self.name = name
+        self.candidates = candidates
+
+
+class NoSuchCheckpoint(_NotThere, NotebookError):
     """No checkpoint that is kept has this id."""
 
 
@@ -179,6 +232,27 @@ class BackendDown(NotebookError):
 
     def __init__(self, backend: str, reason: str) -> None:
         super().__init__(f"{backend} does not answer: {reason}")
+        self.backend = backend
+        self.reason = reason
+
+
+class LlmDown(BackendDown):
+    """A language model does not answer, or will not; the reason says which setting to look at."""
+
+
+class TextRefused(BackendDown):
+    """An embedding server says that it takes no such texts: asked again, it would say so again."""
+
+
+class SynthesisDown(BackendDown):
+    """Who is asked about a task brief does not answer, or will not; the reason has none of their words."""
+
+
+class LlmNonsense(NotebookError):
+    """A language model answered, and again when it was told why that will not do. `reason` has none of its words."""
+
+    def __init__(self, backend: str, reason: str) -> None:
+        super().__init__(f"{backend} did not answer what it was asked: {reason}; try again, or try another model")
         self.backend = backend
         self.reason = reason
 

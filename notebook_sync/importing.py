@@ -10,14 +10,17 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from notebook_sync.errors import BackendDown, ConfigError, Refused
 from notebook_sync.files.note import Seed
 from notebook_sync.mirror.base import Mirror
-from notebook_sync.notes.archive_format import CHECKPOINTS, LONGTERM, MIRROR, STREAM
-from notebook_sync.notes.archive_lines import CHECKS, Line, lines_in, seed_from
+from notebook_sync.mirror.facts import FactRows
+from notebook_sync.mirror.memories import MemoryRows
+from notebook_sync.notes.archive_format import CHECKPOINTS, FACTS, LONGTERM, MIRROR, STREAM, USE
+from notebook_sync.notes.archive_lines import CHECKS, Line, fact_from, lines_in, seed_from, use_from
 from notebook_sync.notes.archive_placing import Placed
 from notebook_sync.notes.archive_reading import Progress
 from notebook_sync.refs.base import Entry, Refs, Swap
@@ -59,6 +62,8 @@ def bring_into_stores(
     engine: Callable[[], Engine],
     mirror: Callable[[], Mirror],
     refs: Callable[[], Refs],
+    facts: Callable[[], FactRows],
+    memories: Callable[[], MemoryRows],
     progress: Progress | None = None,
 ) -> ImportedArchive:
     """Fill the stores of the notebook that was placed. `progress(done, total)` counts files.
@@ -72,6 +77,8 @@ def bring_into_stores(
         past = _Past(placed.kept / MIRROR)
         _must_be_for_this_notebook(mirror(), refs(), past, placed_in, again)
         _reconcile(engine(), past, progress)
+        _restore_facts(facts(), placed)
+        _restore_use(memories(), placed)
         refs().owner()  # a hot memory that is away did not stop the mirror
         _restore(refs(), placed)
         notes = mirror().note_count()
@@ -141,6 +148,23 @@ def _reconcile(engine: Engine, past: _Past, progress: Progress | None) -> None:
     engine.reconcile(replace(task, progress=progress))
 
 
+def _restore_facts(rows: FactRows, placed: Placed) -> None:
+    """Those of which nothing is known but that they stand in a file: what was told since stays."""
+    known = {fact.note_id: fact for fact in rows.rows()}
+    for fact in map(fact_from, _lines(placed, FACTS)):
+        there = known.get(fact.note_id)
+        if there is None or (not there.access_count and len(there.source_history) < 2):
+            rows.upsert_note(fact)
+
+
+def _restore_use(memories: MemoryRows, placed: Placed) -> None:
+    lines = list(_lines(placed, USE))
+    memories.restore_usage([use_from(line) for line in lines])
+    told = {line["id"]: line["score"] for line in lines if line["score"] is not None}
+    scored = {memory.id for memory in memories.all() if memory.score is not None}
+    memories.put_scores({one: score for one, score in told.items() if one not in scored}, datetime.now(UTC))
+
+
 def _restore(refs: Refs, placed: Placed) -> None:
     """What is there already stays: of an import that was broken off, or told since."""
     for days in _days(placed):
@@ -169,6 +193,9 @@ def _days(placed: Placed) -> Iterator[dict[str, Sequence[Entry]]]:
 
 
 def _lines(placed: Placed, name: str) -> Iterator[Line]:
+    """The lines of a member; none of one that the first archives did not have."""
+    if not any(member.name == name for member in placed.manifest.members):
+        return
     with (placed.kept / name).open("rb") as opened:
         for _, line in lines_in(opened, CHECKS[name]):
             yield line

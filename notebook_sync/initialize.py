@@ -30,7 +30,7 @@ Change = Literal["added", "refreshed", "unchanged"]
 BEGIN = b"<!-- notebook-sync:begin -->"
 END = b"<!-- notebook-sync:end -->"
 
-_FOLDERS = ("pages", "code_snippets", "research_notes", "facts")
+_FOLDERS = ("pages", "code_snippets", "research_notes", "facts", "memories")
 # The wheel has the template without its dot, so that no tool takes it for a rule about the package itself.
 _TEMPLATES = {FILE: FILE, ".gitignore": "gitignore", **{f"runtime/{name}": name for name in RUNTIME_FILES}}
 

@@ -1,124 +1,109 @@
-"""Which notes a session is told of, in lists, in searches, and where a text stands: none that it may not read.
-
-What a session may not read leaves no trace in what it is told: not in the number or order of rows, nor in a limit.
-"""
+"""Which notes a session is told of, in lists, in searches, and where a text stands: none that it may not read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import replace
+import posixpath
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from notebook_sync.config import Settings
-from notebook_sync.errors import UnreadableFile, UsageError
-from notebook_sync.files.note import COLLECTIONS, STATUSES
+from notebook_sync.errors import UsageError
+from notebook_sync.files.note import COLLECTIONS, STATUSES, id_from_path
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import LARGEST_LIMIT, Filter
-from notebook_sync.notes.channels import ANY
-from notebook_sync.notes.channels import FOLDER as CHANNELS
 from notebook_sync.notes.guard import Guard
-from notebook_sync.notes.showing import note_shown, row_shown, sees_all, words_of
+from notebook_sync.notes.links import Names
+from notebook_sync.notes.showing import sees_all
+from notebook_sync.notes.told import Told, shown_note
+from notebook_sync.search.searching import Asked, Searched, Searching
 from notebook_sync.sessions import Session
+from notebook_sync.settings import Settings
 
 if TYPE_CHECKING:
-    from notebook_sync.files.note import Note
-    from notebook_sync.mirror.base import Document, Mirror
+    from notebook_sync.mirror.base import Mirror
     from prompt import Found
 
 # What took a text out of a prompt where only who may change the file is to know that it is there.
 _HIDDEN = frozenset(("comment", "expired", "frontmatter"))
+# Texts that are read to find those that lead to a note.
+MOST_LOOKED_AT = 200
 # `list` names a method here, so the type needs a name of its own.
 _Documents = list[dict[str, Any]]
+
+
+class _Named(NamedTuple):
+    """The names of one note."""
+
+    path: str
+    title: str
+    wants: str
 
 
 class Listing:
     """Lists one notebook's notes. The mirror is opened when it is first asked. May be used from several threads."""
 
-    def __init__(self, vault: Vault, settings: Settings, guard: Guard, mirror: Callable[[], Mirror]) -> None:
+    def __init__(
+        self,
+        vault: Vault,
+        settings: Settings,
+        guard: Guard,
+        mirror: Callable[[], Mirror],
+        searching: Callable[[], Searching],
+    ) -> None:
         self._vault = vault
         self._settings = settings
         self._guard = guard
         self._mirror = mirror
+        self._searching = searching
 
     def list(self, wanted: Filter, limit: int, session: Session) -> _Documents:
         """Light fields of notes, the latest change first. Raises UsageError for a wrong limit."""
-        return self._permitted(self._mirror().light, wanted, limit, session)
+        _must_be_a_limit(limit)
+        return self._of(wanted, session).latest(limit)
 
-    def search(self, query: str, wanted: Filter, limit: int, session: Session) -> _Documents:
-        """Notes that match the words of `query`, best first. Raises as `list`.
+    def search(self, asked: Asked, wanted: Filter, limit: int, session: Session) -> Searched:
+        """Notes that fit a query, best first. Raises as `list`, and as `Searching.find`.
 
-        A file of the prompt that the session may not change is found by the very words that it is shown of it.
+        A file of the prompt that the session may not change is found by the very words that it is shown of it, never
+        by what it means.
         """
+        _must_be_a_limit(limit)
+        return self._searching().find(asked, limit, self._of(wanted, session))
 
-        def ask(filter: Filter, count: int) -> _Documents:
-            return self._mirror().search(query, count, filter)
+    def linking_to(self, note: Mapping[str, Any], session: Session) -> _Documents:
+        """Light rows of notes that lead to the one with this document, which the session may read: of those that say
+        its name, the `MOST_LOOKED_AT` that fit it best. Raises BackendDown."""
+        told = self._of(Filter(), session)
+        named = _Named(note["path"], note["title"], note["wants"])
+        names = Names([named], lambda _: False)
+        rows = told.by_words(f"{posixpath.basename(id_from_path(named.path))} {named.title}", MOST_LOOKED_AT)
+        texts = told.texts([row for row in rows if row["id"] != note["id"]])
+        return [
+            row
+            for row in rows
+            if row["id"] in texts
+            and any(not names.leads_nowhere(link, row["path"]) for link in texts[row["id"]]["metadata"]["links"])
+        ]
 
-        return self._permitted(ask, wanted, limit, session, words_of(query))
+    def texts(self, rows: Sequence[dict[str, Any]], session: Session) -> Mapping[str, dict[str, Any]]:
+        """The documents of rows that the session was told of, by id, as it is shown them; without those that cannot
+        be had."""
+        return self._of(Filter(), session).texts(rows)
 
     def places_told(self, found: Sequence[Found], text: str, asking: Session, *, is_own: bool) -> Sequence[Found]:
         """Of the places where `text` stands, those that who asks may know of; `is_own`: the prompt is theirs."""
         return [one for one in found if (is_own and one.in_prompt) or self._is_told(one, text, asking)]
 
-    def _permitted(
-        self,
-        ask: Callable[[Filter, int], _Documents],
-        wanted: Filter,
-        limit: int,
-        session: Session,
-        words: Set[str] = frozenset(),
-    ) -> _Documents:
-        """The first `limit` rows that the session may read: where others stand among them, more are asked for."""
-        if not 0 <= limit <= LARGEST_LIMIT:
-            raise UsageError(f"a limit is a number from 0 to {LARGEST_LIMIT:,}")
-        if session.kind == "owner" or not limit:
-            return ask(wanted, limit)
-        wanted = replace(wanted, of_channels=self._readable_channels(session))
-        count = limit
-        while True:
-            rows = ask(wanted, count)
-            readable = set(self._guard.permitted(session, "read", [row["path"] for row in rows if row["path"]]))
-            shown = (self._shown_row(row, session, words) for row in rows if row["path"] in readable)
-            permitted = [row for row in shown if row is not None]
-            if len(permitted) >= limit or len(rows) < count:
-                return permitted[:limit]
-            count = min(count * 4, LARGEST_LIMIT)
-
-    def _readable_channels(self, session: Session) -> tuple[str, ...]:
-        """The folders of private notes in which the session may read: its own, and those that it is a member of."""
-        if session.kind != "task" or not session.agent:
-            return ()
-        others = (agent for agent in self._vault.folders(CHANNELS) if agent != session.agent)
-        shared = [
-            f"{CHANNELS}/{agent}/{scope}" for agent in others for scope in self._vault.folders(f"{CHANNELS}/{agent}")
-        ]
-        notes = self._guard.permitted(session, "read", [f"{folder}/{ANY}" for folder in shared])
-        return (f"{CHANNELS}/{session.agent}", *(note.removesuffix(f"/{ANY}") for note in notes))
-
-    def _shown_row(self, row: Document, session: Session, words: Set[str]) -> Document | None:
-        """The row as the session is shown it; None where not all of the words stand in what it is shown."""
-        if sees_all(session, row["path"], self._settings.prompt):
-            return row
-        note = self._shown_note(row["path"])
-        if note is None or not words <= words_of(f"{note.title} {note.summary} {note.content}"):
-            return None
-        return row_shown(row, note)
+    def _of(self, wanted: Filter, session: Session) -> Told:
+        return Told(self._vault, self._settings, self._guard, self._mirror, wanted, session)
 
     def _is_told(self, one: Found, text: str, asking: Session) -> bool:
         if not self._guard.may(asking, "read", one.path):
             return False
         if sees_all(asking, one.path, self._settings.prompt):
             return True
-        note = None if one.reason in _HIDDEN else self._shown_note(one.path)
+        note = None if one.reason in _HIDDEN else shown_note(self._vault, one.path, self._settings)
         return note is not None and _plain(text) in _plain(note.content)
-
-    def _shown_note(self, path: str) -> Note | None:
-        """What a file of the prompt shows to who may not change it; None where that cannot be had."""
-        try:
-            text = self._vault.read(path)[0].decode(errors="replace")
-        except (FileNotFoundError, UnreadableFile):
-            return None
-        return note_shown(path, text, self._settings.prompt, datetime.now(self._settings.timezone).date())
 
 
 def wanted_notes(
@@ -128,6 +113,8 @@ def wanted_notes(
     created_by: str = "",
     since: datetime | None = None,
     until: datetime | None = None,
+    below: str = "",
+    after: tuple[datetime, str] | None = None,
 ) -> Filter:
     """The filter for what a caller names; a time without a zone is UTC. Raises UsageError for names of nothing."""
     _must_be_known("collection", collection, COLLECTIONS)
@@ -139,9 +126,16 @@ def wanted_notes(
         status=status or "",
         tags=tuple(tags),
         created_by=created_by,
-        since=_aware(since),
-        until=_aware(until),
+        since=_aware("since", since),
+        until=_aware("until", until),
+        below=(folder,) if (folder := below.strip("/")) else (),
+        after=after,
     )
+
+
+def _must_be_a_limit(limit: int) -> None:
+    if not 0 <= limit <= LARGEST_LIMIT:
+        raise UsageError(f"a limit is a number from 0 to {LARGEST_LIMIT:,}")
 
 
 def _must_be_known(what: str, name: str | None, known: tuple[str, ...]) -> None:
@@ -149,7 +143,9 @@ def _must_be_known(what: str, name: str | None, known: tuple[str, ...]) -> None:
         raise UsageError(f"there is no {what} {name!r}; use one of {', '.join(known)}")
 
 
-def _aware(when: datetime | None) -> datetime | None:
+def _aware(name: str, when: datetime | None) -> datetime | None:
+    if when is not None and not isinstance(when, datetime):
+        raise UsageError(f"{name} is a datetime, as in datetime(2026, 2, 18), and not {when!r}")
     return when if when is None or when.tzinfo is not None else when.replace(tzinfo=UTC)
 
 

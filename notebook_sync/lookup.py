@@ -8,29 +8,32 @@ from __future__ import annotations
 import posixpath
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from notebook_sync.config import Settings
 from notebook_sync.errors import BackendDown, NoSuchNote, NotebookError, UnreadableFile, UnsafePath
+from notebook_sync.files.note import RUNTIME_FILES
 from notebook_sync.files.provenance import is_external
 from notebook_sync.files.stamped import RACY_SECONDS
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.links import folded
-from notebook_sync.notes.patience import Silence, answer_within
+from notebook_sync.notes.returned import Returned
 from notebook_sync.notes.showing import document_shown_to
+from notebook_sync.patience import Silence, answer_within
 from notebook_sync.sessions import Session
+from notebook_sync.settings import Settings
 from notebook_sync.sync.sweep import Outcome, Task
 
 if TYPE_CHECKING:
     from notebook_sync.files.note import Stamp
-    from notebook_sync.mirror.base import Document, Mirror
+    from notebook_sync.mirror.base import Document, Known, Mirror
     from notebook_sync.sync.engine import Engine
 
 READ = "notebook_read"
+_RUNTIME = frozenset(f"runtime/{name}" for name in RUNTIME_FILES)
 _MOST_NAMED = 5
 
 
@@ -86,7 +89,9 @@ class Lookup:
             return named[0]
         if named:
             raise NoSuchNote(f"several notes have the name {name!r}: {', '.join(named[:_MOST_NAMED])}; use a path")
-        raise NoSuchNote(f"no note has the id or path {name!r}; see: notebook-sync list")
+        if runtime := next((path for path in spellings if path in _RUNTIME), ""):
+            raise NoSuchNote(not_there(runtime))
+        raise NoSuchNote(f"no note has the id or path {name!r}", see="notebook-sync list")
 
     def holder_of(self, wanted: str, path: str) -> str:
         """The path of another note than the one at `path` that has this id, or that it is a path of; "" for none.
@@ -131,7 +136,7 @@ class Lookup:
         self._mirror_silence.end()
         why = ""
         if path in self._racy or path not in rows or rows[path].stamp != self._vault.stamp(path):
-            outcome = self._look_at(path)
+            outcome = self._look_at({path})
             if path in outcome.report.failed and path not in rows:
                 raise UnreadableFile(path, outcome.report.failed[path])
             why = "it is being written, or went away" if path in outcome.waiting else ""
@@ -160,6 +165,21 @@ class Lookup:
         self._guard.require(session, "read", path, READ)
         return path
 
+    def freshen(self, notes: Mapping[str, str]) -> tuple[frozenset[str], frozenset[str]]:
+        """Bring the rows of these notes, paths by id, in step with their files: the paths of those that were behind,
+        and of those that nobody can vouch for, which are being written, refused or gone. Raises BackendDown."""
+        rows = {row.path: row for row in self._mirror().claimants(notes)}
+        behind = {path for path in notes.values() if path in self._racy or not self._is_in_step(path, rows.get(path))}
+        if not behind:
+            return frozenset(), frozenset()
+        self._look_at(behind)
+        rows = {row.path: row for row in self._mirror().known(behind)}
+        unsure = frozenset(path for path in behind if not self._is_in_step(path, rows.get(path)))
+        return frozenset(behind) - unsure, unsure
+
+    def _is_in_step(self, path: str, row: Known | None) -> bool:
+        return row is not None and not row.stale and row.stamp == self._vault.stamp(path)
+
     def bring_in_step(
         self, written: Mapping[str, Stamp | None], authors: Mapping[tuple[str, str], str]
     ) -> tuple[dict[str, int | None], str]:
@@ -186,11 +206,14 @@ class Lookup:
         settled = {**missed, **written}
         paths = frozenset(settled)
         outcome = Outcome()
-        outcome.report.refs_trouble = self._refs_silence.trouble  # then they are not asked
+        silent = outcome.report.refs_trouble = self._refs_silence.trouble  # then they are not asked
         try:
             now = time.monotonic()
             self._look_again({path for path, due in self._racy.items() if due <= now and path not in paths}, outcome)
-            outcome = self._engine().look(Task(paths, settled=settled, authors=authors), outcome)
+            removed = frozenset(path for path, stamp in settled.items() if stamp is None)
+            past = Returned(self._vault.root).past_of
+            task = Task(paths, settled=settled, removed=removed, authors=authors, past=past)
+            outcome = self._engine().look(task, outcome)
             if self._is_untold and not outcome.report.refs_trouble:
                 self._engine().announce(outcome)
             self._racy |= dict.fromkeys(outcome.racy & paths, time.monotonic() + RACY_SECONDS)
@@ -209,9 +232,9 @@ class Lookup:
                 self._missed.pop(path, None)
         trouble = outcome.report.refs_trouble
         self._is_untold = bool(trouble)
-        if trouble and not self._refs_silence.trouble:
+        if trouble and not silent:  # a silence that ran out meanwhile is none that they were found in
             self._refs_silence.begin(trouble)
-        return versions, trouble
+        return versions, trouble or outcome.report.facts_trouble
 
     def _is_missed_since(self, path: str, missed: Mapping[str, Stamp | None]) -> bool:
         return path in self._missed and (path not in missed or self._missed[path] != missed[path])
@@ -222,14 +245,15 @@ class Lookup:
             if not self._mirror_silence.trouble:
                 self._look_again(set(self._racy))
 
-    def _look_at(self, path: str) -> Outcome:
-        """Bring a row in step, also with a write that the file's stamp does not show."""
+    def _look_at(self, paths: Set[str]) -> Outcome:
+        """Bring rows in step, also with a write that a file's stamp does not show."""
         with self._looking:
-            outcome = self._engine().look(Task(frozenset([path]), rehash=path in self._racy))
-            self._racy.pop(path, None)
-            if path in outcome.racy:
-                self._racy[path] = time.monotonic() + RACY_SECONDS
-                self._look_again({path}, outcome)
+            outcome = self._engine().look(Task(frozenset(paths), rehash=not paths.isdisjoint(self._racy)))
+            for path in paths:
+                self._racy.pop(path, None)
+            if racy := outcome.racy & paths:
+                self._racy |= dict.fromkeys(racy, time.monotonic() + RACY_SECONDS)
+                self._look_again(racy, outcome)
             return outcome
 
     def _look_again(self, paths: Collection[str], outcome: Outcome | None = None) -> None:
@@ -246,6 +270,11 @@ def _spellings_of(name: str) -> tuple[str, ...]:
     if not posixpath.basename(name):
         return (name,)
     return (name, f"{name}.md", f"runtime/{name}", *([] if "/" in name else [f"runtime/{name}.md"]))
+
+
+def not_there(path: str) -> str:
+    """What is to be done about a runtime file that a notebook lacks, as an adopted folder does."""
+    return f"{path} is not there; make it with: notebook-sync init DIR"
 
 
 def section_of(document: Document, name: str) -> dict[str, Any]:

@@ -12,23 +12,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from notebook_sync import config
-from notebook_sync.agent_notebook import AgentNotebook
 from notebook_sync.errors import ConfigError, NotANotebook
+from notebook_sync.finding import Documents, FindingNotebook
 from notebook_sync.folder import FOLDER
 from notebook_sync.sessions import OWNER, Session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
+    from collections.abc import Mapping, Sequence
 
     from notebook_sync.files.edits import Edit
+    from notebook_sync.files.facts import Bullet
     from notebook_sync.importing import ImportedArchive
     from notebook_sync.initialize import Initialized
-    from notebook_sync.mirror.base import Document
     from notebook_sync.notes.by_hand import ByHand
     from notebook_sync.notes.door import Entered
     from notebook_sync.notes.due import Due
-    from notebook_sync.notes.editing import Edited, FileEdits
+    from notebook_sync.notes.edit_effects import Edited
+    from notebook_sync.notes.editing import FileEdits
     from notebook_sync.notes.filing import File
     from notebook_sync.notes.prompt_changes import PromptChanges
     from notebook_sync.notes.standing import Standing
@@ -38,11 +38,8 @@ if TYPE_CHECKING:
     from notebook_sync.sync.watch import Watch
     from prompt import Found, Prompt
 
-# `list` names a method here, so the type needs a name of its own.
-Documents = list[dict[str, Any]]
 
-
-class Notebook(AgentNotebook):
+class Notebook(FindingNotebook):
     """An open notebook, for any number of threads. Close it, or use it in a `with`.
 
     >>> import tempfile
@@ -82,17 +79,30 @@ class Notebook(AgentNotebook):
 
     @staticmethod
     def import_archive(
-        archive: str | Path, folder: str | Path, *, progress: Callable[[int, int], None] | None = None
+        archive: str | Path,
+        folder: str | Path,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+        trust_settings: bool = False,
     ) -> ImportedArchive:
         """Make an exported notebook anew in `folder`, which is not there or empty. `progress(done, total)` counts what
-        is unpacked, then files. Raises as `place`, and as `bring_into_stores`: the same call then goes on from there.
+        is unpacked, then files. trust_settings: also where its settings start programs or reach other machines. Raises
+        as `place`, and as `bring_into_stores`: the same call then goes on from there.
         """
         from notebook_sync.importing import bring_into_stores
         from notebook_sync.notes.archive_placing import place
 
-        placed = place(Path(archive), Path(folder), progress)
+        placed = place(Path(archive), Path(folder), progress, trust_settings=trust_settings)
         with Notebook.open(placed.root) as made:
-            return bring_into_stores(placed, made._new_engine, lambda: made.mirror, lambda: made.refs, progress)
+            return bring_into_stores(
+                placed,
+                made._new_engine,
+                lambda: made.mirror,
+                lambda: made.refs,
+                lambda: made.fact_rows,
+                lambda: made.memory_rows,
+                progress,
+            )
 
     def __enter__(self) -> Notebook:
         return self
@@ -128,6 +138,7 @@ class Notebook(AgentNotebook):
             full_hash_seconds=sync.full_hash_hours * 3600,
             has_new_settings=self._has_new_settings,
             alarm=self._alarm,
+            upkeep=self.do_chores,
             commits=self._commits_by_hand() if self.settings.git.commit == "all" else None,
             log=self.events,
         )
@@ -162,74 +173,14 @@ class Notebook(AgentNotebook):
             engine = self._new_engine()
             engine.reconcile(Task(rehash=True, progress=progress))
             engine.rewrite_refs()
-        return verify(self.vault, self.mirror, self.refs, encoding=self.settings.prompt.encoding, progress=progress)
-
-    # Reading.
-
-    def find_path(self, name: str, session: Session = OWNER) -> str:
-        """The path of a note, given its path, its id, or a runtime file's bare name. Raises NoSuchNote, UnsafePath."""
-        return self._lookup.find_path(name, session)
-
-    def read(self, name: str, session: Session = OWNER) -> Document:
-        """The document of a note, given its id, its path or a runtime file's bare name: as the file is now.
-
-        Where that cannot be had the document is the last good one, and its `stale` says why. `external` says whether
-        somebody else wrote it: a model is to be shown title, summary and text of such a note only in a fence. Of a
-        file of the prompt, `content` and `sections` hold what the session is shown there: who may not change it, no
-        comments and no expired rules; a surface need not look again. That an agent opened a page, a snippet or a
-        finding the daily stream is told, behind the answer. Raises NotPermitted, NoSuchNote, UnsafePath,
-        UnreadableFile.
-        """
-        document = self._lookup.read(name, session)
-        self._opened.tell(document, session)
-        return document
-
-    def section(self, document: Document, name: str) -> dict[str, Any]:
-        """The section of a document with this anchor or heading. Raises NoSuchNote naming the anchors there are."""
-        from notebook_sync.lookup import section_of
-
-        return section_of(document, name)
-
-    def list(
-        self,
-        collection: str | None = None,
-        status: str | None = None,
-        limit: int = 50,
-        session: Session = OWNER,
-        *,
-        tags: Sequence[str] = (),
-        created_by: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> Documents:
-        """Light fields of notes, the latest change first; never content. Raises UsageError for what is unknown.
-
-        tags: notes that have any of them. created_by: `owner`, or `agent:NAME`. since, until: changed at `since` or
-        later, and before `until`; a time without a zone is UTC.
-        """
-        from notebook_sync.listing import wanted_notes
-
-        wanted = wanted_notes(collection, status, tags, created_by, since, until)
-        return self._listing.list(wanted, limit, session)
-
-    def search(
-        self,
-        query: str,
-        limit: int = 10,
-        session: Session = OWNER,
-        *,
-        collection: str | None = None,
-        status: str | None = None,
-        tags: Sequence[str] = (),
-        created_by: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> Documents:
-        """Notes that match the words of `query`, best first; never content. Narrowed, and raises, as `list`."""
-        from notebook_sync.listing import wanted_notes
-
-        wanted = wanted_notes(collection, status, tags, created_by, since, until)
-        return self._listing.search(query, wanted, limit, session)
+        return verify(
+            self.vault,
+            self.mirror,
+            self.refs,
+            encoding=self.settings.prompt.encoding,
+            facts_out_of_step=self._fact_sync.out_of_step,
+            progress=progress,
+        )
 
     # Editing, and what was edited.
 
@@ -278,9 +229,10 @@ class Notebook(AgentNotebook):
         """Give a note, or all notes of a folder, a path where nothing is yet. Raises as `delete`, and UnsafePath."""
         return self._filing.rename(old, new, session)
 
-    def undo(self, name: str, session: Session) -> Edited:
-        """Give a note the text it had before the one it has now, as a new edit. Raises as `edit_all`."""
-        return self._undoing.undo(name, session)
+    def undo(self, name: str, session: Session, *, expected_digest: str | None = None, rev: str = "") -> Edited:
+        """Give a note the text it had before the one it has now, or in the version `rev`, as a new edit; "" expects it
+        to be gone. Raises as `edit_all`."""
+        return self._undoing.undo(name, session, expected_digest, rev)
 
     def history(self, name: str, session: Session = OWNER, limit: int = 50) -> Sequence[Revision]:
         """The versions of a note, the latest first; also of one that is gone. Raises NotPermitted, NoSuchNote."""
@@ -290,6 +242,10 @@ class Notebook(AgentNotebook):
         """What changed in a note since the version `rev`, "" for the one before. Raises as `history`, and NotPermitted
         for a file of the prompt that the session may not change: what was taken out of it is not shown either."""
         return self._undoing.diff(name, rev, session)
+
+    def version(self, name: str, rev: str, session: Session = OWNER) -> File:
+        """What a note said in the version `rev` of its history. Raises as `diff`."""
+        return self._undoing.version(name, rev, session)
 
     def rules_for(self, identity: str, channel: str = "", *, session: Session = OWNER) -> Standing:
         """Which rule of external-communications.md holds today for somebody, and why that one. Raises NotPermitted."""
@@ -305,6 +261,13 @@ class Notebook(AgentNotebook):
 
         self.guard.require(session, "read", PATH, "reminders")
         return self._agenda.reminders(session, due=due)
+
+    def unread_reminders(self, session: Session = OWNER) -> Sequence[int]:
+        """The lines of reminders.md that stand where reminders do and cannot be read as ones. Raises NotPermitted."""
+        from notebook_sync.notes.reminders import PATH
+
+        self.guard.require(session, "read", PATH, "reminders")
+        return self._agenda.unread_reminders(session)
 
     def tell_due(self) -> Sequence[Due]:
         """Record one event for each reminder that has fallen due since the last call, by whatever process."""
@@ -322,9 +285,9 @@ class Notebook(AgentNotebook):
         """The system prompt for `session`, from the files as they are now.
 
         `include` names what stands behind them, of refs, facts and notes (those of the session's agent); `task` is
-        shown last. The text of what expired is told to who may change its file. Only refs need the mirror, and a
-        mirror that does not answer costs them alone: the prompt's `problems` say so. Raises UsageError for what cannot
-        be included, and prompt.VocabularyMissing.
+        shown last. The text of what expired is told to who may change its file. Only refs, and facts that do not all
+        fit, need the mirror: where it does not answer there are no refs, and facts as they stand in their file, and the
+        prompt's `problems` say so. Raises UsageError for what cannot be included, and prompt.VocabularyMissing.
         """
         from notebook_sync.notes.showing import prompt_shown_to
         from notebook_sync.notes.volatile import LIMIT_OF_REFS, Wish
@@ -334,7 +297,12 @@ class Notebook(AgentNotebook):
 
             return recent_paths(lambda: self.mirror, LIMIT_OF_REFS, self.settings.mirror.timeout_seconds)
 
-        wish = Wish(tuple(include), task, recent)
+        def weigh(facts: Sequence[Bullet]) -> Mapping[str, float]:
+            from notebook_sync.notes.fact_choice import weights
+
+            return weights(lambda: self.fact_rows, facts, self.settings.mirror.timeout_seconds)
+
+        wish = Wish(tuple(include), task, recent, weigh)
         assembled = self._system_prompt.assemble(session, max_tokens=max_tokens, wish=wish)
         return prompt_shown_to(session, assembled, self.settings.prompt)
 
@@ -358,7 +326,7 @@ class Notebook(AgentNotebook):
     def status(self) -> dict[str, Any]:
         """Counts, backlog, watcher, token use; an answer also when both databases are down. As `status_of`."""
         from notebook_sync.notes.prompt_use import prompt_use
-        from notebook_sync.status import status_of
+        from notebook_sync.status import search_state, status_of
 
         return status_of(
             self.vault,
@@ -367,16 +335,15 @@ class Notebook(AgentNotebook):
             lambda: self.mirror,
             lambda: self.refs,
             lambda: prompt_use(self.root, self.settings, self._prompt_with),
+            lambda: search_state(self.root / FOLDER, self.embedder, lambda: self.vectors, lambda: self.fact_rows),
         )
 
     def check(self) -> Documents:
         """What a person may want to mend in the files: `{path, line, severity, message}` each. Needs no database."""
         from datetime import datetime
 
-        from notebook_sync.notes.check import check
-
         today = datetime.now(self.settings.timezone).date()
-        return [finding.as_dict() for finding in check(self.vault, self.settings.prompt, today)]
+        return [finding.as_dict() for finding in self._checks.findings(today)]
 
     def resolved_settings(self) -> dict[str, Any]:
         """The settings in force, passwords masked, and where each comes from."""

@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import Literal
 
 from notebook_sync.config import FILE as SETTINGS
-from notebook_sync.config import PromptSettings
 from notebook_sync.errors import NotPermitted
 from notebook_sync.sessions import KINDS, Kind, Session
+from notebook_sync.settings import PromptSettings
 
 # add: make a note that is not there. peek: look through an agent's notes by the tool for it.
 Verb = Literal["read", "write", "add", "peek"]

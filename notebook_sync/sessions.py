@@ -14,6 +14,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 # An agent's name is a folder's name below channels/ and one line of a commit's message.
 _AGENT = re.compile(r"\w(?:[\w .@+:-]{0,62}[\w@+:-])?")
 
+_PROGRAM = "notebook-sync"
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -31,10 +33,9 @@ class Session:
 
     @property
     def changed_by(self) -> str:
-        """Who a breadcrumb names: `agent:NAME`, `agent:unknown` where it gave no name, else `owner`."""
-        if self.agent:
-            return f"agent:{self.agent}"
-        return "owner" if self.kind == "owner" else "agent:unknown"
+        """Who a breadcrumb names: `agent:NAME`, `agent:unknown` where it gave no name, else `owner`; the program itself
+        by its own name."""
+        return maker_of(self.agent) if self.agent or self.kind == "owner" else "agent:unknown"
 
     @classmethod
     def owner(cls, agent: str = "") -> Session:
@@ -60,6 +61,11 @@ class Session:
         raise UsageError(f"there is no session {kind!r}; use one of {', '.join(KINDS)}")
 
 
+def maker_of(agent: str) -> str:
+    """Who made something, by the name of an agent; the owner for ""."""
+    return "owner" if not agent else agent if agent == _PROGRAM else f"agent:{agent}"
+
+
 def is_agent_name(name: str) -> bool:
     """Whether an agent may be called so."""
     return _AGENT.fullmatch(name) is not None
@@ -67,3 +73,5 @@ def is_agent_name(name: str) -> bool:
 
 # Whoever calls from Python has the files anyway, and is the owner unless they say otherwise.
 OWNER = Session.owner()
+# What the program does of itself, by the clock, as the owner's settings tell it to.
+PROGRAM = Session.owner(_PROGRAM)

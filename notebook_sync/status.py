@@ -6,16 +6,20 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from notebook_sync.errors import BackendDown
 from notebook_sync.files.note import PARSER_REVISION, Stamp
 from notebook_sync.files.vault import Vault
-from notebook_sync.mirror.base import Known, Mirror
+from notebook_sync.mirror.base import LARGEST_LIMIT, Known, Mirror
 from notebook_sync.notes.prompt_use import PromptUse
 from notebook_sync.refs.base import Refs
 from notebook_sync.sync.lock import watcher
 from prompt.errors import PromptError
+
+if TYPE_CHECKING:
+    from notebook_sync.mirror.facts import FactRows
+    from notebook_sync.search.base import Embedder, Vectors
 
 
 def status_of(
@@ -25,6 +29,7 @@ def status_of(
     open_mirror: Callable[[], Mirror],
     open_refs: Callable[[], Refs],
     look_at_prompt: Callable[[], PromptUse],
+    look_at_search: Callable[[], dict[str, Any] | None],
 ) -> dict[str, Any]:
     """The status, in the shape that `--json` prints. What a database that is down would say is null.
 
@@ -67,8 +72,33 @@ def status_of(
         "stale": [
             {"path": path, "error": error} for path, error in sorted({**scan.refused, **_stale(rows or {})}.items())
         ],
+        "search": look_at_search(),
         "prompt": use.files,
         "sessions": use.sessions,
+    }
+
+
+def search_state(
+    folder: Path, embedder: Embedder | None, open_vectors: Callable[[], Vectors], open_facts: Callable[[], FactRows]
+) -> dict[str, Any] | None:
+    """How far search by meaning is, of notes and of facts; None where it is off. `trouble`: why notes could not be
+    embedded the last time."""
+    if embedder is None:
+        return None
+    from notebook_sync.search.noted import noted
+
+    model = embedder.model
+    try:
+        counts = open_vectors().counts(model)
+        facts = len(open_facts().without_vector(model, LARGEST_LIMIT, dimensions=embedder.dimensions or None))
+    except BackendDown as down:
+        return {"model": model, "embedded": None, "behind": None, "facts_behind": None, "trouble": str(down)}
+    return {
+        "model": model,
+        "embedded": counts.embedded,
+        "behind": counts.behind,
+        "facts_behind": facts,
+        "trouble": noted(folder, model),
     }
 
 

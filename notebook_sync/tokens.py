@@ -14,7 +14,7 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -69,14 +69,24 @@ class Tokens:
         self._folder = folder
         self._path = folder / FILE
 
+    @property
+    def folder(self) -> Path:
+        """Where they are kept."""
+        return self._folder
+
     def owner(self) -> str:
         """The owner's token; it is made when there is none."""
-        known = self._read()
-        if not any(token.name == OWNER for token in known):
-            with self._changing() as known:
-                if not any(token.name == OWNER for token in known):
-                    known.append(_made(OWNER, "owner"))
-        return next(token.secret for token in known if token.name == OWNER)
+        if (secret := self.known_owner()) is not None:
+            return secret
+        with self._changing() as known:
+            if (secret := _owners(known)) is None:
+                known.append(made := _made(OWNER, "owner"))
+                secret = made.secret
+        return secret
+
+    def known_owner(self) -> str | None:
+        """The owner's token, None where there is none: to look for it makes no other."""
+        return _owners(self._read())
 
     def add(self, name: str, kind: str) -> str:
         """A new token for the agent `name`, whose sessions are of this kind: task or external. Raises UsageError."""
@@ -171,6 +181,10 @@ class Tokens:
             raise NotebookError(f"{self._path}: {error.strerror}") from None
         finally:
             Path(temporary).unlink(missing_ok=True)
+
+
+def _owners(known: Sequence[_Token]) -> str | None:
+    return next((token.secret for token in known if token.name == OWNER), None)
 
 
 def _made(name: str, kind: Kind) -> _Token:

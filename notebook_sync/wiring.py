@@ -8,25 +8,29 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from notebook_sync.config import Settings
-from notebook_sync.errors import NotebookError
+from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.events import Events
 from notebook_sync.files.vault import Vault
 from notebook_sync.folder import FOLDER, make_folder
+from notebook_sync.settings import Settings
 
 if TYPE_CHECKING:
     from notebook_sync.listing import Listing
+    from notebook_sync.llm import Llm
     from notebook_sync.lookup import Lookup
     from notebook_sync.mirror.base import Mirror
+    from notebook_sync.mirror.facts import FactRows
+    from notebook_sync.mirror.memories import MemoryRows
+    from notebook_sync.mirror.syntheses import Syntheses
     from notebook_sync.notes.agenda import Agenda
     from notebook_sync.notes.alarm import Alarm
-    from notebook_sync.notes.archive import Archive
     from notebook_sync.notes.authors import Authors
     from notebook_sync.notes.channels import Channels
+    from notebook_sync.notes.check import Checks
     from notebook_sync.notes.checkpoints import Checkpoints
     from notebook_sync.notes.door import Door
     from notebook_sync.notes.editing import Editing
@@ -40,7 +44,13 @@ if TYPE_CHECKING:
     from notebook_sync.notes.system_prompt import SystemPrompt
     from notebook_sync.notes.undoing import Undoing
     from notebook_sync.refs.base import Refs
+    from notebook_sync.search.base import Embedder, Vectors
+    from notebook_sync.search.embedding import Backlog
+    from notebook_sync.search.hot_backlog import HotBacklog
+    from notebook_sync.search.query_meaning import QueryMeanings
+    from notebook_sync.search.searching import Searching
     from notebook_sync.sync.engine import Engine
+    from notebook_sync.sync.facts import FactSync
 
 _Made = TypeVar("_Made")
 
@@ -79,7 +89,7 @@ class Wiring:
         self.settings = settings
         self.vault = Vault(root, exclude=settings.notebook.exclude, max_file_bytes=settings.notebook.max_file_bytes)
         self._making: dict[str, threading.Lock] = {}
-        self._open: list[Mirror | Refs] = []
+        self._open: list[Mirror | Refs | Vectors | Embedder | FactRows | MemoryRows | Syntheses | Llm] = []
 
     def close(self) -> None:
         """Release what was opened. Twice is allowed."""
@@ -120,6 +130,22 @@ class Wiring:
         self._open.append(refs)
         return refs
 
+    @part
+    def fact_rows(self) -> FactRows:
+        """What is known of facts beside their text. Raises as `mirror`."""
+        from notebook_sync.stores import open_facts
+
+        rows = open_facts(self.settings, lambda: self.folder, lambda: self.embedder)
+        self._open.append(rows)
+        return rows
+
+    @part
+    def _fact_sync(self) -> FactSync:
+        """Keeps rows of facts in step with their files."""
+        from notebook_sync.sync.facts import FactSync
+
+        return FactSync(self.vault, lambda: self.mirror, lambda: self.fact_rows)
+
     def _new_engine(self) -> Engine:
         """One for each kind of work: an engine is for one thread, and a notebook may be used from several."""
         from notebook_sync.sync.engine import Engine
@@ -132,6 +158,7 @@ class Wiring:
             batch=self.settings.sync.batch,
             encoding=self.settings.prompt.encoding,
             author=self._authors.of,
+            follow_facts=lambda anew: self._fact_sync.follow(anew=anew).failed,
         )
 
     # Who may do what, and what asks. Use cases stand before the parts that begin with an underscore.
@@ -152,7 +179,7 @@ class Wiring:
     def _lookup(self) -> Lookup:
         """Finds and reads notes."""
         from notebook_sync.lookup import Lookup
-        from notebook_sync.notes.patience import soon
+        from notebook_sync.patience import soon
 
         engine, patience = cache(self._new_engine), soon(self.settings.mirror.timeout_seconds)
         return Lookup(self.vault, self.settings, self.guard, lambda: self.mirror, engine, patience)
@@ -162,7 +189,66 @@ class Wiring:
         """Lists and searches notes."""
         from notebook_sync.listing import Listing
 
-        return Listing(self.vault, self.settings, self.guard, lambda: self.mirror)
+        return Listing(self.vault, self.settings, self.guard, lambda: self.mirror, lambda: self._searching)
+
+    @part
+    def _searching(self) -> Searching:
+        """Searches by words and meaning."""
+        from notebook_sync.search.searching import Searching
+
+        return Searching(self.settings.search, lambda: self.embedder, lambda: self.vectors, lambda: self._backlog)
+
+    @part
+    def _query_meanings(self) -> QueryMeanings:
+        """Tells what queries mean."""
+        from notebook_sync.search.query_meaning import QueryMeanings
+
+        return QueryMeanings(self.settings.search, lambda: self.embedder)
+
+    @part
+    def embedder(self) -> Embedder | None:
+        """Makes vectors of texts; None where embeddings are off."""
+        from notebook_sync.search.embedder import open_embedder
+
+        embedder = open_embedder(self.settings.search)
+        if embedder is not None:
+            self._open.append(embedder)
+        return embedder
+
+    @part
+    def vectors(self) -> Vectors:
+        """Where the vectors of notes are. Raises as `mirror`."""
+        from notebook_sync.stores import open_vectors
+
+        vectors = open_vectors(self.settings, lambda: self.folder)
+        self._open.append(vectors)
+        return vectors
+
+    @part
+    def llm(self) -> Llm:
+        """The language model of the settings, whether there is one or not."""
+        from notebook_sync.llm import Llm
+
+        llm = Llm(self.settings.llm)
+        self._open.append(llm)
+        return llm
+
+    @part
+    def _backlog(self) -> Backlog:
+        """Gives notes that are behind their vectors. Raises UsageError where embeddings are off."""
+        from notebook_sync.search.noted import NotedBacklog
+        from notebook_sync.search.searching import OFF
+
+        if self.embedder is None:
+            raise UsageError(f"nothing to embed with: {OFF}")
+        return NotedBacklog(self.mirror, self.vectors, self.embedder, self.root / FOLDER)
+
+    @part
+    def _hot_backlog(self) -> HotBacklog | None:
+        """Gives hot memory its vectors; None where embeddings are off."""
+        from notebook_sync.search.hot_backlog import HotBacklog
+
+        return HotBacklog(lambda: self.refs, self.embedder) if self.embedder else None
 
     @part
     def _authors(self) -> Authors:
@@ -175,7 +261,7 @@ class Wiring:
     def _door(self) -> Door:
         """Writes what tools change."""
         from notebook_sync.notes.door import Door
-        from notebook_sync.notes.patience import soon
+        from notebook_sync.patience import soon
 
         folder, mirror = self.root / FOLDER, self._lookup.bring_in_step
         patience = soon(self.settings.mirror.timeout_seconds)
@@ -184,10 +270,11 @@ class Wiring:
     @part
     def _editing(self) -> Editing:
         """Makes edits."""
+        from notebook_sync.notes.edit_effects import Effects
         from notebook_sync.notes.editing import Editing
 
-        find, holder = self._lookup.find_path, self._lookup.holder_of
-        return Editing(self.vault, self.settings, self.guard, self._door, self._system_prompt, find, holder)
+        effects = Effects(self.settings, self._system_prompt)
+        return Editing(self.vault, self.guard, self._door, effects, self._lookup.find_path, self._lookup.holder_of)
 
     @part
     def _pages(self) -> Pages:
@@ -202,7 +289,8 @@ class Wiring:
         """Treats notes as whole files."""
         from notebook_sync.notes.filing import Filing
 
-        return Filing(self.vault, self.settings, self.guard, self._door)
+        holder_of = self._lookup.holder_of
+        return Filing(self.vault, self.settings, self.guard, self._door, lambda name: holder_of(name, ""))
 
     @part
     def _channels(self) -> Channels:
@@ -214,9 +302,11 @@ class Wiring:
     @part
     def _note_search(self) -> NoteSearch:
         """Finds private notes."""
+        from notebook_sync.notes.note_near import NoteNear
         from notebook_sync.notes.note_search import NoteSearch
 
-        return NoteSearch(self.guard, self._channels, lambda: self.mirror, self.settings.timezone)
+        near = NoteNear(self._query_meanings, lambda: self.vectors, lambda: self._backlog)
+        return NoteSearch(self.guard, self._channels, lambda: self.mirror, self.settings, near)
 
     @part
     def _note_import(self) -> NoteImport:
@@ -237,8 +327,10 @@ class Wiring:
     def _stream(self) -> Stream:
         """Logs and recalls."""
         from notebook_sync.notes.stream import Stream
+        from notebook_sync.sync.announce import is_emptied
 
-        return Stream(self.vault, self.settings, self.guard, lambda: self.refs)
+        emptied = partial(is_emptied, lambda: self.mirror)
+        return Stream(self.vault, self.settings, self.guard, lambda: self.refs, self._query_meanings, emptied)
 
     @part
     def _opened(self) -> Opened:
@@ -265,20 +357,18 @@ class Wiring:
         )
 
     @part
-    def _archive(self) -> Archive:
-        """Makes archives."""
-        from notebook_sync.notes.archive import Archive
-
-        return Archive(
-            self.vault, self.guard, lambda: self.mirror, lambda: self.refs, lambda: self._new_engine().reconcile()
-        )
-
-    @part
     def _agenda(self) -> Agenda:
         """Reads rules and reminders."""
         from notebook_sync.notes.agenda import Agenda
 
         return Agenda(self._system_prompt, self.settings)
+
+    @part
+    def _checks(self) -> Checks:
+        """Looks for what a person may want to mend."""
+        from notebook_sync.notes.check import Checks
+
+        return Checks(self.vault, self.settings.prompt)
 
     @part
     def _alarm(self) -> Alarm:

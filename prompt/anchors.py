@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
-# [[target]], [[target|shown]], and [shown][label], whose definition stands elsewhere in the note.
+# [[target]] and [[target|shown]].
 WIKILINK = re.compile(r"\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\]")
-_REFERENCE = re.compile(r"\[([^\[\]]+)\]\[[^\[\]]*\]")
+# The end of [shown][label], whose definition stands elsewhere in the note.
+_LABEL = re.compile(r"\]\[[^\[\]]*\]")
 _MARKUP = re.compile(r"[*_`\[\]<>&\\~!]")
 _NOT_IN_ANCHOR = re.compile(r"[^\w\- ]")
 # Beyond this a heading is not for people, and its marks are left as they are.
 _LONGEST = 2000
+# As many brackets are looked for the end of, each as far as the heading goes.
+_MOST_BRACKETS = 50
 
 
 def anchors_of(headings: Sequence[str]) -> list[str]:
@@ -50,7 +53,7 @@ def heading_text(source: str) -> str:
     else:
         source = re.split(r"[\r\n][ \t]*(?:=+|-+)\Z", source)[0].strip()
     source = source.replace("\0", "\ufffd")
-    if len(source) <= _LONGEST and _MARKUP.search(source):
+    if len(source) <= _LONGEST and source.count("[") <= _MOST_BRACKETS and _MARKUP.search(source):
         source = rendered(source) or rendered(source, images=True)
     return " ".join(source.split())
 
@@ -77,20 +80,37 @@ def _inlines() -> MarkdownIt:
 
     parser = MarkdownIt("commonmark").enable("strikethrough")
     parser.inline.ruler.before("link", "wikilink", _wikilink)
+    parser.inline.ruler.before("link", "reference", _reference)
     return parser
 
 
 def _wikilink(state: StateInline, silent: bool) -> bool:
-    if not state.src.startswith("[", state.pos):
-        return False
-    match = WIKILINK.match(state.src, state.pos)
+    match = WIKILINK.match(state.src, state.pos) if state.src.startswith("[[", state.pos) else None
     shown = match and (match[2] or match[1])
-    if not match:
-        match = _REFERENCE.match(state.src, state.pos)
-        shown = match and match[1]
     if not match or not shown:
         return False
     if not silent:
         state.push("text", "", 0).content = shown
     state.pos = match.end()
+    return True
+
+
+def _reference(state: StateInline, silent: bool) -> bool:
+    """Of a link, what it shows is read as any other text; of a picture, it is what stands in its place."""
+    is_picture = state.src.startswith("![", state.pos)
+    start = state.pos + is_picture
+    if not state.src.startswith("[", start) or state.src.find("][", start, state.posMax) < 0:
+        return False
+    end = state.md.helpers.parseLinkLabel(state, start, False)
+    label = _LABEL.match(state.src, end, state.posMax) if end > start else None
+    if not label:
+        return False
+    if is_picture and not silent:
+        state.push("image", "img", 0).content = state.src[start + 1 : end]
+    elif not silent:
+        after = state.posMax
+        state.pos, state.posMax = start + 1, end
+        state.md.inline.tokenize(state)
+        state.posMax = after
+    state.pos = label.end()
     return True

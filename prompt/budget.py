@@ -5,17 +5,23 @@ Never an estimate, and never the network: a vocabulary is on this machine or is 
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from prompt.errors import VocabularyMissing
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
+
+# Characters. A few times as many are too many.
+_LONGEST_SPACE = 100_000
+_SPACE = re.compile(rf"\s{{{_LONGEST_SPACE}}}")
 
 # What counts the tokens of a text.
 Count = Callable[[str], int]
@@ -27,13 +33,25 @@ _loading = threading.Lock()
 
 def count_tokens(text: str, encoding: str = DEFAULT_ENCODING) -> int:
     """How many tokens `text` is. Special tokens in it are plain text. Raises VocabularyMissing."""
-    return len(encoding_named(encoding).encode_ordinary(text))
+    return _count(encoding_named(encoding), text)
 
 
 def count_many(texts: Sequence[str], encoding: str = DEFAULT_ENCODING) -> list[int]:
     """`count_tokens` of each text. One after the other: tiktoken's own batches start threads, which cost more."""
     tokenizer = encoding_named(encoding)
-    return [len(tokenizer.encode_ordinary(text)) for text in texts]
+    return [_count(tokenizer, text) for text in texts]
+
+
+def _count(tokenizer: Encoding, text: str) -> int:
+    """Of white space without end, in stretches: tiktoken looks ahead in it until its stack is full, and panics."""
+    if len(text) > _LONGEST_SPACE and _SPACE.search(text):
+        pieces = [text[start:stop] for start, stop in pairwise((0, *_stretches(text), len(text)))]
+        return sum(len(tokenizer.encode_ordinary(piece)) for piece in pieces)
+    return len(tokenizer.encode_ordinary(text))
+
+
+def _stretches(text: str) -> Iterator[int]:
+    return (space.end() for space in _SPACE.finditer(text))
 
 
 @cache

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
+import tempfile
 import uuid
 from collections.abc import Iterator
 
@@ -10,13 +13,30 @@ import hypothesis
 import pymongo
 import pytest
 
-from tests.servers import Cluster, Server, external, start_mongod, start_redis, start_redis_stack
+from tests import forked
+from tests.mongo_databases import EmptiedDatabases, new_name
+from tests.servers import Cluster, Server, external, roomy_memory, start_mongod, start_redis, start_redis_stack
 
 # The same examples in each run, so that a change is judged by what it changes. NOTEBOOK_TEST_EXPLORE=1 looks for
 # others, and keeps what it finds for the runs that follow.
 hypothesis.settings.register_profile("fixed", derandomize=True)
 if not os.environ.get("NOTEBOOK_TEST_EXPLORE"):
     hypothesis.settings.load_profile("fixed")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the notebooks of tests stand in memory where there is much of it, unless --basetemp names a place; start what
+    their commands are forked from. Who goes on behind a shell's `&` ignores SIGINT, and so would all that they start.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.option.basetemp is None and not hasattr(config, "workerinput") and (memory := roomy_memory()):
+        folder = tempfile.mkdtemp(prefix="notebook-tests-", dir=memory)
+        config.option.basetemp = folder
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        forked.share()  # one start for all workers
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -89,10 +109,25 @@ def redis_to_break() -> Iterator[Server]:
     server.stop()
 
 
+@pytest.fixture(scope="session")
+def _emptied_databases(mongodb_url: str) -> Iterator[EmptiedDatabases]:
+    databases = EmptiedDatabases(mongodb_url)
+    yield databases
+    databases.close()
+
+
 @pytest.fixture
-def mongo_database(mongodb_url: str) -> Iterator[str]:
-    """The name of a database that is dropped after the test."""
-    name = f"notebook_test_{uuid.uuid4().hex}"
+def mongo_database(_emptied_databases: EmptiedDatabases) -> Iterator[str]:
+    """The name of a database in which nothing is but what opening a mirror makes: collections and indexes, empty."""
+    name = _emptied_databases.take()
+    yield name
+    _emptied_databases.give_back(name)
+
+
+@pytest.fixture
+def new_mongo_database(mongodb_url: str) -> Iterator[str]:
+    """The name of a database that is not there yet, and is dropped after the test."""
+    name = new_name()
     yield name
     with pymongo.MongoClient(mongodb_url) as client:
         client.drop_database(name)

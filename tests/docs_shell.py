@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from types import TracebackType
 from urllib.parse import urlsplit
 
 from notebook_sync.files.parse import parse
+from tests import forked
 
 REPOSITORY = Path(__file__).parents[1]
 _FENCE = re.compile(r'^```(\w+)(?: file="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
@@ -80,11 +80,12 @@ class Reader:
     used here.
     """
 
-    def __init__(self, home: Path, shown: Mapping[str, str] | None = None) -> None:
+    def __init__(self, home: Path, shown: Mapping[str, str] | None = None, *, is_real: bool = False) -> None:
         self._home = home
         self._shown = dict(shown or {})
         self.saved: dict[str, bytes] = {}
-        self._environment = environment(home)
+        self._environment = environment(home, is_real=is_real)
+        self._python = forked.real_python_command() if is_real else forked.python_command()
         self._output = ""
         self._second: subprocess.Popen[bytes] | None = None
         self._seen = 0
@@ -157,7 +158,7 @@ class Reader:
 
     def _run_python(self, source: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-c", source],
+            [*self._python, source],
             cwd=self._home,
             env=self._environment,
             capture_output=True,
@@ -202,14 +203,14 @@ class Reader:
         return text
 
 
-def environment(home: Path) -> dict[str, str]:
-    """A home without settings, in which `notebook-sync` is the code under test."""
-    command = Path(tempfile.mkdtemp(dir=home.parent)) / "notebook-sync"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m notebook_sync "$@"\n')
-    command.chmod(0o755)
+def environment(home: Path, *, is_real: bool = False) -> dict[str, str]:
+    """A home without settings, in which `notebook-sync` is the code under test, started anew each time if `is_real`."""
+    folder = Path(tempfile.mkdtemp(dir=home.parent))
+    write = forked.write_real_command if is_real else forked.write_command
+    write(folder)
     return {
         "HOME": str(home),
-        "PATH": f"{command.parent}:{os.environ['PATH']}",
+        "PATH": f"{folder}:{os.environ['PATH']}",
         "PYTHONPATH": str(REPOSITORY),
         "LC_ALL": "C.UTF-8",
         "TZ": "UTC",

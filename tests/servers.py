@@ -34,7 +34,7 @@ class Server:
 
     def __init__(self, command: Callable[[int, Path], list[str]], scheme: str) -> None:
         self._command = command
-        self._folder = Path(tempfile.mkdtemp(prefix="notebook-test-", dir=_roomy_memory()))
+        self._folder = Path(tempfile.mkdtemp(prefix="notebook-test-", dir=roomy_memory()))
         self.port = free_port()
         self.url = f"{scheme}://127.0.0.1:{self.port}"
         self.pid = 0
@@ -159,7 +159,7 @@ def unavailable(reason: str) -> NoReturn:
     """Skip, or fail where servers are required."""
     if os.environ.get("NOTEBOOK_TEST_REQUIRE_SERVERS") == "1":
         pytest.fail(reason)
-    pytest.skip(reason)
+    pytest.skip(reason)  # no package has the server for this machine
 
 
 def packaged(distribution: str, ending: str) -> Path:
@@ -210,7 +210,7 @@ def every_node(url: str) -> Iterator[list[redis.Redis]]:
         yield [opened.enter_context(redis.Redis(host=host, port=port, decode_responses=True)) for host, port in places]
 
 
-def _roomy_memory() -> str | None:
+def roomy_memory() -> str | None:
     """A file system in memory, where there is a large one: making a hundred indexes a test is slow on a disk."""
     memory = Path("/dev/shm")  # noqa: S108 - the folder that is made there has a name of its own
     return str(memory) if memory.is_dir() and shutil.disk_usage(memory).free > 4 * 2**30 else None

@@ -42,7 +42,7 @@ def main() -> int:
 
 def run_round(seed: int, *, git: bool = False) -> None:
     """One notebook's life, from an empty folder; nothing of it is left."""
-    with tempfile.TemporaryDirectory() as folder, patch("notebook_sync.sync.engine.time.sleep"):
+    with tempfile.TemporaryDirectory() as folder, patch("notebook_sync.sync.engine.sleep"):
         play_round(Path(folder), random.Random(seed), git=git)
 
 

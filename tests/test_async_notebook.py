@@ -9,7 +9,6 @@ import json
 import os
 import runpy
 import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager
@@ -27,6 +26,7 @@ from notebook_sync import AsyncNotebook, Edit, Notebook, Session, stores
 from notebook_sync.errors import BackendDown, NoSuchNote, NotANotebook, WatchLocked
 from notebook_sync.files.disk import Disk
 from notebook_sync.sync.watch import Batch, Ready
+from tests import forked
 from tests.docs_shell import REPOSITORY, Reader, blocks_of
 from tests.servers import drop_keys
 
@@ -211,7 +211,7 @@ def test_a_watch_tells_what_happens_and_ends_when_it_is_cancelled(root: Path) ->
             (root / "pages" / "tide.md").write_text("# Tide\n\nHigh at nine.\n")
             while not (isinstance(event := await told.get(), Batch) and event.report.added):
                 pass
-            assert [row["path"] for row in await notebook.search("nine")] == ["pages/tide.md"]
+            assert [row["path"] for row in await notebook.search("nine", mode="keyword")] == ["pages/tide.md"]
             following.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await following
@@ -284,7 +284,7 @@ def test_hosts_in_three_processes_share_a_folder_and_its_servers(
             notebook.sync()
         hosts = [
             subprocess.Popen(
-                [sys.executable, "-m", "tests.async_host", str(root), name, str(lines)],
+                [*forked.command("tests.async_host"), str(root), name, str(lines)],
                 env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
                 stdout=subprocess.PIPE,
                 text=True,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from dataclasses import fields, replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -9,10 +11,11 @@ import pytest
 
 from notebook_sync import config
 from notebook_sync.errors import ConfigError
+from notebook_sync.settings import PromptFile, Settings
 
 
 def test_a_folder_without_settings_has_the_defaults(tmp_path: Path) -> None:
-    assert config.load(tmp_path, {}) == config.Settings()
+    assert config.load(tmp_path, {}) == Settings()
 
 
 def test_values_are_read_into_their_tables() -> None:
@@ -32,7 +35,7 @@ def test_values_are_read_into_their_tables() -> None:
     assert settings.timezone == ZoneInfo("Europe/Lisbon")
     assert settings.notebook.exclude == ("drafts/", "*.tmp.md")
     assert settings.sync.reconcile_seconds == 5.0
-    assert settings.prompt.files == (config.PromptFile("pages/glossary.md", sessions=("owner",)),)
+    assert settings.prompt.files == (PromptFile("pages/glossary.md", sessions=("owner",)),)
 
 
 @pytest.mark.parametrize(
@@ -124,14 +127,25 @@ def test_a_folder_in_place_of_the_settings_is_told_in_words(tmp_path: Path) -> N
         config.load(tmp_path, {})
 
 
-def test_the_template_names_only_keys_there_are_with_their_defaults() -> None:
+def test_the_template_shows_every_setting_with_its_default() -> None:
     template = (Path(__file__).parents[1] / "runtime_templates" / "notebook.toml").read_text()
     uncommented = "\n".join(
         line.removeprefix("# ").split("  #")[0] if line.startswith("# ") and ("=" in line or "[[" in line) else line
         for line in template.splitlines()
     )
     settings = config.parse(uncommented, "notebook.toml")
-    defaults = config.Settings()
-    assert settings.prompt.files == (config.PromptFile("pages/glossary.md", "Glossary"),)
-    for table in ("notebook", "mirror", "refs", "sync", "git", "server"):
-        assert getattr(settings, table) == getattr(defaults, table)
+    defaults = Settings()
+    example = (PromptFile("pages/glossary.md", "Glossary"),)
+    assert settings == replace(defaults, source="notebook.toml", prompt=replace(defaults.prompt, files=example))
+    shown = tomllib.loads(uncommented)
+    tables = [one.name for one in fields(Settings) if one.name != "source"]
+    assert {name: list(shown.get(name, ())) for name in tables} == {
+        name: [one.name for one in fields(getattr(defaults, name))] for name in tables
+    }
+
+
+@pytest.mark.parametrize("setting", ["mirror.url", "refs.url", "search.base_url", "llm.base_url"])
+def test_an_address_is_shown_without_what_is_secret_in_it(setting: str) -> None:
+    table, key = setting.split(".")
+    settings = config.parse(f'[{table}]\n{key} = "http://odile:rope@harbour/v1"', "notebook.toml")
+    assert config.shown(settings)[table][key] == "http://***@harbour/v1"

@@ -7,6 +7,7 @@ import dataclasses
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,13 +19,16 @@ from markdown_it.token import Token
 from notebook_sync import MemoryTool, config
 from notebook_sync.files.note import COLLECTIONS
 from notebook_sync.files.parse import parse
-from notebook_sync.mirror.mongo_schema import indexes_of
-from notebook_sync.surfaces.cli_reference import COMMANDS
-from notebook_sync.surfaces.cli_table import each
-from notebook_sync.surfaces.http_agent_routes import agent_routes
-from notebook_sync.surfaces.http_asking import API
-from notebook_sync.surfaces.http_routes import routes
-from notebook_sync.surfaces.tools import TOOLS
+from notebook_sync.mirror.mongo_schema import USE, indexes_of
+from notebook_sync.settings import PromptFile, Settings
+from notebook_sync.surfaces.cli.reference.commands import COMMANDS
+from notebook_sync.surfaces.cli.table import each
+from notebook_sync.surfaces.http.asking import API
+from notebook_sync.surfaces.http.routes.agents import agent_routes
+from notebook_sync.surfaces.http.routes.facts import fact_routes
+from notebook_sync.surfaces.http.routes.memories import memory_routes
+from notebook_sync.surfaces.http.routes.notes import routes
+from notebook_sync.surfaces.tools.calling import TOOLS
 from tests.docs_shell import REPOSITORY, Block, Reader, blocks_of, section_of
 from tests.servers import drop_keys
 
@@ -55,7 +59,7 @@ def test_the_tutorial(home: Path, request: pytest.FixtureRequest, mongo_name: st
 def test_the_readme(home: Path) -> None:
     """Its commands but the installation, which is tried where the wheel is built, and its Python."""
     ran = 0
-    with Reader(home) as reader:
+    with Reader(home, is_real=True) as reader:
         for block in blocks_of(_text(REPOSITORY / "README.md")):
             if block.language == "sh" and "pip install" not in block.text:
                 for command in block.text.splitlines():
@@ -76,31 +80,29 @@ def test_the_tools_page(home: Path) -> None:
             reader.follow(block)
 
 
-def test_the_proposal_over_three_days(home: Path) -> None:
+@pytest.mark.parametrize(
+    "page",
+    [
+        "proposal",
+        "agent-notebook",
+        "private-notes",
+        "dashboard",
+        "facts",
+        "memories",
+        "llm",
+        "search",
+        "memory",
+        "context",
+        "synthesis",
+    ],
+    ids=str,
+)
+def test_the_page_does_what_it_says(home: Path, page: str) -> None:
+    """Its commands and its programs, in order."""
     with Reader(home) as reader:
-        for block in blocks_of(_text(DOCS / "proposal.md")):
-            reader.follow(block)
-
-
-def test_the_page_of_the_agent_notebook(home: Path) -> None:
-    """Its commands and its program, in order."""
-    with Reader(home) as reader:
-        for block in blocks_of(_text(DOCS / "agent-notebook.md")):
-            reader.follow(block)
-
-
-def test_the_page_of_private_notes(home: Path) -> None:
-    """Its commands and programs, in order."""
-    with Reader(home) as reader:
-        for block in blocks_of(_text(DOCS / "private-notes.md")):
-            reader.follow(block)
-
-
-def test_the_page_of_the_stream(home: Path) -> None:
-    """Its commands and its program, in order."""
-    with Reader(home) as reader:
-        for block in blocks_of(_text(DOCS / "memory.md")):
-            reader.follow(block)
+        for block in blocks_of(_text(DOCS / f"{page}.md")):
+            if block.language != "toml" or page != "llm":
+                reader.follow(block)
 
 
 def test_the_page_of_the_http_api(home: Path) -> None:
@@ -114,7 +116,9 @@ def test_the_page_of_the_http_api(home: Path) -> None:
 
 def test_the_page_of_the_http_api_has_every_route() -> None:
     page = _text(DOCS / "http.md")
-    for context in iter_route_contexts([*routes.routes, *agent_routes.routes]):
+    for context in iter_route_contexts(
+        [*routes.routes, *agent_routes.routes, *fact_routes.routes, *memory_routes.routes]
+    ):
         for method in context.methods or ():
             path = context.path.removeprefix(f"{API}/").replace("{note:path}", "{id}")
             assert f"| `{method} {path}` |" in page
@@ -138,7 +142,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         found = (page.parent / place.path).resolve() if place.path else page
         assert found.exists(), f"{page.name}: {target}"
         if place.fragment:
-            assert place.fragment in {section.anchor for section in parse(found.name, found.read_bytes()).sections}
+            assert place.fragment in _anchors(found), f"{page.name}: {target}"
 
 
 def test_the_readme_links_every_page() -> None:
@@ -194,18 +198,18 @@ def test_every_setting_is_documented_with_its_default() -> None:
     page = _text(DOCS / "notebook-format.md")
     tables, one_file = (block.text for block in blocks_of(page) if block.language == "toml")
     written = tomllib.loads(tables)
-    for table in dataclasses.fields(config.Settings):
+    for table in dataclasses.fields(Settings):
         if table.name != "source":
-            defaults = _as_toml(getattr(config.Settings(), table.name))
+            defaults = _as_toml(getattr(Settings(), table.name))
             defaults.pop("files", None)
             assert written.pop(table.name) == defaults
     assert not written
     (file,) = tomllib.loads(one_file)["prompt"]["files"]
-    assert file == _as_toml(config.PromptFile(file["path"]))
+    assert file == _as_toml(PromptFile(file["path"]))
 
 
 def test_every_index_is_documented() -> None:
-    made = {index.document["name"] for collection in COLLECTIONS for index in indexes_of(collection)}
+    made = {index.document["name"] for collection in (*COLLECTIONS, USE) for index in indexes_of(collection)}
     table = section_of(DOCS / "operations.md", "MongoDB")
     named = {name for row in _rows(table) for name in re.findall(r"`([^`]+)`", row[0])}
     assert named == made | {"path_unique"}
@@ -234,6 +238,11 @@ def mongo_name(request: pytest.FixtureRequest) -> str:
         return str(request.getfixturevalue("mongo_database"))
     except pytest.skip.Exception:
         return "no_server"
+
+
+@cache
+def _anchors(page: Path) -> set[str]:
+    return {section.anchor for section in parse(page.name, page.read_bytes()).sections}
 
 
 def _text(page: Path) -> str:

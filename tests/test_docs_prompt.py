@@ -16,7 +16,7 @@ import pytest
 import prompt
 from notebook_sync import Notebook
 from prompt import count_tokens
-from tests import pictures
+from tests import prompt_picture
 from tests.docs_shell import REPOSITORY, Block, Reader, blocks_of, environment, section_of
 
 PAGE = REPOSITORY / "docs" / "prompt.md"
@@ -34,18 +34,18 @@ def test_every_step(home: Path) -> None:
 
 
 def test_the_picture_is_what_the_code_gives() -> None:
-    written = pictures.PICTURE.read_text(encoding="utf-8")
-    assert written == pictures.drawn(), "draw it anew: python -m tests.pictures"
+    written = prompt_picture.PICTURE.read_text(encoding="utf-8")
+    assert written == prompt_picture.drawn(), "draw it anew: python -m tests.prompt_picture"
     ElementTree.fromstring(written)  # noqa: S314 - our own file
 
 
 def test_the_picture_shows_what_the_page_says_of_it() -> None:
-    left, right = pictures.cut_anywhere(), pictures.cut_by_structure()
-    rule = next(line for line in "".join(pictures.FILES.values()).splitlines() if "only when Odile" in line)
+    left, right = prompt_picture.cut_anywhere(), prompt_picture.cut_by_structure()
+    rule = next(line for line in "".join(prompt_picture.FILES.values()).splitlines() if "only when Odile" in line)
     assert rule.partition(" only when")[0] in left.splitlines()
     assert "Boundaries" not in left
     assert left.count("```") == 1
-    assert pictures.largest(left) > pictures.CAP >= pictures.largest(right)
+    assert prompt_picture.largest(left) > prompt_picture.CAP >= prompt_picture.largest(right)
     assert "Ines" not in right
     assert right.count("[…") == right.count("notebook_read") == 3
     assert right.count("```") % 2 == 0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
 from notebook_sync import Session
 from notebook_sync.events import FILE, OLDER, Event, Events
+from tests.processes import PROCESSES
 from tests.waiting import eventually
 
 TASK = Session.task("scribe")
@@ -116,8 +116,7 @@ def _record_many(folder: Path, writer: int) -> None:
 
 
 def test_writers_in_several_processes_lose_no_line(tmp_path: Path) -> None:
-    context = get_context("spawn")
-    writers = [context.Process(target=_record_many, args=(tmp_path, writer)) for writer in range(3)]
+    writers = [PROCESSES.Process(target=_record_many, args=(tmp_path, writer)) for writer in range(3)]
     for writer in writers:
         writer.start()
     for writer in writers:

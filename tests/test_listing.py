@@ -15,6 +15,7 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import UsageError
+from notebook_sync.search.searching import MODES
 
 NOTES = {
     "pages/lamp.md": "---\ntags: [light]\nstatus: complete\n---\n# The lamp\n\nIt burns on the pier.\n",
@@ -112,13 +113,17 @@ def test_each_session_is_told_of_all_that_it_may_read(notebook: Notebook) -> Non
 
 def test_another_agents_notes_change_nothing_of_what_a_session_is_told(opened: Opened) -> None:
     without, beside = opened(NOTES), opened(NOTES | PRIVATE)
-    assert len(beside.search("canary", 50)) == len(PRIVATE)
+    assert len(beside.search("canary", 50, mode="keyword")) == len(PRIVATE)
     for session in READABLE:
-        for limit in (1, 2, 3, 50):
-            for query in ("pier", "lamp pier ferry", "canary", "canary oak"):
-                assert _told(beside.search(query, limit, session)) == _told(without.search(query, limit, session))
-                narrowed = beside.search(query, limit, session, tags=["light"])
-                assert _told(narrowed) == _told(without.search(query, limit, session, tags=["light"]))
+        for limit in (1, 3, 50):
+            for query in ("pier", "lamp pier ferry", "canary oak"):
+                for mode in MODES:
+                    asked: dict[str, Any] = {"mode": mode, "snippet": True, "explain": True}
+                    told = beside.search(query, limit, session, **asked)
+                    assert _told(told) == _told(without.search(query, limit, session, **asked))
+                    assert not any("canary" in str(row) for row in told)
+                    narrowed = beside.search(query, limit, session, tags=["light"], **asked)
+                    assert _told(narrowed) == _told(without.search(query, limit, session, tags=["light"], **asked))
             assert _told(beside.list(limit=limit, session=session)) == _told(without.list(limit=limit, session=session))
             listed = beside.list("channels", limit=limit, session=session)
             assert _told(listed) == _told(without.list("channels", limit=limit, session=session))

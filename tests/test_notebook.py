@@ -162,5 +162,5 @@ def test_a_sync_after_an_upgrade_marks_what_somebody_else_wrote(notebook: Notebo
         "pages/mail.md": "external",
         "pages/plan.md": None,
     }
-    assert [row.get("provenance") for row in notebook.search("obey")] == ["external"]
+    assert [row.get("provenance") for row in notebook.search("obey", mode="keyword")] == ["external"]
     assert notebook.read("pages/mail.md")["metadata"]["version"] == 1

@@ -101,7 +101,7 @@ def test_everything_may_be_asked_for_the_first_time_by_several_threads(root: Pat
     with Notebook.open(root) as notebook:
         assert at_once(use) == [f"Boat {number}" for number in range(_THREADS)]
         assert notebook.verify(repair=True).consistent
-        assert len(notebook.search("boat", limit=20)) == _THREADS
+        assert len(notebook.search("boat", limit=20, mode="keyword")) == _THREADS
 
 
 def test_edits_of_one_note_from_several_threads_are_all_made(root: Path) -> None:

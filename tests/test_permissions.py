@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from notebook_sync import Session, permissions
-from notebook_sync.config import PromptFile, PromptSettings
 from notebook_sync.errors import NotPermitted, UsageError
 from notebook_sync.permissions import (
     Members,
@@ -22,6 +21,7 @@ from notebook_sync.permissions import (
     require,
     require_in_stream,
 )
+from notebook_sync.settings import PromptFile, PromptSettings
 
 SETTINGS = PromptSettings(system_files=("AGENTS.md",), files=(PromptFile("pages/Glossary.md"),))
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("scribe")

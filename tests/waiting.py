@@ -13,4 +13,4 @@ def eventually(condition: Callable[[], object], what: str, deadline: float = 30.
     end = time.monotonic() + deadline
     while not condition():
         assert time.monotonic() < end, f"still not so: {what}"
-        time.sleep(_POLL_SECONDS)
+        time.sleep(_POLL_SECONDS)  # between two looks, up to the deadline

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
 import stat
 import time
 
@@ -86,4 +85,4 @@ def _open_folder(above: int, name: str) -> int:
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
-_openat2 = _call_openat2 if platform.system() == "Linux" else None
+_openat2 = _call_openat2 if os.uname().sysname == "Linux" else None

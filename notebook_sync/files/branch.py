@@ -12,9 +12,20 @@ from pathlib import Path
 from notebook_sync.errors import GitFailed
 from notebook_sync.files.git import first_line, run_git, why
 
-# Of a merge, a rebase and their like; and the lock that a checkout has while it changes files.
-_UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
+# By what git keeps of each in its folder while it stands open. A rebase picks: it comes before that.
+_UNDER_WAY = {
+    "rebase-merge": "a rebase stands open",
+    "rebase-apply": "a rebase stands open",
+    "MERGE_HEAD": "a merge stands open",
+    "CHERRY_PICK_HEAD": "a cherry-pick stands open",
+    "REVERT_HEAD": "a revert stands open",
+    "BISECT_LOG": "a bisection stands open",
+}
+NO_BRANCH = "no branch is checked out"
+# What a checkout has while it changes files.
 _LOCK = "index.lock"
+# What the file says where git keeps its refs in tables.
+_ELSEWHERE = b"ref: refs/heads/.invalid"
 _LEFT_BEHIND_SECONDS = 600.0  # of a git that was killed
 _PATHS = 500
 
@@ -29,8 +40,9 @@ class Branch:
     head: str
 
     def is_busy(self) -> bool:
-        """Whether a merge, a rebase or the like stands open, or git changes files right now."""
-        if any((self.folder / name).exists() for name in _UNDER_WAY):
+        """Whether a merge, a rebase or the like stands open, no branch is checked out, or git changes files right
+        now."""
+        if what_stands_open(self.root, self.folder):
             return True
         try:
             return time.time() - (self.folder / _LOCK).stat().st_mtime < _LEFT_BEHIND_SECONDS
@@ -56,6 +68,21 @@ class Branch:
 
     def _id_of(self, raw: bytes | None) -> str | None:
         return None if raw is None else new(self.form, b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
+
+
+def what_stands_open(root: Path, folder: Path) -> str:
+    """Why a commit made now would go with what git has not finished, or be on no branch; "" where it would stay.
+    `folder` is the work tree's own of git. Raises GitFailed."""
+    for name, told in _UNDER_WAY.items():
+        if (folder / name).exists():
+            return told
+    try:
+        head = (folder / "HEAD").read_bytes()
+    except OSError:
+        head = b""
+    if head.startswith(b"ref: ") and head.strip() != _ELSEWHERE:
+        return ""
+    return "" if run_git(root, "symbolic-ref", "--quiet", "HEAD").returncode == 0 else NO_BRANCH
 
 
 def branch_of(root: Path) -> Branch | None:

@@ -1,7 +1,8 @@
 """One commit of exactly the bytes that were written, on top of what is there, whatever else the work tree holds.
 
-Made of git's plumbing and an index of its own: what a person has staged or is in the middle of stays as it is, and no
-hook runs. The files are written before and stay written, whatever git says.
+Made of git's plumbing and an index of its own: what a person has staged stays as it is, and no hook runs. None is made
+while a merge or the like stands open, or on no branch: it would go with that. The files are written before and stay
+written, whatever git says.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import new
 from pathlib import Path
 
 from notebook_sync.errors import GitFailed
+from notebook_sync.files.branch import NO_BRANCH, what_stands_open
 from notebook_sync.files.git import first_line, run_git, why
 
 NOBODY = "notebook-sync <notebook-sync@localhost>"
@@ -25,7 +27,9 @@ _TRIES = 8
 _PAUSE_SECONDS = 0.02
 _INDEX_SECONDS = 1.0
 _DEADLINE_SECONDS = 15.0
+_TEXTS_A_SECOND = 500
 _MOST_NAMED = 500
+_FEW_TEXTS = 20
 _SHA1_DIGITS = 40
 # An index that git writes for us is one whole file, whatever the repository is set to.
 _OWN_INDEX = ("-c", "core.splitIndex=false", "-c", "index.sparse=false")
@@ -48,12 +52,13 @@ def commit(
     None where there is nothing to do: no git, no repository, files that git is to ignore or that are in a repository
     of their own, or bytes that the last commit holds already. `author` is "Name <mail>"; without it, it is whom git's
     settings name, and NOBODY when they name nobody. With `onto`, it follows that commit, "" for none, or HeadMoved is
-    raised. Raises GitFailed.
+    raised. Raises GitFailed, also where the commit would not stay on a branch: a merge or the like stands open, or none
+    is checked out.
     """
     own = {path: raw for path, raw in changes.items() if not _is_in_another_repository(root, path)}
     if not own:
         return None
-    deadline = time.monotonic() + _DEADLINE_SECONDS
+    deadline = time.monotonic() + _DEADLINE_SECONDS + len(own) / _TEXTS_A_SECOND
     try:
         repository = _Repository.around(root, deadline)
         return repository.commit(own, message, author, onto) if repository else None
@@ -85,23 +90,31 @@ _Entries = dict[str, tuple[str, str] | None]
 
 @dataclass(frozen=True, slots=True)
 class _Repository:
-    """A work tree. `top` is its folder, `prefix` leads from there to the notebook, `index` is the person's; `no_object`
-    is the id that stands for nothing."""
+    """A work tree. `top` is its folder, `prefix` leads from there to the notebook, `folder` is what git keeps of it and
+    `index` the person's; `no_object` is the id that stands for nothing."""
 
     top: Path
     prefix: str
+    folder: Path
     index: Path
     no_object: str
     deadline: float
 
     @classmethod
     def around(cls, root: Path, deadline: float) -> _Repository | None:
-        asked = ("--is-inside-work-tree", "--show-object-format", "--show-prefix", "--show-toplevel")
+        asked = (
+            "--is-inside-work-tree",
+            "--show-object-format",
+            "--show-prefix",
+            "--show-toplevel",
+            "--absolute-git-dir",
+        )
         answer = run_git(root, "rev-parse", *asked, "--git-path", "index", seconds=deadline - time.monotonic())
         complaint = answer.stderr.decode(errors="replace")
         if answer.returncode == 0:
-            _, form, prefix, top, index = os.fsdecode(answer.stdout).split("\n")[:5]
-            return cls(Path(top), prefix, root / index, "0" * (64 if form == "sha256" else 40), deadline)
+            _, form, prefix, top, folder, index = os.fsdecode(answer.stdout).split("\n")[:6]
+            no_object = "0" * (64 if form == "sha256" else 40)
+            return cls(Path(top), prefix, Path(folder), root / index, no_object, deadline)
         if "not a git repository" in complaint or "must be run in a work tree" in complaint:
             return None
         raise GitFailed(why(complaint))
@@ -124,6 +137,9 @@ class _Repository:
                 }
                 if after == before:
                     return None
+                if told := what_stands_open(self.top, self.folder):
+                    step = "check one out, then commit it" if told == NO_BRANCH else "commit it when that is over"
+                    raise GitFailed(f"{told}; {step}")
                 self._put(after, scratch)
                 tree = _id(self._told("write-tree", "--missing-ok", index=scratch))
             made = self._commit_of(tree, head, message, author)
@@ -142,7 +158,9 @@ class _Repository:
         }
         with self._index_of(self._head()) as scratch:
             held = {path: entry[1] if entry else None for path, entry in self._entries(kept, scratch).items()}
-        return "the last commit has it like this already" if held == said else "git failed, as the warning tells"
+        if held == said:
+            return "the last commit has it like this already"
+        return what_stands_open(self.top, self.folder) or "git failed, as the warning tells"
 
     # The new commit.
 
@@ -156,17 +174,21 @@ class _Repository:
 
     def _blobs(self, changes: Mapping[str, bytes | None]) -> dict[str, str | None]:
         """The object id of each text, which git has from now on. A process for each of many would take too long: of
-        texts that go back to what they were it has them all."""
+        texts that go back to what they were it has them all, and many new ones it is given at once."""
         ids = {path: None if raw is None else self._id_of(raw) for path, raw in changes.items()}
         held = self._held({oid for oid in ids.values() if oid}) if len(ids) > 1 else set()
-        for path, raw in changes.items():
-            if raw is not None and ids[path] not in held:
-                ids[path] = _id(self._told("hash-object", "-w", "--no-filters", "--stdin", given=raw))
+        new = {path: raw for path, raw in changes.items() if raw is not None and ids[path] not in held}
+        if len(new) > _FEW_TEXTS:
+            given = b"".join(b"blob\ndata %d\n%s\n" % (len(raw), raw) for raw in new.values())
+            self._told("fast-import", "--quiet", "--done", "--depth=0", given=given + b"done\n")
+            return ids
+        for path, raw in new.items():
+            ids[path] = _id(self._told("hash-object", "-w", "--no-filters", "--stdin", given=raw))
         return ids
 
-    def _id_of(self, raw: bytes) -> str:
+    def _id_of(self, raw: bytes, kind: bytes = b"blob") -> str:
         form = "sha1" if len(self.no_object) == _SHA1_DIGITS else "sha256"
-        return new(form, b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
+        return new(form, b"%s %d\0" % (kind, len(raw)) + raw, usedforsecurity=False).hexdigest()
 
     def _held(self, ids: Collection[str]) -> set[str]:
         """Those of the objects that git has."""
@@ -241,7 +263,17 @@ class _Repository:
                 if path in found:
                     mode, oid, stage = entry.decode().split()
                     found[path] = (mode, oid if stage == "0" else stage)
+        nothing = self._id_of(b"")
+        if empty := [path for path, entry in found.items() if entry and entry[1] == nothing]:
+            found |= dict.fromkeys(set(empty) - self._staged(empty, index))
         return found
+
+    def _staged(self, paths: Sequence[str], index: Path) -> set[str]:
+        """Those of the paths that a commit of the index would hold; not those that are only meant to be added."""
+        named = paths if len(paths) <= _MOST_NAMED else ()
+        asked = ("diff-index", "--cached", "--ita-invisible-in-index", "--no-renames", "--name-only", "-z")
+        answer = self._told("--literal-pathspecs", *asked, self._id_of(b"", b"tree"), "--", *named, index=index)
+        return {os.fsdecode(path) for path in answer.split(b"\0")}
 
     def _put(self, entries: _Entries, index: Path) -> None:
         lines = sorted(self._index_line(path, entry) for path, entry in entries.items())  # what goes comes first

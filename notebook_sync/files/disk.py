@@ -63,6 +63,14 @@ class Disk:
         """Have the file's bytes, or the folder's names, on the medium."""
         os.fsync(fd)
 
+    def sync_all(self, fd: int) -> None:
+        """Have all that was written to the file system of an open file on the medium."""
+        if _syncfs is None:
+            os.sync()
+        elif _syncfs(fd) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+
     def exchange(self, folder: int, one: str, other: str) -> None:
         """Let two names trade their files in one step. Raises Unsupported."""
         _rename(folder, one, folder, other, _RENAME_EXCHANGE)
@@ -142,4 +150,6 @@ def _rename(folder: int, name: str, to_folder: int, to: str, how: int) -> None:
     raise OSError(code, os.strerror(code), name)
 
 
-_renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+_LIBRARY = ctypes.CDLL(None, use_errno=True)
+_renameat2 = getattr(_LIBRARY, "renameat2", None)
+_syncfs = getattr(_LIBRARY, "syncfs", None)

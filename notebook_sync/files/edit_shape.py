@@ -51,9 +51,10 @@ def is_closed(tokens: Sequence[Token]) -> bool:
     return [(token.level, token.content) for token in tokens[-3:]] == [(0, ""), (1, _END_WORD), (0, "")]
 
 
-def characters_refused(text: str) -> str:
-    """Why `text` cannot stand in a Markdown file, or ""."""
-    found = _NO_TEXT.search(text.replace("\r\n", "\n"))
+def characters_refused(text: str, there: str = "") -> str:
+    """Why `text` cannot stand in a Markdown file, or ""; what is `there` already can."""
+    known = set(there.replace("\r\n", "\n"))
+    found = next((each for each in _NO_TEXT.finditer(text.replace("\r\n", "\n")) if each[0] not in known), None)
     if found is None:
         return ""
     what = "half a character" if found[0] >= "\ud800" else "a control character"

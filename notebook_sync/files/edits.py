@@ -62,8 +62,10 @@ def edited(raw: bytes, edit: Edit, path: str = "") -> bytes:
     """`raw` after `edit`. Raises EditFailed, which names `path`, the reason and what else could have been meant."""
     if edit.action not in ACTIONS:
         raise EditFailed(path, f"there is no action {edit.action!r}; use one of {', '.join(ACTIONS)}")
-    for name, text in (("content", edit.content), ("section", edit.section)):
-        if refused := characters_refused(text):
+    # A whole file may go on holding what it held before.
+    held = raw.decode(errors="replace") if edit.action == "write" else ""
+    for name, text, there in (("content", edit.content, held), ("section", edit.section, "")):
+        if refused := characters_refused(text, there):
             raise EditFailed(path, f"the {name} cannot be written: {refused}")
     if edit.action == "write":
         return edit.content.encode()

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from notebook_sync.files.frontmatter import Metadata, moment_from
+from notebook_sync.files.memories import Relations, agent_from, kind_from, priority_from, relations_from
 from notebook_sync.files.note import STATUSES, Problem
 
 LONGEST_ID = 512
@@ -48,10 +49,18 @@ def read_fields(metadata: Metadata, collection: str) -> Fields:
         if value is None:
             continue
         try:
-            fields[name] = read(metadata, name)
+            found = read(metadata, name)
         except ValueError as error:
             extra[name] = value
             problems.append(Problem(metadata.lines[name], f"{name}: {error}"))
+            continue
+        if isinstance(found, Relations):
+            fields[name] = found.read
+            for index, entry, reason in found.malformed:
+                extra.setdefault(name, []).append(entry)
+                problems.append(Problem(metadata.line_in(name, index), f"{name}: {reason}"))
+        else:
+            fields[name] = found
     return Fields(**known, special=special, extra=extra, problems=tuple(problems))
 
 
@@ -125,6 +134,29 @@ def _confidence(metadata: Metadata, name: str) -> float:
     return float(value)
 
 
+def _kind(metadata: Metadata, name: str) -> str:
+    return kind_from(_line(metadata, name) or "")
+
+
+def _agent(metadata: Metadata, name: str) -> str | None:
+    return agent_from(_line(metadata, name) or "")
+
+
+def _priority(metadata: Metadata, name: str) -> int:
+    return priority_from(metadata[name])
+
+
+def _relations(metadata: Metadata, name: str) -> Relations:
+    return relations_from(metadata[name])
+
+
+def _truth(metadata: Metadata, name: str) -> bool:
+    value = metadata[name]
+    if not isinstance(value, bool):
+        raise ValueError("must be true or false")  # noqa: TRY004 - all a field can be is a ValueError here
+    return value
+
+
 _Reader = Callable[[Metadata, str], Any]
 # Of SPECIAL, those that hold several texts.
 LISTS = frozenset(("key_findings", "related_pages"))
@@ -145,5 +177,13 @@ SPECIAL: dict[str, dict[str, _Reader]] = {
         "key_findings": _list,
         "confidence": _confidence,
         "related_pages": _list,
+    },
+    "memories": {
+        "kind": _kind,
+        "domain": _line,
+        "agent": _agent,
+        "priority": _priority,
+        "relations": _relations,
+        "needs_review": _truth,
     },
 }

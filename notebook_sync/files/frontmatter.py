@@ -48,6 +48,13 @@ class Metadata(dict[str, Any]):
             return None
         return [text for entry in node.value if (text := _written(entry))]
 
+    def line_in(self, key: str, index: int) -> int:
+        """Where in the file an entry of a list stands; the key's own line where the value is no list."""
+        node = self.nodes[key]
+        if not isinstance(node, yaml.SequenceNode) or index >= len(node.value):
+            return self.lines[key]
+        return int(node.value[index].start_mark.line) + _FIRST_LINE
+
 
 @dataclass(frozen=True, slots=True)
 class Frontmatter:

@@ -21,6 +21,7 @@ from notebook_sync.files.git import blobs_of, command, environment, first_line, 
 from notebook_sync.files.moves import Blobs, Read, blobs, edit_of, moves, opens, own_id, paths_told_by
 from notebook_sync.files.note import HISTORY_LIMIT, Seed
 from notebook_sync.permissions import channel_of
+from notebook_sync.sessions import maker_of
 
 SUMMARY_LIMIT = 200
 # How many commits are looked into for ids: each is a question to git. What moved and changed at once later begins anew.
@@ -249,7 +250,7 @@ def _commit(time: bytes, agents: bytes, trailers: bytes, subject: bytes) -> _Com
     return _Commit(
         timestamp=datetime.fromtimestamp(seconds, UTC),
         summary=subject.decode(errors="replace")[:SUMMARY_LIMIT],
-        changed_by=f"agent:{agent}" if agent else "owner",
+        changed_by=maker_of(agent),
         told=told,
         private=tuple(path for path in paths_told_by(told) if channel_of(path)),
     )

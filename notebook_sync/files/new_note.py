@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import secrets
 import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -24,6 +25,10 @@ _LONGEST_SLUG = 80  # bytes: with a time before it and a number behind it, a nam
 _WORD = regex.compile(r"[[\p{L}\p{M}\p{N}]--\p{Default_Ignorable_Code_Point}]+", regex.V1)
 # What may stand without quotes: no reader of YAML, of whatever version, takes a text that begins so for a number.
 _PLAIN = re.compile(r"[^\W\d_][\w ./@+-]*")
+# Without what is mistaken for something else when read aloud or typed; a letter first, so that YAML reads it as text.
+_LETTERS = "abcdefghjkmnpqrstuvwxyz"
+_ALPHABET = _LETTERS + "23456789"
+_ID_LENGTH = 12
 
 
 def note_text(fields: Mapping[str, Any], content: str) -> str:
@@ -52,6 +57,11 @@ def slug_of(text: str, otherwise: str = "note") -> str:
             return slug or word.encode()[:_LONGEST_SLUG].decode(errors="ignore")
         slug = longer
     return slug or otherwise
+
+
+def new_id() -> str:
+    """One that no other note has: of so many, nobody meets one twice, and no store need be asked."""
+    return secrets.choice(_LETTERS) + "".join(secrets.choice(_ALPHABET) for _ in range(_ID_LENGTH - 1))
 
 
 def _kept(name: str, value: Any, depth: int = 0) -> Any:
@@ -105,6 +115,12 @@ class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, _: Any) -> bool:
         return True
 
+    def serialize(self, node: yaml.Node) -> None:
+        """As it is done, but a line for each field, also where all of them would fit into a pair of braces."""
+        if isinstance(node, yaml.MappingNode):
+            node.flow_style = False
+        super().serialize(node)
+
 
 def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     if _PLAIN.fullmatch(text):
@@ -114,8 +130,11 @@ def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 
 
 def _moment_node(dumper: _Dumper, moment: datetime) -> yaml.ScalarNode:
-    written = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return dumper.represent_scalar("tag:yaml.org,2002:timestamp", written)
+    return dumper.represent_scalar("tag:yaml.org,2002:timestamp", _written(moment))
+
+
+def _written(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 _Dumper.add_representer(str, _text_node)
@@ -124,9 +143,53 @@ _Dumper.add_representer(datetime, _moment_node)
 
 def as_yaml(fields: Mapping[str, Any]) -> str:
     """The fields as lines of YAML, in this order; "" for none."""
-    if not fields:
-        return ""
+    return "".join(_plain_line(name, value) or _dumped(name, value) for name, value in fields.items())
+
+
+# What some reader of YAML takes for something else than text.
+_SPECIAL = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))
+_NUMBER = re.compile(r"-?\d+\.\d+")
+_LONGEST_NAME = 100  # PyYAML begins a longer one with a question mark
+
+
+def _plain_line(name: str, value: Any) -> str:
+    """The line of a field with a plain name and value, as `_dumped` writes it: most are, and PyYAML takes ten times as
+    long for them. "" for any other."""
+    written = _plain(value)
+    return f"{name}: {written}\n" if written and len(name) <= _LONGEST_NAME and _is_plain(name) else ""
+
+
+def _plain(value: Any) -> str:
+    match value:
+        case str() if _PLAIN.fullmatch(value):
+            return value if _is_plain(value) else ""
+        case str():
+            return f'"{value}"' if _is_quotable(value) else ""
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return written if _NUMBER.fullmatch(written := repr(value)) else ""
+        case datetime():
+            return _written(value)
+        case list() if value and all(isinstance(each, str) and _is_plain(each) for each in value):
+            return f"[{', '.join(value)}]"
+    return ""
+
+
+def _is_plain(text: str) -> bool:
+    is_on_its_own = not text.endswith(" ") and text.casefold() not in _SPECIAL
+    return text.isascii() and _PLAIN.fullmatch(text) is not None and is_on_its_own
+
+
+def _is_quotable(text: str) -> bool:
+    """Whether double quotes around it are all it needs."""
+    return text.isprintable() and max(text, default=" ") < "\ud800" and not {'"', "\\"} & set(text)
+
+
+def _dumped(name: str, value: Any) -> str:
     dumped: str = yaml.dump(
-        dict(fields), Dumper=_Dumper, allow_unicode=True, sort_keys=False, default_flow_style=None, width=math.inf
+        {name: value}, Dumper=_Dumper, allow_unicode=True, sort_keys=False, default_flow_style=None, width=math.inf
     )
     return dumped

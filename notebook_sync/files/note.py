@@ -15,7 +15,7 @@ RUNTIME_FILES = ("external-communications.md", "reminders.md", "standing-orders.
 HISTORY_LIMIT = 50
 
 # Raised when the same bytes would be parsed into another Note; rows with an older revision are parsed again.
-PARSER_REVISION = 2
+PARSER_REVISION = 4
 
 
 class Stamp(NamedTuple):
@@ -105,8 +105,9 @@ class Ref:
     """What hot memory holds of a note: enough to know that it exists and what it is about, never its content.
 
     `action` is what happened since the ref was last written (created, updated, moved, touched, deleted; "" for
-    nothing). `serial` grows with every write to the note's row, so that a late writer notices that it is late.
-    `deleted` asks for the ref to be removed. `provenance` is as a Note's: title and summary are then somebody else's.
+    nothing). `serial` grows with every write to the note's row, so that a late writer notices that it is late; `event`
+    is the serial of the write that last changed text or path, or made or ended the row. `deleted` asks for the ref to
+    be removed. `provenance` is as a Note's: title and summary are then somebody else's.
     """
 
     id: str
@@ -121,6 +122,7 @@ class Ref:
     path: str
     action: str = ""
     serial: int = 0
+    event: int = 0
     deleted: bool = False
     provenance: str | None = None
 

@@ -13,10 +13,11 @@ from typing import Any
 from notebook_sync.files.commonmark import block_tokens
 from notebook_sync.files.fields import Fields, read_fields
 from notebook_sync.files.frontmatter import read_frontmatter, storable
-from notebook_sync.files.inline import links_and_tags, plain
+from notebook_sync.files.inline import LONGEST, links_and_tags, plain
+from notebook_sync.files.memories import DEFAULT_PRIORITY, agent_of, kind_of_folder
 from notebook_sync.files.note import Note, Problem, Section, collection_of, id_from_path
 from notebook_sync.files.outline import Outline, outline
-from notebook_sync.files.prose import summary_of
+from notebook_sync.files.prose import shorten, summary_of
 from notebook_sync.files.provenance import EXTERNAL, says_external
 from notebook_sync.files.sections import sections_of
 
@@ -34,6 +35,8 @@ def parse(path: str, raw: bytes, *, encoding: str = "cl100k_base") -> Note:
     lines_before = front.head.count("\n")
     sections, tokens = sections_of(content, structure.headings, lines_before=lines_before, encoding=encoding)
     links, inline_tags = links_and_tags(content, structure.hidden)
+    code = _code(collection, structure)
+    tags = tuple(dict.fromkeys((*fields.tags, *inline_tags)))
     return Note(
         path=path,
         collection=collection,
@@ -41,14 +44,18 @@ def parse(path: str, raw: bytes, *, encoding: str = "cl100k_base") -> Note:
         has_own_id=fields.id is not None,
         digest=sha256(raw).hexdigest(),
         title=fields.title or _first_title(structure) or _name_of(path),
-        summary=fields.summary or summary_of(content, structure),
+        summary=fields.summary or summary_of(content, structure) or _summary_of_code(fields, code),
         content=content,
         sections=sections,
-        code=_code(collection, structure),
-        fields=_special_fields(collection, fields, content, structure, sections),
+        code=code,
+        fields=(
+            _fields_of_memory(path, fields, tags)
+            if collection == "memories"
+            else _special_fields(collection, fields, content, structure, sections)
+        ),
         created_by=fields.created_by or "owner",
         created_at=fields.created_at,
-        tags=tuple(dict.fromkeys((*fields.tags, *inline_tags))),
+        tags=tags,
         status=fields.status or "draft",
         word_count=_count_words(content),
         token_count=tokens,
@@ -98,6 +105,11 @@ def _code(collection: str, structure: Outline) -> str | None:
     return structure.fences[0].code
 
 
+def _summary_of_code(fields: Fields, code: str | None) -> str:
+    """What a snippet is said to do, else how its code begins; "" for a note without code."""
+    return "" if code is None else shorten(" ".join(str(fields.special["description"] or code)[:LONGEST].split()))
+
+
 def _special_fields(
     collection: str, fields: Fields, content: str, structure: Outline, sections: tuple[Section, ...]
 ) -> dict[str, Any]:
@@ -108,6 +120,19 @@ def _special_fields(
     if collection == "research_notes" and not special["key_findings"]:
         return {**special, "key_findings": _bullets_under("key findings", content, sections)}
     return special
+
+
+def _fields_of_memory(path: str, fields: Fields, tags: tuple[str, ...]) -> dict[str, Any]:
+    special = fields.special
+    priority = special["priority"]
+    return {
+        "kind": special["kind"] or kind_of_folder(path),
+        "domain": special["domain"],
+        "agent": agent_of(special["agent"], tags, fields.created_by or ""),
+        "priority": DEFAULT_PRIORITY if priority is None else priority,
+        "relations": special["relations"] or [],
+        "needs_review": bool(special["needs_review"]),
+    }
 
 
 def _bullets_under(heading: str, content: str, sections: tuple[Section, ...]) -> list[str]:

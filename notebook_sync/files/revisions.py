@@ -13,6 +13,7 @@ from pathlib import Path
 from notebook_sync.errors import GitFailed
 from notebook_sync.files.git import run_git
 from notebook_sync.files.moves import blobs, moves, own_id
+from notebook_sync.sessions import maker_of
 
 _ID = re.compile(r"[0-9a-f]{4,64}")
 _LATEST = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
@@ -123,7 +124,7 @@ def _changes(root: Path, start: str, path: str, limit: int) -> Iterator[_Change]
             commit,
             datetime.fromtimestamp(seconds, UTC),
             author,
-            f"agent:{agent}" if agent else "owner",
+            maker_of(agent),
             summary,
             message.rstrip("\n"),
             path,

@@ -9,19 +9,21 @@ import os
 import posixpath
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from notebook_sync.errors import ConfigError, RootLost, TooLarge, UnreadableFile, UnsafePath
 from notebook_sync.files.beneath import open_beneath
+from notebook_sync.files.creating import create_all
 from notebook_sync.files.disk import Disk
 from notebook_sync.files.ignore import GITIGNORE, Rules, is_hidden, is_ignored, is_note_name
 from notebook_sync.files.names import reason_against
 from notebook_sync.files.note import Stamp
 from notebook_sync.files.stamped import Reading, read_stamped, stamp_of
 from notebook_sync.files.writing import renaming, writing
+from notebook_sync.folder import FOLDER
 
 _TRIES = 10
 _PAUSE_SECONDS = 0.001
@@ -124,7 +126,7 @@ class Vault:
         if place is None:
             return None
         try:
-            found = os.lstat(self.root / place)
+            found = os.lstat(f"{self.root}/{place}")  # asked of hundreds at a time: a Path takes as long
         except (OSError, ValueError):
             return None
         return stamp_of(found) if stat.S_ISREG(found.st_mode) else None
@@ -170,6 +172,20 @@ class Vault:
         with writing(self.root, path, base, self.max_file_bytes, self.disk) as note:
             return stamp_of(note.create(raw) if base is None else note.replace(raw, base))
 
+    def create_all(self, folder: str, notes: Mapping[str, bytes]) -> dict[str, Stamp]:
+        """Make new notes in one folder, by name, durably: the stamps, by path, of those whose names were free.
+
+        Raises as `write`; then none of them was made.
+        """
+        for name, raw in notes.items():
+            if len(raw) > self.max_file_bytes:
+                raise TooLarge(f"{folder}/{name}", len(raw), self.max_file_bytes)
+        rules = cache(self._rules_in)
+        for name in notes:
+            self._must_be_for_notes(f"{folder}/{name}", rules)
+        made = create_all(self.root, folder, notes, self.disk)
+        return {f"{folder}/{name}": stamp_of(found) for name, found in made.items()}
+
     def delete(self, path: str, *, base: str) -> None:
         """Remove the note at `path` if its digest is `base`. Raises as `write`."""
         self.must_be_for_notes(path)
@@ -185,12 +201,15 @@ class Vault:
 
     def must_be_for_notes(self, path: str) -> None:
         """Raises UnsafePath where a file at `path` would not be a note, or be one under another name elsewhere."""
+        self._must_be_for_notes(path, self._rules_in)
+
+    def _must_be_for_notes(self, path: str, rules_of: Callable[[str], list[Rules]]) -> None:
         if reason := reason_against(path):
             raise UnsafePath(path, reason)
         rules = [self._exclude]
         folder = ""
         for name in path.split("/"):
-            rules += self._rules_in(folder)
+            rules += rules_of(folder)
             folder = f"{folder}/{name}" if folder else name
             if is_ignored(rules, folder, is_dir=folder != path):
                 raise UnsafePath(path, "is left out by .gitignore or by `exclude` in notebook.toml, so it is no note")
@@ -202,6 +221,8 @@ class Vault:
                 found = os.fstat(fd)
                 if not stat.S_ISREG(found.st_mode):
                     raise UnreadableFile(path, "not a regular file")
+                if found.st_nlink > 1 and self._is_of_our_own(found):
+                    raise UnreadableFile(path, f"another name of a file in {FOLDER} or .git, a hard link; delete it")
                 if found.st_size > self.max_file_bytes:
                     raise UnreadableFile(path, self._beyond(found.st_size))
                 reading = read_stamped(fd, self.max_file_bytes + 1)
@@ -211,6 +232,14 @@ class Vault:
                 return reading
             time.sleep(_PAUSE_SECONDS)
         raise UnreadableFile(path, "was written to during every read; it is looked at again")
+
+    def _is_of_our_own(self, found: os.stat_result) -> bool:
+        """Whether a file is one of those with secrets, by whatever name it is asked for."""
+        for hidden in (FOLDER, ".git"):
+            with contextlib.suppress(OSError), os.scandir(self.root / hidden) as listing:
+                if any(entry.inode() == found.st_ino for entry in listing):
+                    return True
+        return False
 
     def _beyond(self, size: int) -> str:
         return (

@@ -27,8 +27,8 @@ from notebook_sync.files.names import twin_of
 # How long a program that has the note open for writing is waited for.
 PATIENCE_SECONDS = 1.0
 # A program that opens a file is interrupted at times between finding it and asking for it: it may still come to one
-# that has just lost its name. It gets this long where nothing else (the sync of the folder) takes time.
-_GRACE_SECONDS = 0.001
+# that has just lost its name. It gets this long, of which the sync of the folder takes more or less.
+_GRACE_SECONDS = 0.003
 
 
 @contextlib.contextmanager
@@ -124,7 +124,7 @@ class Writing:
             undo.callback(self._move_back, self._folder, aside)
             if inode_of(fd, aside) == old.inode and not old.is_wanted(self._disk):
                 self._must_be_in_place()
-                self._disk.sync(fd)
+                self._sync_names()
                 if not old.is_wanted(self._disk):
                     undo.pop_all()
                     with contextlib.suppress(OSError):  # the next write in this folder removes it
@@ -172,12 +172,19 @@ class Writing:
                 if new.leased:
                     self._disk.release(new.fd)
                     new.leased = False
-                self._disk.sync(fd)
+                self._sync_names()
                 if not old.is_wanted(self._disk):
                     undo.pop_all()
                     new.is_spent = True
                     return found
         return None
+
+    def _sync_names(self) -> None:
+        """Make the folder durable, and let who is on the way to what has just lost its name get there: in memory, and
+        on a fast disk, a sync alone leaves no time for that."""
+        until = time.monotonic() + _GRACE_SECONDS
+        self._disk.sync(self._folder.fd)
+        time.sleep(max(0.0, until - time.monotonic()))
 
     def _replace_after_a_look(self, new: _Beside, old: Held) -> os.stat_result | None:
         if inode_of(self._folder.fd, self._name) != old.inode or old.is_wanted(self._disk):

@@ -17,13 +17,18 @@ from pymongo.collection import Collection
 
 from notebook_sync.files.note import COLLECTIONS, Ref
 from notebook_sync.mirror import mongo_rows as rows
-from notebook_sync.mirror.base import ALL, Document, Filter, Known, Write
+from notebook_sync.mirror.base import ALL, Document, Filter, Known, Order, Write
 from notebook_sync.mirror.document import superseded
 from notebook_sync.mirror.mongo_connection import Connection
-from notebook_sync.mirror.mongo_queries import admitting, as_words
+from notebook_sync.mirror.mongo_queries import admitting
 from notebook_sync.mirror.mongo_schema import META
+from notebook_sync.mirror.mongo_words import as_words
 from notebook_sync.mirror.mongo_write import apply
 
+_ORDERS = {
+    "changed": {"metadata.updated_at": -1, "_id": 1},
+    "made": {"metadata.created_at": -1, "metadata.updated_at": -1, "_id": 1},
+}
 _PAGE = 500
 _KNOWN_PAGE = 10_000
 _PLACES = 100
@@ -105,13 +110,25 @@ class MongoMirror:
         pages = (self._pages_of(name, ["path"], _KNOWN_PAGE) for name in COLLECTIONS)
         return (row["path"] for row in itertools.chain.from_iterable(pages) if row["path"])
 
-    def light(self, filter: Filter = ALL, limit: int = 50) -> list[Document]:
+    def light(self, filter: Filter = ALL, limit: int = 50, by: Order = "changed") -> list[Document]:
         if limit <= 0:  # the server would take 0 for no limit
             return []
-        order = {"metadata.updated_at": -1, "_id": 1}
+        order = _ORDERS[by]
         steps = [{"$sort": order}, {"$limit": limit}, {"$project": dict.fromkeys(rows.LIGHT, 1)}]
         asked = {name: [{"$match": condition}, *steps] for name, condition in admitting(filter).items()}
         return [rows.light_from(row) for row in self._connection.first(asked, order, limit)]
+
+    def light_many(self, ids: Sequence[str], filter: Filter = ALL) -> dict[str, Document]:
+        found: dict[str, Document] = {}
+        for piece in rows.askable(ids):
+            select = {"$project": dict.fromkeys(rows.LIGHT, 1)}
+            asked = {
+                name: [{"$match": {"_id": {"$in": piece}, **condition}}, select]
+                for name, condition in admitting(filter).items()
+            }
+            of_piece = self._connection.first(asked, _ORDERS["changed"], len(piece))
+            found |= {row["_id"]: rows.light_from(row) for row in of_piece}
+        return found
 
     def search(self, query: str, limit: int = 10, filter: Filter = ALL) -> list[Document]:
         words = as_words(query)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from notebook_sync.files.note import Stamp
 from notebook_sync.mirror.base import MarkStale, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import document_of, moment, signed
-from notebook_sync.mirror.mongo_rows import PLAIN, Row, encodable, to_bson
+from notebook_sync.mirror.mongo_rows import PLAIN, Row, encodable, event_of, to_bson
+from notebook_sync.mirror.mongo_words import words_beside
 from notebook_sync.mirror.past import first_version, may_put, next_version, untold
 from notebook_sync.permissions import is_private
 
@@ -84,11 +85,11 @@ class Seen:
         return self._bound_for.get(row["_id"], path) != path
 
 
-def plan(write: Write, seen: Seen, first_serial: int) -> Plan | None:
-    """What to do for one write; None when it lost. A new row's serial starts at `first_serial`."""
+def plan(write: Write, seen: Seen, now: int) -> Plan | None:
+    """What to do for one write; None when it lost. `now`, in microseconds, is where a new row's serial starts."""
     row = seen.row(write.id)
     if isinstance(write, Put):
-        return _plan_put(write, row, seen, first_serial)
+        return _plan_put(write, row, seen, now)
     if row is None or row["gone"]:
         return Plan() if isinstance(write, Remove) else None
     if row["source"]["digest"] != write.base:
@@ -103,7 +104,7 @@ def plan(write: Write, seen: Seen, first_serial: int) -> Plan | None:
     return Plan(main=(step,))
 
 
-def _plan_put(put: Put, row: Row | None, seen: Seen, first_serial: int) -> Plan | None:
+def _plan_put(put: Put, row: Row | None, seen: Seen, now: int) -> Plan | None:
     if row is not None and not row["gone"] and not _may_put(put, row):
         return None
     holder, carried = seen.holder(put), seen.row(put.replaces)
@@ -111,7 +112,7 @@ def _plan_put(put: Put, row: Row | None, seen: Seen, first_serial: int) -> Plan 
         return None
     before = [Step(holder["collection"], holder["_id"], holder["serial"], changes={"path": ""})] if holder else []
     after = [Step(old["collection"], old["_id"], old["serial"]) for old in seen.leftovers(put.id)]
-    serial = first_serial if row is None else row["serial"] + 1
+    serial = now if row is None else row["serial"] + 1
     home = put.note.collection
     expected = row["serial"] if row is not None else None
     if row is not None and row["collection"] != home:
@@ -125,16 +126,27 @@ def _plan_put(put: Put, row: Row | None, seen: Seen, first_serial: int) -> Plan 
         after.append(_replace(carried, _tombstone(carried, "deleted" if is_private(put.note.path) else "")))
     # A row that is there although none was expected is this note: its tombstone, or written by another process.
     new = _row_of(put, row, past=row if row is not None else carried)
-    return Plan(tuple(before), (Step(home, put.id, expected, row={**new, "serial": serial}),), tuple(after))
+    event = _event_after(put, row, serial)
+    made = Step(home, put.id, expected, row={**new, "serial": serial, "event": event, "written": now})
+    return Plan(tuple(before), (made,), tuple(after))
 
 
 def _may_put(put: Put, row: Row) -> bool:
     return may_put(put, row["source"]["digest"], row["path"], row["metadata"]["version"])
 
 
+def _event_after(put: Put, row: Row | None, serial: int) -> int:
+    return event_of(row) if row is not None and _says(row, put) else serial
+
+
+def _says(row: Row, put: Put) -> bool:
+    """Whether the row says already what `put` wants: another writer was faster, and tells what happened."""
+    return not row["gone"] and row["path"] == put.note.path and row["source"]["digest"] == put.note.digest
+
+
 def _row_of(put: Put, row: Row | None, past: Row | None) -> Row:
     """The Put's row, with what is operational carried over from `past`."""
-    document = document_of(put)
+    note, document = put.note, document_of(put)
     del document["id"]
     metadata = document["metadata"]
     if past is None:
@@ -156,7 +168,8 @@ def _row_of(put: Put, row: Row | None, past: Row | None) -> Row:
         **fields,
         **kept,
         "history": history,
-        "pending": _untold(row, put.action),
+        "words": words_beside([note.title, note.summary, note.content, note.code or ""]),
+        "pending": _untold(row, "touched" if row is not None and _says(row, put) else put.action),
         "awaits_ref": True,
         "gone": False,
     }
@@ -181,7 +194,7 @@ def _touched(row: Row, stamp: Stamp) -> Row:
 
 def _tombstone(row: Row, action: str) -> Row:
     """Its version and history stay, should the note come back."""
-    return {**row, "path": "", "gone": True, "pending": action, "awaits_ref": True}
+    return {**row, "path": "", "gone": True, "pending": action, "awaits_ref": True, "event": row["serial"] + 1}
 
 
 def _replace(row: Row, new: Row) -> Step:

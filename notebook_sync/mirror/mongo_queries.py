@@ -1,10 +1,8 @@
-"""What the MongoDB store is asked: a filter and a text query as conditions. Pure; every value stays a value, for it
+"""What the MongoDB store is asked: a filter as conditions. Pure; every value stays a value, for it
 stands only where the server compares, never where it looks for an operator."""
 
 from __future__ import annotations
 
-import string
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,11 +10,9 @@ from bson import DatetimeMS
 
 from notebook_sync.files.note import COLLECTIONS, collection_of
 from notebook_sync.mirror.base import Filter
-from notebook_sync.mirror.document import MOST_WORDS, askable, to_ms_after
+from notebook_sync.mirror.document import askable, to_ms_after
 
 Condition = dict[str, Any]
-# What ends a word for the server as well, but for the apostrophe: without it `don't` is no word to leave out.
-_MARKS = {0: " ", **{ord(mark): " " for mark in string.punctuation if mark not in "_'"}}
 
 
 def admitting(filter: Filter) -> dict[str, Condition]:
@@ -46,22 +42,23 @@ def _of_any_collection(filter: Filter) -> list[Condition]:
     for field, wanted in (("metadata.extra.topic", filter.topic), ("metadata.extra.session_id", filter.session_id)):
         if wanted:
             conditions.append({field: {"$in": _spellings(askable(wanted))}})
-    if filter.since is not None:
-        conditions.append({"metadata.updated_at": {"$gte": DatetimeMS(to_ms_after(filter.since))}})
-    if filter.until is not None:
-        conditions.append({"metadata.updated_at": {"$lt": DatetimeMS(to_ms_after(filter.until))}})
+    for field, comparison, moment in (
+        ("metadata.updated_at", "$gte", filter.since),
+        ("metadata.updated_at", "$lt", filter.until),
+        ("metadata.created_at", "$gte", filter.made_since),
+        ("metadata.created_at", "$lt", filter.made_until),
+    ):
+        if moment is not None:
+            conditions.append({field: {comparison: DatetimeMS(to_ms_after(moment))}})
+    if filter.after is not None:
+        at = DatetimeMS(to_ms_after(filter.after[0]))
+        behind = [{"metadata.updated_at": {"$lt": at}}, {"_id": {"$gt": askable(filter.after[1])}}]
+        conditions.append({"metadata.updated_at": {"$lte": at}, "$or": behind})
     if filter.below:
         conditions.append({"$or": _below(filter.below)})
     if filter.not_below:
         conditions.append({"path": {"$gt": ""}, "$nor": _below(filter.not_below)})
     return conditions
-
-
-def as_words(query: str) -> str:
-    """The query for `$text`, which knows two operators: a quoted phrase and a leading minus. Any word may match."""
-    composed = unicodedata.normalize("NFC", askable(query))  # else a word would end at an accent that stands for itself
-    once = {word.casefold(): word for word in composed.translate(_MARKS).split()}
-    return " ".join(list(once.values())[:MOST_WORDS])
 
 
 def _below(folders: Sequence[str]) -> list[Condition]:

@@ -1,7 +1,8 @@
 """Rows of the MongoDB store: what is selected of them, how they become values, and how BSON's limits are met. Pure.
 
-A row is a document with `_id` for `id`, and beside it `serial`, `pending`, `awaits_ref` (its ref must be written or
-removed), `gone` (a tombstone) and, for a tombstone or a row whose path another note took, an empty `path`.
+A row is a document with `_id` for `id`, and beside it `serial`, `event`, `written` (when it was put, in microseconds),
+`words` (what the server would not find in its texts), `pending`, `awaits_ref` (its ref must be written or removed),
+`gone` (a tombstone) and, for a tombstone or a row whose path another note took, an empty `path`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ KNOWN = [
 ]  # fmt: skip
 REF = [
     "title", "summary", "collection", "source.path", "source.digest", "metadata.updated_at", "metadata.status",
-    "metadata.version", "metadata.created_by", "metadata.provenance", "pending", "serial", "gone",
+    "metadata.version", "metadata.created_by", "metadata.provenance", "pending", "serial", "event", "gone",
 ]  # fmt: skip
 LIGHT = [
     "path", "collection", "title", "summary", "metadata.tags", "metadata.updated_at", "metadata.status",
@@ -33,10 +34,10 @@ LIGHT = [
 HEAD = [
     "wants", "path", "collection", "title", "summary", "source", "history", "usage", "metadata.created_by",
     "metadata.created_at", "metadata.created_from", "metadata.updated_at", "metadata.status", "metadata.version",
-    "metadata.provenance", "serial", "pending", "awaits_ref", "gone",
+    "metadata.provenance", "serial", "event", "pending", "awaits_ref", "gone",
 ]  # fmt: skip
 # What the store adds to a document.
-_INTERNAL = frozenset({"_id", "serial", "pending", "awaits_ref", "gone"})
+_INTERNAL = frozenset({"_id", "serial", "event", "written", "words", "pending", "awaits_ref", "gone"})
 # Parts of a document whose keys are the project's own: no person can choose them.
 PLAIN = frozenset({"content", "sections", "metadata", "history", "source", "problems"})
 
@@ -87,9 +88,15 @@ def ref_from(row: Row) -> Ref:
         path=row["source"]["path"],
         action=row["pending"],
         serial=int(row["serial"]),
+        event=event_of(row),
         deleted=row["gone"],
         provenance=metadata.get("provenance"),
     )
+
+
+def event_of(row: Row) -> int:
+    """The row's event; the serial of one that an earlier version made."""
+    return int(row["event"] if "event" in row else row["serial"])
 
 
 def light_from(row: Row) -> Document:
@@ -126,6 +133,11 @@ def askable(ids: Iterable[str], size: int = 500) -> Iterator[list[str]]:
 def to_bson(value: Any) -> Any:
     """A value from a person's frontmatter as BSON takes it: every key spelled safely, times in milliseconds."""
     return _with_keys(value, _key_to_bson)
+
+
+def from_bson(value: Any) -> Any:
+    """What `to_bson` was given."""
+    return _with_keys(value, _key_from_bson)
 
 
 def _with_keys(value: Any, spell: Callable[[str], str]) -> Any:

@@ -6,7 +6,6 @@ one, a plain index takes its place and only speed is the same.
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 from pymongo import ASCENDING, DESCENDING, TEXT, IndexModel
@@ -16,11 +15,25 @@ from pymongo.errors import CollectionInvalid, OperationFailure
 from notebook_sync.files.note import COLLECTIONS
 
 META = "meta"
+# How memories are used and what they are sought by, a document each.
+USE = "memory_use"
 # A word in a title tells most about what a note is for.
-_WEIGHTS = {"title": 8, "summary": 2, "content": 1, "code": 1}
+_WEIGHTS = {"title": 8, "summary": 2, "content": 1, "code": 1, "words": 1}
 # Two rows are at one path, the collection is sharded by something else, or a plain index is there already.
 _UNIQUE_REFUSED = frozenset({11000, 67, 85, 86})
-_OF_ONE_COLLECTION = {"code_snippets": "language", "research_notes": "source_url"}
+_NEWEST = [("metadata.updated_at", DESCENDING), ("_id", ASCENDING)]
+_IS_THERE, _IS_GONE = 48, 27
+_OF_ONE_COLLECTION = {
+    "code_snippets": [[("language", ASCENDING)]],
+    "research_notes": [[("source_url", ASCENDING)]],
+    "channels": [[("metadata.created_at", DESCENDING), *_NEWEST]],
+    "memories": [[("relations.to", ASCENDING)]],
+}
+_FOR_REVIEW = IndexModel(
+    [("needs_review", ASCENDING), ("_id", ASCENDING)],
+    name="needs_review_only",
+    partialFilterExpression={"needs_review": True},
+)
 _STRING, _DATE, _WHOLE = {"bsonType": "string"}, {"bsonType": "date"}, {"bsonType": ["int", "long"]}
 _VALIDATOR = {
     "$jsonSchema": {
@@ -49,25 +62,42 @@ def make_schema(database: Database[dict[str, Any]]) -> None:
     present = set(database.list_collection_names())
     for name in COLLECTIONS:
         if name not in present:
-            with contextlib.suppress(CollectionInvalid):  # another process was faster
+            try:
                 database.create_collection(name, validator=_VALIDATOR, validationLevel="moderate")
+            except CollectionInvalid:
+                pass  # another process was faster
+            except OperationFailure as error:
+                if error.code != _IS_THERE:  # another was faster still: between the driver's look and the server's
+                    raise
         collection = database[name]
+        if name in present and collection.index_information().get("words", {}).get("weights", _WEIGHTS) != _WEIGHTS:
+            try:
+                collection.drop_index("words")  # that of an earlier version: the server takes one index of texts alone
+            except OperationFailure as error:
+                if error.code != _IS_GONE:  # another process was faster
+                    raise
         try:
             collection.create_indexes([*indexes_of(name), _path_index(unique=True)])
         except OperationFailure as error:
             if error.code not in _UNIQUE_REFUSED:
                 raise
             collection.create_indexes([*indexes_of(name), _path_index(unique=False)])
+    database[USE].create_indexes(indexes_of(USE))
 
 
 def indexes_of(collection: str) -> list[IndexModel]:
     """Every index of a collection but the one on `path`."""
+    if collection == USE:
+        order = [("standing", DESCENDING), ("_id", ASCENDING)]
+        indexes = {"order": order, "marks_order": [("marks", ASCENDING), *order]}
+        return [IndexModel(fields, name=name) for name, fields in indexes.items()]
     single = ["metadata.created_by", "metadata.tags", "wants"]
-    if collection in _OF_ONE_COLLECTION:
-        single.append(_OF_ONE_COLLECTION[collection])
     return [
+        *(IndexModel(keys) for keys in _OF_ONE_COLLECTION.get(collection, ())),
         *(IndexModel([(field, ASCENDING)]) for field in single),
-        IndexModel([("metadata.updated_at", DESCENDING), ("_id", ASCENDING)]),
+        IndexModel(_NEWEST),
+        # What was put since the vectors were complete. No other write changes it.
+        IndexModel([("written", ASCENDING)]),
         # Without language_override, a snippet's `language: python` would be taken for the language of its prose.
         IndexModel(
             [(field, TEXT) for field in _WEIGHTS], name="words", weights=_WEIGHTS, language_override="prose_language"
@@ -78,6 +108,7 @@ def indexes_of(collection: str) -> list[IndexModel]:
         _partial("gone", {"gone": True}),
         _partial("stale", {"stale": {"$gt": ""}}),
         _partial("problems.line", {"problems.line": {"$gte": 0}}),
+        *([_FOR_REVIEW] if collection == "memories" else []),
     ]
 
 

@@ -19,6 +19,7 @@ from pymongo.errors import BulkWriteError, OperationFailure
 from notebook_sync.errors import BackendDown, UnreadableFile
 from notebook_sync.mirror import mongo_plan as planning
 from notebook_sync.mirror import mongo_rows as rows
+from notebook_sync.mirror import mongo_use as use
 from notebook_sync.mirror.base import Put, Write
 from notebook_sync.mirror.mongo_connection import Connection
 
@@ -38,6 +39,7 @@ _Operation = InsertOne[Any] | ReplaceOne[Any] | UpdateOne | DeleteOne
 def apply(connection: Connection, writes: Sequence[Write]) -> list[Write]:
     """`Mirror.apply`."""
     outcome = _Outcome()
+    use.mark(connection, writes)
     for wave in _waves(writes):
         left = wave
         for _ in range(_ROUNDS):
@@ -47,6 +49,9 @@ def apply(connection: Connection, writes: Sequence[Write]) -> list[Write]:
         outcome.lost += left
     if outcome.refused:
         raise outcome.refused[0]
+    made = (write for write in writes if isinstance(write, Put) and write not in outcome.lost)
+    memories = (put for put in made if put.note.collection == "memories")
+    use.carry(connection, {put.replaces: put.id for put in memories if put.replaces is not None})
     return outcome.lost
 
 
@@ -84,10 +89,10 @@ def _waves(writes: Sequence[Write]) -> Iterator[list[Write]]:
 def _attempt(connection: Connection, writes: Sequence[Write], batch: Sequence[Write], outcome: _Outcome) -> list[Write]:
     """One round of read, decide, write; returns what has to be decided again."""
     seen = planning.Seen(_rows_for(connection, writes), batch)
-    first_serial = time.time_ns() // 1000  # beyond any serial that an earlier row of the same id had
+    now = time.time_ns() // 1000  # beyond any serial that an earlier row of the same id had
     plans: dict[int, planning.Plan] = {}
     for n, write in enumerate(writes):
-        plan = planning.plan(write, seen, first_serial)
+        plan = planning.plan(write, seen, now)
         if plan is None:
             outcome.lost.append(write)
         else:

@@ -11,7 +11,7 @@ from typing import Any
 from notebook_sync.embedded import NAME, Embedded, from_ms
 from notebook_sync.files.note import COLLECTIONS, Ref, Stamp
 from notebook_sync.mirror import sqlite_rows as rows
-from notebook_sync.mirror.base import ALL, Document, Filter, Known, MarkStale, Put, Remove, Touch, Write
+from notebook_sync.mirror.base import ALL, Document, Filter, Known, MarkStale, Order, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import superseded, unsigned
 from notebook_sync.mirror.sqlite_queries import admitting
 from notebook_sync.mirror.sqlite_schema import ADDED, LATER, SCHEMA
@@ -20,10 +20,10 @@ from notebook_sync.mirror.sqlite_search import best
 _KNOWN = """id, wants, has_own_id, coalesce(path, ''), digest, size, mtime_ns, ctime_ns, inode, revision, version,
     stale, problems, broken, pending"""
 _REF = """id, title, summary, collection, updated_at, status, version, digest, created_by,
-    coalesce(path, was_at, '') AS path, pending, serial, deleted, nullif(provenance, '') AS provenance"""
+    coalesce(path, was_at, '') AS path, pending, serial, event, deleted, nullif(provenance, '') AS provenance"""
 _REF_FIELDS = (
     *("id", "title", "summary", "collection", "updated_at", "status", "version", "digest"),
-    *("agent", "path", "action", "serial", "deleted", "provenance"),
+    *("agent", "path", "action", "serial", "event", "deleted", "provenance"),
 )
 _LIGHT = """id, coalesce(path, '') AS path, collection, title, summary, tags, updated_at, status, created_by,
     word_count, version, provenance, beside, created_at"""
@@ -31,6 +31,7 @@ _LIGHT_FIELDS = (
     *("id", "path", "collection", "title", "summary", "tags"),
     *("updated_at", "status", "created_by", "word_count", "version", "provenance", "beside", "created_at"),
 )
+_ORDERS = {"changed": "updated_at DESC, id", "made": "created_at DESC, updated_at DESC, id"}
 _PAGE = 500
 
 
@@ -123,13 +124,24 @@ class SqliteMirror:
         # Tombstones have none.
         return (path for (path,) in self._db.rows("SELECT path FROM note WHERE path IS NOT NULL"))
 
-    def light(self, filter: Filter = ALL, limit: int = 50) -> list[Document]:
+    def light(self, filter: Filter = ALL, limit: int = 50, by: Order = "changed") -> list[Document]:
         admitted, values = admitting(filter)
+        # By itself, SQLite would read and sort all that the filter admits.
+        index = "INDEXED BY note_made" if by == "made" and filter.collections == ("channels",) else ""
         found = self._db.rows(
-            f"SELECT {_LIGHT} FROM note WHERE {admitted} ORDER BY updated_at DESC, id LIMIT ?",
+            f"SELECT {_LIGHT} FROM note {index} WHERE {admitted} ORDER BY {_ORDERS[by]} LIMIT ?",
             (*values, max(limit, 0)),
         )
         return [_light(row) for row in found]
+
+    def light_many(self, ids: Sequence[str], filter: Filter = ALL) -> dict[str, Document]:
+        admitted, values = admitting(filter)
+        # By id: by an index of the filter's, all that it admits would be read.
+        found = self._db.rows(
+            f"SELECT {_LIGHT} FROM note WHERE id IN (SELECT value FROM json_each(?)) AND +({admitted})",
+            (json.dumps(list(ids)), *values),
+        )
+        return {row[0]: _light(row) for row in found}
 
     def search(self, query: str, limit: int = 10, filter: Filter = ALL) -> list[Document]:
         hits = dict(best(self._db, query, limit, filter))

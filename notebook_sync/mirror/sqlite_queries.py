@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from notebook_sync.mirror.base import Filter
@@ -25,17 +25,26 @@ def admitting(filter: Filter) -> tuple[str, list[Any]]:
     for column, wanted in (("status", filter.status), ("created_by", filter.created_by)):
         if wanted:
             require(f"{column} = ?", wanted)
-    if filter.collections:
+    if filter.collections == ("channels",):
+        require("collection = 'channels'")  # in words, for the index that holds these alone
+    elif filter.collections:
         require(f"collection IN ({_marks(filter.collections)})", *filter.collections)
     if filter.tags:
         require(f"n IN (SELECT n FROM note_tag WHERE tag IN ({_marks(filter.tags)}))", *filter.tags)
     for name, wanted in (("topic", filter.topic), ("session_id", filter.session_id)):
         if wanted:
             require(f"collection = 'channels' AND beside ->> '{name}' = ?", wanted)
-    if filter.since is not None:
-        require("updated_at >= ?", to_ms_after(filter.since))
-    if filter.until is not None:
-        require("updated_at < ?", to_ms_after(filter.until))
+    for comparison, moment in (
+        ("updated_at >=", filter.since),
+        ("updated_at <", filter.until),
+        ("created_at >=", filter.made_since),
+        ("created_at <", filter.made_until),
+    ):
+        if moment is not None:
+            require(f"{comparison} ?", to_ms_after(moment))
+    if filter.after is not None:
+        at = to_ms_after(filter.after[0])
+        require("updated_at <= ? AND (updated_at < ? OR id > ?)", at, at, filter.after[1])
     if filter.below:
         require(_below(filter.below), *_bounds(filter.below))
     if filter.not_below:
@@ -50,22 +59,6 @@ def words_of(query: str) -> list[str]:
     composed = unicodedata.normalize("NFC", query)  # else a word would end at an accent that stands for itself
     once = {word.casefold(): word for word in _WORD.findall(composed)}
     return [f'"{word}"' for word in once.values()][:MOST_WORDS]
-
-
-def any_of(expressions: Sequence[str]) -> str:
-    """What matches any of these expressions."""
-    return " OR ".join(expressions)
-
-
-def rarest(counts: Mapping[str, int], most: int) -> list[str]:
-    """The rarest words, as many as `most` notes have together, given how many notes have each."""
-    found: list[str] = []
-    for word in sorted(counts, key=lambda word: (counts[word], word)):
-        most -= counts[word]
-        if most < 0:
-            break
-        found.append(word)
-    return found
 
 
 def _below(folders: Sequence[str]) -> str:

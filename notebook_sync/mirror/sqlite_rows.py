@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from notebook_sync.embedded import from_ms, to_ms
 from notebook_sync.mirror.base import Document, MarkStale, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import beside_light, document_of, moment, signed, unsigned
+from notebook_sync.mirror.memories import DEFAULT_PRIORITY, UNSCORED, folded, marks
 from notebook_sync.mirror.past import first_version, may_put, next_version, untold
 from notebook_sync.mirror.sqlite_schema import GUARDED
 from notebook_sync.permissions import is_private
@@ -42,6 +44,8 @@ class _Row:
     created_at: int
     created_from: str
     collection: str
+    serial: int
+    event: int
 
 
 class Batch:
@@ -77,6 +81,8 @@ class Batch:
                     "created_from": past.created_from,
                 }
         if carried is not None:
+            if row is None:
+                self._connection.execute("UPDATE OR IGNORE memory_use SET id = ? WHERE id = ?", (put.id, carried.id))
             self._bury(carried, announce=is_private(put.note.path))
         self._store(put, document, version, history, row)
         return True
@@ -114,8 +120,8 @@ class Batch:
 
     def _row(self, note_id: str) -> _Row | None:
         found = self._connection.execute(
-            """SELECT n, id, digest, path, version, pending, deleted, created_at, created_from, collection
-            FROM note WHERE id = ?""",
+            """SELECT n, id, digest, path, version, pending, deleted, created_at, created_from, collection,
+            serial, event FROM note WHERE id = ?""",
             (note_id,),
         ).fetchone()
         return _Row(*found) if found else None
@@ -154,10 +160,12 @@ class Batch:
             "problems": len(document["problems"]),
             "stale": "",
             "provenance": metadata["provenance"] or "",
-            "pending": untold(row.pending if row is not None and not row.deleted else "", put.action),
+            "pending": untold(row.pending if row is not None and not row.deleted else "", _action_of(put, row)),
             "deleted": 0,
+            "event": _event_of(put, row),
         }
         if row is None:
+            light["serial"] = light["event"]
             marks = ", ".join("?" * len(light))
             statement = f"INSERT INTO note ({', '.join(light)}) VALUES ({marks})"
             n = self._connection.execute(statement, tuple(light.values())).lastrowid
@@ -169,6 +177,8 @@ class Batch:
             self._connection.execute(
                 f"UPDATE note SET {changes}, serial = serial + 1 WHERE n = ?", (*light.values(), n)
             )
+        if "memories" in (document["collection"], row.collection if row is not None else ""):
+            self._store_memory(n, document)
         code = document.get("code") or ""
         self._connection.execute(
             "INSERT OR REPLACE INTO body VALUES (?, ?, ?, ?, ?)",
@@ -179,6 +189,25 @@ class Batch:
             " VALUES (?, ?, ?, ?, ?)",
             (n, document["title"], document["summary"], document["content"], code),
         )
+
+    def _store_memory(self, n: int | None, document: Document) -> None:
+        """What the row of a memory has beside that of every note; nothing of a note that is no memory any more."""
+        self._connection.execute("DELETE FROM memory_note WHERE n = ?", (n,))
+        if document["collection"] != "memories":
+            return
+        kind, domain, agent = (document.get(key) or "" for key in ("kind", "domain", "agent"))
+        relations, priority = document.get("relations") or [], document.get("priority", DEFAULT_PRIORITY)
+        told = (kind, domain, folded(domain), agent, priority, bool(document.get("needs_review")), to_json(relations))
+        self._connection.execute(
+            """INSERT INTO memory_note SELECT n, id, ?, ?, ?, ?, ?, ?, ?, coalesce(score, ?)
+            FROM note LEFT JOIN memory_use USING (id) WHERE n = ?""",
+            (*told, UNSCORED, n),
+        )
+        metadata = document["metadata"]
+        told_by = [*marks("t", metadata["tags"]), *marks("p", [metadata["provenance"] or ""])]
+        self._connection.executemany("INSERT INTO memory_mark VALUES (?, ?)", [(mark, n) for mark in told_by])
+        targets = dict.fromkeys(link["to"] for link in relations)
+        self._connection.executemany("INSERT INTO memory_link VALUES (?, ?)", [(target, n) for target in targets])
 
     def _forget_words(self, row: _Row) -> None:
         """A contentless index is told what to forget: the very words it was told before."""
@@ -194,10 +223,11 @@ class Batch:
         if row.deleted:
             return
         self._forget_words(row)
+        self._connection.execute("DELETE FROM memory_note WHERE n = ?", (row.n,))
         self._connection.execute("UPDATE body SET content = '', code = '', rest = '{}' WHERE n = ?", (row.n,))
         self._connection.execute(
             """UPDATE note SET was_at = coalesce(path, was_at), path = NULL, deleted = 1, pending = ?,
-            serial = serial + 1 WHERE n = ?""",
+            serial = serial + 1, event = serial + 1 WHERE n = ?""",
             ("deleted" if announce else "", row.n),
         )
 
@@ -250,7 +280,27 @@ def to_json(value: Any) -> str:
 
 def from_json(text: str) -> Any:
     """What `to_json` was given."""
-    return json.loads(text, object_hook=lambda found: from_ms(found[_TIME]) if _TIME in found else found)
+    found, _ = _DECODER.raw_decode(text)  # nothing stands around what a row holds
+    return found
+
+
+# Made once: `json.loads` with a hook makes one for each text.
+_DECODER = json.JSONDecoder(object_hook=lambda found: from_ms(found[_TIME]) if _TIME in found else found)
+
+
+def _event_of(put: Put, row: _Row | None) -> int:
+    if row is None:
+        return time.time_ns() // 1_000_000  # beyond any serial that an earlier row of the same id had
+    return row.event if _says(row, put) else row.serial + 1
+
+
+def _action_of(put: Put, row: _Row | None) -> str:
+    return "touched" if row is not None and _says(row, put) else put.action
+
+
+def _says(row: _Row, put: Put) -> bool:
+    """Whether the row says already what `put` wants: another writer was faster, and tells what happened."""
+    return not row.deleted and row.path == put.note.path and row.digest == put.note.digest
 
 
 def _index_of(collection: str) -> str:

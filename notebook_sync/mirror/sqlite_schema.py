@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from notebook_sync.mirror.memories import DEFAULT_PRIORITY, KINDS, UNSCORED
+
 # Collections of which not every session may read all. Their words stand in an index of their own, so that no score
 # depends on a note that the session may not read.
 GUARDED = ("runtime", "channels")
@@ -14,6 +16,13 @@ _INDEX = """USING fts5 (
 _TAGS = "(tag TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (tag, n)) WITHOUT ROWID"
 _TAG_NEW = "INSERT OR IGNORE INTO note_tag SELECT value, new.n FROM json_each(new.tags);"
 _UNTAG_OLD = "DELETE FROM note_tag WHERE n = old.n AND tag IN (SELECT value FROM json_each(old.tags));"
+# `standing` is the score of `memory_use`, or what counts until there is one, kept here for the order of what is sought.
+_MEMORY = f"""(
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, domain TEXT NOT NULL,
+    folded_domain TEXT NOT NULL, agent TEXT NOT NULL, priority INTEGER NOT NULL, needs_review INTEGER NOT NULL,
+    relations TEXT NOT NULL,
+    standing REAL NOT NULL DEFAULT {UNSCORED})"""
+_MARKS = "(mark TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (mark, n)) WITHOUT ROWID"
 SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS note (
@@ -26,11 +35,14 @@ CREATE TABLE IF NOT EXISTS note (
     problems INTEGER NOT NULL, broken INTEGER NOT NULL, stale TEXT NOT NULL DEFAULT '',
     provenance TEXT NOT NULL DEFAULT '', beside TEXT NOT NULL DEFAULT '{{}}',
     pending TEXT NOT NULL DEFAULT '', deleted INTEGER NOT NULL DEFAULT 0,
+    event INTEGER NOT NULL DEFAULT 0,
     serial INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)));
 CREATE INDEX IF NOT EXISTS note_pending ON note (id) WHERE pending <> '' OR deleted;
 CREATE INDEX IF NOT EXISTS note_contended ON note (wants) WHERE wants <> id;
 DROP INDEX IF EXISTS note_updated;
 CREATE INDEX IF NOT EXISTS note_newest ON note (updated_at DESC, id);
+CREATE INDEX IF NOT EXISTS note_made ON note (created_at DESC, updated_at DESC, id, path)
+    WHERE collection = 'channels' AND NOT deleted;
 CREATE INDEX IF NOT EXISTS note_collection ON note (collection, updated_at, deleted);
 CREATE INDEX IF NOT EXISTS note_created_by ON note (created_by, updated_at, deleted);
 CREATE INDEX IF NOT EXISTS note_status ON note (status, updated_at, deleted);
@@ -42,11 +54,26 @@ CREATE TRIGGER IF NOT EXISTS note_tags_gone AFTER DELETE ON note BEGIN {_UNTAG_O
 CREATE TABLE IF NOT EXISTS body (n INTEGER PRIMARY KEY, content TEXT NOT NULL, code TEXT NOT NULL,
     rest TEXT NOT NULL, history TEXT NOT NULL);
 DELETE FROM body WHERE n NOT IN (SELECT n FROM note);
+CREATE TABLE IF NOT EXISTS memory_note {_MEMORY};
+CREATE INDEX IF NOT EXISTS memory_order ON memory_note (standing DESC, id, folded_domain, kind);
+CREATE INDEX IF NOT EXISTS memory_domain ON memory_note (folded_domain, standing DESC, id, kind);
+CREATE INDEX IF NOT EXISTS memory_review ON memory_note (id) WHERE needs_review = 1;
+CREATE TABLE IF NOT EXISTS memory_mark {_MARKS};
+CREATE INDEX IF NOT EXISTS memory_mark_of ON memory_mark (n);
+CREATE TABLE IF NOT EXISTS memory_link (target TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (target, n))
+    WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS memory_link_of ON memory_link (n);
+CREATE TRIGGER IF NOT EXISTS memory_gone AFTER DELETE ON memory_note BEGIN
+    DELETE FROM memory_mark WHERE n = old.n; DELETE FROM memory_link WHERE n = old.n; END;
+CREATE TABLE IF NOT EXISTS memory_use (id TEXT PRIMARY KEY, accesses INTEGER NOT NULL DEFAULT 0,
+    last_accessed INTEGER, score REAL, gone_at INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE IF NOT EXISTS words {_INDEX};
 CREATE VIRTUAL TABLE IF NOT EXISTS guarded_words {_INDEX};
 """
 
 _TEXTS = f"n, title, summary, content, code FROM note JOIN body USING (n) WHERE {_IS_GUARDED} AND NOT deleted"
+# What the path tells, until the file is read anew.
+_KIND = "CASE WHEN instr(substr(path, 10), '/') THEN substr(path, 10, instr(substr(path, 10), '/') - 1) ELSE '' END"
 # By the table that a file of an earlier version lacks: one that it has, and what makes and fills the table.
 LATER = (
     (
@@ -64,6 +91,20 @@ LATER = (
             f"CREATE VIRTUAL TABLE guarded_words {_INDEX}",
             f"INSERT INTO guarded_words (rowid, title, summary, content, code) SELECT {_TEXTS}",
             f"INSERT INTO words (words, rowid, title, summary, content, code) SELECT 'delete', {_TEXTS}",
+        ),
+    ),
+    (
+        "memory_note",
+        "note",
+        (
+            f"CREATE TABLE memory_note {_MEMORY}",
+            f"""INSERT INTO memory_note
+            SELECT n, id, iif({_KIND} IN {KINDS}, {_KIND}, ''), '', '', '', {DEFAULT_PRIORITY}, 0, '[]', {UNSCORED}
+            FROM note WHERE collection = 'memories' AND path IS NOT NULL AND NOT deleted""",
+            f"CREATE TABLE memory_mark {_MARKS}",
+            """INSERT OR IGNORE INTO memory_mark
+            SELECT 't:' || lower(tag), n FROM note_tag JOIN memory_note USING (n)
+            UNION ALL SELECT 'p:' || provenance, n FROM memory_note JOIN note USING (n) WHERE provenance <> ''""",
         ),
     ),
 )
@@ -88,4 +129,5 @@ _BESIDE = f"""coalesce((SELECT json_patch('{{}}', CASE collection
 ADDED = (
     ("note", "provenance", "TEXT NOT NULL DEFAULT ''", ""),
     ("note", "beside", "TEXT NOT NULL DEFAULT '{}'", _BESIDE),
+    ("note", "event", "INTEGER NOT NULL DEFAULT 0", "serial"),
 )

@@ -22,20 +22,24 @@ from notebook_sync.files.disk import Disk
 from notebook_sync.files.every_file import every_file
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import Mirror
+from notebook_sync.mirror.facts import FactRows
+from notebook_sync.mirror.memories import MemoryRows
 from notebook_sync.notes.archive_format import (
     BUNDLE,
     CHECKPOINTS,
+    FACTS,
     FILES,
     LARGEST_MANIFEST,
     LONGTERM,
     MIRROR,
     STREAM,
+    USE,
     Counts,
     Manifest,
     reason_against,
     reason_against_name,
 )
-from notebook_sync.notes.archive_lines import CHECKS, line_of, row_of
+from notebook_sync.notes.archive_lines import CHECKS, fact_line, line_of, row_of, use_line
 from notebook_sync.notes.archive_packing import Packing
 from notebook_sync.notes.guard import Guard
 from notebook_sync.refs.base import Refs
@@ -80,12 +84,16 @@ class Archive:
         guard: Guard,
         mirror: Callable[[], Mirror],
         refs: Callable[[], Refs],
+        facts: Callable[[], FactRows],
+        memories: Callable[[], MemoryRows],
         bring_in_step: Callable[[], object],
     ) -> None:
         self._vault = vault
         self._guard = guard
         self._mirror = mirror
         self._refs = refs
+        self._facts = facts
+        self._memories = memories
         self._bring_in_step = bring_in_step
 
     def export(self, to: Path, session: Session, progress: Progress | None = None) -> Exported:
@@ -117,6 +125,8 @@ class Archive:
         longterm = lines.add(LONGTERM, refs.longterm())
         kept = (refs.checkpoint(light["id"]) for light in reversed(refs.checkpoints()))
         checkpoints = lines.add(CHECKPOINTS, (one for one in kept if one is not None))
+        lines.add(FACTS, (fact_line(one) for one in self._facts().rows()))
+        lines.add(USE, (use_line(one) for one in self._memories().all()))
         git, warnings = self._add_history(packing, folder)
         commits = git.commits if git else 0
         counts = Counts(notes, files, size, entries, longterm, checkpoints, commits)

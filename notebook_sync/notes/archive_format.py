@@ -6,6 +6,8 @@ mirror.jsonl       of each note what its file does not say: version, history, si
 stream.jsonl       the daily stream, one entry a line, with its day
 longterm.jsonl     long-term memory, one entry a line
 checkpoints.jsonl  one checkpoint a line
+facts.jsonl        of each fact what its file does not say: usage, importance, history, since when there is it
+use.jsonl          of each memory how it was used, and its score
 history.bundle     what git knows, where the notebook is the top of a repository that has a commit
 """
 
@@ -28,8 +30,11 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 FILES = "files/"
 MIRROR, STREAM, LONGTERM, CHECKPOINTS = "mirror.jsonl", "stream.jsonl", "longterm.jsonl", "checkpoints.jsonl"
+FACTS, USE = "facts.jsonl", "use.jsonl"
 BUNDLE = "history.bundle"
-BESIDE = (MIRROR, STREAM, LONGTERM, CHECKPOINTS, BUNDLE)
+BESIDE = (MIRROR, STREAM, LONGTERM, CHECKPOINTS, FACTS, USE, BUNDLE)
+# The first archives had no others.
+_NEEDED = (MIRROR, STREAM, LONGTERM, CHECKPOINTS)
 
 MOST_MEMBERS = 200_000
 LARGEST_MANIFEST = 64 << 20
@@ -134,7 +139,7 @@ def reason_against(members: Sequence[Member]) -> str:
     names = Counter(member.name for member in members)
     if twice := [name for name, count in names.items() if count > 1]:
         return f"{twice[0]!r} is in it twice"
-    if missing := [name for name in BESIDE[:-1] if name not in names]:
+    if missing := [name for name in _NEEDED if name not in names]:
         return f"{missing[0]} is missing"
     if twins := twins_among(name for name in names if name.startswith(FILES)):
         return "{!r} and {!r} are one name to some systems".format(*twins)

@@ -1,4 +1,4 @@
-"""The lines of an archive: what a store holds of notes, stream and checkpoints, as JSON. Pure.
+"""The lines of an archive: what a store holds of notes, facts, stream and checkpoints, as JSON. Pure.
 
 Who wrote a line is not known when it is read: what is not as it was written is refused, and reaches no store.
 """
@@ -6,15 +6,21 @@ Who wrote a line is not known when it is read: what is not as it was written is 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from typing import IO, Any, NoReturn
 
+from notebook_sync.files.facts import id_of
 from notebook_sync.files.note import HISTORY_LIMIT, Seed
 from notebook_sync.mirror.base import Document
 from notebook_sync.mirror.document import to_milliseconds
-from notebook_sync.notes.archive_format import CHECKPOINTS, LONGTERM, MIRROR, STREAM
+from notebook_sync.mirror.facts import HISTORY_LIMIT as FACT_HISTORY_LIMIT
+from notebook_sync.mirror.facts import Fact
+from notebook_sync.mirror.memories import Memory
+from notebook_sync.mirror.sqlite_rows import from_json, to_json
+from notebook_sync.notes.archive_format import CHECKPOINTS, FACTS, LONGTERM, MIRROR, STREAM, USE
 from notebook_sync.refs.base import Checkpoint, Entry
 
 LARGEST_LINE = 64 << 20
@@ -53,6 +59,58 @@ def seed_from(row: Line) -> Seed:
     """The past of a note, from its row."""
     history = tuple({**crumb, "timestamp": _time(crumb["timestamp"], "timestamp")} for crumb in row["history"])
     return Seed(row["version"], _time(row["created_at"], "created_at"), history, row["created_from"])
+
+
+def fact_line(fact: Fact) -> Line:
+    """What the file of a fact does not say of it. Its vector is made anew, as those of notes are."""
+    return {
+        "id": fact.note_id,
+        "content": fact.content,
+        "path": fact.path,
+        "section": fact.section,
+        "line": fact.line,
+        "importance": fact.unpinned,
+        "decay_rate": fact.decay_rate,
+        "access_count": fact.access_count,
+        "last_accessed": _told_time(fact.last_accessed),
+        "created_at": fact.created_at.isoformat(),
+        "updated_at": fact.updated_at.isoformat(),
+        "gone_at": _told_time(fact.gone_at),
+        "metadata": json.loads(to_json(dict(fact.metadata))),
+        "history": json.loads(to_json([dict(event) for event in fact.source_history])),
+    }
+
+
+def fact_from(line: Line) -> Fact:
+    """The row of a fact, from its line."""
+    return Fact(
+        line["id"],
+        line["content"],
+        _time(line["created_at"], "created_at"),
+        _time(line["updated_at"], "updated_at"),
+        line["section"],
+        line["path"],
+        line["line"],
+        float(line["importance"]),
+        unpinned=float(line["importance"]),
+        decay_rate=float(line["decay_rate"]),
+        access_count=line["access_count"],
+        last_accessed=_time_or_none(line["last_accessed"], "last_accessed"),
+        metadata=from_json(_text_of(line["metadata"])),
+        source_history=tuple(from_json(_text_of(line["history"]))),
+        gone_at=_time_or_none(line["gone_at"], "gone_at"),
+    )
+
+
+def use_line(memory: Memory) -> Line:
+    """How a memory was used."""
+    used = _told_time(memory.last_accessed)
+    return {"id": memory.id, "accesses": memory.accesses, "last_accessed": used, "score": memory.score}
+
+
+def use_from(line: Line) -> tuple[str, int, datetime | None]:
+    """How a memory was used, as `MemoryRows.restore_usage` takes it."""
+    return line["id"], line["accesses"], _time_or_none(line["last_accessed"], "last_accessed")
 
 
 def lines_in(file: IO[bytes], checked: Callable[[Line], Line]) -> Iterator[tuple[int, Line]]:
@@ -132,11 +190,55 @@ def checked_checkpoint(told: Line) -> Checkpoint:
     return told
 
 
+def checked_fact(told: Line) -> Line:
+    """A line of facts.jsonl."""
+    for name in ("id", "content", "path", "section"):
+        _text(told[name], name)
+    _must(told["content"].strip() and told["id"] == id_of(told["content"]), "id", "that of its text")
+    _must("\0" not in told["path"], "path", "a path")
+    _fraction(told["importance"], "importance")
+    _must(_is_number(told["decay_rate"]) and told["decay_rate"] >= 0, "decay_rate", "a number that is not negative")
+    for name in ("access_count", "line"):
+        _number(told[name], name, 0)
+    _must(isinstance(told["metadata"], dict), "metadata", "an object")
+    _must(len(told["history"]) <= FACT_HISTORY_LIMIT, "history", f"at most {FACT_HISTORY_LIMIT} events")
+    fact = fact_from(told)
+    _must(isinstance(fact.metadata, dict), "metadata", "an object")  # a time is one in the line
+    for value in (fact.metadata, *fact.source_history):
+        _must(_fits(value), "metadata, history", "whole numbers of 64 bits")
+    for event in fact.source_history:
+        _text(event["action"], "history.action")
+        _must(isinstance(event["at"], datetime), "history.at", "a time")
+        _fraction(event["importance"], "history.importance")
+    return told
+
+
+def _fits(value: object) -> bool:
+    """Whether every store can hold the numbers in it."""
+    if isinstance(value, dict):
+        return all(map(_fits, value.values()))
+    if isinstance(value, list):
+        return all(map(_fits, value))
+    return not isinstance(value, int) or -(2**63) <= value < 2**63
+
+
+def checked_use(told: Line) -> Line:
+    """A line of use.jsonl."""
+    _text(told["id"], "id")
+    _number(told["accesses"], "accesses", 0)
+    if told["score"] is not None:
+        _fraction(told["score"], "score")
+    use_from(told)
+    return told
+
+
 CHECKS: Mapping[str, Callable[[Line], Line]] = {
     MIRROR: checked_row,
     STREAM: checked_told,
     LONGTERM: checked_entry,
     CHECKPOINTS: checked_checkpoint,
+    FACTS: checked_fact,
+    USE: checked_use,
 }
 """By the name of a file with lines, what makes sure of one."""
 
@@ -184,6 +286,14 @@ def _number(value: object, field: str, lowest: int) -> None:
     _must(type(value) is int and lowest <= value <= _LARGEST_VERSION, field, f"a whole number from {lowest} on")
 
 
+def _is_number(value: object) -> bool:
+    return type(value) in {int, float} and math.isfinite(value)  # type: ignore[arg-type]  # asked for just before
+
+
+def _fraction(value: Any, field: str) -> None:
+    _must(_is_number(value) and 0 <= value <= 1, field, "a number from 0 to 1")
+
+
 def _day(value: str, field: str) -> None:
     try:
         date.fromisoformat(value)
@@ -199,3 +309,15 @@ def _time(text: str, field: str) -> datetime:
     except (ValueError, TypeError, OverflowError):
         pass
     raise ValueError(f"its {field!r} is not a time with its zone, as 2026-02-18T10:30:00+00:00")
+
+
+def _told_time(when: datetime | None) -> str | None:
+    return when.isoformat() if when else None
+
+
+def _time_or_none(text: str | None, field: str) -> datetime | None:
+    return None if text is None else _time(text, field)
+
+
+def _text_of(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

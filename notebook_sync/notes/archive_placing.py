@@ -6,7 +6,10 @@ What only the stores can take is kept in `.notebook` until they have it.
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import glob
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +26,8 @@ from notebook_sync.notes.archive_reading import Progress, manifest_of, unpack
 from notebook_sync.tokens import Tokens
 
 _KEPT = "importing"
+# What mkdtemp puts at the end of a name.
+_MADE_UP = re.compile(r"[a-z0-9_]{8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +40,10 @@ class Placed:
     manifest: Manifest
 
 
-def place(archive: Path, folder: Path, progress: Progress | None = None) -> Placed:
+def place(archive: Path, folder: Path, progress: Progress | None = None, *, trust_settings: bool = False) -> Placed:
     """Make a notebook of the archive in `folder`, which is not there or empty; or find it there already, when the
-    stores did not take what is theirs. `progress(done, total)` counts members.
+    stores did not take what is theirs. `progress(done, total)` counts members. Whoever trusts its settings lets it
+    start programs and reach other machines.
 
     Raises UsageError, ConfigError, UnreadableFile, GitFailed, NotebookError; then everything is as it was.
     """
@@ -53,19 +59,20 @@ def place(archive: Path, folder: Path, progress: Progress | None = None) -> Plac
         with _made(root.parent), _staging(root) as staging:
             made = staging / "notebook"
             made.mkdir()
-            manifest = _fill(made, staging, archive, progress)
+            manifest = _fill(made, staging, archive, progress, trust_settings)
             made.rename(root)
     except OSError as error:
         raise NotebookError(f"{error.filename or root}: {error.strerror or error}; nothing was imported") from None
     return Placed(archive, root, kept, manifest)
 
 
-def _fill(made: Path, staging: Path, archive: Path, progress: Progress | None) -> Manifest:
+def _fill(made: Path, staging: Path, archive: Path, progress: Progress | None, trusted: bool) -> Manifest:
     beside = staging / "beside"
     beside.mkdir()
     manifest, raw = unpack(archive, made, beside, progress)
-    _must_be_settings(made / config.FILE, archive)
-    for name in CHECKS:
+    _must_be_settings(made / config.FILE, archive, trusted)
+    lines = [member.name for member in manifest.members if member.name in CHECKS]
+    for name in lines:
         _must_be_lines(beside / name, archive)
     if manifest.git is not None:
         packed = beside / BUNDLE
@@ -77,7 +84,7 @@ def _fill(made: Path, staging: Path, archive: Path, progress: Progress | None) -
     make_folder(own)
     Tokens(own).owner()
     (own / _KEPT).mkdir(mode=0o700)
-    for name in CHECKS:
+    for name in lines:
         (beside / name).rename(own / _KEPT / name)
     (own / _KEPT / MANIFEST).write_bytes(raw)
     return manifest
@@ -113,21 +120,42 @@ def _made(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _staging(root: Path) -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(dir=root.parent, prefix=f".{root.name[:100]}.importing-"))
-    try:
+    """A folder beside the root, gone again at the end. Those of imports that were killed go at the beginning."""
+    prefix = f".{root.name[:100]}.importing-"
+    with contextlib.ExitStack() as leaving:
+        for left in root.parent.glob(f"{glob.escape(prefix)}*"):
+            if _MADE_UP.fullmatch(left.name.removeprefix(prefix)) and _is_held(left, leaving):
+                shutil.rmtree(left, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(dir=root.parent, prefix=prefix))
+        leaving.callback(shutil.rmtree, folder, ignore_errors=True)
+        _is_held(folder, leaving)
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _must_be_settings(file: Path, archive: Path) -> None:
+def _is_held(folder: Path, leaving: contextlib.ExitStack) -> bool:
+    """Whether this import has the folder now, and for itself: whoever is killed no longer holds what was theirs."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        leaving.callback(os.close, fd)
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _must_be_settings(file: Path, archive: Path, trusted: bool) -> None:
     source = f"{archive}: its {config.FILE}"
     try:
-        config.parse(file.read_text(encoding="utf-8"), source)
+        settings = config.parse(file.read_text(encoding="utf-8"), source)
     except FileNotFoundError:
         return
     except UnicodeDecodeError:
         raise UnreadableFile(str(archive), f"its {config.FILE} is not UTF-8 text; nothing was imported") from None
+    if not trusted and (keys := config.reaching_out(settings)):
+        raise UsageError(
+            f"{source} sets {', '.join(keys)}: such settings start programs or reach other machines, and nothing was "
+            "imported; where the archive is your own, or you have looked at them, import it with --trust-settings"
+        )
 
 
 def _must_be_lines(file: Path, archive: Path) -> None:

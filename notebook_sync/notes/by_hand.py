@@ -7,9 +7,9 @@ tool has written is left to the tool, and what git itself changes, as in a merge
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from notebook_sync.errors import BackendDown, GitFailed, UnreadableFile
@@ -25,7 +25,7 @@ _PAUSE_SECONDS = 1.0
 _RETRY_SECONDS = 2.0
 _AT_ONCE = 500
 # A tool's git has given up after that.
-_TOOLS_OWN = timedelta(seconds=20)
+_TOOLS_OWN_SECONDS = 20.0
 
 
 class ByHand:
@@ -133,7 +133,11 @@ class ByHand:
         newest = next(self._past.copies(path), None)
         if newest is None or not newest.summary or newest.digest != digest_of(raw):
             return False
-        return datetime.now(UTC) - newest.at < _TOOLS_OWN
+        try:
+            written = newest.file.stat().st_mtime  # where the clock went back, `at` may be long to come
+        except OSError:
+            return False
+        return abs(time.time() - written) < _TOOLS_OWN_SECONDS
 
     def _tell(self, trouble: str) -> None:
         if trouble != self._told:

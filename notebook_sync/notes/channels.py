@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from notebook_sync.errors import Conflict, UnreadableFile, UsageError
+from notebook_sync.errors import Conflict, NoAgentNamed, UnreadableFile, UsageError
 from notebook_sync.files.parse import parse
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.files.vault import Vault
@@ -160,7 +160,7 @@ def owner_of(agent: str, session: Session) -> str:
     """Whose channel is meant: the agent's that is named, else the session's own. Raises UsageError."""
     name = agent or session.agent
     if not name:
-        raise UsageError("private notes are those of one agent; name it, as in: --agent scribe")
+        raise NoAgentNamed("private notes are those of one agent; name it, as in: --agent scribe")
     if not is_agent_name(name):
         raise UsageError(f"{name!r} is no agent's name; use letters, digits, and .-_@+: between them")
     return name

@@ -3,43 +3,81 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 
-from notebook_sync.config import PromptSettings
 from notebook_sync.errors import UnreadableFile
-from notebook_sync.files.note import Note
+from notebook_sync.files.note import Note, Stamp
 from notebook_sync.files.parse import parse
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.check_prompt import check_prompt
+from notebook_sync.notes.conflict_marks import conflict_marks
 from notebook_sync.notes.finding import Finding
 from notebook_sync.notes.links import Names, folded, line_of
-from notebook_sync.notes.runtime import check_runtime
+from notebook_sync.notes.runtime import check_runtime, checked_as_runtime
+from notebook_sync.settings import PromptSettings
 
 
-def check(vault: Vault, settings: PromptSettings, today: date) -> list[Finding]:
-    """Every finding, by path and line. `today` is the notebook's day, which decides what is expired."""
-    scan = vault.scan()
-    findings = [Finding(path, 0, "error", why) for path, why in scan.refused.items()]
-    findings += _twins(scan.seen)
-    notes: list[_Named] = []
-    for path in scan.seen:
+class Checks:
+    """The same list again and again: what a file says by itself is kept while the file is as it was. For any number of
+    threads."""
+
+    def __init__(self, vault: Vault, settings: PromptSettings) -> None:
+        self._vault = vault
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._said: dict[str, _Said] = {}
+        self._names: Names | None = None
+        self._between: list[Finding] = []
+
+    def findings(self, today: date) -> list[Finding]:
+        """Every finding, by path and line. `today` is the notebook's day, which decides what is expired."""
+        with self._lock:
+            scan = self._vault.scan()
+            said = {path: each for path, stamp in scan.seen.items() if (each := self._of(path, stamp))}
+            if said != self._said or self._names is None:
+                notes = [each.named for each in said.values() if each.named]
+                self._said, self._names = said, Names(notes, lambda path: os.path.lexists(self._vault.root / path))
+                self._between = [*_twins(said), *_contended_ids(notes)]
+            findings = [Finding(path, 0, "error", why) for path, why in scan.refused.items()]
+            findings += self._between
+            for each in said.values():
+                findings += each.findings
+            findings += self._of_the_prompts_files(today)
+            findings += check_prompt(self._vault, scan, self._settings, today)
+            findings += self._broken_links(self._names)
+        return sorted(findings)
+
+    def _of(self, path: str, stamp: Stamp) -> _Said | None:
+        """What a file says; None where it is gone meanwhile."""
+        known = self._said.get(path)
+        if known and known.stamp == stamp:
+            return known
         try:
-            raw, _ = vault.read(path)
+            reading = self._vault.read_closely(path)
         except FileNotFoundError:
-            continue  # gone meanwhile
+            return None
         except UnreadableFile as error:
-            findings.append(Finding(path, error.line, "error", error.reason))
-            continue
-        note = parse(path, raw, encoding=settings.encoding)
-        notes.append(_Named(path, note.title, note.wants, note.links))
-        findings += _problems(note)
-        findings += check_runtime(path, raw.decode(errors="replace"), settings, today)
-    findings += check_prompt(vault, scan, settings, today)
-    findings += _contended_ids(notes)
-    findings += _broken_links(vault, notes)
-    return sorted(findings)
+            return _Said(None, None, (Finding(path, error.line, "error", error.reason),))
+        note = parse(path, reading.raw, encoding=self._settings.encoding)
+        named = _Named(path, note.title, note.wants, note.links)
+        findings = (*_problems(note), *_conflicts(path, reading.raw))
+        return _Said(None if reading.racy else reading.stamp, named, findings)
+
+    def _of_the_prompts_files(self, today: date) -> Iterator[Finding]:
+        for path in sorted(checked_as_runtime(self._settings) & self._said.keys()):
+            text = _text(self._vault, path)
+            yield from check_runtime(path, text, self._settings, today)
+
+    def _broken_links(self, names: Names) -> Iterator[Finding]:
+        for path, said in self._said.items():
+            for link in said.named.links if said.named else ():
+                if reason := names.leads_nowhere(link, path):
+                    if link not in said.lines:
+                        said.lines[link] = line_of(link, _text(self._vault, path))
+                    yield Finding(path, said.lines[link], "warning", f"broken link to `{link}`: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +90,26 @@ class _Named:
     links: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a file says by itself, with the `stamp` that vouches for it, if one does. `lines` are those on which links
+    stand, once they were looked for."""
+
+    stamp: Stamp | None
+    named: _Named | None
+    findings: tuple[Finding, ...]
+    lines: dict[str, int] = field(default_factory=dict, compare=False)
+
+
 def _problems(note: Note) -> Iterator[Finding]:
     for problem in note.problems:
         yield Finding(note.path, problem.line, "error" if problem.severe else "warning", problem.message)
+
+
+def _conflicts(path: str, raw: bytes) -> Iterator[Finding]:
+    message = "a mark of a merge conflict: keep of the two sides what is right, and delete the marks"
+    for line in conflict_marks(raw.decode(errors="replace")):
+        yield Finding(path, line, "error", message)
 
 
 def _contended_ids(notes: Iterable[_Named]) -> Iterator[Finding]:
@@ -79,17 +134,6 @@ def _twins(paths: Iterable[str]) -> Iterator[Finding]:
             if twin != place and place not in told:
                 told.add(place)
                 yield Finding(place, 0, "warning", f"macOS and Windows take this for {twin}; rename one of them")
-
-
-def _broken_links(vault: Vault, notes: list[_Named]) -> Iterator[Finding]:
-    names = Names(notes, lambda path: os.path.lexists(vault.root / path))
-    texts: dict[str, str] = {}
-    for note in notes:
-        for link in note.links:
-            reason = names.leads_nowhere(link, note.path)
-            if reason:
-                text = texts.get(note.path) or texts.setdefault(note.path, _text(vault, note.path))
-                yield Finding(note.path, line_of(link, text), "warning", f"broken link to `{link}`: {reason}")
 
 
 def _text(vault: Vault, path: str) -> str:

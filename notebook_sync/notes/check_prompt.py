@@ -15,6 +15,7 @@ from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Scan, Vault
 from notebook_sync.notes.finding import Finding
 from notebook_sync.notes.system_prompt import PRIVATE, private_paths, prompt_settings
+from notebook_sync.settings import PromptSettings as PromptTable
 from prompt import FileText, PromptSettings, assemble
 from prompt.comments import without_hidden
 from prompt.page import VOLATILE_SHARE
@@ -22,7 +23,7 @@ from prompt.page import VOLATILE_SHARE
 _RUNTIME = frozenset(f"runtime/{name}" for name in RUNTIME_FILES)
 
 
-def check_prompt(vault: Vault, scan: Scan, settings: config.PromptSettings, today: date) -> Iterator[Finding]:
+def check_prompt(vault: Vault, scan: Scan, settings: PromptTable, today: date) -> Iterator[Finding]:
     """Findings about the prompt's files as a whole. What `scan` refused is told by whoever made it."""
     asked = prompt_settings(settings)
     optional = {file.path for file in asked.shown_files if file.optional} - {file.path for file in settings.files}

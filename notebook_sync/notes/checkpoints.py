@@ -12,28 +12,39 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from notebook_sync.config import Settings
-from notebook_sync.errors import BackendDown, Conflict, GitFailed, NoSuchCheckpoint, UsageError
+from notebook_sync.errors import BackendDown, Conflict, GitFailed, NoSuchCheckpoint, Refused, UsageError
 from notebook_sync.events import Events
 from notebook_sync.mirror.base import Mirror
-from notebook_sync.notes.door import Door, Entered, Text
+from notebook_sync.notes.door import Door, Entered, Text, digest_of
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.kept_notes import KeptNotes
-from notebook_sync.notes.rolled_back import Checkpoint, RolledBack, changes_between, checkpoint_of
+from notebook_sync.notes.rolled_back import (
+    BEFORE,
+    Checkpoint,
+    FileChange,
+    Foreseen,
+    RolledBack,
+    changes_between,
+    checkpoint_of,
+    exchange_of,
+    foreseen_digest,
+)
 from notebook_sync.notes.stream import Stream
 from notebook_sync.refs.base import Entry, Refs, Swap
 from notebook_sync.sessions import Session
+from notebook_sync.settings import Settings
 
 CHECKPOINT, ROLLBACK = "checkpoint", "rollback"
 DAYS = 7
 _LONGEST_NAME = 200
 _SHORTEST_START = 4
 _ONE_DAY = timedelta(days=1)
-_BEFORE = "before rollback to "
+_MILLISECOND = timedelta(milliseconds=1)
 
 _Kept = dict[str, Any]
-# `list` names a method here, so the type needs a name of its own.
+# `list` names a method here, so the types need names of their own.
 _Checkpoints = list[Checkpoint]
+_Days = dict[str, list[Entry]]
 
 
 class Checkpoints:
@@ -75,25 +86,37 @@ class Checkpoints:
             return [checkpoint_of(one) for one in light]
         return [self._told(kept, session) for one in light if (kept := refs.checkpoint(one["id"])) is not None]
 
-    def rollback(self, checkpoint_id: str, session: Session, *, files: bool = False) -> RolledBack:
-        """Bring back the stream and long-term memory of a checkpoint, and with `files` what the notes said, all of
-        them or none. Its id may be cut after four characters where no other begins so.
+    def lost(self, session: Session) -> str:
+        """That checkpoints are gone with a hot memory that was emptied, and since when; "" where none can be."""
+        self._guard.require_in_stream(session, "read", CHECKPOINT)
+        emptied = self._stream.lost_at(self._refs())
+        if emptied is None:
+            return ""
+        moment = emptied.astimezone(self._settings.timezone).strftime("%Y-%m-%d %H:%M")
+        return f"checkpoints of before {moment} are gone: hot memory was emptied"
 
-        Raises NoSuchCheckpoint; UsageError where it has no files; Conflict where a note was changed meanwhile, and as
-        `Door.enter`: nothing was brought back then.
+    def rollback(
+        self, checkpoint_id: str, session: Session, *, files: bool = False, foreseen: str | None = None
+    ) -> RolledBack:
+        """Bring back the stream and long-term memory of a checkpoint, and with `files` what the notes said, all of
+        them or none. Its id may be cut after four characters where no other begins so. `foreseen` is the digest of
+        what is to be done, and of nothing else.
+
+        Raises NoSuchCheckpoint; UsageError where it has no files; Refused where something else would be done than
+        was foreseen; Conflict where a note was changed meanwhile, and as `Door.enter`: nothing was brought back then.
         """
         self._guard.require_in_stream(session, "write", ROLLBACK)
-        target = self._find(checkpoint_id)
-        snapshot = self._notes.snapshot_of(target["id"], target["commit"]) if files else None
+        target = self._find(checkpoint_id, session)
+        texts, left = self._texts(target, files=files)
+        if foreseen is not None and foreseen != self._foreseen(target, session, texts, left).digest:
+            raise Refused("Nothing was brought back: something changed meanwhile. Look again at what it would do now.")
         name = _name_of(target)
-        before, trouble = self._keep(f"{_BEFORE}{name}"[:_LONGEST_NAME], session, target)
+        before, trouble = self._keep(f"{BEFORE}{name}"[:_LONGEST_NAME], session, target)
         warnings: tuple[str, ...] = (trouble,) if trouble else ()
-        texts: Sequence[Text] = ()
         entered = Entered()
-        if snapshot is not None:
+        if files:
             if not before["commit"]:
                 raise GitFailed(f"nothing was brought back, for what is now could not be kept. {trouble}")
-            texts, left = self._notes.texts_of(snapshot, f"to the checkpoint {name}")
             entered = self._enter(texts, session)
             warnings += (*left, *entered.warnings)
         self._restore(target, before, files=files)
@@ -109,34 +132,69 @@ class Checkpoints:
             warnings=warnings,
         )
 
+    def foresee(self, checkpoint_id: str, session: Session, *, files: bool = False) -> Foreseen:
+        """What `rollback` would do now; nothing is changed. Raises as that, but no Conflict."""
+        self._guard.require_in_stream(session, "write", ROLLBACK)
+        target = self._find(checkpoint_id, session)
+        return self._foreseen(target, session, *self._texts(target, files=files))
+
+    def _texts(self, target: _Kept, *, files: bool) -> tuple[Sequence[Text], Sequence[str]]:
+        """What is to be written, and what cannot be; neither, where the notes are left as they are."""
+        if not files:
+            return (), ()
+        snapshot = self._notes.snapshot_of(target["id"], target["commit"])
+        return self._notes.texts_of(snapshot, f"to the checkpoint {_name_of(target)}")
+
+    def _foreseen(self, target: _Kept, session: Session, texts: Sequence[Text], left: Sequence[str]) -> Foreseen:
+        refs = self._refs()
+        first = _first_day(target)
+        days = self._days(refs, datetime.now(UTC), first)
+        now = [entry for day, entries in days.items() if day >= first for entry in entries]
+        stream = exchange_of([entry for entries in target["days"].values() for entry in entries], now)
+        longterm = exchange_of(target["longterm"], refs.longterm())
+        return Foreseen(
+            checkpoint=self._told(target, session),
+            latest=refs.checkpoints()[0]["id"],
+            stream=stream,
+            longterm=longterm,
+            digest=foreseen_digest(stream, longterm, map(_digests_of, texts)),
+            changed=changes_between(target["notebook"], self._notes.listed(self._mirror().known())),
+            files=tuple(sorted(map(_change_of, texts), key=lambda change: change.path)),
+            warnings=tuple(left),
+        )
+
     def _keep(self, name: str, session: Session, target: _Kept | None = None) -> tuple[_Kept, str]:
         """Keep what is now, with the stream of the last days and of all from the first of `target`, which stays kept
         too; and why it lacks the files."""
         refs = self._refs()
         now = datetime.now(UTC)
-        earlier = {one["id"] for one in refs.checkpoints()}
-        told = set(refs.days())
-        since = _first_day(target) if target else ""
-        days = _days_until(now.astimezone(self._settings.timezone).date(), since)
+        lights = refs.checkpoints()
+        earlier = {one["id"] for one in lights}
         kept: _Kept = {
             "id": str(uuid.uuid4()),
             "name": name,
-            "at": now.isoformat(timespec="milliseconds"),
+            "at": _after(lights, now).isoformat(timespec="milliseconds"),
             "created_by": "owner" if session.kind == "owner" else session.changed_by,
-            "days": {day: refs.day(day) if day in told else [] for day in days},
+            "days": self._days(refs, now, _first_day(target) if target else ""),
             "longterm": refs.longterm(),
             "notebook": self._notes.listed(self._mirror().known()),
         }
         kept["commit"], trouble = self._notes.keep(kept["id"], name)
         try:
-            refs.put_checkpoint(kept, spare=[target["id"]] if target else ())
+            refs.put_checkpoint(kept, spare=[kept["id"], *([target["id"]] if target else ())])
         except BackendDown:
             self._notes.drop([kept["id"]])
             raise
         self._notes.drop(earlier - {one["id"] for one in refs.checkpoints()})
         return kept, trouble
 
-    def _find(self, checkpoint_id: str) -> _Kept:
+    def _days(self, refs: Refs, now: datetime, since: str) -> _Days:
+        """The stream of the last days, and of all from the day `since`."""
+        told = set(refs.days())
+        days = _days_until(now.astimezone(self._settings.timezone).date(), since)
+        return {day: refs.day(day) if day in told else [] for day in days}
+
+    def _find(self, checkpoint_id: str, session: Session) -> _Kept:
         refs = self._refs()
         asked = checkpoint_id.strip().lower()
         ids = [one["id"] for one in refs.checkpoints()] if len(asked) >= _SHORTEST_START else []
@@ -145,9 +203,8 @@ class Checkpoints:
             raise UsageError(f"several checkpoints begin with {asked!r}; name one in full: {', '.join(found)}")
         kept = refs.checkpoint(found[0]) if found else None
         if kept is None:
-            raise NoSuchCheckpoint(
-                f"there is no checkpoint {checkpoint_id[:60]!r}; see: notebook-sync checkpoint --list"
-            )
+            gone = "; ".join(filter(None, [f"there is no checkpoint {checkpoint_id[:60]!r}", self.lost(session)]))
+            raise NoSuchCheckpoint(gone, see="notebook-sync checkpoint --list")
         return kept
 
     def _enter(self, texts: Sequence[Text], session: Session) -> Entered:
@@ -192,6 +249,23 @@ class Checkpoints:
         )
 
 
+def _change_of(text: Text) -> FileChange:
+    if text.before is None:
+        return FileChange(text.path, "created")
+    return FileChange(text.path, "deleted" if text.after is None else "updated")
+
+
+def _digests_of(text: Text) -> tuple[str, str, str]:
+    return text.path, digest_of(text.before), digest_of(text.after)
+
+
+def _after(lights: Iterable[Mapping[str, Any]], now: datetime) -> datetime:
+    """Now, or what comes next to the last checkpoint, where the clock went back since: the last that is made is the
+    last in every list, and is not the one to go."""
+    last = max((datetime.fromisoformat(light["at"]) for light in lights), default=now)
+    return max(now, last + _MILLISECOND)
+
+
 def _ids(entries: Iterable[Entry]) -> frozenset[str]:
     return frozenset(entry["id"] for entry in entries)
 
@@ -199,7 +273,7 @@ def _ids(entries: Iterable[Entry]) -> frozenset[str]:
 def _name_of(kept: Mapping[str, Any]) -> str:
     """What a person knows it by; of one that a rollback made, the id: names would grow with each."""
     name = str(kept["name"])
-    return str(kept["id"]) if not name or name.startswith(_BEFORE) else name
+    return str(kept["id"]) if not name or name.startswith(BEFORE) else name
 
 
 def _first_day(kept: Mapping[str, Any]) -> str:

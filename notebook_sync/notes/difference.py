@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import Any
+
+from notebook_sync.files.comparing import Opcode, Steps, opcodes
 
 _CONTEXT = 3
 
@@ -22,30 +23,18 @@ def difference(path: str, before: bytes | None, after: bytes | None) -> str:
         "--- " + (f"a/{path}" if before is not None else "/dev/null"),
         "+++ " + (f"b/{path}" if after is not None else "/dev/null"),
     )
-    hunks = (_hunk(group, old, new) for group in _compared(old, new).get_grouped_opcodes(_CONTEXT))
+    hunks = (_hunk(group, old, new) for group in _Known(opcodes(old, new, Steps())).get_grouped_opcodes(_CONTEXT))
     return "\n".join((*names, "".join(hunks)))
-
-
-def _compared(old: list[str], new: list[str]) -> SequenceMatcher[str]:
-    """Only what lies between what is alike is compared: two long notes that differ in a line would take seconds."""
-    first = _alike(old, new)
-    last = _alike(old[first:][::-1], new[first:][::-1])
-    old_end, new_end = len(old) - last, len(new) - last
-    between = SequenceMatcher(None, old[first:old_end], new[first:new_end]).get_opcodes()
-    codes: list[Any] = [(tag, i + first, j + first, k + first, m + first) for tag, i, j, k, m in between]
-    before: list[Any] = [("equal", 0, first, 0, first)] if first else []
-    behind: list[Any] = [("equal", old_end, len(old), new_end, len(new))] if last else []
-    return _Known([*before, *codes, *behind])
 
 
 class _Known(SequenceMatcher[str]):
     """Groups what is known already."""
 
-    def __init__(self, opcodes: list[Any]) -> None:
+    def __init__(self, codes: list[Opcode]) -> None:
         super().__init__()
-        self._known = opcodes
+        self._known = codes
 
-    def get_opcodes(self) -> list[Any]:
+    def get_opcodes(self) -> list[Opcode]:
         return self._known
 
 
@@ -69,12 +58,6 @@ def _range(start: int, end: int) -> str:
 def _lines(raw: bytes | None) -> list[str]:
     """With their ends, which are `\\n` alone: nothing else that a text may hold ends a line of a diff."""
     return re.findall(r"[^\n]*\n|[^\n]+", (raw or b"").decode(errors="replace"))
-
-
-def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines are the same from the start on."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _ended(line: str) -> str:

@@ -13,16 +13,17 @@ from pathlib import Path
 from threading import Lock, Timer
 from typing import Generic, TypeVar
 
-from notebook_sync.config import GitSettings
-from notebook_sync.errors import GitFailed, NotebookError
+from notebook_sync.errors import GitFailed, NotebookError, UnwritableFile
 from notebook_sync.events import Events
+from notebook_sync.files.branch import branch_of
 from notebook_sync.files.commits import commit
 from notebook_sync.files.note import Stamp
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.authors import Authors
-from notebook_sync.notes.past import Past
+from notebook_sync.notes.past import NOT_KEPT, Past, Together
 from notebook_sync.notes.turns import Turns
 from notebook_sync.sessions import Session
+from notebook_sync.settings import GitSettings
 
 _MOST_NAMED = 3
 
@@ -38,9 +39,11 @@ Mirror = Callable[[Stamps, Mapping[tuple[str, str], str]], Mirrored]
 @dataclass(frozen=True, slots=True)
 class Text:
     """What the note at `path` is to say instead of what it says; None where it is not there, or is not to be.
+    Of one change, the texts that are each `as_one` are taken back as one, too.
 
     `action`, `section` and `reason` are for the commit and the event; `told` is one line on what was done, where action
-    and section say too little.
+    and section say too little. `moved_from` is the path at which the very note stands: its file is given this one, and
+    the text beside this that takes the old path away says so to the commit and the event alone.
     """
 
     path: str
@@ -50,6 +53,8 @@ class Text:
     section: str = ""
     reason: str = ""
     told: str = ""
+    moved_from: str = ""
+    as_one: bool = False
 
     @property
     def changes(self) -> bool:
@@ -101,7 +106,8 @@ class Door:
     def enter(self, texts: Sequence[Text], session: Session, kind: str = "edit") -> Entered:
         """Write what changes, or nothing at all. `kind` is that of the events.
 
-        Raises Conflict where a note no longer says what its text's `before` does, and otherwise as `Vault.write`.
+        Raises Conflict where a note no longer says what its text's `before` does, UnwritableFile where what a note
+        says would be nowhere any more, and otherwise as `Vault.write`.
         """
         changing = [text for text in texts if text.changes]
         if not changing:
@@ -110,12 +116,12 @@ class Door:
             return self._enter(changing, session, kind)
 
     def _enter(self, changing: Sequence[Text], session: Session, kind: str) -> Entered:
-        warnings = list(
-            dict.fromkeys(filter(None, (self._keep(one.path, one.before, "owner", "") for one in changing)))
-        )
+        warnings = self._keep_before(changing)
         stamps = self._write(changing, session)
+        together = {one.path: (digest_of(one.before), digest_of(one.after)) for one in changing if one.as_one}
         for one in changing:
-            self._keep(one.path, one.after, session.changed_by, _told(one), begins=one.before is None)
+            with_others = together if one.as_one and len(together) > 1 else {}
+            self._keep(one.path, one.after, session.changed_by, _told(one), one, with_others)
         wrote = {(one.path, digest_of(one.after)): session.changed_by for one in changing}
         committing = _Once(lambda: self._commit(changing, session))
         with self._keeping_the_turn(committing):
@@ -177,9 +183,15 @@ class Door:
     def _write(self, texts: Sequence[Text], session: Session) -> Stamps:
         stamps: dict[str, Stamp | None] = {}
         written: list[Text] = []
+        left = {text.moved_from for text in texts}
         try:
             for text in texts:
-                stamps[text.path] = self._write_one(text.path, text.before, text.after, session)
+                if text.path in left:
+                    continue
+                if text.moved_from:
+                    stamps |= self._move(text.moved_from, text.path, digest_of(text.after), session)
+                else:
+                    stamps[text.path] = self._write_one(text.path, text.before, text.after, session)
                 written.append(text)
         except BaseException:
             self._put_back(written, session)
@@ -199,13 +211,28 @@ class Door:
             self._authors.forget(path, digest_of(after))
             raise
 
+    def _move(self, old: str, new: str, digest: str, session: Session) -> Stamps:
+        """Give the note's file its other path in one step, so that nobody sees it at both, or at none."""
+        for path, there in ((new, digest), (old, "")):
+            self._authors.announce(path, there, session.changed_by)
+        try:
+            return {new: self._vault.rename(old, new, base=digest), old: None}
+        except BaseException:
+            for path, there in ((new, digest), (old, "")):
+                self._authors.forget(path, there)
+            raise
+
     def _put_back(self, written: Sequence[Text], session: Session) -> None:
         """What somebody has built on meanwhile stays, as theirs, and an event tells of it."""
         stamps: dict[str, Stamp | None] = {}
         wrote = {}
         for text in reversed(written):
             try:
-                stamps[text.path] = self._write_one(text.path, text.after, text.before, session)
+                if text.moved_from:
+                    stamps |= self._move(text.path, text.moved_from, digest_of(text.after), session)
+                    wrote[text.moved_from, digest_of(text.after)] = session.changed_by
+                else:
+                    stamps[text.path] = self._write_one(text.path, text.after, text.before, session)
                 wrote[text.path, digest_of(text.before)] = session.changed_by
             except NotebookError as error:
                 self._events.record("batch", session, path=text.path, reason=f"could not be put back: {error}")
@@ -221,14 +248,46 @@ class Door:
                 self._authors.forget(path, digest)
         return versions, trouble
 
-    def _keep(self, path: str, raw: bytes | None, changed_by: str, summary: str, *, begins: bool = False) -> str:
-        """Keep a copy; why that failed, "" when it did not."""
+    def _keep_before(self, changing: Sequence[Text]) -> list[str]:
+        """Keep what the notes say; what is to be told where neither that can be done nor the last commit has it. Raises
+        UnwritableFile where a note goes of which nothing would be left."""
+        failed = [(one, why) for one in changing if (why := self._keep(one.path, one.before, "owner", ""))]
+        if not failed:
+            return []
+        uncommitted = self._uncommitted({one.path: one.before for one, _ in failed})
+        staying = {one.after for one in changing}  # a note that is renamed says it at its other path
+        lost = [(one, why) for one, why in failed if one.path in uncommitted]
+        for one, why in lost:
+            if one.after is None and one.before not in staying:
+                reason = f"no commit has what it says, and no copy of that can be kept ({why})"
+                raise UnwritableFile(one.path, reason)
+        return list(dict.fromkeys(f"{NOT_KEPT}: {why}" for _, why in lost))
+
+    def _uncommitted(self, texts: Mapping[str, bytes | None]) -> Collection[str]:
+        try:
+            branch = branch_of(self._vault.root)
+            return texts.keys() if branch is None else branch.uncommitted(texts).keys()
+        except GitFailed:
+            return texts.keys()
+
+    def _keep(
+        self,
+        path: str,
+        raw: bytes | None,
+        changed_by: str,
+        summary: str,
+        by: Text | None = None,
+        together: Together | None = None,
+    ) -> str:
+        """Keep a copy of what was found, or left `by` an edit; why that failed, "" when it did not."""
         if raw is None:
             return ""
+        old = by.moved_from if by is not None else ""
+        begins = by is not None and by.before is None and not old
         try:
-            self._past.keep(path, raw, changed_by, summary, begins=begins)
+            self._past.keep(path, raw, changed_by, summary, begins=begins, together=together, moved_from=old)
         except OSError as error:
-            return f"saved, but no copy of what was there before is kept: {error.strerror or error}"
+            return error.strerror or str(error)
         return ""
 
 
@@ -257,7 +316,7 @@ def message_for(texts: Sequence[Text], session: Session) -> str:
 
     Each value is one line, so that none can pass for another's trailer.
     """
-    subject = f"{_told(texts[0])}: {texts[0].path}" if len(texts) == 1 else f"Edit {_named([t.path for t in texts])}"
+    subject = _subject(texts)
     trailers: dict[str, None] = {}
     for text in texts:
         values = {"Path": text.path, "Action": text.action, "Section": text.section, "Reason": text.reason}
@@ -265,6 +324,13 @@ def message_for(texts: Sequence[Text], session: Session) -> str:
     agent = session.changed_by.removeprefix("agent:") if session.changed_by != "owner" else ""
     trailers |= dict.fromkeys([f"Session: {session.kind}", *([f"Agent: {agent}"] if agent else [])])
     return "\n".join([_line(subject), "", *trailers]) + "\n"
+
+
+def _subject(texts: Sequence[Text]) -> str:
+    if len(texts) == 1:
+        return f"{_told(texts[0])}: {texts[0].path}"
+    together = {text.told for text in texts}
+    return together.pop() if len(together) == 1 and "" not in together else f"Edit {_named([t.path for t in texts])}"
 
 
 def message_by_hand(paths: Sequence[str]) -> str:

@@ -16,12 +16,14 @@ from zoneinfo import ZoneInfo
 
 from notebook_sync.notes.reminders import Kind, Reminder
 
-# overdue: its day is over. due: its moment has come, today. open: no day is named.
+# overdue: its day is over, or the time that it names. due: its moment has come, today. open: no day is named.
 State = Literal["overdue", "due", "upcoming", "open", "done"]
 _ORDER: tuple[State, ...] = ("overdue", "due", "upcoming", "open", "done")
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _AT = re.compile(r"\s+at\s+(\d{1,2}):(\d{2})$", re.IGNORECASE)
+# For as long a named time is now, and not over.
+_A_MINUTE = timedelta(minutes=1)
 _DAY_OF_MONTH = re.compile(r"\d+")
 
 
@@ -92,7 +94,7 @@ def _once(reminder: Reminder, now: datetime, timezone: ZoneInfo) -> tuple[dateti
         # What stands under Today is for today, whenever that is.
         return None, "due" if reminder.section.casefold() == "today" else "open"
     when = in_zone(reminder.when, timezone)
-    if when.date() < now.date():
+    if when.date() < now.date() or (reminder.when.time() > time() and _is_over(when, now)):
         return when, "overdue"
     return when, "due" if _has_come(when, now) else "upcoming"
 
@@ -137,6 +139,10 @@ def in_zone(local: datetime, timezone: ZoneInfo) -> datetime:
 # Two moments of one timezone are compared by what its clocks show, and those go back once a year.
 def _has_come(when: datetime, now: datetime) -> bool:
     return when.astimezone(UTC) <= now.astimezone(UTC)
+
+
+def _is_over(when: datetime, now: datetime) -> bool:
+    return when.astimezone(UTC) + _A_MINUTE <= now.astimezone(UTC)
 
 
 def _moment(due: Due) -> datetime:

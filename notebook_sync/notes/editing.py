@@ -5,31 +5,27 @@ All of it is decided before anything is written. What is written goes through th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from notebook_sync.config import Settings
-from notebook_sync.errors import Conflict, EditFailed, NotPermitted, OverCap, UnsafePath
-from notebook_sync.files.edits import Edit, edited_by_all, entries_of
+from notebook_sync.errors import Conflict, EditFailed, NotPermitted, UnsafePath
+from notebook_sync.files.edits import Edit, edited_by_all
 from notebook_sync.files.ignore import is_note_name
 from notebook_sync.files.parse import wanted_id
-from notebook_sync.files.provenance import EXTERNAL, is_external
+from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Vault
-from notebook_sync.notes.check_edit import check_edit
-from notebook_sync.notes.difference import difference
 from notebook_sync.notes.door import Door, Entered, Text, digest_of
+from notebook_sync.notes.edit_effects import Edited, Effect, Effects
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.origin import with_origin
-from notebook_sync.notes.system_prompt import SystemPrompt, prompt_settings
 from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
-from prompt import Change, Omission, compare, count_tokens
-from prompt.comments import without_hidden
 
 TOOL = "notebook_edit"
 _TRIES = 5
+
+_Done = TypeVar("_Done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,51 +40,6 @@ class FileEdits:
     expected_digest: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
-    """A note after its edit, or as it would be after it.
-
-    `digest` is "" for a note that is gone, `version` None where the mirror could not be told. `tokens` is what counts
-    against the note's cap: for a file of the prompt, without comments and what is expired; `cap` is None for a note
-    that no prompt shows. `omitted` is what the session's prompt leaves out of it. `change` is what all edits of the
-    call did to that prompt; None where none of them is of a file that it shows. `diff` is unified. `external` says
-    that somebody else's words may stand in it.
-    """
-
-    path: str
-    digest: str
-    version: int | None
-    tokens_before: int
-    tokens: int
-    cap: int | None
-    omitted: tuple[Omission, ...]
-    changed: bool
-    change: Change | None
-    diff: str
-    commit: str | None
-    warnings: tuple[str, ...] = ()
-    external: bool = False
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json` prints."""
-        return {
-            "success": True,
-            "path": self.path,
-            "digest": self.digest,
-            "version": self.version,
-            "tokens_before": self.tokens_before,
-            "tokens": self.tokens,
-            "cap": self.cap,
-            "omitted": [{"anchor": o.anchor, "heading": o.heading, "tokens": o.tokens} for o in self.omitted],
-            "changed": self.changed,
-            "change": self.change.as_json() if self.change else None,
-            "diff": self.diff,
-            "commit": self.commit,
-            "warnings": list(self.warnings),
-            **({"provenance": EXTERNAL} if self.external else {}),
-        }
-
-
 class Editing:
     """Edits for one notebook. `find` gives the path of a note that is there, and raises NoSuchNote; `holder` that of
     another note than the one at a path that has an id, "" for none."""
@@ -96,22 +47,18 @@ class Editing:
     def __init__(
         self,
         vault: Vault,
-        settings: Settings,
         guard: Guard,
         door: Door,
-        prompt: SystemPrompt,
+        effects: Effects,
         find: Callable[[str, Session], str],
         holder: Callable[[str, str], str],
     ) -> None:
         self._vault = vault
-        self._settings = settings
         self._guard = guard
         self._door = door
-        self._prompt = prompt
+        self._effects = effects
         self._find = find
         self._holder = holder
-        shown = prompt_settings(settings.prompt).shown_files
-        self._caps = {file.path: file.max_tokens or settings.prompt.max_tokens_per_file for file in shown}
 
     def edit(
         self, batch: Sequence[FileEdits], session: Session, *, allow_over_cap: bool = False, preview: bool = False
@@ -145,13 +92,52 @@ class Editing:
         """Give the note at `path` the text that `make` makes of the one it has; through the same door. Permission is
         asked for before."""
 
+        return self.put_together(
+            [path],
+            lambda raws: [make(raws[path])],
+            session,
+            kind,
+            expected_digest=expected_digest,
+            allow_over_cap=allow_over_cap,
+        )[0]
+
+    def put_together(
+        self,
+        paths: Sequence[str],
+        make: Callable[[Mapping[str, bytes | None]], Sequence[Text]],
+        session: Session,
+        kind: str = "edit",
+        *,
+        expected_digest: str | None = None,
+        allow_over_cap: bool = False,
+    ) -> list[Edited]:
+        """As `put`, for several notes, all or none; the digest is that of the first."""
+
         def draft(_: Sequence[str]) -> list[Text]:
-            before = self._read(path)
-            _must_be_expected(path, expected_digest, before)
-            return [make(before)]
+            raws = {path: self._read(path) for path in paths}
+            _must_be_expected(paths[0], expected_digest, raws[paths[0]])
+            return list(make(raws))
 
         with self._guard.telling(session, TOOL):
-            return self._carried_out(lambda: [path], draft, session, kind, allow_over_cap, preview=False)[0]
+            return self._carried_out(lambda: list(paths), draft, session, kind, allow_over_cap, preview=False)
+
+    def put_all(
+        self,
+        find: Callable[[], Collection[str]],
+        make: Callable[[Mapping[str, bytes | None]], Sequence[Text]],
+        session: Session,
+        kind: str = "edit",
+    ) -> Entered:
+        """As `put`, for several notes, all or none: `make` is given what the notes at the paths that `find` gives say,
+        None for what is not there. Both are asked again where somebody was faster."""
+
+        def act(paths: Sequence[str]) -> Entered:
+            texts = make({path: self._read(path) for path in paths})
+            self._effects.must_fit(texts)
+            return self._door.enter(texts, session, kind)
+
+        with self._guard.telling(session, TOOL):
+            return self._tried(lambda: list(find()), act, session)
 
     def _carried_out(
         self,
@@ -162,22 +148,34 @@ class Editing:
         allow_over_cap: bool,
         preview: bool,
     ) -> list[Edited]:
+        def act(paths: Sequence[str]) -> tuple[list[Text], Effect, Entered]:
+            texts = draft(paths)
+            if not (allow_over_cap or preview):
+                self._effects.must_fit(texts)
+            effect = self._effects.of(texts, session)
+            return texts, effect, Entered() if preview else self._door.enter(texts, session, kind)
+
+        texts, effect, entered = self._tried(find, act, session, in_turn=not preview)
+        return [self._effects.edited(text, effect, entered, preview=preview) for text in texts]
+
+    def _tried(
+        self,
+        find: Callable[[], list[str]],
+        act: Callable[[Sequence[str]], _Done],
+        session: Session,
+        *,
+        in_turn: bool = True,
+    ) -> _Done:
         for is_last in [False] * (_TRIES - 1) + [True]:
             try:
                 paths = find()
-                with self._door.turn(() if preview else paths):
-                    texts = draft(paths)
-                    if not (allow_over_cap or preview):
-                        self._must_fit(texts)
-                    effect = self._effect(texts, session)
-                    entered = Entered() if preview else self._door.enter(texts, session, kind)
+                with self._door.turn(paths if in_turn else ()):
+                    return act(paths)
             except _Expected as stale:
                 raise self._permitted(stale.conflict, session) from None
             except Conflict as conflict:
                 if is_last:
                     raise self._permitted(conflict, session) from None
-            else:
-                return [self._edited(text, effect, entered, preview) for text in texts]
         raise AssertionError("the last try returns or raises")
 
     def _drafts(self, batch: Sequence[tuple[str, FileEdits]], session: Session) -> list[Text]:
@@ -246,72 +244,6 @@ class Editing:
         if self._guard.may(session, "read", conflict.path):
             return conflict
         return Conflict(conflict.path, conflict.base, conflict.current)
-
-    def _must_fit(self, texts: Sequence[Text]) -> None:
-        """An edit that makes a file no larger may leave it over its cap: so it is made smaller step by step."""
-        for text in texts:
-            cap = self._caps.get(text.path)
-            if cap is None or text.after is None or not text.changes:
-                continue
-            tokens = self._tokens(text.path, text.after)
-            if tokens > cap and tokens > self._tokens(text.path, text.before or b""):
-                raise OverCap(text.path, tokens, cap, tuple(entry.text for entry in entries_of(text.after)))
-
-    def _tokens(self, path: str, raw: bytes) -> int:
-        text = raw.decode(errors="replace")
-        if path in self._caps:
-            today = datetime.now(self._settings.timezone).date()
-            text = without_hidden(text, keep_grammar=False, today=today).text
-        return count_tokens(text, self._settings.prompt.encoding)
-
-    def _tokens_of(self, text: Text) -> tuple[int, int]:
-        return self._tokens(text.path, text.before or b""), self._tokens(text.path, text.after or b"")
-
-    def _effect(self, texts: Sequence[Text], session: Session) -> _Effect:
-        tokens = {text.path: self._tokens_of(text) for text in texts}
-        shown = {text.path: text.after for text in texts if text.path in self._caps}
-        if not shown:
-            return _Effect(tokens)
-        before, after = self._prompt.assemble(session), self._prompt.assemble_with(session, shown)
-        return _Effect(tokens, compare(before, after), {part.path: part.omitted for part in after.parts})
-
-    def _edited(self, text: Text, effect: _Effect, entered: Entered, preview: bool) -> Edited:
-        tokens_before, tokens = effect.tokens[text.path]
-        cap = self._caps.get(text.path)
-        over: tuple[str, ...] = ()
-        if cap is not None and tokens > cap:
-            over = (f"{text.path} has {tokens:,} tokens and the prompt shows {cap:,}: parts are left out of it",)
-        return Edited(
-            path=text.path,
-            digest=digest_of(text.after),
-            version=entered.versions.get(text.path),
-            tokens_before=tokens_before,
-            tokens=tokens,
-            cap=cap,
-            omitted=effect.omitted.get(text.path, ()),
-            changed=text.changes,
-            change=effect.change if cap is not None else None,
-            diff=difference(text.path, text.before, text.after),
-            commit=entered.commit if text.changes and not preview else None,
-            warnings=(*entered.warnings, *over, *self._amiss(text)),
-            external=any(is_external(raw) for raw in (text.before, text.after) if raw is not None),
-        )
-
-    def _amiss(self, text: Text) -> tuple[str, ...]:
-        """What the edit wrote into a file of the prompt that does not do what it says."""
-        if text.path not in self._caps:
-            return ()
-        return check_edit(text.path, text.before, text.after, datetime.now(self._settings.timezone).date())
-
-
-@dataclass(frozen=True, slots=True)
-class _Effect:
-    """What is counted before anything is written: where tokens cannot be counted, nothing is. `tokens` are those of
-    each note before and after, by path."""
-
-    tokens: Mapping[str, tuple[int, int]]
-    change: Change | None = None
-    omitted: Mapping[str, tuple[Omission, ...]] = field(default_factory=dict)
 
 
 class _Expected(Exception):

@@ -5,12 +5,11 @@ Of a folder all its notes go or none do, and what is no note stays where it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from notebook_sync.config import Settings
 from notebook_sync.errors import Conflict, NoSuchNote, UnsafePath
 from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Vault
@@ -19,6 +18,7 @@ from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.showing import shown_to
 from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
+from notebook_sync.settings import Settings
 
 TOOL = "memory"
 
@@ -38,13 +38,17 @@ class File:
 
 
 class Filing:
-    """The files of one notebook. Everything asks the guard first."""
+    """The files of one notebook. Everything asks the guard first. `holder_of` gives the path of the note that has an
+    id, "" for none."""
 
-    def __init__(self, vault: Vault, settings: Settings, guard: Guard, door: Door) -> None:
+    def __init__(
+        self, vault: Vault, settings: Settings, guard: Guard, door: Door, holder_of: Callable[[str], str]
+    ) -> None:
         self._vault = vault
         self._settings = settings
         self._guard = guard
         self._door = door
+        self._holder_of = holder_of
 
     def sizes(self, place: str, session: Session) -> dict[str, int]:
         """The notes at `place` and below that the session may read, by path, with their sizes in bytes."""
@@ -76,13 +80,17 @@ class Filing:
                 return self._door.enter(texts, session)
 
     def rename(self, old: str, new: str, session: Session) -> Entered:
-        """Give the note at `old`, or all notes below it, a place at `new`.
+        """Give the note at `old`, or all notes below it, a place at `new`; where nothing lies there, the note with that
+        id.
 
         Raises NotPermitted where the session may not write to one of the paths, old or new, or not read it;
         NoSuchNote; Conflict with the base "" where there is something at a new path; and as `Vault.write`.
         """
         with self._guard.telling(session, TOOL):
             old, new = self._changeable(old, session), self._changeable(new, session)
+            named = "" if self._vault.scan([old]).seen else self._holder_of(old)
+            if named and self._guard.may(session, "read", named):
+                old = self._changeable(named, session)
             targets = dict(self._moving(old, new, session))
             with self._door.turn({*targets, *targets.values()}):
                 texts = [text for path, target in targets.items() for text in self._moved(path, target)]
@@ -98,7 +106,7 @@ class Filing:
     def _moved(self, path: str, target: str) -> tuple[Text, Text]:
         raw = self._raw(path)
         return (
-            Text(target, None, raw, "rename", reason=f"from {path}"),
+            Text(target, None, raw, "rename", reason=f"from {path}", moved_from=path),
             Text(path, raw, None, "rename", reason=f"to {target}"),
         )
 

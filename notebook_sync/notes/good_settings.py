@@ -15,9 +15,10 @@ from notebook_sync import config
 from notebook_sync.errors import ConfigError
 from notebook_sync.folder import FOLDER, make_folder
 from notebook_sync.notes.sources import FOLDER as GOOD
+from notebook_sync.settings import Settings
 
 
-def load_for_prompt(root: Path) -> tuple[config.Settings, str]:
+def load_for_prompt(root: Path) -> tuple[Settings, str]:
     """The settings, and what is wrong with notebook.toml where they are those kept. Raises ConfigError."""
     kept = root / FOLDER / GOOD
     try:

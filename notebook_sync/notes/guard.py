@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from notebook_sync.config import PromptSettings
 from notebook_sync.errors import NotPermitted, UnreadableFile, UnsafePath
 from notebook_sync.events import Events
 from notebook_sync.files.vault import Vault
@@ -25,6 +24,7 @@ from notebook_sync.permissions import (
     require_in_stream,
 )
 from notebook_sync.sessions import Session
+from notebook_sync.settings import PromptSettings
 
 
 class Guard:

@@ -76,6 +76,7 @@ class KeptNotes:
         """What is to be written so that the notes are those of the snapshot; and of which that cannot be, and why."""
         now: dict[str, bytes | None] = {}
         left: list[str] = []
+        in_the_way: list[str] = []
         seen = self._vault.scan().seen.keys()
         new = seen - snapshot.blobs.keys()
         made_since = {path for path in new if not snapshot.is_silent_about(path)}
@@ -88,6 +89,9 @@ class KeptNotes:
                 now[path] = self._read(path)
             except (UnsafePath, UnreadableFile) as error:
                 left.append(f"left as it is: {error}")
+                in_the_way.append(f"{path}/")
+        # Where a note became a folder, what is in there stays as well.
+        now = {path: raw for path, raw in now.items() if not path.startswith(tuple(in_the_way))}
         differing = [path for path, raw in now.items() if path in snapshot.blobs and not _is(snapshot, path, raw)]
         then: Mapping[str, bytes | None] = dict.fromkeys(made_since) | dict(
             snapshots.contents(self._vault.root, snapshot, differing)

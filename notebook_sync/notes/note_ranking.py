@@ -58,9 +58,14 @@ def decay_of(age_hours: float, half_life: float) -> float:
     return float(2.0 ** (-max(0.0, age_hours) / half_life))
 
 
+def fused(words: float, cosine: float | None, share: float) -> float:
+    """How alike by words and by meaning, of which `share` counts; by words alone where there is no cosine."""
+    return words if cosine is None else (1 - share) * words + share * max(cosine, 0.0)
+
+
 def similarities(query: str, texts: Sequence[str]) -> list[float]:
     """How alike each text is to the query, from 0 (no word of it) to less than 1: BM25 over these texts alone, as a
-    share of what a text full of every word would have. Where meanings are compared, their likeness comes in here."""
+    share of what a text full of every word would have."""
     wanted = dict.fromkeys(_stems(query))
     if not wanted:
         return [0.0] * len(texts)

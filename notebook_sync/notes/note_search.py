@@ -5,26 +5,29 @@ Notes that the session may not read have no part in an answer: not in its order,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, tzinfo
-from itertools import islice
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from functools import partial
 
 from notebook_sync.errors import UsageError
 from notebook_sync.mirror.base import LARGEST_LIMIT, Filter, Mirror
 from notebook_sync.notes.channels import ANY, FOLDER, GLOBAL, Channels, folder_of, owner_of, scope_of
 from notebook_sync.notes.guard import Guard
-from notebook_sync.notes.note_ranking import PROFILES, UNSURE, Profile, score, similarities
+from notebook_sync.notes.note_near import NoteNear
+from notebook_sync.notes.note_ranking import PROFILES, UNSURE, Profile, fused, score, similarities
+from notebook_sync.notes.note_reach import Documents, Reach, newest_first
 from notebook_sync.notes.private_note import line_of
 from notebook_sync.permissions import Verb
+from notebook_sync.refs.ranking import far_from
+from notebook_sync.search.query_meaning import Ranked
 from notebook_sync.sessions import Session
+from notebook_sync.settings import Settings
 
 SEARCH, RECENT, PEEK = "search_my_notes", "get_recent_notes", "peek_agent_notes"
-_MOST_FOLDERS = 50
+# So many notes are ranked by when they were made, and so many by their words.
+_RANKED = 1000
 _SECONDS_PER_HOUR = 3600
-
-Documents = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,76 +48,86 @@ class NoteSearch:
     """Searches the channels of one notebook. Answers are rows: light fields, topic, session_id and created_at of each
     note and, where they were ranked, its score; never content."""
 
-    def __init__(self, guard: Guard, channels: Channels, mirror: Callable[[], Mirror], timezone: tzinfo) -> None:
+    def __init__(
+        self, guard: Guard, channels: Channels, mirror: Callable[[], Mirror], settings: Settings, near: NoteNear
+    ) -> None:
         self._guard = guard
         self._channels = channels
         self._mirror = mirror
-        self._timezone = timezone
+        self._timezone = settings.timezone
+        self._meaning = float(settings.search.meaning)
+        self._near = near
 
-    def search(
-        self, query: str, session: Session, wanted: Wanted, *, agent: str, profile: str, limit: int
-    ) -> Documents:
-        """Notes that have a word of `query`, or all for "", the best by `profile` first. Raises UsageError,
-        NotPermitted, BackendDown."""
+    def search(self, query: str, session: Session, wanted: Wanted, *, agent: str, profile: str, limit: int) -> Ranked:
+        """Notes that have a word of `query` or mean much the same, or any for "", the best by `profile` first. Raises
+        UsageError, NotPermitted, BackendDown.
+
+        Where more than a thousand would have to be ranked, these are: the thousand made last and, of those that have a
+        word, the thousand that the store finds best; for a larger limit, as many of both.
+        """
         if profile not in PROFILES:
             raise UsageError(f"there is no profile {profile!r}; use one of {', '.join(PROFILES)}")
-        rows = self._rows(query, session, wanted, agent, limit, "read", SEARCH)
-        return self._ranked(query, list(rows), PROFILES[profile])[:limit]
+        reach = self._reach(session, wanted, agent, limit, "read", SEARCH)
+        return self._ranked(query, reach, PROFILES[profile], limit)
 
     def recent(self, session: Session, wanted: Wanted, *, agent: str, limit: int) -> Documents:
         """The latest notes, the newest first. Raises as `search`."""
-        return list(islice(self._rows("", session, wanted, agent, limit, "read", RECENT), limit))
+        return self._reach(session, wanted, agent, limit, "read", RECENT).newest(limit)
 
-    def peek(self, agent: str, query: str, session: Session, wanted: Wanted, *, limit: int) -> Documents:
+    def peek(self, agent: str, query: str, session: Session, wanted: Wanted, *, limit: int) -> Ranked:
         """Another agent's notes, which it or the owner shares with the session: as `search` for a query, as `recent`
         for none."""
         if not agent:
             raise UsageError("name the agent whose notes are to be looked through")
-        rows = self._rows(query, session, wanted, agent, limit, "peek", PEEK)
-        return (
-            self._ranked(query, list(rows), PROFILES["balanced"])[:limit]
-            if query.strip()
-            else list(islice(rows, limit))
-        )
+        reach = self._reach(session, wanted, agent, limit, "peek", PEEK)
+        return self._ranked(query, reach, PROFILES["balanced"], limit) if query.strip() else Ranked(reach.newest(limit))
 
-    def _rows(
-        self, query: str, session: Session, wanted: Wanted, agent: str, limit: int, verb: Verb, tool: str
-    ) -> Iterator[dict[str, Any]]:
-        """The rows of all notes that are wanted, match the query, and may be looked at by the session, the newest
-        first."""
+    def _reach(self, session: Session, wanted: Wanted, agent: str, limit: int, verb: Verb, tool: str) -> Reach:
+        """What the call may be told of. Raises where it may not be made."""
         if not 0 <= limit <= LARGEST_LIMIT:
             raise UsageError(f"a limit is a number from 0 to {LARGEST_LIMIT:,}")
-        since, until = self._moment("since", wanted.since), self._moment("until", wanted.until)
         filter = Filter(
             collections=(FOLDER,),
             tags=tuple(wanted.tags),
             topic=line_of("topic", wanted.topic),
             session_id=line_of("session_id", wanted.session_id),
+            made_since=self._moment("since", wanted.since),
+            made_until=self._moment("until", wanted.until),
         )
         folders = self._folders(session, agent, wanted.project, verb, tool)
-        if not (folders and limit):
-            return iter(())
-        # A store takes a few folders; of many the notes are picked out here.
-        filter = replace(filter, below=folders if len(folders) <= _MOST_FOLDERS else (FOLDER,))
-        mirror, below = self._mirror(), tuple(f"{folder}/" for folder in folders)
-        found = mirror.search(query, LARGEST_LIMIT, filter) if query.strip() else mirror.light(filter, LARGEST_LIMIT)
-        rows = {
-            row["path"]: row | _said_of(row)
-            for row in _newest(found)
-            if row["path"].startswith(below)
-            and (since is None or row["created_at"] >= since)
-            and (until is None or row["created_at"] < until)
-        }
-        return map(rows.__getitem__, self._guard.permitted(session, verb, rows))
+        return Reach(self._mirror, folders, filter, partial(self._guard.permitted, session, verb))
 
-    def _ranked(self, query: str, rows: Documents, profile: Profile) -> Documents:
-        likenesses: Sequence[float | None] = self._likenesses(query, rows) if query.strip() else [None] * len(rows)
+    def _ranked(self, query: str, reach: Reach, profile: Profile, limit: int) -> Ranked:
+        if not limit:
+            return Ranked()
+        count, trouble = max(limit, _RANKED), ""
+        likenesses: Sequence[float | None]
+        if query.strip():
+            rows, cosines, trouble = self._with_near(query, _candidates(query, reach, count), reach, count)
+            words = self._likenesses(query, rows)
+            likenesses = [fused(*both, self._meaning) for both in zip(words, cosines, strict=True)]
+        else:
+            rows = reach.newest(count)
+            likenesses = [None] * len(rows)
         now = datetime.now(UTC)
         ranked = [
             {**row, "score": score(profile, likeness, row.get("confidence", UNSURE), _age(row["created_at"], now))}
             for row, likeness in zip(rows, likenesses, strict=True)
         ]
-        return sorted(ranked, key=lambda row: -row["score"])
+        return Ranked(sorted(ranked, key=lambda row: -row["score"])[:limit], trouble)
+
+    def _with_near(
+        self, query: str, found: Documents, reach: Reach, count: int
+    ) -> tuple[Documents, list[float | None], str]:
+        """What words found and, of the newest, what means much the same, the newest first; how like each is; and why
+        that cannot be said, else ""."""
+        rows = {row["id"]: row for row in found}
+        others = {row["id"]: row for row in reach.newest(count)} if self._near.is_on else {}
+        near = self._near.to(query, rows.keys() | others.keys())
+        far = far_from(near.cosines.values(), near.unrelated)
+        rows |= {note_id: row for note_id, row in others.items() if near.cosines.get(note_id, far) > far}
+        ranked = newest_first(list(rows.values()))
+        return ranked, [near.cosines.get(row["id"]) for row in ranked], near.trouble
 
     def _likenesses(self, query: str, rows: Documents) -> list[float]:
         """The store's scores would not do: it weighs a word by how many notes have it, whosever they are."""
@@ -143,6 +156,8 @@ class NoteSearch:
     def _moment(self, name: str, when: date | None) -> datetime | None:
         if when is None:
             return None
+        if not isinstance(when, date):
+            raise UsageError(f"{name} is a date or a datetime, as in date(2026, 2, 18), and not {when!r}")
         if not isinstance(when, datetime):
             return datetime.combine(when, time(), self._timezone)
         if when.tzinfo is None:
@@ -150,15 +165,15 @@ class NoteSearch:
         return when
 
 
-def _said_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """What a row tells in any case, also of a note that was written by hand without it."""
-    return {name: row.get(name, "") for name in ("topic", "session_id")}
-
-
-def _newest(rows: Documents) -> Documents:
-    """Newest first; of one millisecond, what was written last."""
-    rows = sorted(rows, key=lambda row: row["id"])
-    return sorted(rows, key=lambda row: (row["created_at"], row["updated_at"]), reverse=True)
+def _candidates(query: str, reach: Reach, count: int) -> Documents:
+    """The notes that have a word of the query: all of them, if they are no more than these. Which they are does not
+    depend on what may not be told."""
+    found = reach.best(query, count)
+    if len(found) == count:
+        # The oldest of the newest, whether it has a word or not: what is older than that is not asked for.
+        newest = reach.newest(count)
+        found += reach.best(query, count, made_since=newest[-1]["created_at"]) if newest else []
+    return found
 
 
 def _age(created_at: datetime, now: datetime) -> float:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
@@ -27,6 +28,7 @@ _CHANNEL_NAMES = ("channel_id", "channel", "channelId")
 _TIME_NAMES = ("timestamp", "created_at", "ts")
 _DEEPEST = 12
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_FINER = re.compile(r"[.,][0-9]{3}[0-9]*[1-9]")
 _LARGEST = 2**63
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -34,18 +36,36 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @dataclass(frozen=True, slots=True)
 class Found:
     """One message of the export: the note to make of it in the channel of `agent`, for `project` or for all ("").
-    Where it cannot be taken, there is no `draft` and `error` says why; `where` is its place in the file."""
+    Where it cannot be taken, there is no `draft` and `error` says why; `where` is its place in the file. One that
+    `has_id` is the same message wherever it stands."""
 
     where: str
     agent: str = ""
     project: str = ""
     draft: Draft | None = None
     error: str = ""
+    has_id: bool = False
 
 
 def messages_in(text: str) -> list[Found]:
     """All messages of an export: JSON with channels or messages, or either of them a line. Raises UsageError for what
     is no such thing at all."""
+    return list(_each_by_itself(_all_in(text)))
+
+
+def _each_by_itself(found: Iterable[Found]) -> Iterator[Found]:
+    """Of messages without an id that say the same in all, each is a note of its own: by how many there were before."""
+    known: Counter[str] = Counter()
+    for one in found:
+        if one.draft is None or one.has_id:
+            yield one
+            continue
+        earlier = known[one.draft.id]
+        known[one.draft.id] += 1
+        yield replace(one, draft=replace(one.draft, id=_digest([one.draft.id, earlier]))) if earlier else one
+
+
+def _all_in(text: str) -> list[Found]:
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -148,7 +168,7 @@ def _message(message: Mapping[str, Any], where: str, channel: str) -> Found:
     if not is_agent_name(agent):
         return Found(where, error=f"{agent!r} is no agent's name here; use letters, digits, and .-_@+: between them")
     try:
-        return Found(where, agent, project, _draft(message, agent, channel))
+        return Found(where, agent, project, _draft(message, agent, channel), has_id=_has_id(message))
     except (ValueError, RecursionError) as error:
         return Found(where, error=_reason(error))
 
@@ -161,7 +181,7 @@ def _draft(message: Mapping[str, Any], agent: str, channel: str) -> Draft:
         raise ValueError("it has no text in `content`")
     if _SURROGATE.search(json.dumps(message, ensure_ascii=False)):
         raise ValueError("it has characters that are no UTF-8, which no note can hold")
-    created_at = _moment(rest)
+    created_at, shortened = _moment(rest)
     inner = rest.pop("metadata", None)
     own = dict(inner) if isinstance(inner, dict) else {}
     if inner is not None and not isinstance(inner, dict):
@@ -170,7 +190,10 @@ def _draft(message: Mapping[str, Any], agent: str, channel: str) -> Draft:
     tags = _tags(rest, own)
     is_external = str(rest.get("provenance", own.get("provenance", ""))).strip().casefold().startswith(EXTERNAL)
     metadata, older = _sorted_out(own, rest)
-    identity = json.dumps([channel, message.get("id"), created_at.isoformat(), content], default=str)
+    older |= {name: value for name, value in shortened.items() if name not in older}
+    identity: list[Any] = [channel, message.get("id"), created_at.isoformat(), content]
+    if not _has_id(message):  # then all that it says tells it from others
+        identity += [sorted(tags), session_id, topic, metadata, older]
     return Draft(
         content,
         topic=topic,
@@ -180,8 +203,17 @@ def _draft(message: Mapping[str, Any], agent: str, channel: str) -> Draft:
         created_by=f"agent:{agent}",
         created_at=created_at,
         metadata=metadata | ({OLDER: older} if older else {}),
-        id=sha256(identity.encode(errors="replace")).hexdigest()[:16],
+        id=_digest(identity),
     )
+
+
+def _has_id(message: Mapping[str, Any]) -> bool:
+    return message.get("id") not in (None, "")
+
+
+def _digest(identity: Sequence[Any]) -> str:
+    told = json.dumps(identity, default=str, sort_keys=True)
+    return sha256(told.encode(errors="replace")).hexdigest()[:16]
 
 
 def _sorted_out(own: Mapping[str, Any], rest: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -190,9 +222,9 @@ def _sorted_out(own: Mapping[str, Any], rest: Mapping[str, Any]) -> tuple[dict[s
     for name, value in [*own.items(), *rest.items()]:
         is_free = name not in metadata and name != OLDER and not reason_against(name)
         if is_free and (name != "confidence" or is_share(value)):
-            metadata[name] = _holdable(value)
+            metadata[name] = holdable(value)
         else:
-            older[name if name not in older else f"{name} (message)"] = _holdable(value)
+            older[name if name not in older else f"{name} (message)"] = holdable(value)
     return metadata, older
 
 
@@ -223,18 +255,21 @@ def _tags(*places: dict[str, Any]) -> list[str]:
     return tags
 
 
-def _moment(rest: dict[str, Any]) -> datetime:
-    """When the message was written, taken out of it: ISO, or since the epoch in seconds or finer."""
+def _moment(rest: dict[str, Any]) -> tuple[datetime, dict[str, Any]]:
+    """When the message was written, taken out of it: ISO, or since the epoch in seconds or finer; and by its name what
+    it said, where that is finer than the milliseconds of a note."""
     for name in _TIME_NAMES:
         value = rest.get(name)
-        moment = _moment_from(value)
+        moment = moment_in(value)
         if moment is not None:
             del rest[name]
-            return moment
+            is_finer = moment.microsecond % 1000 or _FINER.search(str(value))
+            return moment, {name: value} if is_finer else {}
     raise ValueError(f"it has no time that can be read in {', '.join(_TIME_NAMES)}; give ISO 8601 or epoch seconds")
 
 
-def _moment_from(value: Any) -> datetime | None:
+def moment_in(value: Any) -> datetime | None:
+    """The time that a value of an export tells: ISO, or since the epoch in seconds or finer; None for no time."""
     if isinstance(value, str):
         text = value.strip()
         try:
@@ -265,15 +300,15 @@ def _since_epoch(number: float) -> datetime | None:
         return None
 
 
-def _holdable(value: Any, depth: int = 0) -> Any:
-    """What frontmatter can hold; what it cannot, as the text that it was in the file."""
+def holdable(value: Any, depth: int = 0) -> Any:
+    """Of a value of an export, what frontmatter can hold; what it cannot, as the text that it was in the file."""
     is_too_large = isinstance(value, int) and not -_LARGEST <= value < _LARGEST
     if is_too_large or (isinstance(value, float) and not math.isfinite(value)):
         return str(value)
     if isinstance(value, dict | list) and depth >= _DEEPEST:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, dict):
-        return {name: _holdable(each, depth + 1) for name, each in value.items()}
+        return {name: holdable(each, depth + 1) for name, each in value.items()}
     if isinstance(value, list):
-        return [_holdable(each, depth + 1) for each in value]
+        return [holdable(each, depth + 1) for each in value]
     return value

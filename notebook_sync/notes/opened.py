@@ -10,7 +10,7 @@ from datetime import datetime, tzinfo
 from notebook_sync.files.note import SHARED_COLLECTIONS, Ref
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.mirror.base import Document
-from notebook_sync.notes.patience import Silence
+from notebook_sync.patience import Silence
 from notebook_sync.permissions import is_private
 from notebook_sync.refs.base import Refs
 from notebook_sync.sessions import Session

@@ -103,7 +103,7 @@ def _values(collection: str, wanted: Wanted) -> dict[str, Any]:
     """By name, what is asked for, as reading gives it back."""
     values: dict[str, Any] = {}
     if wanted.title is not None:
-        values["title"] = _title(wanted.title)
+        values["title"] = checked_title(wanted.title)
     if wanted.status is not None:
         if wanted.status not in STATUSES:
             raise UsageError(f"there is no status {wanted.status!r}; use one of {', '.join(STATUSES)}")
@@ -143,7 +143,8 @@ def _line(name: str, value: Any) -> str:
     return " ".join(str(value).split())
 
 
-def _title(value: Any) -> str:
+def checked_title(value: Any) -> str:
+    """A title on one line. Raises UsageError for what nobody could read."""
     title = _line("title", value)
     if all(is_ignorable(each) or each.isspace() for each in title):
         raise UsageError("a title needs at least one word that can be seen")

@@ -7,7 +7,6 @@ written over that was not read before.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,23 +15,20 @@ from typing import Any
 
 from notebook_sync.errors import EditFailed, NoSuchNote, UsageError
 from notebook_sync.files.names import reason_against, twin_of
-from notebook_sync.files.new_note import slug_of
+from notebook_sync.files.new_note import new_id, slug_of
 from notebook_sync.files.note import SHARED_COLLECTIONS
 from notebook_sync.files.parse import parse
 from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.door import Text
-from notebook_sync.notes.editing import Edited, Editing
+from notebook_sync.notes.edit_effects import Edited
+from notebook_sync.notes.editing import Editing
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.page_text import Wanted, new_page, updated_page
 from notebook_sync.notes.written import Written
 from notebook_sync.sessions import Session
 
 CREATE, UPDATE = "notebook_create", "notebook_update"
-# Without what is mistaken for something else when read aloud or typed; a letter first, so that YAML reads it as text.
-_LETTERS = "abcdefghjkmnpqrstuvwxyz"
-_ALPHABET = _LETTERS + "23456789"
-_ID_LENGTH = 12
 
 
 class Pages:
@@ -63,7 +59,7 @@ class Pages:
             raw = raw or new_page(
                 collection,
                 wanted,
-                note_id=_new_id(),
+                note_id=new_id(),
                 created_by=session.changed_by,
                 created_at=datetime.now(UTC).replace(microsecond=0),
             )
@@ -141,11 +137,6 @@ class Pages:
 
 class _Taken(Exception):
     """Somebody else made a note at this path meanwhile."""
-
-
-def _new_id() -> str:
-    """One that no other note has: of so many, nobody meets one twice, and no store need be asked."""
-    return secrets.choice(_LETTERS) + "".join(secrets.choice(_ALPHABET) for _ in range(_ID_LENGTH - 1))
 
 
 def _onto_nothing(text: Text) -> Callable[[bytes | None], Text]:

@@ -1,6 +1,7 @@
 """What tools' edits found and left: copies in `.notebook/past`, so that an edit can be undone where there is no git.
 
-A few for each note, the latest; they may be deleted at any time, and failing to keep one stops no edit.
+A few for each note, the latest; they may be deleted at any time. Failing to keep one stops no edit but one that would
+take away the only text there is.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -22,11 +23,21 @@ from notebook_sync.folder import make_folder
 
 FOLDER = "past"
 KEPT = 20
+_LONGEST_HEAD = 1 << 16
+NOT_KEPT = "saved, but no copy of what was there before is kept"
+"""How a warning begins after which there is nothing to undo with."""
+
+
+Together = Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One version that was kept. `rev` names it among those of its note; it `begins` where no note was before."""
+    """One version that was kept. `rev` names it among those of its note; it `begins` where no note was before. `path`
+    is where the note was then, `moved_from` where it had been up to then, "" where that was there too.
+
+    `together` is what the edit that left it did to several notes as one: by path, the digests before and after.
+    """
 
     path: str
     rev: str
@@ -36,6 +47,8 @@ class Copy:
     digest: str
     begins: bool
     file: Path
+    together: Together
+    moved_from: str
 
     def read(self) -> bytes | None:
         """What the note said; None when the copy is gone, or is not what was kept."""
@@ -53,26 +66,54 @@ class Past:
         self._own = folder
         self._folder = folder / FOLDER
 
-    def keep(self, path: str, raw: bytes, changed_by: str, summary: str, *, begins: bool = False) -> None:
-        """Keep what the note at `path` says, unless that is what was kept last. Raises OSError."""
+    def keep(
+        self,
+        path: str,
+        raw: bytes,
+        changed_by: str,
+        summary: str,
+        *,
+        begins: bool = False,
+        together: Together | None = None,
+        moved_from: str = "",
+    ) -> None:
+        """Keep what the note at `path` says, unless that is what was kept last. Raises OSError.
+
+        What was kept of one that was `moved_from` another path goes with it.
+        """
         digest = sha256(raw).hexdigest()
         newest = next(self._copies_at(self._place(path)), None)
-        if newest is not None and newest.digest == digest:
+        coming = list(self.copies(moved_from)) if moved_from else []
+        if newest is not None and not moved_from and (newest.path, newest.digest) == (path, digest):
             return
-        now = time.time_ns()
+        # Behind the newest, also where the clock went back since: the order of copies is that in which they were made.
+        now = max(time.time_ns(), 0, *(_moment(each) + 1 for each in (newest, *coming[:1]) if each))
         head = {"path": path, "at": now, "changed_by": changed_by, "summary": summary, "digest": digest}
         head |= {"begins": True} if begins else {}
+        head |= {"together": together} if together else {}
+        head |= {"from": moved_from} if moved_from else {}
         make_folder(self._own)
         place = self._place(path)
         place.mkdir(parents=True, exist_ok=True)
-        _write(place / f"{now:020d}-{digest[:12]}", json.dumps(head).encode() + b"\n" + raw)
+        kept = place / f"{now:020d}-{digest[:12]}"
+        if len(json.dumps(head)) > _LONGEST_HEAD:  # of so many notes each is undone by itself
+            head.pop("together", None)
+        _write(kept, json.dumps(head).encode() + b"\n" + raw)
+        for copy in coming:
+            copy.file.replace(place / copy.rev)
         for old in sorted(place.iterdir(), reverse=True)[KEPT:]:
-            old.unlink(missing_ok=True)
+            if old != kept:
+                old.unlink(missing_ok=True)
 
     def copies(self, path: str) -> Iterator[Copy]:
-        """What was kept of the note at `path`, the latest first: not of one with another id that was there before."""
+        """What was kept of the note at `path`, the latest first, and before it was moved there: not of one with another
+        id that was there before."""
         begun: Copy | None = None
+        at = path
         for copy in self._copies_at(self._place(path)):
+            if copy.path != at:
+                continue  # of a note that was here before this one came
+            at = copy.moved_from or at
             if begun is not None and not _is_of_one_note(begun, copy):
                 return
             yield copy
@@ -106,12 +147,21 @@ class Past:
 def _copy_in(file: Path) -> Copy | None:
     try:
         with file.open("rb") as opened:
-            head: Any = json.loads(opened.readline(1 << 16))
+            head: Any = json.loads(opened.readline(_LONGEST_HEAD + 1))
         at = datetime.fromtimestamp(head["at"] / 1e9, UTC)
         changed_by, summary, digest = (str(head[name]) for name in ("changed_by", "summary", "digest"))
-        return Copy(str(head["path"]), file.name, at, changed_by, summary, digest, head.get("begins") is True, file)
-    except (OSError, ValueError, KeyError, TypeError, OverflowError):
+        together = {str(path): (str(was), str(now)) for path, (was, now) in head.get("together", {}).items()}
+        begins = head.get("begins") is True
+        path, moved_from = str(head["path"]), str(head.get("from", ""))
+        return Copy(path, file.name, at, changed_by, summary, digest, begins, file, together, moved_from)
+    except (AttributeError, OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
+
+
+def _moment(copy: Copy) -> int:
+    """When it was kept, in nanoseconds, as its name says."""
+    told = copy.rev.partition("-")[0]
+    return int(told) if told.isdecimal() else 0
 
 
 def _is_of_one_note(begun: Copy, before: Copy) -> bool:

@@ -15,6 +15,7 @@ from notebook_sync.errors import ConfigError
 from notebook_sync.files.history import committed
 from notebook_sync.notes.system_prompt import SystemPrompt
 from notebook_sync.sessions import KINDS, Session
+from notebook_sync.settings import Settings
 from prompt import Prompt, compare
 
 
@@ -26,9 +27,7 @@ class PromptUse:
     sessions: dict[str, Any]
 
 
-def prompt_use(
-    root: Path, settings: config.Settings, with_settings: Callable[[config.Settings], SystemPrompt]
-) -> PromptUse:
+def prompt_use(root: Path, settings: Settings, with_settings: Callable[[Settings], SystemPrompt]) -> PromptUse:
     """The use as it is now, and in `since_commit` what changed; None there without a commit. Raises PromptError."""
     now = with_settings(settings)
     prompts = {kind: now.assemble(Session.named(kind)) for kind in KINDS}
@@ -59,7 +58,7 @@ def _of_files(prompt: Prompt) -> dict[str, Any]:
 
 
 def _as_committed(
-    root: Path, settings: config.Settings, with_settings: Callable[[config.Settings], SystemPrompt]
+    root: Path, settings: Settings, with_settings: Callable[[Settings], SystemPrompt]
 ) -> dict[str, Prompt]:
     """Each session's prompt as the last commit has the files and the settings; none where there is no commit."""
     held = committed(root, [config.FILE])
@@ -71,7 +70,7 @@ def _as_committed(
     return {kind: then.assemble_with(Session.named(kind), contents) for kind in KINDS}
 
 
-def _settings_of(toml: bytes | None, now: config.Settings) -> config.Settings:
+def _settings_of(toml: bytes | None, now: Settings) -> Settings:
     """The settings of a commit; those of now where it has none that can be read."""
     if toml is None:
         return now

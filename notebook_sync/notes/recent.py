@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from notebook_sync.files.note import SHARED_COLLECTIONS
 from notebook_sync.mirror.base import Filter, Mirror
-from notebook_sync.notes.patience import answer_within
+from notebook_sync.patience import answer_within
 
 # Notes for all to find. Runtime files and facts have parts of their own in a prompt, and channels are private.
 _FOR_ALL = Filter(collections=(*SHARED_COLLECTIONS, "memories"))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from notebook_sync.config import PromptSettings
 from notebook_sync.files.note import RUNTIME_FILES
 from notebook_sync.notes import reminders, rules
 from notebook_sync.notes.entries import Contents, Entry, Hidden, contents_of
 from notebook_sync.notes.finding import Finding
 from notebook_sync.notes.reminders import Reminder, read_reminder, read_reminders
 from notebook_sync.notes.rules import Malformed, Rule, read_rule, read_rules
+from notebook_sync.settings import PromptSettings
 from prompt.budget import count_tokens
 from prompt.comments import without_hidden
 from prompt.values import Expired
@@ -20,11 +20,14 @@ _SECTIONS = {rules.PATH: rules.SECTIONS, reminders.PATH: reminders.SECTIONS}
 _PATHS = frozenset(f"runtime/{name}" for name in RUNTIME_FILES)
 
 
+def checked_as_runtime(settings: PromptSettings) -> frozenset[str]:
+    """The paths of files that the prompt shows."""
+    return _PATHS | {file.path for file in settings.files}
+
+
 def check_runtime(path: str, text: str, settings: PromptSettings, today: date) -> Iterator[Finding]:
-    """Findings in one file; none for a file that the prompt does not show."""
+    """Findings in one file that the prompt shows."""
     caps = {file.path: file.max_tokens or settings.max_tokens_per_file for file in settings.files}
-    if path not in _PATHS and path not in caps:
-        return
     yield from _over_budget(path, text, caps.get(path, settings.max_tokens_per_file), settings.encoding, today)
     contents = contents_of(text)
     if contents.unclosed:

@@ -5,24 +5,20 @@ Who may change such a file sees all of it; nobody else sees its comments, its fr
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
-from notebook_sync.config import PromptSettings
 from notebook_sync.mirror.base import Document
 from notebook_sync.mirror.document import section_fields
 from notebook_sync.permissions import may, resources_of
 from notebook_sync.sessions import Session
+from notebook_sync.settings import PromptSettings
 from prompt import Prompt
 from prompt.comments import without_hidden
 
 if TYPE_CHECKING:
     from notebook_sync.files.note import Note
-
-_WORD = re.compile(r"[^\W_]+")
 
 
 def shown_to(session: Session, path: str, text: str, settings: PromptSettings, today: date) -> str:
@@ -85,12 +81,6 @@ def prompt_shown_to(session: Session, prompt: Prompt, settings: PromptSettings) 
         for part in prompt.parts
     )
     return replace(prompt, parts=tuple(parts))
-
-
-def words_of(text: str) -> frozenset[str]:
-    """The words of a text, without case and accents."""
-    plain = "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
-    return frozenset(_WORD.findall(plain.casefold()))
 
 
 def sees_all(session: Session, path: str, settings: PromptSettings) -> bool:

@@ -30,7 +30,8 @@ class Standing:
     """The rule that holds, None for none, and a sentence on why. `others` are about the same identity and do not hold
     here today: those that hold behind it, then those of other channels, then those that ended.
 
-    `unread` are lines that name the identity and cannot be read as rules: one of them may have been meant.
+    `unread` are lines that name the identity and cannot be read as rules, and marks of a merge conflict: what was meant
+    may stand there.
     """
 
     identity: str
@@ -61,9 +62,16 @@ class Other:
 
 
 def standing_of(
-    identity: str, rules: Sequence[Rule], today: date, *, channel: str = "", malformed: Sequence[Malformed] = ()
+    identity: str,
+    rules: Sequence[Rule],
+    today: date,
+    *,
+    channel: str = "",
+    malformed: Sequence[Malformed] = (),
+    conflicts: Sequence[int] = (),
 ) -> Standing:
-    """The rule for `identity`: a phone number, an e-mail address or a channel's id. `channel` is where it is asked.
+    """The rule for `identity`: a phone number, an e-mail address or a channel's id. `channel` is where it is asked;
+    `conflicts` are the lines of the file with marks of a merge conflict.
 
     Raises UsageError where the identity is blank.
     """
@@ -85,8 +93,8 @@ def standing_of(
     )
     named = [one for one in rules if plain_identity(one.name) == wanted and not (one.until and one.until < today)]
     meant = "" if rule and wanted in _identities(rule) else _meant(named)
-    told = (_doubt(unread), _reason(rule, ordered[1:], past, wanted), meant)
-    return Standing(identity, channel, rule, "; ".join(filter(None, told)), others, unread)
+    told = (_conflict(conflicts), _doubt(unread), _reason(rule, ordered[1:], past, wanted), meant)
+    return Standing(identity, channel, rule, "; ".join(filter(None, told)), others, (*conflicts, *unread))
 
 
 def plain_identity(text: str) -> str:
@@ -115,6 +123,13 @@ def _doubt(unread: Sequence[int]) -> str:
     lines, seem = ("line", "seems") if len(unread) == 1 else ("lines", "seem")
     told = f"{lines} {', '.join(map(str, unread))} {seem} to be about this identity, but cannot be read as a rule"
     return f"{told}; mend that first, check says how"
+
+
+def _conflict(lines: Sequence[int]) -> str:
+    if not lines:
+        return ""
+    named = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
+    return f"{PATH} has marks of a merge conflict in {named}, so no rule is sure; mend that first"
 
 
 def _meant(named: Sequence[Rule]) -> str:

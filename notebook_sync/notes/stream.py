@@ -13,19 +13,22 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from notebook_sync.config import Settings
 from notebook_sync.errors import UnreadableFile, UsageError
 from notebook_sync.files.note import Note
 from notebook_sync.files.vault import Vault
+from notebook_sync.mirror.base import LARGEST_LIMIT
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.showing import note_shown, sees_all
-from notebook_sync.refs.base import Entry, Refs
+from notebook_sync.refs.base import Entry, Meaning, Model, Refs
 from notebook_sync.refs.entry import NOTEBOOK, new_entry
-from notebook_sync.refs.ranking import POOL, rank
+from notebook_sync.refs.ranking import POOL, asked_words
+from notebook_sync.search.query_meaning import Means, QueryMeanings
 from notebook_sync.sessions import KINDS, Session
+from notebook_sync.settings import Settings
 
 LOG, TODAY, RECALL = "log", "today", "recall"
 LARGEST_ENTRY_BYTES = 8 << 10
+MOST_OF_A_DAY = 1000
 _MOST_TAGS = 20
 _TAG = re.compile(r"\w[\w.-]{0,49}")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -36,30 +39,44 @@ _RESERVED_SOURCES = frozenset({NOTEBOOK, "owner"})
 # An agent says where something is from in plain words, so that none looks like another, and with none that names who
 # speaks.
 _PLAIN_WORDS = re.compile(r"[a-z0-9._-]+(?: [a-z0-9._-]+)*")
+_EMPTIED = "hot memory was emptied: what was logged is gone, and notes are found again after: notebook-sync sync"
 _SPEAKERS = frozenset({*KINDS, NOTEBOOK, "agent", "user", "human", "person", "system", "assistant"})
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """The stream of one day, oldest first. `lost` says that a part of it is gone; "" where nothing is."""
+    """The stream of one day, oldest first. `lost` says that a part of it is gone; "" where nothing is. `earlier` is how
+    many entries there are before these."""
 
     day: str
     entries: list[Entry]
     lost: str = ""
+    earlier: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that `--json` prints."""
-        return {"day": self.day, "entries": self.entries, "lost": self.lost}
+        return {"day": self.day, "entries": self.entries, "lost": self.lost, "earlier": self.earlier}
 
 
 class Stream:
     """The stream of one notebook. Every method raises NotPermitted, and BackendDown where hot memory is away."""
 
-    def __init__(self, vault: Vault, settings: Settings, guard: Guard, refs: Callable[[], Refs]) -> None:
+    def __init__(
+        self,
+        vault: Vault,
+        settings: Settings,
+        guard: Guard,
+        refs: Callable[[], Refs],
+        meanings: QueryMeanings,
+        is_emptied: Callable[[Refs], bool],
+    ) -> None:
+        """`is_emptied` tells of a hot memory that was emptied since anybody noted that."""
         self._vault = vault
         self._settings = settings
         self._guard = guard
         self._refs = refs
+        self._meanings = meanings
+        self._is_emptied = is_emptied
 
     def log(
         self,
@@ -80,20 +97,29 @@ class Stream:
             self._refs().log(entry)
         return entry
 
-    def today(self, session: Session, day: str = "") -> Day:
-        """What was told on a day, as 2026-03-01, in the notebook's timezone; on the present one for "". Raises
-        UsageError for what is no day."""
+    def today(self, session: Session, day: str = "", limit: int = MOST_OF_A_DAY) -> Day:
+        """What was told last on a day, as 2026-03-01, in the notebook's timezone; on the present one for "". Raises
+        UsageError for what is no day and no limit."""
         self._guard.require_in_stream(session, "read", TODAY)
+        if not 0 <= limit <= LARGEST_LIMIT:
+            raise UsageError(f"a limit is a number from 0 to {LARGEST_LIMIT:,}")
         asked = day_of(day) if day else datetime.now(self._settings.timezone).date()
         refs = self._refs()
-        entries = list(self.told(refs.day(asked.isoformat()), session))
-        return Day(asked.isoformat(), entries, self._lost(asked, refs.lost()))
+        known = [entry for entry in refs.day(asked.isoformat()) if self.is_told(entry, session)]
+        earlier = max(0, len(known) - limit)
+        entries = list(self.told(known[earlier:], session))
+        return Day(asked.isoformat(), entries, self._lost(asked, self.lost_at(refs)), earlier)
+
+    def lost_at(self, refs: Refs) -> datetime | None:
+        """When hot memory was found emptied the last time, which may be now; None for never."""
+        return datetime.now(UTC) if self._is_emptied(refs) else refs.lost()
 
     def recall(
         self, query: str, session: Session, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10
     ) -> dict[str, Any]:
         """`{results, partial}`: the entries that fit `query` best, each with its `relevance`; `partial` says why not
-        all was looked through, "" when all was. A `since` without a zone is UTC. Raises UsageError."""
+        all was looked through, or not by its meaning, "" when all was. A `since` without a zone is UTC. Raises
+        UsageError."""
         self._guard.require_in_stream(session, "read", RECALL)
         if not 0 <= limit <= POOL:
             raise UsageError(f"a limit is a number from 0 to {POOL}")
@@ -101,13 +127,21 @@ class Stream:
         if since is not None and since.tzinfo is None:
             since = since.replace(tzinfo=UTC)
         query, now = _storable(query), datetime.now(UTC)
-        found = self._refs().recall(query, tags=tags, since=since, limit=limit, now=now)
-        told = list(self.told(found.results, session))
-        if told != found.results:
-            # What the session may not read leaves no gap, and what it is shown less of is found by that alone.
-            found = self._refs().recall(query, tags=tags, since=since, limit=POOL, now=now)
-            told = rank(self.told(found.results, session), query, tags=tags, since=since, limit=limit, now=now)
-        return {"results": told, "partial": found.partial}
+        means = self._meanings.of(query) if limit and asked_words(query) else ""
+        # What the session may not read leaves no gap, and what it is shown less of is found by that alone.
+        refs = self._refs()
+        found = refs.recall(
+            query,
+            tags=tags,
+            since=since,
+            limit=limit,
+            now=now,
+            meaning=None if isinstance(means, str) else _meaning(means),
+            told=lambda entries: self.told(entries, session),
+        )
+        less = f"found by words alone: {means}" if isinstance(means, str) and means else ""
+        gone = _EMPTIED if self._is_emptied(refs) else ""
+        return {"results": found.results, "partial": "; ".join(filter(None, [gone, found.partial, less]))}
 
     def is_told(self, entry: Entry, session: Session) -> bool:
         """Whether the session is told of the entry at all: of a note, if it may read it."""
@@ -141,8 +175,14 @@ class Stream:
         zone = self._settings.timezone
         if emptied is None or emptied <= datetime.combine(day, time(), zone):
             return ""
-        moment = emptied.astimezone(zone).strftime("%Y-%m-%d %H:%M")
-        return f"the stream before {moment} is gone: hot memory was emptied"
+        return f"the stream before {emptied.astimezone(zone):%Y-%m-%d %H:%M} is gone: hot memory was emptied"
+
+
+def _meaning(means: Means) -> Meaning:
+    """As hot memory takes it. A server is not asked for more than the query while somebody waits."""
+    embedder = means.embedder
+    embed = embedder.embed if embedder.is_local else None
+    return Meaning(Model(embedder.model, len(means.vector)), means.vector, embedder.unrelated, embed)
 
 
 def checked_entry(

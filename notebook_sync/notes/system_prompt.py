@@ -9,10 +9,10 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 
+import runtime_templates
 from notebook_sync import config
 from notebook_sync.errors import UnreadableFile, UsageError
 from notebook_sync.files.provenance import is_external
@@ -21,6 +21,8 @@ from notebook_sync.notes.sources import PromptFiles
 from notebook_sync.notes.volatile import FACTS, Gathered, Gathering, Wish
 from notebook_sync.permissions import plain_parts
 from notebook_sync.sessions import Session
+from notebook_sync.settings import PromptSettings as PromptTable
+from notebook_sync.settings import Settings
 from prompt import Assembler, CountFile, FileText, Found, Prompt, PromptFile, PromptSettings, explain
 
 COUNTS = "counts.json"
@@ -29,12 +31,14 @@ PRIVATE = f"is private to its channel's agent, so no prompt shows it as a file; 
 # No setting shows them to a session that acts on someone else's message.
 _KNOW_CORE_FACTS = ("owner", "task")
 NO_FILES: Mapping[str, FileText] = MappingProxyType({})
+# By its path: `importlib.resources` would bring readers of archives along, at every start.
+_DIRECTIVE = Path(runtime_templates.__file__).parent / "directive.md"
 
 
 class SystemPrompt:
     """Assembles prompts for one notebook. `folder` is its `.notebook`."""
 
-    def __init__(self, vault: Vault, folder: Path, settings: config.Settings) -> None:
+    def __init__(self, vault: Vault, folder: Path, settings: Settings) -> None:
         self._vault = vault
         self._timezone = settings.timezone
         self._files = PromptFiles(vault, folder, settings.sync.settle_ms / 1000)
@@ -127,12 +131,12 @@ def _as_source(path: str, content: bytes | None) -> FileText:
     return FileText(path, content, external=content is not None and is_external(content))
 
 
-def prompt_settings(settings: config.PromptSettings) -> PromptSettings:
+def prompt_settings(settings: PromptTable) -> PromptSettings:
     """The layout and limits that notebook.toml asks for."""
     private = private_paths(settings)
     asked = PromptSettings(
         system_files=tuple(path for path in settings.system_files if path not in private),
-        directive=resources.files("runtime_templates").joinpath("directive.md").read_text(encoding="utf-8"),
+        directive=_DIRECTIVE.read_text(encoding="utf-8"),
         max_tokens_per_file=settings.max_tokens_per_file,
         max_tokens=settings.max_tokens,
         encoding=settings.encoding,
@@ -153,7 +157,7 @@ def prompt_settings(settings: config.PromptSettings) -> PromptSettings:
     return replace(asked, files=files)
 
 
-def private_paths(settings: config.PromptSettings) -> Sequence[str]:
+def private_paths(settings: PromptTable) -> Sequence[str]:
     """What the settings name and no prompt shows: notes of channels, in any spelling that a file system takes."""
     named = (*settings.system_files, *(file.path for file in settings.files))
     return [path for path in dict.fromkeys(named) if (plain_parts(path) or ())[:1] == ("channels",)]

@@ -1,7 +1,7 @@
 """Whose turn it is to change a note, among all tool writers of all processes: each write becomes one version.
 
 Politeness, not safety: that nobody's text is lost is for the exchange by digest to see to. A turn that cannot be had,
-or not in time, is gone without.
+or not as long as one other has it, is gone without.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ PATIENCE_SECONDS = 10.0
 _MOST_LEFT = 8
 # Notes that fall to the same file wait for each other; a file for each would leave as many behind as there are notes.
 _FILES = 64
+_MARK_BYTES = 8
 
 
 class Turns:
@@ -50,6 +51,8 @@ class Turns:
                     fd = self._opened(name)
                     if _Queueing(fd, self._left).is_first_within(deadline - time.monotonic()):
                         taken.add(fd)
+                        deadline = time.monotonic() + self._patience
+                        _mark(fd)
             self._mine.names |= set(wanted)
             self._mine.taken = (*self._mine.taken, taken)
             yield
@@ -114,6 +117,22 @@ def _file_of(path: str) -> str:
     return f"{sha256(path.encode('utf-8', 'surrogateescape')).digest()[0] % _FILES:02d}"
 
 
+def _mark(fd: int) -> None:
+    """Tell those who wait that another has the turn now."""
+    with contextlib.suppress(OSError):
+        os.pwrite(fd, os.urandom(_MARK_BYTES), 0)
+
+
+def _mark_in(fd: int) -> bytes:
+    with contextlib.suppress(OSError):
+        return os.pread(fd, _MARK_BYTES, 0)
+    return b""
+
+
+def is_set_within(event: threading.Event, seconds: float) -> bool:
+    return event.wait(seconds)
+
+
 class _Queueing:
     """One that wants to lock what was opened. It stands in the system's own queue, where who came first is first, and
     which nobody can leave: where it is out of patience, a thread stays there in its place, and then lets go. Where many
@@ -126,7 +145,9 @@ class _Queueing:
         self._has_left = False
 
     def is_first_within(self, seconds: float) -> bool:
-        """Whether it is locked, or cannot be; if not, what was opened is no longer the caller's."""
+        """Whether it is locked, or cannot be; if not, what was opened is no longer the caller's. So many seconds are
+        waited for each that has the turn before: that the queue is long is no reason to leave it."""
+        mark = _mark_in(self._fd)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -139,7 +160,11 @@ class _Queueing:
         else:
             return True
         try:
-            return self._is_done.wait(seconds) or self._leave()
+            while not is_set_within(self._is_done, seconds):
+                others, mark = mark, _mark_in(self._fd)
+                if mark == others:
+                    return self._leave()
+            return True
         except BaseException:
             if self._leave():
                 os.close(self._fd)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice
 from textwrap import indent
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from notebook_sync.errors import BackendDown, UnreadableFile, UsageError
 from notebook_sync.files.note import Note
@@ -23,6 +23,9 @@ from notebook_sync.sessions import Session
 from prompt import Volatile, fence_external, trim
 from prompt.comments import without_hidden
 from prompt.counts import Counter
+
+if TYPE_CHECKING:
+    from notebook_sync.notes.fact_choice import Weigh
 
 Include = Literal["refs", "facts", "notes"]
 INCLUDES: tuple[Include, ...] = get_args(Include)
@@ -41,11 +44,13 @@ _LEAST_TOKENS = 60
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a prompt is to have behind its files. `recent` gives paths of notes, the newest first, or BackendDown."""
+    """What a prompt is to have behind its files. `recent` gives paths of notes, the newest first, or BackendDown;
+    `weigh` what facts count for, or BackendDown."""
 
     include: tuple[str, ...] = ()
     task: str = ""
     recent: Callable[[], Sequence[str]] = tuple
+    weigh: Weigh | None = None
 
     def checked(self, session: Session) -> Wish:
         """The wish with each name once. Raises UsageError for a name that is not known, and for notes of nobody."""
@@ -91,7 +96,7 @@ class Gathering:
     def gather(self, wish: Wish, session: Session, cap: int) -> Gathered:
         """What `wish` asks for, as far as the session may see it, the most valuable first. `cap` is that of a file."""
         brief = self._task(wish.task, session) if wish.task else ""
-        facts = self._facts(cap) if "facts" in wish.include else ""
+        facts = self._facts(cap, wish.weigh) if "facts" in wish.include else ""
         notes = self._notes(session) if "notes" in wish.include else ""
         refs = self._refs(wish.recent) if "refs" in wish.include else ""
         return Gathered(Volatile(refs=refs, facts=facts, notes=notes, brief=brief), tuple(self._problems))
@@ -102,14 +107,31 @@ class Gathering:
         self._room -= self._count(text) + _SECTION_TOKENS
         return text
 
-    def _facts(self, cap: int) -> str:
+    def _facts(self, cap: int, weigh: Weigh | None) -> str:
         if FACTS in self._elsewhere:
             return ""
         source = self._files.read(FACTS)
         if source.problem:
             self._problems.append(f"{FACTS}: {source.problem}")
-        text = self._shown(FACTS, source.content or b"", min(cap, self._room - 2 * _SECTION_TOKENS))
+        raw = source.content or b""
+        room = min(cap, self._room - 2 * _SECTION_TOKENS)
+        if weigh is not None and self._count(self._visible(raw)) > room:
+            raw = self._most_important(raw, room, weigh)
+        text = self._shown(FACTS, raw, room)
         return "".join(self._that_fit("facts", [_fenced(text, FACTS, source.content or b"")]))
+
+    def _most_important(self, raw: bytes, room: int, weigh: Weigh) -> bytes:
+        """The file with the facts that count for most; as it is where nobody knows which."""
+        from notebook_sync.notes.fact_choice import chosen  # a file that fits needs none of it
+
+        def tokens_of(text: str) -> int:
+            return self._count(self._visible(text.encode()))
+
+        try:
+            return chosen(raw.decode(errors="replace"), FACTS, room, tokens_of, weigh).encode()
+        except BackendDown as error:
+            self._problems.append(f"facts: not the most important ones, for {error}")
+            return raw
 
     def _notes(self, session: Session) -> str:
         if session.kind == "external":
@@ -142,8 +164,10 @@ class Gathering:
 
     def _shown(self, path: str, raw: bytes, cap: int) -> str:
         """What a model is shown of a file, cut to `cap` tokens."""
-        text = without_hidden(raw.decode(errors="replace"), keep_grammar=False, today=self._today).text.strip()
-        return trim(text, max(cap, _LEAST_TOKENS), self._count, path=path).text
+        return trim(self._visible(raw), max(cap, _LEAST_TOKENS), self._count, path=path).text
+
+    def _visible(self, raw: bytes) -> str:
+        return without_hidden(raw.decode(errors="replace"), keep_grammar=False, today=self._today).text.strip()
 
     def _that_fit(self, kind: Include, texts: Iterable[str]) -> Iterator[str]:
         room = self._room - _SECTION_TOKENS

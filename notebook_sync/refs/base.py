@@ -12,22 +12,32 @@ day         `YYYY-MM-DD` in the notebook's timezone
 owner       the `store_id` of the mirror whose refs these are; a different or missing one means: write them all again
 checkpoint  `{id, name, at, commit, notebook: [{id, collection, version, digest}], days: {day: [entry]},
             longterm: [entry]}`; `at` an ISO time in UTC; `created_by`, "agent:NAME" or "owner", where it is known
+behind      of a ref, or an entry that was logged or kept: what it says now has no vector yet of the model in question
 
 All writes are idempotent; the stream is at least once, and an entry's id is a digest of what it tells
-(the note's id, serial, version, action, digest, path, and who opened it), so that a reader drops a repeated one. The
-serial tells one event from another that says the same: a note may be moved there and back twice in a day.
+(the note's id, event, version, action, digest, path, and who opened it), so that a reader drops a repeated one. The
+event tells one change from another that says the same: a note may be moved there and back twice in a day.
 Every method may raise `BackendDown`; no adapter lets a driver's own error out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from notebook_sync.files.note import Ref
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+    Matrix = NDArray[np.float32]
+    # A vector for each text, of length 1, or all zero for a text of which nothing is known.
+    Embed = Callable[[Sequence[str]], Matrix]
 
 Entry = dict[str, Any]
 Checkpoint = dict[str, Any]
@@ -50,6 +60,31 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
+class Model:
+    """How vectors are made: those of two models are never compared, nor those of other dimensions."""
+
+    name: str
+    dimensions: int
+
+    def __str__(self) -> str:
+        return f"{self.dimensions} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a query means: `vector`, of length 1.
+
+    unrelated: what is no more like the query than that is found by its words alone. embed: gives what is behind its
+    vectors, where nobody waits long for that; None where a server would have to be asked.
+    """
+
+    model: Model
+    vector: Vector
+    unrelated: float = 0.0
+    embed: Embed | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Swap:
     """What a restore does to a day, or to long-term memory: `there` is to be there, and of `gone` only that stays.
 
@@ -58,6 +93,10 @@ class Swap:
 
     there: Sequence[Entry]
     gone: AbstractSet[str] = frozenset()
+
+
+# The entries of these that may be told, as they are told.
+Told = Callable[[Iterable[Entry]], Iterable[Entry]]
 
 
 class Refs(Protocol):
@@ -129,13 +168,28 @@ class Refs(Protocol):
         """
 
     def recall(
-        self, query: str, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10, now: datetime
+        self,
+        query: str,
+        *,
+        tags: Sequence[str] = (),
+        since: datetime | None = None,
+        limit: int = 10,
+        now: datetime,
+        meaning: Meaning | None = None,
+        told: Told | None = None,
     ) -> Recalled:
-        """What was logged and kept, and the refs, that share a word with `query`, as `refs.ranking` ranks them.
+        """What was logged and kept, and the refs, that share a word with `query`, as `refs.ranking` ranks them; with a
+        `meaning`, also what means much the same.
 
         The query is data: no punctuation mark in it is an operator. One without a word asks for what matters most of
-        late. tags: any of them; a ref's tag is its collection. since: not older. None for a limit below 1.
+        late, whatever its meaning. tags: any of them; a ref's tag is its collection. since: not older. told: what may
+        be told of the entries that a store finds, and as what; nothing else has a part in the order. None for a
+        limit below 1.
         """
+
+    def embed(self, model: Model, embed: Embed, limit: int) -> int:
+        """Give what is behind its vectors, `limit` of them at the most; how many got one. What is raised by `embed`
+        gets out; what was done stays."""
 
     # Checkpoints.
 

@@ -13,6 +13,12 @@ from notebook_sync.refs.base import CHECKPOINTS_KEPT, Checkpoint, Entry
 
 ANNOUNCED = frozenset({"created", "opened", "updated", "moved", "deleted"})
 SUMMARY_LIMIT = 200
+# Of a hash, what stands there as text.
+ENTRY_FIELDS = ("content", "source", "tags", "score", "timestamp", "agent", "provenance")
+REF_FIELDS = (
+    *("type", "notebook_id", "title", "summary", "collection", "updated_at", "status", "version", "digest", "path"),
+    *ENTRY_FIELDS,
+)
 NOTEBOOK = "notebook"
 _SCORE = 0.5
 # The last second that a datetime can be.
@@ -67,7 +73,7 @@ def ref_fields(ref: Ref) -> dict[str, str]:
 
 def entry_for(ref: Ref, at: str) -> Entry:
     """The stream entry that tells what happened to a note, `at` as `iso` tells it. Told twice, it has the same id."""
-    told = f"{ref.id}\n{ref.serial}\n{ref.version}\n{ref.action}\n{ref.digest}\n{ref.path}"
+    told = f"{ref.id}\n{ref.event}\n{ref.version}\n{ref.action}\n{ref.digest}\n{ref.path}"
     opened_by = ref.agent if ref.action == "opened" else ""  # who changed a note is not known here
     if opened_by:
         told += f"\n{opened_by}"
@@ -93,7 +99,7 @@ def entry_for(ref: Ref, at: str) -> Entry:
 
 def entry_of_ref(fields: Mapping[str, str]) -> Entry:
     """What recall tells of a note whose ref it found."""
-    entry = entry_from_hash(fields["notebook_id"], fields)
+    entry = entry_from_hash(fields["notebook_id"], {**fields, "agent": ""})  # who made a note neither logged nor opened
     told = ("notebook_id", "title", "collection", "status", "version", "path")
     return {**entry, "ref": {key: fields.get(key, "") for key in told}}
 

@@ -1,8 +1,9 @@
 """What recall answers: the one order of entries and refs for every hot memory. Pure.
 
-A candidate is worth the share of the query's words that it has, the rare ones counting more, halved by each thirty
-days of its age; of those, maximal marginal relevance (Carbonell and Goldstein, 1998) takes one after the other, so that
-the second does not say what the first said. What a store calls a match only says which candidates come here.
+A candidate is worth the share of the query's words that it has, the rare ones counting more; where it has a vector, 0.3
+of that and 0.7 of its likeness to the query; halved by each thirty days of its age. Of those, maximal marginal
+relevance (Carbonell and Goldstein, 1998) takes one after the other, so that the second does not say what the first
+said. What a store calls a match only says which candidates come here.
 """
 
 from __future__ import annotations
@@ -11,20 +12,31 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from math import log
+from typing import TYPE_CHECKING, Protocol
 
-from notebook_sync.refs.base import Entry
+from notebook_sync.refs.base import Entry, Meaning, Told
+
+if TYPE_CHECKING:
+    from notebook_sync.refs.base import Vector
+    from notebook_sync.refs.likeness import Key
 
 POOL = 200
 """How many candidates of a kind a store brings."""
+NEAREST = 100
+"""How many more for their meaning."""
 
 # Of how many the best are chosen, where fewer are asked for: what comes later fits too little to stand in for them.
 _WEIGHED = 50
 _HALF_LIFE_DAYS = 30.0
 _LAMBDA = 0.7
 _CONTENT, _SOURCE = 1.0, 0.5
+_OF_WORDS, _OF_MEANING = 0.3, 0.7
+# What is only so much as like the query as the likest would fill up short answers.
+_FAR = 0.5
 _WORD = re.compile(r"\w+")
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 # A query is a question, not a document.
@@ -40,6 +52,52 @@ _COMMON = frozenset(
 _Words = frozenset[str]
 
 
+class Likeness(Protocol):
+    """How like entries are, by what they mean: cosines, None where one has no vector."""
+
+    unrelated: float
+    """What is no more like the query than that has nothing to do with it."""
+
+    def to_query(self, entries: Sequence[Entry]) -> Sequence[float | None]:
+        """Of each to the query."""
+
+    def between(self, entry: Entry, others: Sequence[Entry]) -> Sequence[float | None]:
+        """Of one to each of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What a store found, and the vectors of those that have one, by `likeness.key_of`."""
+
+    entries: Sequence[Entry] = ()
+    vectors: Mapping[Key, Vector] = field(default_factory=dict)
+
+    def __add__(self, others: Candidates) -> Candidates:
+        return Candidates([*self.entries, *others.entries], {**self.vectors, **others.vectors})
+
+
+def best_of(
+    found: Candidates,
+    query: str,
+    *,
+    tags: Sequence[str],
+    since: datetime | None,
+    limit: int,
+    now: datetime,
+    meaning: Meaning | None,
+    told: Told | None,
+) -> list[Entry]:
+    """As `rank`, of what may be told of the candidates. One that is told as something else than it says is found by its
+    words alone."""
+    entries = told(found.entries) if told else found.entries
+    likeness: Likeness | None = None
+    if meaning is not None:
+        from notebook_sync.refs.likeness import EntryLikeness  # which imports arrays
+
+        likeness = EntryLikeness(meaning, found.vectors)
+    return rank(entries, query, tags=tags, since=since, limit=limit, now=now, likeness=likeness)
+
+
 def rank(
     candidates: Iterable[Entry],
     query: str,
@@ -48,8 +106,10 @@ def rank(
     since: datetime | None = None,
     limit: int,
     now: datetime,
+    likeness: Likeness | None = None,
 ) -> list[Entry]:
-    """The best of the candidates, each with its `relevance`; one that shares no word with the query is none of them."""
+    """The best of the candidates, each with its `relevance`; one that shares no word with the query, and means nothing
+    like it, is none of them."""
     wanted = asked_tags(tags)
     pool = [
         entry
@@ -63,8 +123,24 @@ def rank(
         return [_with(entry, value) for value, entry in _best(worth)[: max(limit, 0)]]
     roots = {root(word) for word in asked}
     texts = {id(entry): roots_of(entry["content"]) for entry in pool}
-    worth = _worth(pool, texts, roots, now)
-    return _diverse(_best(worth)[: max(limit, _WEIGHED)], texts, limit)
+    shares = _shares(pool, texts, roots)
+    if likeness is None:
+        worth = [(share * _decay(entry, now), entry) for share, entry in zip(shares, pool, strict=True) if share]
+    else:
+        worth = _meant(pool, shares, likeness, now)
+    return _diverse(_best(worth)[: max(limit, _WEIGHED)], _Alike(texts, likeness), limit)
+
+
+def far_from(cosines: Iterable[float], unrelated: float) -> float:
+    """What is no more like a query than this is found by its words alone, given how like it all are."""
+    return max(unrelated, _FAR * max(cosines, default=0.0))
+
+
+def behind_told(count: int) -> str:
+    """What recall says of entries without vectors, "" of none."""
+    if not count:
+        return ""
+    return f"{count:,} entries and notes have no vectors yet and are found by their words alone: notebook-sync embed"
 
 
 def asked_words(query: str) -> list[str]:
@@ -106,24 +182,33 @@ def roots_of(text: str) -> _Words:
     return frozenset([word if word[-1] != "s" else root(word) for word in words(text)])
 
 
-def _worth(
-    pool: Sequence[Entry], texts: dict[int, _Words], asked: set[str], now: datetime
-) -> list[tuple[float, Entry]]:
-    """Each entry that has one of the words, with what it is worth."""
-    found: list[tuple[Entry, dict[str, float]]] = []
+def _shares(pool: Sequence[Entry], texts: dict[int, _Words], asked: set[str]) -> list[float]:
+    """Of each entry, the share of the words that it has; 0 for none of them."""
+    found: list[dict[str, float]] = []
     for entry in pool:
         source = "" if "ref" in entry else entry["source"]  # of a note it says nothing
         hits = dict.fromkeys(asked & roots_of(source), _SOURCE) if source else {}
-        hits |= dict.fromkeys(asked & texts[id(entry)], _CONTENT)
-        if hits:
-            found.append((entry, hits))
-    having = Counter(word for _, hits in found for word in hits)
-    rarity = {word: log(1 + (len(found) + 1) / (having[word] + 0.5)) for word in asked}
+        found.append(hits | dict.fromkeys(asked & texts[id(entry)], _CONTENT))
+    having = Counter(word for hits in found for word in hits)
+    matches = sum(map(bool, found))
+    rarity = {word: log(1 + (matches + 1) / (having[word] + 0.5)) for word in asked}
     whole = sum(rarity.values())
-    return [
-        (sum(rarity[word] * hit for word, hit in hits.items()) / whole * _decay(entry, now), entry)
-        for entry, hits in found
-    ]
+    return [sum(rarity[word] * hit for word, hit in hits.items()) / whole for hits in found]
+
+
+def _meant(
+    pool: Sequence[Entry], shares: Sequence[float], likeness: Likeness, now: datetime
+) -> list[tuple[float, Entry]]:
+    """Each entry that has one of the words, or is near to them, with what it is worth: what its words are where it has
+    no vector."""
+    cosines = likeness.to_query(pool)
+    far = far_from((cosine for cosine in cosines if cosine is not None), likeness.unrelated)
+    worth = []
+    for entry, share, cosine in zip(pool, shares, cosines, strict=True):
+        if share or (cosine is not None and cosine > far):
+            value = share if cosine is None else _OF_WORDS * share + _OF_MEANING * max(cosine, 0.0)
+            worth.append((value * _decay(entry, now), entry))
+    return worth
 
 
 def _decay(entry: Entry, now: datetime) -> float:
@@ -139,18 +224,36 @@ def _newest_first(entry: Entry) -> float:
     return -datetime.fromisoformat(entry["timestamp"]).timestamp()
 
 
-def _diverse(worth: list[tuple[float, Entry]], texts: dict[int, _Words], limit: int) -> list[Entry]:
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """How much entries say the same: by their vectors where both have one, else by their words."""
+
+    texts: dict[int, _Words]
+    likeness: Likeness | None
+
+    def between(self, one: Entry, others: Sequence[Entry]) -> list[float]:
+        meant = self.likeness.between(one, others) if self.likeness else [None] * len(others)
+        said = self.texts[id(one)]
+        return [
+            _overlap(said, self.texts[id(other)]) if cosine is None else max(cosine, 0.0)
+            for other, cosine in zip(others, meant, strict=True)
+        ]
+
+
+def _diverse(worth: list[tuple[float, Entry]], alike: _Alike, limit: int) -> list[Entry]:
     """Best first, each weighed against its likeness to those before it."""
     highest = max((value for value, _ in worth), default=0.0) or 1.0
-    left = [(value / highest, texts[id(entry)], _with(entry, value)) for value, entry in worth]
-    alike = [0.0] * len(left)
+    left = list(worth)
+    likest = [0.0] * len(left)
     chosen: list[Entry] = []
     while left and len(chosen) < limit:
-        at = max(range(len(left)), key=lambda n: _LAMBDA * left[n][0] - (1 - _LAMBDA) * alike[n])
-        _, said, entry = left.pop(at)
-        alike.pop(at)
-        chosen.append(entry)
-        alike = [max(before, _overlap(said, one[1])) for before, one in zip(alike, left, strict=True)]
+        at = max(range(len(left)), key=lambda n: _LAMBDA * left[n][0] / highest - (1 - _LAMBDA) * likest[n])
+        value, entry = left.pop(at)
+        likest.pop(at)
+        chosen.append(_with(entry, value))
+        if len(chosen) < limit:
+            now_alike = alike.between(entry, [other for _, other in left])
+            likest = [max(before, now) for before, now in zip(likest, now_alike, strict=True)]
     return chosen
 
 

@@ -9,22 +9,28 @@ that a cluster can take its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import redis
 
 from notebook_sync.files.note import Ref
-from notebook_sync.refs.base import Entry, Recalled
-from notebook_sync.refs.entry import ANNOUNCED, day_of, entry_for, entry_of_ref, is_logged, iso, ref_fields
-from notebook_sync.refs.ranking import asked_tags, asked_words, rank
+from notebook_sync.refs.base import Entry, Meaning, Model, Recalled, Told
+from notebook_sync.refs.entry import ANNOUNCED, REF_FIELDS, day_of, entry_for, entry_of_ref, is_logged, iso, ref_fields
+from notebook_sync.refs.ranking import Candidates, asked_tags, asked_words, behind_told, best_of
 from notebook_sync.refs.redis_connection import Connection
-from notebook_sync.refs.redis_memory import RedisMemory, as_json, pieces
+from notebook_sync.refs.redis_memory import RedisMemory, as_json, named, pieces
 from notebook_sync.refs.redis_search import NoSearch, SearchIndex, for_search
+from notebook_sync.refs.redis_vectors import embed_at, vectors_at
+
+if TYPE_CHECKING:
+    from notebook_sync.refs.base import Embed, Vector
 
 _PIECE = 500
+# So many a recall gives their vectors before it looks, the newest first: each is sent, and put into the index.
+_AT_ONCE = 2_000
 # What is ranked in process where no index is to be had.
 _DAYS, _REFS = 7, 1000
 _AT_HAND = f"only the last {_DAYS} days, long-term memory and the {_REFS:,} notes changed last were looked through"
@@ -75,9 +81,9 @@ class RedisRefs(RedisMemory):
         for piece in pieces(note_ids):
             with self._redis.pipeline() as pipeline:
                 for note_id in piece:
-                    pipeline.hgetall(self._key("notebook:ref", note_id))
-                hashes = pipeline.execute()
-            found |= {note_id: _ref(fields) for note_id, fields in zip(piece, hashes, strict=True) if fields}
+                    pipeline.hmget(self._key("notebook:ref", note_id), *REF_FIELDS)
+                hashes = (named(REF_FIELDS, values) for values in pipeline.execute())
+            found |= {note_id: fields for note_id, fields in zip(piece, hashes, strict=True) if fields}
         return found
 
     def digests(self) -> Iterator[tuple[str, str, int]]:
@@ -126,34 +132,90 @@ class RedisRefs(RedisMemory):
         return datetime.fromisoformat(at) if at else None
 
     def recall(
-        self, query: str, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10, now: datetime
+        self,
+        query: str,
+        *,
+        tags: Sequence[str] = (),
+        since: datetime | None = None,
+        limit: int = 10,
+        now: datetime,
+        meaning: Meaning | None = None,
+        told: Told | None = None,
     ) -> Recalled:
         if limit < 1:
             return Recalled([])
-        candidates, partial = self._candidates(query, asked_tags(tags), since, now)
-        return Recalled(rank(candidates, query, tags=tags, since=since, limit=limit, now=now), partial)
+        asked = asked_words(query)
+        meant = meaning if asked else None
+        found, partial = self._candidates(asked, asked_tags(tags), since, now, meant)
+        results = best_of(found, query, tags=tags, since=since, limit=limit, now=now, meaning=meant, told=told)
+        return Recalled(results, partial)
+
+    def embed(self, model: Model, embed: Embed, limit: int) -> int:
+        try:
+            return self._search.embed(model, embed, limit)
+        except NoSearch:
+            return self._vectors_of(dict(self._at_hand(datetime.now(UTC))), model, embed, limit)[1]
 
     def close(self) -> None:
         self._redis.close()
 
     def _candidates(
-        self, query: str, tags: Sequence[str], since: datetime | None, now: datetime
-    ) -> tuple[Iterable[Entry], str]:
+        self, asked: Sequence[str], tags: Sequence[str], since: datetime | None, now: datetime, meaning: Meaning | None
+    ) -> tuple[Candidates, str]:
         try:
-            found, is_whole = self._search.candidates(asked_words(query), tags, since)
+            found = self._search.candidates(asked, tags, since, meaning)
+            at_once = _AT_ONCE
+            while meaning and meaning.embed and found.behind and at_once:
+                # Of an index that is still being made, what comes into it meanwhile is behind only then.
+                if not (done := self._search.embed(meaning.model, meaning.embed, at_once)):
+                    break
+                at_once -= done
+                found = self._search.candidates(asked, tags, since, meaning)
         except NoSearch as reason:
-            return self._at_hand(now), f"{reason}: {_AT_HAND}"
-        if is_whole:
-            return found, ""
-        return [*found, *self._at_hand(now)], f"the search index of this Redis is still being made: {_AT_HAND}"
+            of_hand, behind = self._of_hand(now, meaning)
+            return of_hand, "; ".join(filter(None, [f"{reason}: {_AT_HAND}", behind_told(behind)]))
+        if found.is_whole:
+            return found.candidates, behind_told(found.behind)
+        of_hand, _ = self._of_hand(now, meaning)
+        return found.candidates + of_hand, f"the search index of this Redis is still being made: {_AT_HAND}"
 
-    def _at_hand(self, now: datetime) -> Iterator[Entry]:
-        """What can be had without an index, and without looking at everything."""
+    def _of_hand(self, now: datetime, meaning: Meaning | None) -> tuple[Candidates, int]:
+        """What can be had without an index, and how many of it have no vector."""
+        entries = dict(self._at_hand(now))
+        if meaning is None:
+            return Candidates(list(entries.values())), 0
+        from notebook_sync.refs.likeness import key_of
+
+        vectors, _ = self._vectors_of(entries, meaning.model, meaning.embed, _AT_ONCE)
+        by_text = {key_of(entries[key]): vector for key, vector in vectors.items()}
+        return Candidates(list(entries.values()), by_text), len(entries) - len(vectors)
+
+    def _vectors_of(
+        self, entries: Mapping[str, Entry], model: Model, embed: Embed | None, limit: int
+    ) -> tuple[dict[str, Vector], int]:
+        """The vectors of these entries, by the keys of their hashes, and how many were made for that."""
+        from notebook_sync.refs.likeness import text_of
+
+        found = vectors_at(self._redis, model, list(entries))
+        if embed is None:
+            return found, 0
+        behind = [key for key in entries if key not in found][:limit]
+        for piece in pieces(behind):
+            said = {
+                key: (entries[key]["content"].encode(errors="surrogatepass"), text_of(entries[key])) for key in piece
+            }
+            vectors, _ = embed_at(self._redis, model, embed, said)
+            found |= zip(piece, vectors, strict=True)
+        return found, len(behind)
+
+    def _at_hand(self, now: datetime) -> Iterator[tuple[str, Entry]]:
+        """What can be had without an index, and without looking at everything, by the keys of its hashes."""
         for before in range(_DAYS):
             told = self.day(day_of(now - timedelta(days=before), self._timezone))
-            yield from (entry for entry in told if is_logged(entry))
-        yield from self.longterm()
-        yield from map(entry_of_ref, self.recent(_REFS))
+            yield from ((self._key("daily:D", entry["id"]), entry) for entry in told if is_logged(entry))
+        yield from ((self._key("longterm", entry["id"]), entry) for entry in self.longterm())
+        for fields in self.recent(_REFS):
+            yield self._key("notebook:ref", fields["notebook_id"]), entry_of_ref(fields)
 
     def _ids(self) -> Iterator[str]:
         """Every id once; a scan of the sorted set may give one twice while others write."""
@@ -167,8 +229,3 @@ class RedisRefs(RedisMemory):
                     yield note_id
             if cursor == 0:
                 return
-
-
-def _ref(fields: dict[str, Any]) -> dict[str, Any]:
-    """A hash as a ref, without what only the search index needs."""
-    return {name: value for name, value in fields.items() if name != "words"}

@@ -30,8 +30,9 @@ class Command(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What says which node it is for; a script comes before the number of its keys and its key."""
-        return str(self.arguments[2 if self.name == "eval" else 0])
+        """What says which node it is for; a script comes before the number of its keys and its key, and a command that
+        no method is for before what it is about."""
+        return str(self.arguments[{"eval": 2, "execute_command": 1}.get(self.name, 0)])
 
 
 class Cluster:

@@ -12,13 +12,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from itertools import islice
 from typing import Any, TypeVar
 
 from notebook_sync.refs.base import Checkpoint, Entry, Swap
 from notebook_sync.refs.entry import (
+    ENTRY_FIELDS,
     day_of,
     entry_from_hash,
     entry_from_json,
@@ -87,8 +88,8 @@ class RedisMemory:
         for piece in pieces(self._kept()):
             with self._redis.pipeline() as pipeline:
                 for entry_id in piece:
-                    pipeline.hgetall(self._key("longterm", entry_id))
-                hashes = pipeline.execute()
+                    pipeline.hmget(self._key("longterm", entry_id), *ENTRY_FIELDS)
+                hashes = [named(ENTRY_FIELDS, values) for values in pipeline.execute()]
             # One that was evicted is as good as never kept.
             found += [entry_from_hash(*pair) for pair in zip(piece, hashes, strict=True) if pair[1]]
         return sorted(found, key=lambda entry: (entry["timestamp"], entry["id"]))
@@ -189,6 +190,11 @@ def pieces(values: Iterable[_T]) -> Iterator[list[_T]]:
     rest = iter(values)
     while piece := list(islice(rest, _PIECE)):
         yield piece
+
+
+def named(names: Sequence[str], values: Sequence[str | None]) -> dict[str, str]:
+    """The fields of a hash that are there."""
+    return {name: value for name, value in zip(names, values, strict=True) if value is not None}
 
 
 def as_json(value: Any) -> str:

@@ -6,20 +6,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from notebook_sync.embedded import NAME, Embedded, from_ms, to_ms
 from notebook_sync.files.note import Ref
-from notebook_sync.refs.base import Entry, Recalled
+from notebook_sync.refs.base import Entry, Meaning, Model, Recalled, Told
 from notebook_sync.refs.entry import ANNOUNCED, SUMMARY_LIMIT, day_of, entry_for, entry_of_ref, iso, ref_fields
-from notebook_sync.refs.ranking import POOL, asked_tags, asked_words, rank
+from notebook_sync.refs.ranking import POOL, Candidates, asked_tags, asked_words, behind_told, best_of
 from notebook_sync.refs.sqlite_memory import (
     MEMORY_SCHEMA,
     MEMORY_WORDS,
     SqliteMemory,
     as_json,
+    memory_vectors,
 )
+from notebook_sync.refs.sqlite_vectors import LateVectors
 from notebook_sync.refs.sqlite_words import LateWords
+
+if TYPE_CHECKING:
+    from notebook_sync.refs.base import Embed
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS ref (id TEXT PRIMARY KEY, title TEXT NOT NULL, summary TEXT NOT NULL,
@@ -28,6 +33,8 @@ CREATE TABLE IF NOT EXISTS ref (id TEXT PRIMARY KEY, title TEXT NOT NULL, summar
 CREATE INDEX IF NOT EXISTS ref_recent ON ref (updated_at);
 """
 _ADDED = (("ref", "provenance", "TEXT NOT NULL DEFAULT ''", ""),)
+# So many a recall gives their vectors before it looks: about a second's work.
+_AT_ONCE = 10_000
 _COLUMNS = (
     *("id", "title", "summary", "collection", "updated_at", "status", "version", "digest", "agent", "path"),
     "provenance",
@@ -49,14 +56,18 @@ class SqliteRefs(SqliteMemory):
     name = NAME
 
     def __init__(self, path: Path, timezone: tzinfo) -> None:
-        self._db = Embedded(path, MEMORY_SCHEMA + _SCHEMA + MEMORY_WORDS.schema + _WORDS.schema, _ADDED)
+        columns = ", ".join(f"ref.{column}" for column in _COLUMNS)
+        self._memory_vectors = memory_vectors()
+        self._ref_vectors = LateVectors("ref", "rowid", columns, _entry)
+        late = (MEMORY_WORDS, _WORDS, self._memory_vectors, self._ref_vectors)
+        self._db = Embedded(path, MEMORY_SCHEMA + _SCHEMA + "".join(each.schema for each in late), _ADDED)
         self._timezone = timezone
 
     def write(self, refs: Sequence[Ref], *, announce: bool = True) -> None:
         now = datetime.now(UTC)
         day, at = day_of(now, self._timezone), iso(now)
         with self._db.writing() as connection:
-            free = _WORDS.free_number(connection)
+            free = max(_WORDS.free_number(connection), self._ref_vectors.free_number(connection))
             written = [ref for ref in refs if not ref.deleted and ref.action != "opened"]
             connection.executemany(
                 f"INSERT OR REPLACE INTO ref (rowid, {', '.join(_COLUMNS)}) VALUES (?{', ?' * len(_COLUMNS)})",
@@ -103,14 +114,30 @@ class SqliteRefs(SqliteMemory):
         return from_ms(int(at)) if at else None
 
     def recall(
-        self, query: str, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10, now: datetime
+        self,
+        query: str,
+        *,
+        tags: Sequence[str] = (),
+        since: datetime | None = None,
+        limit: int = 10,
+        now: datetime,
+        meaning: Meaning | None = None,
+        told: Told | None = None,
     ) -> Recalled:
         if limit < 1:
             return Recalled([])
         asked = asked_words(query)
         wanted = asked_tags(tags)
-        candidates = [*self._remembered(asked, wanted, since), *self._refs(asked, wanted, since)]
-        return Recalled(rank(candidates, query, tags=tags, since=since, limit=limit, now=now))
+        if meaning and asked and meaning.embed:
+            self.embed(meaning.model, meaning.embed, _AT_ONCE)
+        meant = meaning if asked else None
+        found = self._remembered(asked, wanted, since, meant) + self._refs(asked, wanted, since, meant)
+        results = best_of(found, query, tags=tags, since=since, limit=limit, now=now, meaning=meant, told=told)
+        return Recalled(results, behind_told(self._behind(meant.model)) if meant else "")
+
+    def embed(self, model: Model, embed: Embed, limit: int) -> int:
+        done = self._memory_vectors.catch_up(self._db, model, embed, limit)
+        return done + self._ref_vectors.catch_up(self._db, model, embed, limit - done)
 
     def close(self) -> None:
         self._db.close()
@@ -119,7 +146,12 @@ class SqliteRefs(SqliteMemory):
         found = self._db.rows("SELECT value FROM meta WHERE name = ?", (name,))
         return str(found[0][0]) if found else ""
 
-    def _refs(self, asked: Sequence[str], tags: Sequence[str], since: datetime | None) -> list[Entry]:
+    def _behind(self, model: Model) -> int:
+        return sum(each.behind(self._db, model) for each in (self._memory_vectors, self._ref_vectors))
+
+    def _refs(
+        self, asked: Sequence[str], tags: Sequence[str], since: datetime | None, meaning: Meaning | None
+    ) -> Candidates:
         """Candidates among the refs."""
         conditions = [f"ref.collection IN ({', '.join('?' * len(tags))})"] if tags else []
         values: list[Any] = [*tags]
@@ -127,14 +159,18 @@ class SqliteRefs(SqliteMemory):
             conditions.append("ref.updated_at >= ?")
             values.append(to_ms(since))
         condition = " AND ".join(conditions) or "1"
-        columns = ", ".join(f"ref.{column}" for column in _COLUMNS)
+        columns = ", ".join(["ref.rowid", *(f"ref.{column}" for column in _COLUMNS)])
         if asked:
             found = _WORDS.candidates(self._db, asked, columns, condition, values)
         else:
             newest = f"SELECT {columns} FROM ref WHERE {condition} ORDER BY updated_at DESC LIMIT {POOL}"
             found = iter(self._db.rows(newest, values))
-        rows = {row[0]: row for row in found}
-        return [entry_of_ref(ref_fields(_ref(row))) for row in rows.values()]
+        rows = {number: row for number, *row in found}
+        return self._ref_vectors.candidates(self._db, rows, meaning, condition, values)
+
+
+def _entry(row: Sequence[Any]) -> Entry:
+    return entry_of_ref(ref_fields(_ref(row)))
 
 
 def _row(ref: Ref) -> list[Any]:

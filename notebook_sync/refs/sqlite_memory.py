@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from notebook_sync.embedded import Embedded, to_ms
-from notebook_sync.refs.base import Checkpoint, Entry, Swap
+from notebook_sync.refs.base import Checkpoint, Entry, Meaning, Swap
 from notebook_sync.refs.entry import (
     day_of,
     entry_from_json,
@@ -19,7 +19,8 @@ from notebook_sync.refs.entry import (
     once_each,
     surplus,
 )
-from notebook_sync.refs.ranking import POOL, asked_tags
+from notebook_sync.refs.ranking import POOL, Candidates, asked_tags
+from notebook_sync.refs.sqlite_vectors import LateVectors
 from notebook_sync.refs.sqlite_words import LateWords
 from notebook_sync.refs.swapping import swapped
 
@@ -41,9 +42,19 @@ def _texts(row: Sequence[Any]) -> Sequence[str]:
     return entry["content"], entry["source"]
 
 
+def _entry(row: Sequence[Any]) -> Entry:
+    entry: Entry = json.loads(row[0])
+    return entry
+
+
 MEMORY_WORDS = LateWords(
     "memory_words", "memory", "n", columns="entry", indexed=("content", "source"), weights=(2.0, 1.0), texts=_texts
 )
+
+
+def memory_vectors() -> LateVectors:
+    """Those of what was logged and kept."""
+    return LateVectors("memory", "n", "entry", _entry)
 
 
 class SqliteMemory:
@@ -51,6 +62,7 @@ class SqliteMemory:
 
     _db: Embedded
     _timezone: tzinfo
+    _memory_vectors: LateVectors
 
     def log(self, entry: Entry) -> None:
         with self._db.writing() as connection:
@@ -99,7 +111,9 @@ class SqliteMemory:
         found = self._db.rows("SELECT whole FROM checkpoint WHERE id = ?", (checkpoint_id,))
         return json.loads(found[0][0]) if found else None
 
-    def _remembered(self, asked: Sequence[str], tags: Sequence[str], since: datetime | None) -> list[Entry]:
+    def _remembered(
+        self, asked: Sequence[str], tags: Sequence[str], since: datetime | None, meaning: Meaning | None
+    ) -> Candidates:
         """Candidates among what was logged and kept."""
         conditions = [f"({' OR '.join(['instr(memory.tags, ?)'] * len(tags))})"] if tags else []
         values: list[Any] = [f",{tag}," for tag in tags]
@@ -108,11 +122,12 @@ class SqliteMemory:
             values.append(to_ms(since))
         condition = " AND ".join(conditions) or "1"
         if asked:
-            found = MEMORY_WORDS.candidates(self._db, asked, "entry", condition, values)
+            found = MEMORY_WORDS.candidates(self._db, asked, "n, entry", condition, values)
         else:
-            newest = f"SELECT entry FROM memory WHERE {condition} ORDER BY at DESC LIMIT {POOL}"
+            newest = f"SELECT n, entry FROM memory WHERE {condition} ORDER BY at DESC LIMIT {POOL}"
             found = iter(self._db.rows(newest, values))
-        return [json.loads(entry) for (entry,) in found]
+        rows = {number: row for number, *row in found}
+        return self._memory_vectors.candidates(self._db, rows, meaning, condition, values)
 
 
 def as_json(value: Any) -> str:

@@ -20,7 +20,7 @@ _MOST_CANDIDATES = 20
 
 
 class NoSuchTool(errors.UsageError):
-    """There is no tool of this name for anybody. `candidates` are those that this session has."""
+    """There is no tool of this name for anybody. `candidates` are those with a name like it that this session has."""
 
     def __init__(self, name: str, candidates: tuple[str, ...]) -> None:
         super().__init__(f"there is no tool {name!r}")
@@ -70,6 +70,14 @@ def _candidates(error: Any) -> dict[str, Any]:
     return {"candidates": list(error.candidates[:_MOST_CANDIDATES])} if error.candidates else {}
 
 
+def _not_there(error: errors.NoSuchNote | errors.NoSuchCheckpoint) -> dict[str, Any]:
+    return {"message": error.told}
+
+
+def _no_such_fact(error: errors.NoSuchFact) -> dict[str, Any]:
+    return {"message": f"there is no fact {error.name!r}", **_candidates(error)}
+
+
 def _edit_failed(error: errors.EditFailed) -> dict[str, Any]:
     # The candidates stand apart, so the message needs not list them once more.
     # What somebody else wrote is told by notebook_read alone, within its fence.
@@ -89,14 +97,25 @@ def _over_cap(error: errors.OverCap) -> dict[str, Any]:
 
 _CORRECT = "correct the arguments and call again"
 _LATER = "the files are unharmed; try again in a few seconds, and tell the owner if it stays so"
+_MODEL = "nothing was changed; try once more, and tell the owner if it stays so"
+_NAMING = "tell the owner, who names the agent where this session is set up; calling again is of no use before that"
 _OWNER = "tell the owner; calling again is of no use before it is mended"
 
 # The first row that fits counts, so a class stands above the class it is derived from.
 KINDS: tuple[Kind, ...] = (
-    Kind(NoSuchTool, "no_such_tool", 404, "use one of the candidates", _candidates),
+    Kind(NoSuchTool, "no_such_tool", 404, "use a tool that is in your list, as one of the candidates", _candidates),
     Kind(InvalidArguments, "invalid_arguments", 422, _CORRECT),
+    Kind(errors.LlmNotConfigured, "llm_not_configured", 422, _OWNER),
+    Kind(errors.NoAgentNamed, "no_agent", 422, _NAMING),
     Kind(errors.ConfigError, "configuration", 500, _OWNER),
     Kind(errors.NotANotebook, "not_a_notebook", 500, _OWNER),
+    Kind(
+        errors.NothingEarlier,
+        "edit_failed",
+        422,
+        "there is nothing to go back to; where the message names another way back, take that",
+        _edit_failed,
+    ),
     Kind(
         errors.EditFailed,
         "edit_failed",
@@ -140,17 +159,21 @@ KINDS: tuple[Kind, ...] = (
         lambda error: {"path": error.path, "bytes": error.size, "most": error.most},
     ),
     Kind(errors.Refused, "refused", 409, _OWNER),
+    Kind(errors.NoSuchFact, "no_such_fact", 404, "name it by its id, or by its exact text", _no_such_fact),
     Kind(
         errors.NoSuchNote,
         "no_such_note",
         404,
         "find its path with notebook_search or notebook_list",
+        _not_there,
     ),
-    Kind(errors.NoSuchCheckpoint, "no_such_checkpoint", 404, "list the checkpoints that are kept"),
+    Kind(errors.NoSuchCheckpoint, "no_such_checkpoint", 404, "list the checkpoints that are kept", _not_there),
     Kind(errors.UnreadableFile, "unreadable_file", 422, _OWNER, _path),
     Kind(errors.UnwritableFile, "unwritable_file", 503, _OWNER, _path),
     Kind(errors.GitFailed, "git_failed", 500, _OWNER),
     Kind(errors.RootLost, "root_lost", 503, _LATER),
+    Kind(errors.LlmNonsense, "llm_nonsense", 502, _MODEL),
+    Kind(errors.LlmDown, "llm_down", 503, _MODEL, lambda error: {"backend": error.backend}),
     Kind(errors.BackendDown, "backend_down", 503, _LATER, lambda error: {"backend": error.backend}),
     Kind(errors.NotebookError, "failed", 500, _OWNER),
     Kind(PromptError, "prompt_failed", 500, _OWNER),

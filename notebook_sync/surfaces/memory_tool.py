@@ -31,7 +31,7 @@ from notebook_sync.surfaces.memory_text import (
     the_one_place,
     with_lines,
 )
-from notebook_sync.surfaces.tool_schemas import complaints
+from notebook_sync.surfaces.tools.schemas.notes import complaints
 from prompt import fence_external
 from prompt.errors import PromptError
 

@@ -5,12 +5,14 @@ Nothing of a note in a channel is ever told: other programs read that memory.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
+from notebook_sync.errors import BackendDown
 from notebook_sync.files.note import Ref
 from notebook_sync.mirror.base import Mirror
 from notebook_sync.permissions import is_private
@@ -49,6 +51,16 @@ def adopt(mirror: Mirror, refs: Refs, *, anew: bool = False, quiet: bool = False
     for some in _batches(mirror.refs()):
         _tell(mirror, refs, some, announce=not quiet)
     refs.adopt(store_id, (ref.id for ref in mirror.refs() if not _is_private(ref)))
+
+
+def is_emptied(mirror: Callable[[], Mirror], refs: Refs) -> bool:
+    """Whether hot memory lacks all that it was told, and nobody has noted that yet. A mirror that is away tells of
+    nothing. Raises BackendDown of hot memory."""
+    if refs.owner():
+        return False
+    with suppress(BackendDown):
+        return _was_emptied(mirror(), refs)
+    return False
 
 
 def _was_emptied(mirror: Mirror, refs: Refs) -> bool:

@@ -1,16 +1,18 @@
 """Files → mirror → refs, for all of the notebook or for some places. Never writes a file.
 
 reconcile ── look(everything) ── look(what was waited for) ── what hot memory has not been told
-look      ── sweep: scan, read, diff, write ── announce ── what changed meanwhile, again
+look      ── sweep: scan, read, diff, write ── announce ── what changed meanwhile, again ── rows of facts
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from itertools import chain
+from time import monotonic, sleep
 
 from notebook_sync.errors import BackendDown
+from notebook_sync.files.facts import FOLDER as FACTS
 from notebook_sync.files.note import Problem
 from notebook_sync.files.parse import parse
 from notebook_sync.files.stamped import RACY_SECONDS
@@ -30,6 +32,11 @@ def _nobody(path: str, digest: str) -> str:
     return ""
 
 
+def _nothing(anew: bool) -> Mapping[str, str]:
+    """There are no facts to follow."""
+    return {}
+
+
 class Engine:
     """Keeps mirror and refs in step with the files of one vault. For one thread at a time; any number of processes."""
 
@@ -43,7 +50,10 @@ class Engine:
         batch: int,
         encoding: str,
         author: Author = _nobody,
+        follow_facts: Callable[[bool], Mapping[str, str]] = _nothing,
     ) -> None:
+        """`follow_facts` is asked after a look that found facts or a change of them; to read all of them anew, too,
+        where rows are written anew. It tells which files could not be followed, and why."""
         self._vault = vault
         self._mirror = mirror
         self._refs = refs
@@ -51,6 +61,7 @@ class Engine:
         self._batch = batch
         self._encoding = encoding
         self._author = author
+        self._follow_facts = follow_facts
         self._store_id = ""
         self._survivors: bool | None = None
 
@@ -58,10 +69,10 @@ class Engine:
         """Compare every file with the mirror and repair every difference, refs included; returns when all is quiet.
 
         With `task.force` every row and every ref is written anew, and the daily stream is not told.
-        Raises RootLost, WouldDeleteEverything (unless `task.allow_empty`) and BackendDown of the mirror; hot memory
-        that does not answer is told in the report.
+        Raises RootLost, WouldDeleteEverything (unless `task.allow_empty`) and BackendDown of the mirror; hot memory,
+        and rows of facts, that do not answer are told in the report.
         """
-        begun = time.monotonic()
+        begun = monotonic()
         task = replace(task or Task(), places=None)
         outcome = Outcome()
         report = outcome.report
@@ -70,19 +81,19 @@ class Engine:
         for _ in range(_ROUNDS):
             if not outcome.waiting:
                 break
-            time.sleep(self._settle_seconds)
+            sleep(self._settle_seconds)
             found = dict(outcome.waiting)
             self.look(replace(task, places=frozenset(found), settled=found, progress=None), outcome)
         report.failed |= {path: _BUSY for path, stamp in outcome.waiting.items() if stamp is not None}
         if outcome.racy:
-            time.sleep(RACY_SECONDS)
+            sleep(RACY_SECONDS)
             self.look(Task(frozenset(outcome.racy), rehash=True), outcome)
         if not report.refs_trouble:
             self._adopt(outcome, anew=task.force, quiet=task.force, even_empty=task.allow_empty)
             self._announce(None, outcome, quiet=task.force)
         report.failed = {**self._faults(outcome.faulty), **report.failed}
         report.unchanged = len(outcome.seen - outcome.stored - report.failed.keys())
-        report.seconds = time.monotonic() - begun
+        report.seconds = monotonic() - begun
         return report
 
     def look(self, task: Task, outcome: Outcome | None = None) -> Outcome:
@@ -102,7 +113,22 @@ class Engine:
         finally:
             self._survivors = outcome.survivors
         self._store_id = store_id
+        if _touches_facts(outcome, everywhere=task.places is None):
+            self.follow_facts(outcome, anew=task.force)
         return outcome
+
+    def follow_facts(self, outcome: Outcome, *, anew: bool = False) -> None:
+        """Bring the rows of facts in step with their files. What goes wrong is told in the report: the mirror is
+        written, and the rows follow. Raises RootLost."""
+        report = outcome.report
+        try:
+            failed = self._follow_facts(anew)
+            reasons = {**failed, **self._faults(outcome.faulty), **report.failed} if failed else {}
+        except BackendDown as down:
+            report.facts_trouble = str(down)
+            return
+        report.facts_trouble = ""
+        report.failed |= {path: reasons[path] for path in failed}
 
     def _look(self, task: Task, outcome: Outcome) -> None:
         for _ in range(_ROUNDS):
@@ -170,3 +196,9 @@ class Engine:
             elif severe:
                 faults[document["path"]] = str(Problem(**severe[0]))
         return faults
+
+
+def _touches_facts(outcome: Outcome, *, everywhere: bool) -> bool:
+    """Whether facts were changed; or, after a look everywhere, are there: a change may have been missed before."""
+    paths = (outcome.report.paths, outcome.report.left, outcome.seen if everywhere else ())
+    return any(path.startswith(f"{FACTS}/") for path in chain(*paths))

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from notebook_sync.errors import NotebookError, WatchLocked
+from notebook_sync.errors import NotebookError, RootLost, WatchLocked
 
 FILE = "watch.lock"
 _TRIES = 5
@@ -23,11 +23,16 @@ _TRY_SECONDS = 0.02
 
 @contextmanager
 def watch_lock(folder: Path) -> Iterator[WatchNote]:
-    """Hold the watch lock in `folder` (the notebook's `.notebook`). Raises WatchLocked naming the holder."""
+    """Hold the watch lock in `folder` (the notebook's `.notebook`).
+
+    Raises WatchLocked naming the holder, RootLost where there is no notebook to hold it in.
+    """
     path = folder / FILE
     try:
         folder.mkdir(exist_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError as error:
+        raise RootLost(f"{folder.parent}: {error.strerror}; deletions wait until it is back") from None
     except OSError as error:
         raise NotebookError(f"{path}: {error.strerror}; a watch needs to lock this file") from None
     try:

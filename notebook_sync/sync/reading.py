@@ -21,6 +21,7 @@ from notebook_sync.files.parse import parse
 from notebook_sync.files.unfinished import looks_unfinished
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import Known
+from notebook_sync.own_process import own_environment
 from notebook_sync.sync.diff import Look
 
 # Below this another process costs more to start than it saves.
@@ -115,11 +116,10 @@ def _start() -> subprocess.Popen[bytes] | None:
     """The other process, or None where there is no room for one."""
     try:
         return subprocess.Popen(
-            # -P: else a file of the folder we stand in, which may be a notebook, could pass for a module.
             [sys.executable, "-P", "-m", "notebook_sync.sync.reading"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=own_environment(),
             process_group=0,  # a terminal's Ctrl-C is for the process that reads, which ends this one
         )
     except OSError:

@@ -27,7 +27,8 @@ class Report(Tally):
     """`failed` maps a path to why its file is not mirrored as it is; `left` are paths that notes moved away from;
     `by_hand` is what no tool wrote.
 
-    `refs_trouble` says why hot memory could not be told; the mirror is written all the same, and the refs follow.
+    `refs_trouble` says why hot memory could not be told, `facts_trouble` why the rows of facts could not be written;
+    the mirror is written all the same, and these follow.
     """
 
     unchanged: int = 0
@@ -36,9 +37,10 @@ class Report(Tally):
     left: set[str] = field(default_factory=set)
     by_hand: Tally = field(default_factory=Tally)
     refs_trouble: str = ""
+    facts_trouble: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json` prints; `refs_trouble` is in it only where there is some."""
+        """The shape that `--json` prints; `refs_trouble` and `facts_trouble` are in it only where there is some."""
         return {
             "added": self.added,
             "updated": self.updated,
@@ -48,4 +50,5 @@ class Report(Tally):
             "failed": [{"path": path, "error": error} for path, error in sorted(self.failed.items())],
             "seconds": round(self.seconds, 3),
             **({"refs_trouble": self.refs_trouble} if self.refs_trouble else {}),
+            **({"facts_trouble": self.facts_trouble} if self.facts_trouble else {}),
         }

@@ -50,13 +50,15 @@ class Task:
     """What to look at, and how.
 
     places: paths of files or folders, None for all. settled: what an earlier look, a settle time ago, found at paths
-    that had to wait. rehash: read files whose stamp is unchanged too. force: write equal rows anew. authors: by path
-    and digest, who wrote a text that whoever wrote others does not tell.
+    that had to wait. removed: paths of files that whoever asks has taken away himself, so that no disk is missing.
+    rehash: read files whose stamp is unchanged too. force: write equal rows anew. authors: by path and digest, who
+    wrote a text that whoever wrote others does not tell.
     past: what is known of a file that never had a row, by its path; of one it knows nothing of, git is asked.
     """
 
     places: frozenset[str] | None = None
     settled: Settled = field(default_factory=dict)
+    removed: frozenset[str] = frozenset()
     authors: Mapping[tuple[str, str], str] = field(default_factory=dict)
     allow_empty: bool = False
     rehash: bool = False
@@ -289,12 +291,13 @@ class Sweep:
                     self._released.add(was.id)
 
     def _delete(self, vanished: Vanished) -> set[str]:
-        """Delete what is still not there, unless that would be everything."""
+        """Delete what is still not there, unless that would be everything and nobody says to have done it."""
         changes = deletions(vanished, self._task.settled)
         gone = self._gone([change.known.path for change in changes if isinstance(change, Delete)])
         certain = [change for change in changes if not isinstance(change, Delete) or change.known.path in gone]
         self._outcome.again |= {_path_of(change) for change in changes} - {_path_of(change) for change in certain}
-        deletes = sum(isinstance(change, Delete) for change in certain)
+        found_gone = (change.known.path for change in certain if isinstance(change, Delete))
+        deletes = sum(path not in self._task.removed for path in found_gone)
         if deletes and not self._task.allow_empty and not self._others_stand(gone):
             raise _would_delete_everything(deletes)
         return self._apply(certain)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,8 @@ from notebook_sync.sync.diff import refused_its_id
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not in step. `what`: unmirrored, stale, differs, orphan, no ref, old ref, orphan ref."""
+    """One thing that is not in step. `what`: unmirrored, stale, differs, orphan, no ref, old ref, orphan ref, old
+    facts."""
 
     path: str
     what: str
@@ -51,9 +52,16 @@ class Verdict:
 
 
 def verify(
-    vault: Vault, mirror: Mirror, refs: Refs, *, encoding: str, progress: Callable[[int, int], None] | None = None
+    vault: Vault,
+    mirror: Mirror,
+    refs: Refs,
+    *,
+    encoding: str,
+    facts_out_of_step: Callable[[], Iterable[str]] = tuple,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Verdict:
-    """Compare a fresh parse of every file with its document, and every document with its ref."""
+    """Compare a fresh parse of every file with its document, every document with its ref, and files of facts with what
+    is known of these."""
     scan = vault.scan()
     verdict = Verdict(files=len(scan.seen))
     waiting = dict.fromkeys(scan.seen, "") | scan.refused
@@ -75,6 +83,12 @@ def verify(
     verdict.differences += [Difference(path, "unmirrored", why) for path, why in sorted(waiting.items())]
     verdict.differences += [
         Difference(note_id, "orphan ref", "there is no note of this id") for note_id in sorted(told)
+    ]
+    told_of = {difference.path for difference in verdict.differences}
+    verdict.differences += [
+        Difference(path, "old facts", "the rows of facts tell of another text")
+        for path in facts_out_of_step()
+        if path not in told_of
     ]
     return verdict
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,16 +14,17 @@ from notebook_sync.files.note import Stamp
 from notebook_sync.files.stamped import RACY_SECONDS
 from notebook_sync.files.vault import Vault
 from notebook_sync.sessions import Session
+from notebook_sync.sync.backoff import Backoff
 from notebook_sync.sync.engine import Engine
 from notebook_sync.sync.events import EventSource
 from notebook_sync.sync.lock import WatchNote, watch_lock
 from notebook_sync.sync.report import Report, Tally
 from notebook_sync.sync.sweep import Outcome, Task
+from notebook_sync.sync.upkeep import kept_up
 
 # The root is looked at this often, because a replaced folder sends no event. One `stat` each time.
 _TICK_SECONDS = 2.0
 _NEW_SETTINGS = "notebook.toml was changed; this watch goes on with the settings it began with: start it again"
-_BACKOFF_SECONDS = (0.5, 30.0)
 # What an event names of a batch; a checkout touches thousands of notes.
 _MOST_PATHS = 100
 
@@ -92,35 +92,6 @@ class Commits(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(slots=True)
-class _Backoff:
-    """When to try again something that failed: later each time, and not all processes at once."""
-
-    reason: str = ""
-    due: float = float("inf")
-    _what: str = ""
-    _pause: float = field(default=_BACKOFF_SECONDS[0])
-
-    def failed(self, reason: str, what: str = "") -> bool:
-        """Note a failure of `what`; whether it worked before. The reason may be worded anew at each try."""
-        news = not self.reason or what != self._what
-        self.reason, self._what = reason, what
-        self.due = time.monotonic() + self._pause * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
-        self._pause = min(self._pause * 2, _BACKOFF_SECONDS[1])
-        return news
-
-    def hurry(self) -> None:
-        """What made it fail may be over: try at once."""
-        if self.reason:
-            self.due = 0.0
-
-    def worked(self) -> str:
-        """Note a success; the reason of the failure it ends, or ""."""
-        ended = self.reason
-        self.reason, self.due, self._pause = "", float("inf"), _BACKOFF_SECONDS[0]
-        return ended
-
-
 class Watch:
     """Follows one notebook. Iterate over `events()`; call `stop()` from anywhere, a signal handler included."""
 
@@ -135,9 +106,11 @@ class Watch:
         full_hash_seconds: float,
         has_new_settings: Callable[[], bool],
         alarm: Alarm,
+        upkeep: Callable[[], float],
         commits: Commits | None,
         log: Events,
     ) -> None:
+        """`upkeep` is what is done now and then, in a thread, and tells in how many seconds again."""
         self._vault = vault
         self._engine = engine
         self._folder = folder
@@ -146,6 +119,7 @@ class Watch:
         self._full_hash_seconds = full_hash_seconds
         self._has_new_settings = has_new_settings
         self._alarm = alarm
+        self._upkeep = upkeep
         self._commits = commits
         self._log = log
         self._source = EventSource(vault.root)
@@ -154,8 +128,9 @@ class Watch:
         # When to look again, and what was found the last time.
         self._waiting: dict[str, tuple[float, Stamp | None]] = {}
         self._racy: dict[str, float] = {}
-        self._mirror = _Backoff()
-        self._refs = _Backoff()
+        self._mirror = Backoff()
+        self._refs = Backoff()
+        self._facts = Backoff()
         self._suspended = ""
         self._told_trouble = ""
         self._told_failures: dict[str, str] = {}
@@ -172,8 +147,15 @@ class Watch:
         """What happens, until `stop`. Raises WatchLocked when another process watches this notebook."""
         try:
             while not self._stopping:
-                with watch_lock(self._folder) as note:
-                    yield from self._follow_root(note)
+                try:
+                    with watch_lock(self._folder) as note:
+                        yield from self._follow_root(note)
+                except RootLost as lost:
+                    if not self._is_ready:
+                        raise
+                    # It went away between the last look at it and the lock for the next one.
+                    yield from self._mirror_failed(str(lost))
+                    self._source.wait(_TICK_SECONDS)
         finally:
             if self._commits is not None:
                 self._commits.close()
@@ -181,7 +163,6 @@ class Watch:
     def _follow_root(self, note: WatchNote) -> Iterator[Event]:
         """Follow the folder that is now at the root's path; returns when it, or its lock file, is another one."""
         followed = self._vault.identity()
-        present = True
         self._source = EventSource(self._vault.root)
         try:
             self._source.start()
@@ -193,24 +174,35 @@ class Watch:
                 self._engine.warm_up()
                 self._is_ready = True
                 yield Ready(self._source.armed)
-            while not self._stopping:
-                places = self._source.wait(self._seconds_to_wait())
-                found = self._identity()
-                if self._stopping or found not in {None, followed} or (found is not None and not note.holds):
-                    return
-                if places.new_settings and self._has_new_settings():
-                    yield Trouble(_NEW_SETTINGS)
-                if present != (found is not None):
-                    present = found is not None
-                    self._mirror.hurry()
-                    places.doubt = "the notebook's folder went away, or is back"
-                yield from self._follow(places.paths, bool(places.doubt), note)
-                if self._alarm.path in places.paths or time.monotonic() >= self._next_ring:
-                    yield from self._ring()
-                if self._commits is not None:
-                    yield from map(Trouble, self._commits.troubles())
+            with kept_up(self._keep_up):
+                yield from self._follow_changes(followed, note)
         finally:
             self._source.close()
+
+    def _follow_changes(self, followed: tuple[int, int], note: WatchNote) -> Iterator[Event]:
+        present = True
+        while not self._stopping:
+            places = self._source.wait(self._seconds_to_wait())
+            # Asked first: of a folder that goes away in between, the lock is not lost but away too.
+            holds = note.holds
+            found = self._identity()
+            if self._stopping or found not in {None, followed} or (found is not None and not holds):
+                return
+            if places.new_settings and self._has_new_settings():
+                yield Trouble(_NEW_SETTINGS)
+            if present != (found is not None):
+                present = found is not None
+                self._mirror.hurry()
+                places.doubt = "the notebook's folder went away, or is back"
+            yield from self._follow(places.paths, bool(places.doubt), note)
+            if self._alarm.path in places.paths or time.monotonic() >= self._next_ring:
+                yield from self._ring()
+            if self._commits is not None:
+                yield from map(Trouble, self._commits.troubles())
+
+    def _keep_up(self) -> float:
+        """In a thread of its own."""
+        return _TICK_SECONDS if self._mirror.reason else self._upkeep()
 
     def _ring(self) -> Iterator[Event]:
         """Asks files alone, so that a database that is away keeps no reminder back."""
@@ -235,6 +227,8 @@ class Watch:
             del self._racy[path]
         if now >= self._refs.due:
             yield from self._try(lambda outcome: self._engine.announce(outcome), note, tries_refs=True)
+        if now >= self._facts.due:
+            yield from self._try(self._engine.follow_facts, note, tries_facts=True)
         # With what waits: a file that is new here may be a note that vanished there, told of in another batch.
         if paths:
             vanishing = {path for path, (_, found) in self._waiting.items() if found is None}
@@ -267,24 +261,28 @@ class Watch:
                 yield Recovered(ended)
 
     def _try(
-        self, work: Callable[[Outcome], object], note: WatchNote, *, tries_refs: bool = False
+        self, work: Callable[[Outcome], object], note: WatchNote, *, tries_refs: bool = False, tries_facts: bool = False
     ) -> Generator[Event, None, bool]:
         """Do one piece of work; whether it was done. Trouble is told once, tried again later, and its end is told."""
-        outcome = Outcome(Report(refs_trouble="" if tries_refs else self._refs.reason))
+        outcome = Outcome(
+            Report(
+                refs_trouble="" if tries_refs else self._refs.reason,
+                facts_trouble="" if tries_facts else self._facts.reason,
+            )
+        )
         begun = time.monotonic()
         news: list[Event] = []
         done = False
         try:
             work(outcome)
             done = True
-            news += self._work_done(outcome.report.refs_trouble, tries_refs=tries_refs)
+            news += self._work_done(outcome.report, tries_refs=tries_refs, tries_facts=tries_facts)
         except (BackendDown, RootLost) as error:
             outcome.report.refs_trouble = str(error)
-            if self._mirror.failed(str(error), error.backend if isinstance(error, BackendDown) else ""):
-                news.append(Trouble(str(error)))
+            news += self._mirror_failed(str(error), error.backend if isinstance(error, BackendDown) else "")
         except WouldDeleteEverything as error:
             # Following goes on: only these deletions wait, for a file to come back or for the owner to allow them.
-            news += self._work_done(outcome.report.refs_trouble, tries_refs=tries_refs)
+            news += self._work_done(outcome.report, tries_refs=tries_refs, tries_facts=tries_facts)
             if str(error) != self._suspended:
                 self._suspended = str(error)
                 news.append(Trouble(str(error)))
@@ -295,13 +293,22 @@ class Watch:
         yield from self._batch(outcome)
         return done
 
-    def _work_done(self, refs_trouble: str, *, tries_refs: bool) -> Iterator[Event]:
-        """The mirror answers; hot memory may not."""
+    def _mirror_failed(self, reason: str, what: str = "") -> Iterator[Event]:
+        if self._mirror.failed(reason, what):
+            yield Trouble(reason)
+
+    def _work_done(self, report: Report, *, tries_refs: bool, tries_facts: bool) -> Iterator[Event]:
+        """The mirror answers; hot memory, and rows of facts, may not."""
         ended = self._mirror.worked()
+        refs_trouble, facts_trouble = report.refs_trouble, report.facts_trouble
         if not refs_trouble:
             ended = self._refs.worked() or ended
         elif (tries_refs or refs_trouble != self._refs.reason) and self._refs.failed(refs_trouble):
             yield Trouble(refs_trouble)
+        if not facts_trouble:
+            ended = self._facts.worked() or ended
+        elif (tries_facts or facts_trouble != self._facts.reason) and self._facts.failed(facts_trouble):
+            yield Trouble(facts_trouble)
         if ended:
             yield Recovered(ended)
 
@@ -318,7 +325,7 @@ class Watch:
 
     def _tell_trouble(self, note: WatchNote) -> None:
         """Let `status` see what is wrong, or that nothing is."""
-        trouble = self._mirror.reason or self._suspended or self._refs.reason
+        trouble = self._mirror.reason or self._suspended or self._refs.reason or self._facts.reason
         if trouble != self._told_trouble:
             note.write(trouble=trouble)
             self._told_trouble = trouble
@@ -358,7 +365,7 @@ class Watch:
 
     def _seconds_to_wait(self) -> float:
         settled = (due for due, _ in self._waiting.values())
-        deadlines = [self._next_reconcile, self._refs.due, *settled, *self._racy.values()]
+        deadlines = [self._next_reconcile, self._refs.due, self._facts.due, *settled, *self._racy.values()]
         if self._mirror.reason:
             deadlines = [self._mirror.due]
         return min(max(0.0, min(*deadlines, self._next_ring) - time.monotonic()), _TICK_SECONDS)

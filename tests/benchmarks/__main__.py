@@ -22,7 +22,14 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="ROW,…", help=f"of {', '.join(rows.ROWS)}")
     parser.add_argument("--servers", action="store_true", help="also measure MongoDB and Redis")
     parser.add_argument(
-        "--scaling", default="1000,10000,100000", metavar="N,…", help="sizes of the rows scaling and agents"
+        "--scaling", default="1000,10000,100000", metavar="N,…", help="sizes of the rows scaling, agents, vectors"
+    )
+    parser.add_argument(
+        "--readmes",
+        type=Path,
+        default=os.environ.get("NOTEBOOK_TEST_READMES") or None,
+        metavar="NODE_MODULES",
+        help="installed npm packages, for the row retrieval (default: NOTEBOOK_TEST_READMES; none: it is left out)",
     )
     parser.add_argument("--seed", type=int, default=SEED, help="of the corpus (default %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results there")
@@ -31,10 +38,12 @@ def main() -> int:
     if unknown := set(chosen) - set(rows.ROWS):
         parser.error(f"no such row: {', '.join(sorted(unknown))}")
     sizes = tuple(map(int, asked.scaling.split(",")))
-    available = rows.ROWS | {name: partial(rows.ROWS[name], sizes=sizes) for name in ("scaling", "agents")}
+    available = rows.ROWS | {name: partial(rows.ROWS[name], sizes=sizes) for name in ("scaling", "agents", "vectors")}
+    available["retrieval"] = partial(rows.retrieval, readmes=asked.readmes)
 
     for server in ("MONGODB_URL", "REDIS_URL"):
         os.environ.pop(server, None)  # the embedded rows are about the embedded stores
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is compiled once, not by each command
     print(f"corpus: {asked.notes} notes, seed {asked.seed}", file=sys.stderr)
     results: list[Result] = []
     with ExitStack() as stack:

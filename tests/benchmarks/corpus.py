@@ -115,13 +115,13 @@ def note_paths(count: int) -> list[str]:
 
 def queries(count: int, seed: int = SEED) -> list[str]:
     """Searches of one to three words, from rare words to frequent ones."""
-    words, _ = _vocabulary()
+    words, _ = vocabulary()
     rng = random.Random(f"queries {seed}")
     return [" ".join(rng.sample(words[40:], rng.choice((1, 1, 2, 2, 3)))) for _ in range(count)]
 
 
 def _notes(count: int, seed: int) -> Iterator[tuple[str, str]]:
-    words, weights = _vocabulary()
+    words, weights = vocabulary()
     for number in range(count):
         rng = random.Random(f"{seed} {number}")
         yield _path(number), _note(number, rng, rng.choices(words, cum_weights=weights, k=WORDS_TAKEN))
@@ -165,7 +165,7 @@ def _note(number: int, rng: random.Random, words: list[str]) -> str:
 
 
 @cache
-def _vocabulary() -> tuple[list[str], list[int]]:
+def vocabulary() -> tuple[list[str], list[int]]:
     """The words of Python's own manual, most frequent first, with running counts: real words, as often as people use
     them, because tokens and indexes cost what words cost. Another Python may bring another manual."""
     text = " ".join(topics.values()).lower()

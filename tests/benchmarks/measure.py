@@ -15,15 +15,25 @@ from os import cpu_count
 from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
-Unit = Literal["s", "ms", "MB"]
+Unit = Literal["s", "ms", "MB", ""]
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """How much is allowed: `at_most` times the limit, or `at_most` units when `of_limit` is False."""
+    """At most `amount`, in times the limit, or in units when `of_limit` is False; `is_floor`: at least so much."""
 
-    at_most: float
+    amount: float
     of_limit: bool = False
+    is_floor: bool = False
+
+    def admits(self, measured: float | None) -> bool:
+        if measured is None:
+            return False
+        return measured >= self.amount if self.is_floor else measured <= self.amount
+
+    def shown(self, unit: Unit) -> str:
+        amount = f"{self.amount:g} ×" if self.of_limit else _amount(self.amount, unit)
+        return f"{'≥' if self.is_floor else '≤'} {amount}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +57,7 @@ class Result:
         """Whether every bar is met; None when there is none to meet."""
         if not self.bars:
             return None
-        amounts = [(self.ratio if bar.of_limit else self.measured, bar.at_most) for bar in self.bars]
-        return all(amount is not None and amount <= at_most for amount, at_most in amounts)
+        return all(bar.admits(self.ratio if bar.of_limit else self.measured) for bar in self.bars)
 
 
 def alone(work: Callable[..., T], *arguments: Any) -> T:
@@ -81,9 +90,7 @@ def table(results: Sequence[Result]) -> str:
     for result in results:
         ratio = f"{result.ratio:.2f} ×" if result.ratio else ""
         limit = _amount(result.limit, result.unit) if result.limit else ""
-        bars = ", ".join(
-            f"≤ {bar.at_most:g} ×" if bar.of_limit else f"≤ {_amount(bar.at_most, result.unit)}" for bar in result.bars
-        )
+        bars = ", ".join(bar.shown(result.unit) for bar in result.bars)
         verdict = {True: "ok", False: "OVER", None: ""}[result.within]
         measured = _amount(result.measured, result.unit)
         lines.append(f"| {result.row} | {result.work} | {measured} | {limit} | {ratio} | {bars} | {verdict} |")
@@ -107,4 +114,4 @@ def as_json(results: Sequence[Result], notes: int, seed: int) -> str:
 
 
 def _amount(amount: float, unit: Unit) -> str:
-    return f"{amount:.3g} {unit}" if amount < 100 else f"{amount:,.0f} {unit}"
+    return (f"{amount:.3g} {unit}" if amount < 100 else f"{amount:,.0f} {unit}").rstrip()

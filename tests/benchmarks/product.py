@@ -48,16 +48,16 @@ def reconcile(root: Path, runs: int) -> list[float]:
 
 
 def search(root: Path, queries: list[str], limit: int, agent: str = "", tags: tuple[str, ...] = ()) -> list[float]:
-    """As the owner, or as an agent in a task session; of notes with any of the tags, where there are tags."""
+    """By words, as the owner, or as an agent in a task session; of notes with any of the tags, where there are tags."""
     from notebook_sync import Notebook, Session
 
     notebook = Notebook.open(root)
     session = Session.task(agent) if agent else Session.owner()
-    notebook.search(queries[0], limit, session, tags=tags)
+    notebook.search(queries[0], limit, session, mode="keyword", tags=tags)
     seconds = []
     for query in queries:
         begun = time.perf_counter()
-        notebook.search(query, limit, session, tags=tags)
+        notebook.search(query, limit, session, mode="keyword", tags=tags)
         seconds.append(time.perf_counter() - begun)
     notebook.close()
     return seconds
@@ -82,7 +82,8 @@ def create(root: Path, count: int) -> list[float]:
 
 
 def recall(root: Path, queries: list[str], limit: int) -> list[float]:
-    """The first takes longer: embedded, it indexes the words of what was written since the last."""
+    """The first takes longer: it gives what was written since the last its vectors, so many at a time, and embedded
+    indexes its words."""
     from notebook_sync import Notebook, Session
 
     notebook = Notebook.open(root)
@@ -91,6 +92,8 @@ def recall(root: Path, queries: list[str], limit: int) -> list[float]:
     for query in queries:
         begun = time.perf_counter()
         found = notebook.recall(query, Session.owner(), limit=limit)
+        while not seconds and "have no vectors yet" in found["partial"]:
+            found = notebook.recall(query, Session.owner(), limit=limit)
         seconds.append(time.perf_counter() - begun)
         if found["partial"]:
             raise RuntimeError(f"this was no recall of everything: {found['partial']}")

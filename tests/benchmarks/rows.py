@@ -18,10 +18,14 @@ from random import Random
 from tests.servers import free_port
 
 from . import limits, product
+from .compiling import compiling
 from .corpus import SEED, note_paths, queries, standing_orders, write_corpus
 from .follow import Follower, peak_of
 from .measure import Bar, Result, alone, median_of, percentile
+from .replay import replay
+from .retrieval import packages_in, scores
 from .servers import Servers
+from .vectors import vectors
 
 SAVES = 100
 SEARCHES = 200
@@ -248,6 +252,28 @@ def agents(bench: Bench, sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> I
         _without_mirror(root)
 
 
+def retrieval(bench: Bench, readmes: Path | None = None) -> Iterator[Result]:
+    """How often a note is found by words and meaning (limit: by the better of the two alone), where there are READMEs
+    of installed packages to search."""
+    if readmes is None:
+        return
+    found = {(one.texts, one.half, one.by): one for one in scores(packages_in(readmes))}
+    for (texts, half, by), score in found.items():
+        if by != "both":
+            continue
+        alone = [found[texts, half, other] for other in ("words", "meaning")]
+        for name, measure in (("recall@1", "recall_1"), ("recall@10", "recall_10"), ("MRR", "mrr")):
+            yield Result(
+                "retrieval",
+                f"{name}, texts {texts}, queries {half} (limit: the better of words and meaning alone)",
+                "",
+                getattr(score, measure),
+                max(getattr(one, measure) for one in alone),
+                (Bar(1, of_limit=True, is_floor=True),),
+                score.queries,
+            )
+
+
 ROWS: dict[str, Callable[[Bench], Iterator[Result]]] = {
     "cold-sync": cold_sync,
     "database-size": database_size,
@@ -258,12 +284,16 @@ ROWS: dict[str, Callable[[Bench], Iterator[Result]]] = {
     "prompt": prompt,
     "keyword-search": keyword_search,
     "agents": agents,
+    "vectors": vectors,
+    "compile": compiling,
+    "replay": replay,
     "start-up": start_up,
     "memory": memory,
     "cold-sync-servers": cold_sync_servers,
     "save-servers": save_servers,
     "prompt-without-servers": prompt_without_servers,
     "scaling": scaling,
+    "retrieval": retrieval,
 }
 
 

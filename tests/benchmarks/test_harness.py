@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from . import limits
+from . import limits, product
+from .compiling import compile_all, specs, write_memories
 from .corpus import note_paths, queries, write_corpus
 from .follow import Follower, peak_of
 from .measure import Bar, Result, alone, as_json, median_of, percentile, table
+from .retrieval import packages_in, scores
+from .vectors import embed
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -93,7 +96,7 @@ def test_a_follower_whose_process_ends_early_says_so() -> None:
 
 def test_peak_memory_counts_what_was_given_back() -> None:
     small = peak_of([sys.executable, "-c", "pass"])
-    # It lives on for several samples after it gave the memory back, so that only a high-water mark can tell.
+    # It lives on (asleep) for several samples after it gave the memory back, so that only a high-water mark can tell.
     large = peak_of([sys.executable, "-c", "b = bytearray(60_000_000); del b; import time; time.sleep(0.3)"])
 
     assert large - small > 50
@@ -108,6 +111,8 @@ def test_a_bar_is_met_or_not() -> None:
     assert not result(9.0, Bar(4, of_limit=True)).within
     assert not result(7.0, Bar(4, of_limit=True), Bar(5)).within
     assert not Result("row", "work", "s", 1.0, bars=(Bar(4, of_limit=True),)).within
+    assert result(2.0, Bar(1, of_limit=True, is_floor=True)).within
+    assert not result(1.9, Bar(1, of_limit=True, is_floor=True)).within
 
 
 def test_medians_and_percentiles() -> None:
@@ -120,10 +125,39 @@ def test_medians_and_percentiles() -> None:
     assert percentile([1], 95) == 1
 
 
+def test_notes_are_found_by_what_packages_say_of_themselves(tmp_path: Path) -> None:
+    said = {
+        "ferry": "Timetable of boats to islands",
+        "@pier/paint": "Lacquer for hulls and decks",
+        "@pier/tide": "",
+    }
+    for name, description in {**said, "bare": "It has no readme"}.items():
+        package = tmp_path / name
+        package.mkdir(parents=True)
+        (package / "package.json").write_text(json.dumps({"description": description}))
+        if name in said:
+            (package / "README.md").write_text(
+                f"# {name}\n\n{description}. Made daily by {name}." + " By the sea." * 20
+            )
+
+    packages = packages_in(tmp_path)
+    found = list(scores(packages))
+
+    assert [one.name for one in packages] == ["@pier/paint", "@pier/tide", "ferry"]
+    assert "Timetable" in packages[2].readme
+    assert "Timetable" not in packages[2].reworded
+    assert "Made daily by ferry." in packages[2].reworded
+    assert len({(one.texts, one.half, one.by) for one in found}) == len(found) == 12
+    assert [one.queries for one in found] == [1] * 12
+    assert all(one.recall_1 == one.recall_10 == one.mrr == 1 for one in found if one.texts == "as they are")
+    assert all(one.recall_1 == one.mrr == 0 for one in found if one.texts == "reworded" and one.by == "words")
+
+
 def test_the_table_and_the_json_tell_the_same() -> None:
     results = [
         Result("cold-sync", "10 notes", "s", 9.0, limit=2.0, bars=(Bar(4, of_limit=True),), runs=5),
         Result("memory", "idle", "MB", 71.0, bars=(Bar(90),)),
+        Result("retrieval", "recall@1", "", 0.55, limit=0.5, bars=(Bar(1, of_limit=True, is_floor=True),)),
     ]
 
     lines = table(results).splitlines()
@@ -131,6 +165,21 @@ def test_the_table_and_the_json_tell_the_same() -> None:
 
     assert lines[2] == "| cold-sync | 10 notes | 9 s | 2 s | 4.50 × | ≤ 4 × | OVER |"
     assert lines[3] == "| memory | idle | 71 MB |  |  | ≤ 90 MB | ok |"
-    assert [entry["within"] for entry in told["results"]] == [False, True]
+    assert lines[4] == "| retrieval | recall@1 | 0.55 | 0.5 | 1.10 × | ≥ 1 × | ok |"
+    assert [entry["within"] for entry in told["results"]] == [False, True, True]
     assert told["results"][0]["ratio"] == 4.5
     assert told["seed"] == 3
+
+
+def test_briefs_are_compiled_among_memories_that_say_something_else_each(tmp_path: Path) -> None:
+    write_memories(tmp_path, 12)
+    product.cold_sync(tmp_path)
+    embed(tmp_path)
+
+    first, again, tokens = compile_all(tmp_path, specs(3))
+
+    texts = contents(tmp_path)
+    assert len(texts) == len(set(texts.values())) == 12
+    assert len(set(specs(3))) == 3
+    assert [len(seconds) for seconds in (first, again, tokens)] == [2, 2, 2]
+    assert min(tokens) > 500

@@ -35,6 +35,10 @@ class TellingDisk(Disk):
         self.told.append("sync folder" if os.path.isdir(f"/proc/self/fd/{fd}") else f"sync {found.st_size} bytes")  # noqa: PTH112 - a descriptor
         super().sync(fd)
 
+    def sync_all(self, fd: int) -> None:
+        self.told.append("sync all")
+        super().sync_all(fd)
+
     def exchange(self, folder: int, one: str, other: str) -> None:
         self.told.append("exchange")
         super().exchange(folder, one, other)

@@ -52,7 +52,7 @@ def person(root: Path, kind: str) -> None:
         if not _can_see(path, number, all_of_them=kind == "append"):
             lost.append(number)
         # Sometimes at once, sometimes long enough for an edit or two to be made.
-        time.sleep(pace.choice((0, 0.0002, 0.001)))
+        time.sleep(pace.choice((0, 0.0002, 0.001)))  # a person's pace; nothing is waited for
     print(json.dumps({"saves": number, "lost": lost}))
 
 

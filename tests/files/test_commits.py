@@ -71,6 +71,21 @@ def repository(request: pytest.FixtureRequest, tmp_path: Path) -> Repository:
     return Repository(tmp_path / "notebook", f"--object-format={request.param}")
 
 
+def test_a_commit_of_many_texts_holds_each_to_the_byte(repository: Repository) -> None:
+    repository.begin({"a.md": "a"})
+    texts = {f"new/{number}.md": f"data 3\nblob {number}\0\r\ndone\n" for number in range(150)}
+    repository.write(texts)
+
+    made = commit(repository.root, {path: text.encode() for path, text in texts.items()}, "Import")
+
+    held = repository.git("ls-tree", "-r", "--format=%(path) %(objectname)", str(made)).splitlines()
+    files = [path.rpartition(" ")[0] for path in held if path.startswith("new/")]
+    assert len(files) == len(texts)
+    assert repository.git("rev-parse", f"{made}:new/7.md") == repository.git("hash-object", "--no-filters", "new/7.md")
+    assert repository.status() == []
+    repository.git("fsck", "--strict")
+
+
 def test_a_commit_holds_the_changes_on_top_of_what_was_there(repository: Repository) -> None:
     first = repository.begin({"a.md": "a", "b.md": "b", "deep/c.md": "c"})
     repository.write({"a.md": "A", "new/d.md": "d"})
@@ -143,44 +158,48 @@ def test_an_executable_note_stays_one(repository: Repository) -> None:
     assert repository.status() == []
 
 
-def test_a_detached_head_moves_and_no_branch_does(repository: Repository) -> None:
+def test_what_a_person_only_means_to_add_is_in_the_index_once_it_is_committed(repository: Repository) -> None:
+    repository.begin({"a.md": "a"})
+    repository.write({"meant.md": "by hand", "empty.md": "", "other.txt": "x"})
+    repository.git("add", "--intent-to-add", "meant.md")
+    repository.git("add", "empty.md")
+    assert repository.edit("meant.md", "by the agent")
+    assert repository.edit("empty.md", "by the agent, too")
+    assert repository.git("show", ":empty.md") == ""
+    repository.git("add", "other.txt")
+    repository.git("commit", "--quiet", "-m", "Other")
+    assert repository.tree() == {"a.md": "a", "meant.md": "by the agent", "empty.md": "", "other.txt": "x"}
+
+
+def test_on_no_branch_nothing_is_committed(repository: Repository) -> None:
     first = repository.begin({"a.md": "a"})
     repository.git("checkout", "--quiet", "--detach")
-    assert repository.edit("a.md", "b") == repository.git("rev-parse", "HEAD")
-    assert repository.git("rev-parse", "main") == first
+    with pytest.raises(GitFailed, match="no branch is checked out"):
+        repository.edit("new.md", "b")
+    assert repository.git("rev-parse", "HEAD") == first
+    repository.git("checkout", "--quiet", "main")
+    assert (repository.root / "new.md").read_text() == "b"
 
 
-def test_a_merge_in_progress_goes_on(repository: Repository) -> None:
+@pytest.mark.parametrize("way", ["merge", "rebase", "cherry-pick"])
+def test_what_stands_open_is_not_committed_into(repository: Repository, way: str) -> None:
     repository.begin({"a.md": "a\n", "b.md": "b\n"})
     repository.git("checkout", "--quiet", "-b", "side")
     repository.begin({"a.md": "side\n"})
     repository.git("checkout", "--quiet", "main")
-    repository.begin({"a.md": "main\n"})
-    repository.git("merge", "side", check=False)
-    assert "UU a.md" in repository.status()
+    head = repository.begin({"a.md": "main\n"})
+    repository.git(way, "side", check=False)
+    open_at = repository.git("rev-parse", "HEAD")
+    for path in ("a.md", "new.md"):
+        with pytest.raises(GitFailed, match=f"a {way} stands open"):
+            repository.edit(path, "by the agent\n")
+    assert repository.git("rev-parse", "HEAD") == open_at
 
-    assert repository.edit("b.md", "by the agent\n")
-    assert repository.edit("a.md", "a note in conflict, edited\n")
+    repository.git(way, "--abort")
 
-    assert "UU a.md" in repository.status()
-    repository.git("add", "a.md")
-    repository.git("commit", "--quiet", "-m", "Merge")
-    assert repository.tree() == {"a.md": "a note in conflict, edited\n".rstrip("\n"), "b.md": "by the agent"}
-    assert len(repository.git("log", "-1", "--format=%P").split()) == 2
-
-
-def test_a_rebase_in_progress_goes_on(repository: Repository) -> None:
-    repository.begin({"a.md": "a\n", "b.md": "b\n"})
-    repository.git("checkout", "--quiet", "-b", "side")
-    repository.begin({"a.md": "side\n"})
-    repository.git("checkout", "--quiet", "main")
-    repository.begin({"a.md": "main\n"})
-    repository.git("rebase", "side", check=False)
-    assert repository.edit("b.md", "by the agent\n")
-    repository.write({"a.md": "resolved\n"})
-    repository.git("add", "a.md")
-    repository.git("-c", "core.editor=true", "rebase", "--continue")
-    assert repository.tree("main") == {"a.md": "resolved", "b.md": "by the agent"}
+    assert repository.git("rev-parse", "main") == repository.git("rev-parse", "HEAD") == head
+    assert (repository.root / "new.md").read_text() == "by the agent\n"
+    assert repository.edit("new.md", "again\n")
 
 
 def test_no_hook_and_no_program_of_the_repository_runs(repository: Repository) -> None:

@@ -10,7 +10,6 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from notebook_sync.errors import Conflict, RootLost, TooLarge, UnreadableFile, U
 from notebook_sync.files import folder as folder_module
 from notebook_sync.files import writing as module
 from notebook_sync.files.vault import Vault
+from tests import forked
 from tests.files.disks import OldDisk, TellingDisk, fused_disk
 from tests.sync.faults import Fuse, raising
 
@@ -236,7 +236,11 @@ def test_a_process_killed_at_any_step_leaves_old_or_new_and_the_next_write_clean
     tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = subprocess.run(
-        [sys.executable, "-m", "tests.files.killed", tmp_path, change], check=True, capture_output=True, text=True
+        [*forked.command("tests.files.killed"), tmp_path, change],
+        env={**os.environ, "PYTHONPATH": str(forked.REPOSITORY)},
+        check=True,
+        capture_output=True,
+        text=True,
     )
     ends = json.loads(told.stdout)
     assert [end for end in ends if end["signal"]]

@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -21,13 +20,15 @@ from notebook_sync.errors import NotebookError
 from notebook_sync.files import beneath
 from notebook_sync.files.disk import Disk
 from notebook_sync.files.vault import Vault
+from tests import forked
 from tests.files.disks import UnsyncedDisk
 from tests.files.racing import NOTE
 
 
 def racer(*arguments: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.files.racing", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    command = [*forked.command("tests.files.racing"), *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(forked.REPOSITORY)}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
 
 def told(racer: subprocess.Popen[str]) -> dict[str, object]:

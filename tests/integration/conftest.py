@@ -12,6 +12,12 @@ from tests.integration.world import SETTINGS, World  # noqa: E402 - after its as
 
 
 @pytest.fixture
+def mongo_database(new_mongo_database: str) -> str:
+    """One that was never there: here a name is used on several servers, and databases are dropped."""
+    return new_mongo_database
+
+
+@pytest.fixture
 def embedded(tmp_path: Path, mongo_database: str, redis_prefix: str) -> World:
     """A notebook without servers."""
     root = tmp_path / "notebook"

@@ -67,7 +67,7 @@ def test_two_notebooks_on_one_server_do_not_see_each_other(world: World, tmp_pat
         each.assert_whole()
         assert each.is_consistent()
     with world.notebook() as notebook:
-        assert notebook.search("Theirs") == []
+        assert notebook.search("Theirs", mode="keyword") == []
     (world.root / "pages/plan.md").unlink()
     assert world.run("sync", "--allow-empty").code == 0
     neighbour.assert_whole()

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from notebook_sync import Session
+from notebook_sync import Notebook, Session
 from notebook_sync.files.note import HISTORY_LIMIT
 from tests.integration.world import World
 
@@ -45,7 +45,7 @@ def assert_exact(harbour: World, versions: dict[str, list[int]]) -> None:
     authors = {version: agent for agent, own in versions.items() for version in own}
     assert sorted(authors) == list(range(2, last + 1))
     assert all(own == sorted(own) for own in versions.values())
-    (document,) = harbour.whole().values()
+    (document,) = (one for one in harbour.whole().values() if one["path"] == "pages/log.md")
     history = document["history"]
     assert document["metadata"]["version"] == last
     assert [crumb["version"] for crumb in history] == list(range(last - HISTORY_LIMIT + 1, last + 1))
@@ -57,6 +57,16 @@ def assert_exact(harbour: World, versions: dict[str, list[int]]) -> None:
 
 def test_every_update_of_eight_processes_is_a_version_of_its_own(harbour: World) -> None:
     assert_exact(harbour, write_at_once(harbour, TIMES))
+
+
+def test_each_update_is_a_version_of_its_own_where_each_is_a_commit_too(embedded: World) -> None:
+    settings = embedded.root / "notebook.toml"
+    settings.write_text(settings.read_text().replace("timeout_seconds = 1\n", "timeout_seconds = 60\n"))
+    Notebook.init(embedded.root)
+    versions = write_at_once(embedded, 7)
+    assert_exact(embedded, versions)
+    updates = embedded.git("log", "--format=%s", "--", "pages/log.md").splitlines()
+    assert len(updates) == 1 + sum(map(len, versions.values()))
 
 
 @pytest.mark.soak

@@ -55,7 +55,7 @@ def test_the_indexes_are_there(world: World, mongo_database: str) -> None:
             first_keys = {index["key"][0][0]: index for index in found.values()}
             assert first_keys.keys() >= INDEXED
             assert first_keys["path"]["unique"]
-            assert set(found["words"]["weights"]) == {"title", "summary", "content", "code"}
+            assert set(found["words"]["weights"]) == {"title", "summary", "content", "code", "words"}
         assert "language_1" in client[mongo_database]["code_snippets"].index_information()
         assert "source_url_1" in client[mongo_database]["research_notes"].index_information()
 
@@ -84,6 +84,7 @@ def test_a_ref_is_a_hash_that_recall_can_use_and_never_holds_content(world: Worl
         "score": "0.5",
         "timestamp": f"{updated_at.timestamp():.3f}",
         "words": "",
+        "embedded": "",
     }
 
 
@@ -136,7 +137,7 @@ def test_one_server_alone_works_and_the_other_may_come_and_go(
         assert stores.is_consistent()
         assert stores.refs()["pages/plan"]["summary"] == f"Turn {n}."
     with both.notebook() as notebook:
-        assert [note["path"] for note in notebook.search("Turn")] == ["pages/plan.md"]
+        assert [note["path"] for note in notebook.search("Turn", mode="keyword")] == ["pages/plan.md"]
 
 
 def test_versions_come_from_git_where_the_new_mirror_has_none(

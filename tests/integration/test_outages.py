@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
-from notebook_sync import Notebook, Session
+from notebook_sync import Notebook, Session, patience
 from notebook_sync.errors import BackendDown
+from notebook_sync.mirror.base import Write
 from notebook_sync.mirror.mongo import MongoMirror
-from notebook_sync.notes.patience import Silence
+from notebook_sync.mirror.sqlite import SqliteMirror
+from notebook_sync.patience import SILENT_SECONDS, Silence
 from tests.fault_proxy import FaultProxy, Mode
 from tests.integration.world import Watching, World
 from tests.servers import Server, start_mongod, start_redis, start_redis_stack
@@ -135,21 +138,26 @@ def _in_mode(broken: Broken, mode: Mode) -> Iterator[None]:
 
 Fault = Callable[[Broken], AbstractContextManager[None]]
 FAULTS: tuple[Fault, ...] = (paused, killed, resetting, silent, late)
-each_fault = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-each_victim = pytest.mark.parametrize(
-    ("victims", "redis"),
-    [
-        pytest.param(("mongodb",), "plain_redis", id="MongoDB"),
-        pytest.param(("redis",), "plain_redis", id="Redis"),
-        pytest.param(("redis",), "redis_stack", id="Redis Stack"),
-        pytest.param(("mongodb", "redis"), "plain_redis", id="both"),
-    ],
-    indirect=["redis"],
-)
+STORES = {
+    "MongoDB": (("mongodb",), "plain_redis"),
+    "Redis": (("redis",), "plain_redis"),
+    "Redis Stack": (("redis",), "redis_stack"),
+    "both": (("mongodb", "redis"), "plain_redis"),
+}
+# Each fault of both stores at once, and of each store alone one that is told in another way; the rest take minutes.
+_ALWAYS = {*((fault, "both") for fault in FAULTS), (silent, "MongoDB"), (paused, "Redis"), (killed, "Redis Stack")}
+OUTAGES = [
+    pytest.param(
+        *(fault, victims, redis),
+        id=f"{fault.__name__}-{name}",
+        marks=() if (fault, name) in _ALWAYS else pytest.mark.soak,
+    )
+    for fault in FAULTS
+    for name, (victims, redis) in STORES.items()
+]
 
 
-@each_victim
-@each_fault
+@pytest.mark.parametrize(("fault", "victims", "redis"), OUTAGES, indirect=["redis"])
 def test_people_go_on_writing_and_all_is_in_step_afterwards(
     world: World, mongodb: Broken, redis: Broken, fault: Fault, victims: tuple[str, ...]
 ) -> None:
@@ -173,10 +181,15 @@ def test_people_go_on_writing_and_all_is_in_step_afterwards(
     stream_ends_with_what_is_there(world)
 
 
-@pytest.mark.parametrize("fault", [paused, killed, resetting], ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize(
+    "fault", [killed, resetting, pytest.param(paused, marks=pytest.mark.soak)], ids=lambda fault: fault.__name__
+)
 def test_an_outage_is_no_reason_to_be_busy(world: World, mongodb: Broken, redis: Broken, fault: Fault) -> None:
-    with world.watching() as watching, fault(mongodb), fault(redis):
-        process = psutil.Process(watching.process.pid)
+    with ExitStack() as outage:
+        watching = outage.enter_context(world.watching())
+        process = psutil.Process(world.run("status", "--json").json["watcher"]["pid"])
+        outage.enter_context(fault(mongodb))
+        outage.enter_context(fault(redis))
         world.write("pages/edited.md", "# edited\n\nMeanwhile.\n")
         watching.tells("trouble")
         asked, used = mongodb.proxy.accepted + redis.proxy.accepted, sum(process.cpu_times()[:2])
@@ -232,22 +245,23 @@ def test_slow_servers_are_no_trouble(world: World, mongodb: Broken, redis: Broke
     world.assert_whole()
 
 
-@pytest.mark.parametrize("command", ["sync", "rebuild", "verify", "status", "doctor"])
 @pytest.mark.parametrize("victim", ["mongodb", "redis"])
 def test_a_command_without_its_server_says_so_and_shows_no_password(
-    world: World, mongodb: Broken, redis: Broken, command: str, victim: str
+    world: World, mongodb: Broken, redis: Broken, victim: str
 ) -> None:
     secret = "s3cr3t-p@ss"  # noqa: S105
     with_password = f"//someone:{secret.replace('@', '%40')}@"
     urls = {"mongodb": mongodb.url, "redis": redis.url}
     urls[victim] = urls[victim].replace("//", with_password)
     {"mongodb": mongodb, "redis": redis}[victim].proxy.mode = "refuse"
-    done = world.on(urls["mongodb"], urls["redis"]).run(command)
-    assert done.code == 4
-    said = done.out + done.err
-    assert {"mongodb": "MongoDB at 127.0.0.1", "redis": "Redis at 127.0.0.1"}[victim] in said
-    assert "s3cr3t" not in said
-    assert "p%40ss" not in said
+    without = world.on(urls["mongodb"], urls["redis"])
+    for command in ("sync", "rebuild", "verify", "status", "doctor"):
+        done = without.run(command)
+        said = done.out + done.err
+        assert done.code == 4, (command, said)
+        assert {"mongodb": "MongoDB at 127.0.0.1", "redis": "Redis at 127.0.0.1"}[victim] in said, command
+        assert "s3cr3t" not in said, command
+        assert "p%40ss" not in said, command
 
 
 def test_no_file_waits_for_a_mongodb_that_never_answers_another_writer(embedded: World, mongodb: Broken) -> None:
@@ -331,6 +345,31 @@ def test_a_redis_that_is_down_is_not_asked_by_each_writer_and_told_all_of_it_lat
         assert (quiet.version, len(quiet.warnings)) == (2, 1)
         monkeypatch.setattr(Silence, "trouble", "")  # some time later
         assert notebook.update("pages/renamed.md", owner, content="At eleven.\n").warnings == ()
+    world.assert_whole()
+
+
+def test_a_redis_that_answers_again_is_asked_again_by_writers_who_never_rest(
+    embedded: World, redis: Broken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = embedded.on(redis_url=redis.url)
+    now, seconds = 0.0, 0.0
+    apply = SqliteMirror.apply
+
+    def taking_a_while(mirror: SqliteMirror, writes: Sequence[Write]) -> list[Write]:
+        nonlocal now
+        now += seconds
+        return apply(mirror, writes)
+
+    monkeypatch.setattr(patience, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(SqliteMirror, "apply", taking_a_while)
+    owner = Session.owner()
+    with world.notebook() as notebook:
+        redis.proxy.mode = "refuse"
+        assert "Redis" in notebook.create("pages", "Ferry", "At nine.\n", owner).warnings[0]
+        redis.proxy.mode = "pass"
+        seconds = 2 * SILENT_SECONDS  # it runs out while the next is written
+        assert "Redis" in notebook.update("pages/ferry.md", owner, content="At ten.\n").warnings[0]
+        assert notebook.update("pages/ferry.md", owner, content="At eleven.\n").warnings == ()
     world.assert_whole()
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 import redis
 
+from notebook_sync.errors import NoSuchCheckpoint
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import OWNER
 from tests.integration.world import World
@@ -57,6 +58,23 @@ def test_refs_are_there_again_and_the_stream_is_not_invented(world: World, serve
         assert lost >= before.replace(microsecond=0)
         assert found(notebook, "ferry") == set(refs)
         assert found(notebook, "key") == set()
+
+
+def test_who_reads_before_anything_was_synced_again_is_told_of_the_loss(world: World, server: Server) -> None:
+    with world.notebook() as notebook:
+        kept = notebook.checkpoint(OWNER, "Before the storm").id
+        assert "emptied" not in notebook.recall("ferry", OWNER)["partial"]
+        assert notebook.checkpoints_lost(OWNER) == ""
+    server.restart(emptied=True)
+    with world.notebook() as notebook:
+        assert "hot memory was emptied" in notebook.recall("ferry", OWNER)["partial"]
+        assert "is gone: hot memory was emptied" in notebook.today(OWNER).lost
+        assert "are gone: hot memory was emptied" in notebook.checkpoints_lost(OWNER)
+        with pytest.raises(NoSuchCheckpoint, match="are gone: hot memory was emptied"):
+            notebook.rollback(kept, OWNER)
+        notebook.sync()
+        assert "emptied" not in notebook.recall("ferry", OWNER)["partial"]
+        assert "are gone: hot memory was emptied" in notebook.checkpoints_lost(OWNER)
 
 
 def test_what_happens_later_is_told_and_the_loss_stays_known(world: World, server: Server) -> None:

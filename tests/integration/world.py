@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from notebook_sync.config import load
 from notebook_sync.files.note import HISTORY_LIMIT
 from notebook_sync.mirror.document import canonical
 from notebook_sync.refs.entry import ref_fields
+from tests import forked
 from tests.waiting import eventually
 
 REPOSITORY = Path(__file__).parents[2]
@@ -72,9 +72,7 @@ class World:
 
     def run(self, *arguments: str) -> Done:
         """One command, to its end."""
-        done = subprocess.run(
-            self._command(*arguments), env=self._environment(), capture_output=True, text=True, timeout=60, check=False
-        )
+        done = forked.run(["-C", str(self.root), *arguments], env=self._environment())
         assert "Traceback" not in done.stderr, done.stderr
         return Done(done.returncode, done.stdout, done.stderr)
 
@@ -82,7 +80,7 @@ class World:
         """Start one of `tests.integration.lives` with this notebook."""
         command, *more = arguments
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.integration.lives", command, str(self.root), *more],
+            [*forked.command("tests.integration.lives"), command, str(self.root), *more],
             env=self._environment(),
             stderr=subprocess.PIPE,
             text=True,
@@ -92,7 +90,10 @@ class World:
     def watching(self) -> Iterator[Watching]:
         """`notebook-sync watch` as a process, ready, and ended well afterwards."""
         process = subprocess.Popen(
-            self._command("watch", "--json"), env=self._environment(), stdout=subprocess.PIPE, text=True
+            [*forked.command(), "-C", str(self.root), "watch", "--json"],
+            env=self._environment(),
+            stdout=subprocess.PIPE,
+            text=True,
         )
         watching = Watching(process)
         try:
@@ -179,9 +180,6 @@ class World:
         with self.notebook() as notebook:
             expected = {ref.id: ref_fields(ref) for ref in notebook.mirror.refs()}
         assert self.refs() == expected
-
-    def _command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "notebook_sync", "-C", str(self.root), *arguments]
 
     def _environment(self) -> Mapping[str, str]:
         return {**os.environ, "PYTHONPATH": str(REPOSITORY), **self.urls}

@@ -7,7 +7,6 @@ opens the store of this test: once more for each call, also in another process.
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
@@ -33,6 +32,7 @@ from notebook_sync.files.note import (
 )
 from notebook_sync.mirror.base import Breadcrumb, Filter, MarkStale, Mirror, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import canonical, moment
+from tests.processes import PROCESSES
 
 Opener = Callable[[], Mirror]
 
@@ -306,6 +306,22 @@ class DocumentContract(MirrorContract):
     def test_light_of_none_is_empty(self, mirror: Mirror, limit: int) -> None:
         mirror.apply(many(3))
         assert mirror.light(limit=limit) == []
+
+    def test_light_fields_of_many_are_had_by_id(self, mirror: Mirror) -> None:
+        mirror.apply([*many(3), put(note("facts/plan.md", tags=("harbour",))), *many(1, "facts")])
+        rows = {row["id"]: row for row in mirror.light()}
+        assert mirror.light_many(list(rows)) == rows
+        asked = ["facts/plan", "pages/n0001", "no such note", "$ne", "\ud800", "", "facts/plan"]
+        assert mirror.light_many(asked) == {of: rows[of] for of in ("facts/plan", "pages/n0001")}
+        assert mirror.light_many(asked, Filter(tags=("harbour",))) == {"facts/plan": rows["facts/plan"]}
+        assert mirror.light_many(asked, Filter(collections=("channels",))) == {}
+        assert mirror.light_many([]) == {}
+
+    def test_light_fields_of_many_are_those_of_no_note_that_is_gone(self, mirror: Mirror) -> None:
+        puts = many(1_100)
+        mirror.apply(puts)
+        mirror.apply([Remove(puts[0].id, puts[0].note.digest)])
+        assert set(mirror.light_many([of.id for of in puts])) == {of.id for of in puts[1:]}
 
     def test_times_are_utc_to_the_millisecond(self, mirror: Mirror) -> None:
         elsewhere = datetime.fromisoformat("2026-02-03T04:05:06.789999+05:30")
@@ -719,7 +735,7 @@ class PendingContract(MirrorContract):
     def test_a_ref_tells_what_the_row_is(self, mirror: Mirror) -> None:
         mirror.apply([put(note(summary="Short.", status="complete", created_by="agent:a"))])
         (ref,) = mirror.pending()
-        assert replace(ref, serial=0) == Ref(
+        assert replace(ref, serial=0, event=0) == Ref(
             id="pages/plan",
             title="Plan",
             summary="Short.",
@@ -787,6 +803,46 @@ class PendingContract(MirrorContract):
             mirror.apply([write])
             serials.append(mirror.pending()[0].serial)
         assert serials == sorted(set(serials))
+
+    def test_who_writes_the_same_once_more_tells_of_no_other_event(self, mirror: Mirror) -> None:
+        created = put(note(wants="mine"))
+        changed = put(note(content="x", wants="mine"), note().digest)
+        events: list[set[int]] = []
+        for write in (
+            created,
+            changed,
+            put(note("facts/plan.md", "x", wants="mine"), digest_of("x"), action="moved"),
+            put(note("pages/plan.md", "x", wants="mine"), digest_of("x"), action="moved"),
+            Remove("mine", digest_of("x")),
+            changed,
+        ):
+            seen = set()
+            for again in (write, write, Touch("mine", digest_of("x"), stamp(1))):
+                mirror.apply([again])
+                seen.add(mirror.pending()[0].event)
+            events.append(seen)
+        assert [len(seen) for seen in events] == [1] * len(events)
+        assert sorted(events, key=min) == events
+        assert len(set.union(*events)) == len(events)
+
+    def test_who_comes_late_with_what_a_row_says_already_tells_nothing(self, mirror: Mirror) -> None:
+        mirror.apply([put(note("pages/b.md", "x"), action="moved")])
+        late = put(note("pages/b.md", "x"))
+        mirror.apply([late])
+        assert [ref.action for ref in mirror.pending()] == ["moved"]
+        mirror.refs_written(mirror.pending())
+        mirror.apply([late])
+        assert [ref.action for ref in mirror.pending()] == ["touched"]
+
+    def test_a_note_that_is_made_anew_is_another_event(self, mirror: Mirror) -> None:
+        mirror.apply([put(note())])
+        (before,) = mirror.pending()
+        mirror.apply([Remove("pages/plan", note().digest)])
+        mirror.refs_written(mirror.pending())
+        mirror.apply([put(note())])
+        (after,) = mirror.pending()
+        assert (after.action, after.version, after.digest) == (before.action, before.version, before.digest)
+        assert after.event > before.event
 
     @pytest.mark.parametrize(
         ("earlier", "later", "told"),
@@ -961,6 +1017,30 @@ class SearchContract(MirrorContract):
         mirror.apply([put(note(f"{folder}/b/other.md", "A halyard, and a halyard.\n", tags=("summer",)))])
         assert [row["id"] for row in mirror.search("halyard", 10, wanted)] == [f"{folder}/a/admitted"]
 
+    @pytest.mark.parametrize(
+        ("title", "queries"),
+        [
+            ("IT budget", ["IT", "it"]),
+            ("To be or not to be", ["to be or not to be", "not", "OR"]),
+            ("Don't panic", ["don't", "panic"]),
+            ("Who is on", ["the who", "who", "on"]),
+            ("def parse_config_file", ["config", "parse", "parse_config_file"]),
+            ("Résumé", ["resume", "résumé"]),
+            ("O'Brien and l'eau", ["brien", "eau", "O'Brien"]),
+        ],
+        ids=lambda given: given if isinstance(given, str) else "",
+    )
+    def test_every_word_is_found(self, mirror: Mirror, title: str, queries: list[str]) -> None:
+        mirror.apply([put(note("pages/this.md", "quokka", title=title, summary="")), put(note("pages/x.md", "numbat"))])
+        assert {query: [hit["id"] for hit in mirror.search(query)] for query in queries} == {
+            query: ["pages/this"] for query in queries
+        }
+
+    def test_common_words_count_for_nothing_beside_others(self, mirror: Mirror) -> None:
+        others = [put(note(f"pages/{number}.md", "the crossing of the day", title="The day")) for number in range(9)]
+        mirror.apply([put(note("pages/tides.md", "tides")), *others])
+        assert mirror.search("the tides of winter")[0]["id"] == "pages/tides"
+
     @pytest.mark.parametrize("limit", [0, -1])
     def test_a_search_for_none_is_empty(self, mirror: Mirror, limit: int) -> None:
         mirror.apply(many(3))
@@ -1060,8 +1140,7 @@ class RaceContract(MirrorContract):
 
     def test_processes_that_retry_make_versions_without_gap_or_twin(self, open_mirror: Opener, mirror: Mirror) -> None:
         mirror.apply([put(note())])
-        spawning = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(3, mp_context=spawning) as pool:
+        with ProcessPoolExecutor(3, mp_context=PROCESSES) as pool:
             jobs = [pool.submit(write_in_process, open_mirror, writer, 5) for writer in range(3)]
             for job in jobs:
                 job.result()

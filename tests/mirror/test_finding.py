@@ -23,7 +23,6 @@ from notebook_sync.mirror.base import Filter, Mirror, Remove
 from notebook_sync.mirror.mongo import MongoMirror
 from notebook_sync.mirror.mongo_queries import admitting
 from notebook_sync.mirror.sqlite import SqliteMirror
-from notebook_sync.mirror.sqlite_queries import rarest
 from tests.mirror.contract import T0, MirrorContract, Opener, digest_of, many, note, put
 
 # A note of each kind; `n` counts the seconds after T0 at which it was changed.
@@ -55,8 +54,17 @@ FILTERS: dict[str, tuple[Filter, list[str]]] = {
     "until": (Filter(until=T0 + timedelta(seconds=1)), ALL_IDS[-1:]),
     "until, to the microsecond": (Filter(until=T0 + timedelta(seconds=1, microseconds=1)), ALL_IDS[-2:]),
     "ever": (Filter(since=datetime.min.replace(tzinfo=UTC), until=datetime.max.replace(tzinfo=UTC)), ALL_IDS),
+    "made since": (Filter(made_since=T0 + timedelta(seconds=8)), ALL_IDS[:1]),
+    "made until, to the microsecond": (Filter(made_until=T0 + timedelta(seconds=1, microseconds=1)), ALL_IDS[-2:]),
     "a folder": (Filter(below=("pages/boats",)), ["pages/boats/ferry"]),
     "folders": (Filter(below=("channels/scribe", "facts")), [*SCRIBE, "facts/notes"]),
+    "after a row": (Filter(after=(T0 + timedelta(seconds=2), "pages/boats-old")), ALL_IDS[-2:]),
+    "after a row that is gone": (Filter(after=(T0 + timedelta(seconds=2), "pages/boats")), ALL_IDS[-3:]),
+    "after a row, to the microsecond": (Filter(after=(T0 + timedelta(seconds=1, microseconds=1), "z")), ALL_IDS[-2:]),
+    "after a row, in a folder": (
+        Filter(below=("channels",), after=(T0 + timedelta(seconds=8), "channels/pilot/global/c")),
+        SCRIBE,
+    ),
     "not in folders": (Filter(not_below=("channels", "pages/boats")), [*ALL_IDS[3:7], "pages/lamp"]),
     "a topic": (Filter(topic="storm"), ["channels/pilot/global/c", "channels/scribe/global/a"]),
     "a topic that YAML takes for a number": (Filter(topic="1.5"), SCRIBE[:1]),
@@ -72,11 +80,14 @@ FILTERS: dict[str, tuple[Filter, list[str]]] = {
             created_by="owner",
             since=T0,
             until=T0 + timedelta(days=1),
+            made_since=T0,
+            made_until=T0 + timedelta(days=1),
             below=("channels",),
             not_below=("channels/pilot",),
             topic="storm",
             session_id="s-1",
             of_channels=("channels/scribe/global",),
+            after=(T0 + timedelta(seconds=7), ""),
         ),
         SCRIBE[1:],
     ),
@@ -97,6 +108,7 @@ AWKWARD = [
     "-1",
     "nan",
 ]
+MOMENTS = ("since", "until", "made_since", "made_until")
 each_filter = pytest.mark.parametrize(("filter", "ids"), FILTERS.values(), ids=FILTERS)
 
 
@@ -117,15 +129,50 @@ class FilterContract(MirrorContract):
         mirror.apply([put(note("pages/wanted.md", "text", tags=("x",)), n=-9), *many(60)])
         assert [row["id"] for row in mirror.light(Filter(tags=("x",)), 1)] == ["pages/wanted"]
 
+    def test_a_list_goes_on_after_its_last_row_though_many_were_changed_at_once(self, mirror: Mirror) -> None:
+        notes = [put(note(f"{folder}/n{n:02}.md", "x"), n=n // 10) for n in range(19) for folder in ("pages", "facts")]
+        mirror.apply(notes)
+        whole = [row["id"] for row in mirror.light(limit=100)]
+        found: list[str] = []
+        rows = mirror.light(limit=5)
+        while rows:
+            found += [row["id"] for row in rows]
+            rows = mirror.light(Filter(after=(rows[-1]["updated_at"], rows[-1]["id"])), 5)
+        assert (len(found), found) == (38, whole)
+
+    @pytest.mark.parametrize("folders", [("channels",), ("channels/scribe", "channels/pilot")])
+    def test_a_list_by_when_notes_were_made_has_the_newest_first_and_no_more_than_asked_for(
+        self, mirror: Mirror, folders: tuple[str, ...]
+    ) -> None:
+        def made(name: str, minutes: float, n: int) -> Any:
+            when = T0 + timedelta(minutes=minutes)
+            return put(note(f"channels/{name}.md", name, created_at=when), n=n)
+
+        mirror.apply([made("scribe/global/old", 1, 9), made("pilot/global/new", 3, 1), made("scribe/ferry/mid", 2, 5)])
+        mirror.apply(
+            [made("scribe/global/b", 2, 7), made("scribe/global/a", 2, 7), made("scribe/global/ms", 1.0001, 0)]
+        )
+        mirror.apply([put(note("pages/newest.md", "text", created_at=T0 + timedelta(days=1)))])
+        newest = ["pilot/global/new", "scribe/global/a", "scribe/global/b", "scribe/ferry/mid", "scribe/global/ms"]
+        newest.append("scribe/global/old")
+        wanted = Filter(collections=("channels",), below=folders)
+        for limit in range(8):
+            found = mirror.light(wanted, limit, "made")
+            assert [row["id"] for row in found] == [f"channels/{name}" for name in newest[:limit]]
+        assert mirror.light(Filter(), 1, "made")[0]["id"] == "pages/newest"
+        later = replace(wanted, made_since=T0 + timedelta(minutes=2), made_until=T0 + timedelta(minutes=3))
+        assert [row["id"] for row in mirror.light(later, 9, "made")] == [f"channels/{name}" for name in newest[1:4]]
+
     @pytest.mark.parametrize("value", AWKWARD, ids=lambda value: ascii(value)[:20])
     def test_a_value_is_compared_and_nothing_else(self, harbour: Mirror, value: str) -> None:
         for name in (each.name for each in fields(Filter)):
-            if name in ("since", "until", "of_channels", "not_below") or not value:
+            if name in MOMENTS or name in ("of_channels", "not_below", "after") or not value:
                 continue
             wanted: Any = value if name in ("status", "created_by", "topic", "session_id") else (value,)
             assert harbour.light(replace(Filter(), **{name: wanted})) == []
         left = [row["id"] for row in harbour.light(Filter(not_below=(value or "none",), of_channels=(value,)))]
         assert left == NOT_PRIVATE
+        assert [row["id"] for row in harbour.light(Filter(after=(T0, value)))] in ([], ALL_IDS[-1:])
 
     @pytest.mark.parametrize(
         "tag", ["$ne", "' OR 1=1 --", "%", "😀", 'x"y', "\\", "é" * 500], ids=lambda value: ascii(value)[:20]
@@ -266,6 +313,24 @@ def some_notes(rng: Random) -> list[Any]:
     ]
 
 
+def mixed_notes(rng: Random) -> list[Any]:
+    """Open and private notes, of which many say the same: so that scores are even, also at a limit."""
+    words, weights = ("ferry", "lamp", "pier", "tide", "fog", "quay", "buoy"), (40, 40, 30, 20, 10, 5, 5)
+    texts = [" ".join(rng.choices(words, weights, k=rng.randint(1, 4))) for _ in range(25)]
+    folders = ("pages/even", "pages/odd", "channels/scribe/global", "channels/pilot/global")
+
+    def any_text(share: float) -> str:
+        return rng.choice(texts) if rng.random() < share else "and nothing of it"
+
+    return [
+        put(
+            note(f"{rng.choice(folders)}/{n:03}.md", any_text(0.5), title=any_text(0.1), summary=""),
+            n=rng.randint(0, 9),
+        )
+        for n in range(160)
+    ]
+
+
 def stocked(mirror: Mirror) -> Iterator[Mirror]:
     mirror.apply([put(each, n=n) for n, each in HARBOUR])
     yield mirror
@@ -294,6 +359,55 @@ class TestSqlite(RankingContract):
         whole = [row["id"] for row in mirror.search(query, 20, filter)]
         assert len(whole) == min(20, len(exact))
         assert all([row["id"] for row in mirror.search(query, n, filter)] == whole[:n] for n in (1, 5, 19))
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_what_is_passed_over_is_not_among_the_best(
+        self, mirror: Mirror, monkeypatch: pytest.MonkeyPatch, seed: int
+    ) -> None:
+        rng = Random(seed)
+        words = ("ferry", "lamp", "pier", "tide", "fog", "quay", "buoy", "ferries", "none", "_")
+        filters = (Filter(), Filter(of_channels=("channels/scribe",)), Filter(below=("channels", "pages/even")))
+        mirror.apply(mixed_notes(rng))
+        asked = [
+            (" ".join(rng.sample(words, rng.randint(1, 6))), rng.choice((1, 2, 3, 7, 20)), rng.choice(filters))
+            for _ in range(60)
+        ]
+        found = []
+        for few, spare in ((0, 50), (0, 0), (10**6, 50)):
+            monkeypatch.setattr(sqlite_search, "_FEW", few)
+            monkeypatch.setattr(sqlite_search, "_SPARE", spare)  # with none, a filter leaves out too many of the best
+            found.append([[(row["id"], row["score"]) for row in mirror.search(*one)] for one in asked])
+        assert found[0] == found[1] == found[2]
+
+    def test_notes_without_the_words_that_tell_most_are_passed_over(
+        self, mirror: Mirror, few_scored: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        few_scored(1000)
+        rare = [put(note(f"pages/rare{n}.md", "quokka harbour", title="", summary="")) for n in range(3)]
+        some = [put(note(f"pages/some{n}.md", "harbour pier", title="", summary="")) for n in range(30)]
+        mirror.apply([*rare, *some, *many(60)])
+        scored = []
+
+        def counted(db: Any, *asked: Any) -> Any:
+            scored.append(len(found := first(db, *asked)))
+            return found
+
+        first = sqlite_search._first
+        monkeypatch.setattr(sqlite_search, "_first", counted)
+        assert len(mirror.search("harbour quokka pier", 3)) == 3
+        assert sum(scored) == 3
+        scored.clear()
+        assert len(mirror.search("harbour quokka pier", 4)) == 4
+        assert sum(scored) == 33
+
+    def test_a_word_that_half_of_the_notes_have_is_looked_for_where_room_is_left(self, mirror: Mirror) -> None:
+        mirror.apply([put(note(f"pages/{n}.md", "harbour " * (n + 1), title="", summary="")) for n in range(5)])
+        mirror.apply([put(note("pages/rare.md", "of the quokka and much else beside it", title="", summary=""))])
+        assert [row["id"] for row in mirror.search("harbour quokka", 1)] == ["pages/rare"]
+        found = mirror.search("harbour quokka", 4)
+        assert found[0]["id"] == "pages/rare"
+        assert len(found) == 4
+        assert [row["score"] for row in found] == sorted((row["score"] for row in found), reverse=True)
 
     @pytest.mark.parametrize("folder", ["pages", "channels/scribe/global"])
     @pytest.mark.parametrize("are_few", [True, False])
@@ -356,6 +470,7 @@ def few_scored(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """From when it is called, a notebook of some dozen notes is searched as one of very many is."""
 
     def make_few(count: int) -> None:
+        monkeypatch.setattr(sqlite_search, "_FEW", 0)
         monkeypatch.setattr(sqlite_search, "_MOST", count)
         monkeypatch.setattr(sqlite_search, "_NEWEST", count)
 
@@ -396,8 +511,14 @@ class TestMongo(RankingContract):
         assert index in plan
         assert "COLLSCAN" not in plan
 
-
-def test_rare_words_are_those_that_few_notes_have_together() -> None:
-    assert rarest({'"pier"': 5000, '"quay"': 3, '"none"': 0, '"fog"': 40}, 100) == ['"none"', '"quay"', '"fog"']
-    assert rarest({'"pier"': 60, '"quay"': 41}, 100) == ['"quay"']
-    assert rarest({}, 100) == []
+    def test_an_index_has_the_notes_of_channels_in_the_order_in_which_they_were_made(
+        self, mirror: Mirror, mongodb_url: str, mongo_database: str
+    ) -> None:
+        mirror.apply([put(each, n=n) for n, each in HARBOUR])
+        client: pymongo.MongoClient[Any] = pymongo.MongoClient(mongodb_url)
+        order = {"metadata.created_at": -1, "metadata.updated_at": -1, "_id": 1}
+        with client:
+            asked = client[mongo_database].channels.find({"gone": False}).sort(order).limit(1)
+            plan = str(asked.explain()["queryPlanner"]["winningPlan"])
+        assert "metadata.created_at_-1_metadata.updated_at_-1__id_1" in plan
+        assert "'SORT'" not in plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Iterator
@@ -40,6 +41,7 @@ CALLS: dict[str, Callable[[Mirror], object]] = {
     "get_many": lambda mirror: mirror.get_many(["a", "b"]),
     "documents": lambda mirror: list(mirror.documents()),
     "light": lambda mirror: mirror.light(),
+    "light_many": lambda mirror: mirror.light_many(["a"]),
     "search": lambda mirror: mirror.search("word"),
     "counts": lambda mirror: mirror.counts(),
     "note_count": lambda mirror: mirror.note_count(),
@@ -65,21 +67,42 @@ class TestMongo(WholeMirrorContract):
             indexes = database[name].index_information()
             fields = {field for index in indexes.values() for field, _ in index["key"]}
             assert {"metadata.created_by", "metadata.tags", "metadata.updated_at", "path", "wants"} <= fields
-            assert indexes["words"]["weights"].keys() == {"title", "summary", "content", "code"}
+            assert indexes["words"]["weights"].keys() == {"title", "summary", "content", "code", "words"}
             assert indexes["path_unique"]["unique"]
             assert ("language" in fields) == (name == "code_snippets")
             assert ("source_url" in fields) == (name == "research_notes")
 
-    def test_where_a_unique_path_cannot_be_had_a_plain_index_does(self, mirror: Mirror, database: Any) -> None:
+    def test_the_index_of_words_that_an_earlier_version_made_is_replaced(
+        self, mongodb_url: str, new_mongo_database: str
+    ) -> None:
+        with (
+            pymongo.MongoClient[dict[str, Any]](mongodb_url) as client,
+            contextlib.closing(MongoMirror(mongodb_url, new_mongo_database, timeout_seconds=30.0)) as mirror,
+        ):
+            pages = client[new_mongo_database].pages
+            pages.create_index([("title", "text"), ("content", "text")], name="words", weights={"title": 8})
+            mirror.apply([put(note(title="IT budget"))])
+            assert [hit["id"] for hit in mirror.search("it")] == ["pages/plan"]
+
+    def test_where_a_unique_path_cannot_be_had_a_plain_index_does(
+        self, mongodb_url: str, new_mongo_database: str
+    ) -> None:
         twins = [{"_id": n, "path": "pages/twin.md", "gone": True} for n in ("a", "b")]
-        database.pages.insert_many(twins)
-        mirror.apply([put(note())])
-        assert "path_plain" in database.pages.index_information()
-        assert [known.id for known in mirror.known()] == ["pages/plan"]
+        with (
+            pymongo.MongoClient[dict[str, Any]](mongodb_url) as client,
+            contextlib.closing(MongoMirror(mongodb_url, new_mongo_database, timeout_seconds=30.0)) as mirror,
+        ):
+            pages = client[new_mongo_database].pages
+            pages.insert_many(twins)
+            mirror.apply([put(note())])
+            assert "path_plain" in pages.index_information()
+            assert [known.id for known in mirror.known()] == ["pages/plan"]
 
     def test_trouble_while_indexes_are_made_does_not_cost_the_unique_one(
         self, mirror: Mirror, database: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        for name in COLLECTIONS:
+            database[name].drop_indexes()
         create_indexes, failures = Collection.create_indexes, [OperationFailure("stepping down", 189)]
 
         def first_failing(*arguments: Any) -> Any:
@@ -149,7 +172,16 @@ class TestMongo(WholeMirrorContract):
         mirror.apply([put(note())])
         document, row = mirror.get("pages/plan"), database.pages.find_one({"_id": "pages/plan"})
         assert document is not None
-        assert row.keys() - document.keys() == {"_id", "serial", "pending", "awaits_ref", "gone"}
+        assert row.keys() - document.keys() == {
+            "_id",
+            "words",
+            "serial",
+            "event",
+            "written",
+            "pending",
+            "awaits_ref",
+            "gone",
+        }
         assert document.keys() - row.keys() == {"id"}
 
     def test_usage_is_carried_along(self, mirror: Mirror, database: Any) -> None:

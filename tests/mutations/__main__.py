@@ -6,7 +6,9 @@ A mutation whose text is no longer in its file is an error: it is to be kept in 
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -90,6 +92,8 @@ def _copy(folder: Path) -> Path:
             shutil.copytree(source, folder / name, ignore=ignore)
         else:
             shutil.copy(source, folder / name)
+    # By the hash of the source: a mutation may take no longer than a file's time can tell.
+    compileall.compile_dir(folder, quiet=1, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
     return folder
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import pytest
 
 from notebook_sync import Edit, Notebook, Session
 from notebook_sync.errors import BackendDown, NotebookError, NotPermitted, Refused, UsageError
+from notebook_sync.files.facts import id_of
 from notebook_sync.notes import archive_format, archive_packing
 from tests.docs_shell import REPOSITORY, Reader, blocks_of
 from tests.notes.whole_notebooks import files_of, git, git_of, members_of, told_by
@@ -21,6 +25,7 @@ from tests.servers import drop_keys
 
 OWNER = Session.owner()
 SCRIBE = Session.task("scribe")
+MEMORY = "[DECISION] Six o'clock\n\nCONTEXT: The tide.\n\nREASONING: Low at seven.\n\nOUTCOME: It leaves at six."
 PICTURE = bytes(range(256)) * 40
 
 
@@ -57,12 +62,21 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
         notebook.rename("code_snippets/sort.md", "code_snippets/order.md", OWNER)
         notebook.write_note("The harbour master is ill.", SCRIBE, topic="people")
         notebook.create("pages", "Fares", "A ticket is three crowns.", SCRIBE, tags=["money"])
+        for _ in range(2):
+            notebook.fact_add("The pier light is green", SCRIBE)
+        notebook.fact_add("A dog rides for free", SCRIBE)
+        notebook.fact_rows.update_importance(id_of("A dog rides for free"), 0.8)
+        kept = notebook.memory_add(MEMORY, SCRIBE, tags=["sea"], strict=True)
+        notebook.memory_rows.used([kept["notebook_id"]], datetime(2026, 3, 1, tzinfo=UTC))
+        notebook.memory_rows.put_scores({kept["notebook_id"]: 0.625}, datetime.now(UTC))
         notebook.log("Odile asked for the fares", SCRIBE, tags=["fares"])
         notebook.log("The lamp is Ines's", OWNER, keep=True)
         notebook.checkpoint(OWNER, "before the storm")
         write(root, "pages/ferry.md", (root / "pages/ferry.md").read_text() + "\nNot committed.\n")
         write(root, "pages/new.md", "# New\n\nNot even added.\n")
         (root / "code_snippets" / "order.md").unlink()
+        facts = (root / "facts/notes.md").read_text()
+        write(root, "facts/notes.md", facts.replace("- A dog rides for free\n", ""))
         notebook.sync()
     os.utime(root / "pages" / "pier.png", ns=(10**18 + 1, 10**18 + 123_456_789))
     return root
@@ -84,6 +98,8 @@ def test_it_comes_back_the_same(root: Path, tmp_path: Path) -> None:
         assert notebook.verify().consistent
         assert notebook.sync().wrote is False
         assert before["notes"]["pages/ferry"]["version"] > 4
+        assert [(fact.access_count, fact.gone_at is None) for fact in before["facts"]] == [(0, False), (1, True)]
+        assert [use[1:] for use in before["use"]] == [(1, datetime(2026, 3, 1, tzinfo=UTC), 0.625)]
     assert done
     assert done[-1][0] == done[-1][1]
     counts = {"files": exported.files, "notes": exported.notes, "commits": exported.commits}
@@ -153,6 +169,37 @@ def test_no_token_nothing_ignored_and_nothing_of_this_program_is_in_it(root: Pat
     assert json.loads(made.read_text())["tokens"][0]["secret"] != token
     assert made.stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "office.tar.gz").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ('[tier2]\nenabled = true\ncommand = ["sh", "-c", "id"]\n', "tier2.command"),
+        (
+            '[search]\nembeddings = "openai:small"\nbase_url = "http://away.example"\n',
+            "search.embeddings, search.base_url",
+        ),
+        ('[search]\napi_key_env = "HARBOUR_TOKEN"\n', "search.api_key_env"),
+        ('[llm]\nbase_url = "http://away.example"\napi_key_env = "HARBOUR_TOKEN"\n', "llm.base_url, llm.api_key_env"),
+        ('[server]\nhost = "0.0.0.0"\n', "server.host"),
+        ('[server]\nallowed_hosts = ["away.example"]\n', "server.allowed_hosts"),
+        ('[search]\nembeddings = "openai:small"\n', "search.embeddings"),
+        ('[llm]\nmodel = "small"\n', "llm.model"),
+    ],
+)
+def test_settings_that_reach_out_are_taken_from_no_archive_that_is_not_trusted(
+    root: Path, tmp_path: Path, settings: str, key: str
+) -> None:
+    write(root, "notebook.toml", settings)
+    archive, folder = tmp_path / "ferry.tar.gz", tmp_path / "new"
+    with Notebook.open(root) as notebook:
+        notebook.export(archive, Session.owner())
+    with pytest.raises(UsageError, match=rf"sets {re.escape(key)}: .*--trust-settings"):
+        Notebook.import_archive(archive, folder)
+    assert [*tmp_path.glob("new*"), *tmp_path.glob(".new*")] == []
+    if key == "search.api_key_env":
+        Notebook.import_archive(archive, folder, trust_settings=True)
+        assert (folder / "notebook.toml").read_text() == settings
 
 
 @pytest.mark.parametrize("url", ["mongodb://ines:lamp-oil@db.example/", "mongodb://db.example/?authToken=lamp-oil"])
@@ -318,6 +365,20 @@ def test_nothing_is_left_of_what_is_interrupted(root: Path, tmp_path: Path) -> N
     with pytest.raises(KeyboardInterrupt):
         Notebook.import_archive(exported.path, tmp_path / "deep" / "copy", progress=interrupt)
     assert {path.name for path in tmp_path.iterdir()} == {"office", "office.tar.gz"}
+
+
+def test_what_a_killed_import_left_goes_and_what_a_living_one_makes_stays(root: Path, tmp_path: Path) -> None:
+    exported = export(root, tmp_path)
+    killed, living, other = (tmp_path / f".copy{name}" for name in (".importing-abcd12_3", ".importing-live_456", ".b"))
+    for left in (killed, living, other):
+        (left / "notebook").mkdir(parents=True)
+    held = os.open(living, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    Notebook.import_archive(exported.path, tmp_path / "copy")
+    assert not killed.exists()
+    assert living.exists()
+    assert other.exists()
+    os.close(held)
 
 
 def test_a_store_that_holds_another_notebook_is_left_alone(

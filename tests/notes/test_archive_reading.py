@@ -14,6 +14,7 @@ import pytest
 
 from notebook_sync import Notebook
 from notebook_sync.errors import NotebookError
+from notebook_sync.files.facts import id_of
 from notebook_sync.notes import archive_format
 
 Member = tuple[tarfile.TarInfo, bytes]
@@ -33,6 +34,16 @@ LINE = {
     "day": "2026-03-01",
     "entry": {"id": "1", "content": "x", "source": "s", "tags": [], "score": 1, "timestamp": 3},
 }
+FACT = {"id": "1", "content": "The pier light is green", "path": "facts/notes.md", "section": "", "line": 3}
+
+
+def _fact(**changed: Any) -> bytes:
+    """A line of a fact as an export writes it, but for what is changed."""
+    text = "The pier light is green"
+    usual = {"decay_rate": 0.01, "importance": 0.5, "access_count": 0, "metadata": {}, "history": []}
+    then = dict.fromkeys(("created_at", "updated_at"), "2026-02-18T10:30:00+00:00")
+    never = dict.fromkeys(("last_accessed", "gone_at"))
+    return json.dumps({**FACT, **usual, **then, **never, "id": id_of(text), **changed}).encode() + b"\n"
 
 
 def _manifest(whole_members: list[Member], **changed: Any) -> Member:
@@ -148,6 +159,22 @@ BROKEN: dict[str, tuple[bytes, str]] = {
         _lines("checkpoints.jsonl", b'{"id":"1","name":"","commit":"-o"}\n'),
         "line 1",
     ),
+    "a fact of another text": (
+        _lines("facts.jsonl", json.dumps(FACT).encode() + b"\n"),
+        "'id' is not that of its text",
+    ),
+    "a fact with a time for its metadata": (
+        _lines("facts.jsonl", _fact(metadata={"\0time": 1000})),
+        "'metadata' is not an object",
+    ),
+    "a fact with a number that no store holds": (
+        _lines("facts.jsonl", _fact(metadata={"a": [10**40]})),
+        "is not whole numbers of 64 bits",
+    ),
+    "a use that is none": (
+        _lines("use.jsonl", b'{"id":"1","accesses":-1,"last_accessed":null,"score":null}\n'),
+        "'accesses' is not a whole number",
+    ),
     "a bundle that is none": (_with_bundle(b"# v2 git bundle\n\nPACK"), "cannot be made again"),
     "a branch that leads out": (
         _with_bundle(b"", branch="refs/heads/../../config"),
@@ -176,6 +203,12 @@ def test_the_archives_of_these_tests_can_be_imported_where_nothing_is_wrong(tmp_
     (tmp_path / "given.tar.gz").write_bytes(_announced(NOTE))
     Notebook.import_archive(tmp_path / "given.tar.gz", tmp_path / "copy")
     assert (tmp_path / "copy" / "pages" / "ferry.md").read_bytes() == NOTE[1]
+
+
+def test_an_archive_of_before_facts_and_uses_were_in_any_can_be_imported(tmp_path: Path) -> None:
+    first = [(info, raw) for info, raw in [NOTE, *BESIDE] if info.name not in {"facts.jsonl", "use.jsonl"}]
+    (tmp_path / "given.tar.gz").write_bytes(_packed([_manifest(first), *first]))
+    assert Notebook.import_archive(tmp_path / "given.tar.gz", tmp_path / "copy").notes == 1
 
 
 def test_what_an_archive_lets_others_do_is_not_taken_over(tmp_path: Path) -> None:

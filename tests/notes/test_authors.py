@@ -54,14 +54,20 @@ def waiting(notebook: Notebook) -> list[Path]:
 @pytest.fixture
 def watched_closely(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
     """A watch that mirrors each write before the tool that made it does."""
-    write = Vault.write
+    write, rename = Vault.write, Vault.rename
 
     def write_and_mirror(vault: Vault, path: str, raw: bytes, *, base: str | None) -> Any:
         stamp = write(vault, path, raw, base=base)
         mirror(notebook)
         return stamp
 
+    def rename_and_mirror(vault: Vault, old: str, new: str, *, base: str) -> Any:
+        stamp = rename(vault, old, new, base=base)
+        mirror(notebook)
+        return stamp
+
     monkeypatch.setattr(Vault, "write", write_and_mirror)
+    monkeypatch.setattr(Vault, "rename", rename_and_mirror)
 
 
 @pytest.fixture
@@ -91,6 +97,18 @@ def test_a_note_that_is_renamed_keeps_its_past_where_the_watch_was_first(noteboo
     notebook.rename(made.path, "pages/better.md", TASK)
     assert [who for who, _ in history(notebook, "pages/better.md")] == ["agent:scribe", "agent:pilot"]
     assert notebook.read(made.notebook_id)["metadata"]["version"] == 2
+
+
+@pytest.mark.parametrize("place", ["pages/ferry.md", "pages"])
+@pytest.mark.usefixtures("watched_closely")
+def test_a_note_without_an_id_keeps_its_past_where_the_watch_was_first(notebook: Notebook, place: str) -> None:
+    notebook.edit(FERRY, Edit("write", content=AFTER), TASK)
+    notebook.rename(place, place.replace("pages", "quay"), TASK)
+    moved = FERRY.replace("pages", "quay")
+    assert history(notebook, moved) == [("owner", "Created"), ("agent:scribe", "Changed Ferry")]
+    told = [entry["action"] for entry in notebook.today(Session.owner()).entries if "ref" in entry]
+    assert told == ["created", "updated", "moved"]
+    assert waiting(notebook) == []
 
 
 def follow(notebook: Notebook, upto: Callable[[Batch], bool], work: Callable[[], object]) -> None:

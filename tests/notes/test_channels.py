@@ -12,6 +12,9 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotPermitted, TooLarge, UnsafePath, UsageError
+from notebook_sync.mirror.base import Document, Filter, Order
+from notebook_sync.mirror.sqlite import SqliteMirror
+from notebook_sync.notes import note_search
 
 OWNER = Session.owner()
 SCRIBE, PILOT = Session.task("scribe"), Session.task("pilot")
@@ -283,11 +286,13 @@ def test_rows_tell_what_somebody_else_said(notebook: Notebook) -> None:
     assert [row["provenance"] for row in notebook.recent_notes(SCRIBE)] == ["external"]
 
 
-def test_a_query_leaves_out_notes_without_a_word_of_it(notebook: Notebook) -> None:
-    rope = notebook.write_note("The ropes are worn", SCRIBE)
-    notebook.write_note("The lamp is lit", SCRIBE)
-    assert names(notebook.search_notes("rope anchor", SCRIBE)) == [rope.path[9:-3]]
-    assert notebook.search_notes("anchor", SCRIBE) == []
+def test_by_words_alone_a_query_leaves_out_notes_without_a_word_of_it(root: Path) -> None:
+    (root / "notebook.toml").write_text('[git]\ncommit = "off"\n[search]\nembeddings = "off"\n')
+    with Notebook.open(root) as notebook:
+        rope = notebook.write_note("The ropes are worn", SCRIBE)
+        notebook.write_note("The lamp is lit", SCRIBE)
+        assert names(notebook.search_notes("rope anchor", SCRIBE)) == [rope.path[9:-3]]
+        assert notebook.search_notes("anchor", SCRIBE) == []
 
 
 @pytest.mark.parametrize(
@@ -352,6 +357,48 @@ def test_both_stores_answer_alike(aged: Path, mongodb_url: str, mongo_database: 
     embedded = answers()
     (aged / "notebook.toml").write_text(f"[mirror]\nurl = '{mongodb_url}'\ndatabase = '{mongo_database}'\n")
     assert answers() == embedded
+
+
+@pytest.mark.parametrize(("limit", "asked_for"), [(2, [2]), (3, [3, 12])])
+def test_of_many_notes_no_more_are_read_than_are_told(
+    root: Path, monkeypatch: pytest.MonkeyPatch, limit: int, asked_for: list[int]
+) -> None:
+    (root / "notebook.toml").write_text(
+        '[git]\ncommit = "off"\n[[prompt.files]]\npath = "channels/scribe/global/7.md"\nsessions = ["owner"]\n'
+    )
+    for number in range(10):
+        put(root, f"scribe/global/{number}.md", "rope", hours=9 - number)
+    counts = []
+
+    def counted(mirror: SqliteMirror, filter: Filter, limit: int, by: Order) -> list[Document]:
+        counts.append(limit)
+        return light(mirror, filter, limit, by)
+
+    light = SqliteMirror.light
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        monkeypatch.setattr(SqliteMirror, "light", counted)
+        assert names(notebook.recent_notes(SCRIBE, limit=limit)) == [
+            f"scribe/global/{number}" for number in (9, 8, 6)[:limit]
+        ]
+    assert counts == asked_for
+
+
+def test_of_more_notes_than_are_ranked_the_best_and_the_newest_are(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(note_search, "_RANKED", 3)
+    for number in range(9):
+        put(root, f"scribe/global/{number}.md", "rope and more", hours=9 - number, title="Sail")
+    for number in (0, 1, 2):
+        put(root, f"scribe/global/{number}.md", "rope", hours=9 - number, title="Rope")
+    put(root, "scribe/global/newest.md", "lamp", title="Lamp")
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        everyone = {f"scribe/global/{number}" for number in (0, 1, 2, 7, 8)}
+        assert set(names(notebook.search_notes("rope", SCRIBE, limit=3, profile="recent"))) < everyone
+        assert names(notebook.search_notes("rope", SCRIBE, limit=1, profile="recent")) == ["scribe/global/8"]
+        assert len(notebook.search_notes("rope", SCRIBE, limit=9)) == 9
+        assert names(notebook.search_notes("lamp", SCRIBE)) == ["scribe/global/newest"]
+        assert len(notebook.search_notes("", SCRIBE, limit=2)) == 2
 
 
 def test_an_unknown_profile_and_a_wrong_limit_are_told(notebook: Notebook) -> None:
@@ -424,11 +471,15 @@ def test_the_owner_sees_all_channels_or_those_of_one_agent(notebook: Notebook) -
 
 def test_the_owner_asks_for_a_project_of_many_agents(root: Path) -> None:
     for number in range(60):
-        put(root, f"agent{number}/ferry/one.md", "rope")
+        put(root, f"agent{number}/ferry/one.md", "rope", hours=number)
         put(root, f"agent{number}/other/one.md", "rope")
     with Notebook.open(root) as notebook:
         notebook.sync()
         assert len(notebook.search_notes("rope", OWNER, project="ferry", limit=1000)) == 60
+        for limit in (7, 55):
+            assert len(notebook.search_notes("rope", OWNER, project="ferry", limit=limit)) == limit
+            recent = notebook.recent_notes(OWNER, project="ferry", limit=limit)
+            assert names(recent) == [f"agent{number}/ferry/one" for number in range(limit)]
 
 
 # Keeping apart.

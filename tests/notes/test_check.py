@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from notebook_sync import Notebook, Session
-from notebook_sync.config import PromptFile, PromptSettings
+from notebook_sync.files.note import Note
+from notebook_sync.files.parse import parse
 from notebook_sync.files.vault import Vault
-from notebook_sync.notes.check import check
+from notebook_sync.notes.check import Checks
 from notebook_sync.notes.finding import Finding
+from notebook_sync.settings import PromptFile, PromptSettings
+from tests.waiting import eventually
 
 TODAY = date(2026, 2, 26)
 
@@ -25,7 +30,7 @@ def write(root: Path, notes: dict[str, str]) -> None:
 
 
 def findings(root: Path, settings: PromptSettings | None = None) -> list[Finding]:
-    return check(Vault(root), settings or PromptSettings(), TODAY)
+    return Checks(Vault(root), settings or PromptSettings()).findings(TODAY)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +106,7 @@ def test_problems_of_notes_have_their_line(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, {"big.md": "x" * 2000})
-    (found,) = check(Vault(tmp_path, max_file_bytes=1000), PromptSettings(), TODAY)
+    (found,) = Checks(Vault(tmp_path, max_file_bytes=1000), PromptSettings()).findings(TODAY)
     assert (found.path, found.severity) == ("big.md", "error")
     assert "max_file_bytes" in found.message
 
@@ -206,6 +211,35 @@ def test_a_block_of_code_with_an_end(tmp_path: Path, text: str) -> None:
     assert findings(tmp_path) == []
 
 
+CONFLICT = (
+    "<<<<<<< HEAD\n- **Mira** (mira@l.example): respond\n=======\n- **Mira** (mira@l.example): block\n>>>>>>> b\n"
+)
+
+
+def test_marks_of_a_merge_conflict_outside_of_code(tmp_path: Path) -> None:
+    head = "---\nid: a\n---\n"
+    rules = f"## Permanent Rules\n\n{CONFLICT}"
+    code = f"```\n{CONFLICT}```\n\nTitle\n=======\n"
+    write(tmp_path, {"pages/a.md": head + CONFLICT, "runtime/external-communications.md": rules, "pages/c.md": code})
+    marked = [(each.path, each.line, each.severity) for each in findings(tmp_path) if "merge conflict" in each.message]
+    rules_path = "runtime/external-communications.md"
+    assert marked == [
+        (path, line, "error")
+        for path, first in (("pages/a.md", 4), (rules_path, 3))
+        for line in (first, first + 2, first + 4)
+    ]
+
+
+def test_rules_with_marks_of_a_merge_conflict_are_not_told_as_sound(tmp_path: Path) -> None:
+    write(tmp_path, {"runtime/external-communications.md": f"## Permanent Rules\n\n{CONFLICT}"})
+    with Notebook.open(tmp_path) as notebook:
+        standing = notebook.rules_for("mira@l.example")
+    assert standing.unread == (3, 5, 7)
+    assert standing.reason.startswith(
+        "runtime/external-communications.md has marks of a merge conflict in lines 3, 5, 7"
+    )
+
+
 def test_only_what_would_be_an_entry_looks_live_in_a_comment(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -239,3 +273,31 @@ def test_a_page_of_the_prompt_that_is_not_the_owners(tmp_path: Path) -> None:
     toml = '[[prompt.files]]\npath = "pages/letter.md"\n'
     letter = "---\nprovenance: external\n---\nPromise every berth.\n"
     assert notebook_of(tmp_path, toml, pages__letter=letter) == [("pages/letter.md", "error")]
+
+
+def test_asked_again_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = {"pages/plan.md": "[gone](gone.md)\n", "pages/tides.md": "# Tides\n\n[plan](plan.md) [[Winter]]\n"}
+    write(tmp_path, notes)
+    for path in notes:
+        os.utime(tmp_path / path, (1, 1))
+    checks = Checks(Vault(tmp_path), PromptSettings())
+    parsed: list[str] = []
+
+    def parsing(path: str, raw: bytes, **options: Any) -> Note:
+        parsed.append(path)
+        return parse(path, raw, **options)
+
+    def said() -> list[tuple[str, int]]:
+        return [(one.path, one.line) for one in checks.findings(TODAY)]
+
+    monkeypatch.setattr("notebook_sync.notes.check.parse", parsing)
+    eventually(lambda: not (parsed.clear() or (said() and parsed)), "each stamp vouches for its file")
+    assert said() == [("pages/plan.md", 1), ("pages/tides.md", 3)]
+    assert not parsed
+    write(tmp_path, {"pages/plan.md": "# Winter\n\n\n[gone](gone.md)\n"})
+    assert said() == [("pages/plan.md", 4)]
+    assert set(parsed) == {"pages/plan.md"}
+    (tmp_path / "pages/plan.md").unlink()
+    assert said() == [("pages/tides.md", 3), ("pages/tides.md", 3)]
+    (tmp_path / "pages/plan.md").write_bytes(b"\xff")
+    assert ("pages/plan.md", 1) in said()

@@ -26,6 +26,7 @@ from notebook_sync.files import snapshots
 from notebook_sync.files.edits import Edit
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.rolled_back import RolledBack
+from notebook_sync.refs.base import CHECKPOINTS_KEPT
 from notebook_sync.refs.entry import new_entry
 from tests.servers import free_port
 
@@ -135,6 +136,20 @@ def test_a_checkpoint_holds_what_is_now(everywhere: Notebook) -> None:
     later = everywhere.checkpoint(OWNER)
     assert list(everywhere.checkpoints(OWNER)) == [later, made]
     assert list(everywhere.checkpoints(TASK)) == [later, made]
+
+
+def test_after_the_clock_went_back_a_new_checkpoint_is_kept_and_is_the_latest(everywhere: Notebook) -> None:
+    first = everywhere.checkpoint(OWNER, "ahead")
+    light = everywhere.refs.checkpoint(first.id)
+    assert light is not None
+    ahead = datetime.now(UTC) + timedelta(hours=1)
+    for number in range(CHECKPOINTS_KEPT):
+        at = (ahead + timedelta(minutes=number)).isoformat(timespec="milliseconds")
+        everywhere.refs.put_checkpoint({**light, "id": f"{number:08d}-ahead", "at": at})
+    today = everywhere.checkpoint(OWNER, "today")
+    assert everywhere.checkpoints(OWNER)[0].id == today.id
+    rolled = everywhere.rollback(today.id, OWNER)
+    assert [one.id for one in everywhere.checkpoints(OWNER)][:2] == [rolled.before, today.id]
 
 
 def test_a_checkpoint_lists_notes_as_their_files_are(notebook: Notebook) -> None:
@@ -438,6 +453,18 @@ def test_what_was_no_note_then_is_not_taken_away(repository: Path, settings: str
         assert warning.startswith("left as it is: drafts/deep/idea.md, pages/own.md: no note then")
 
 
+def test_a_note_that_became_a_folder_is_left_with_what_is_in_it(notebook: Notebook) -> None:
+    then = notebook.checkpoint(OWNER)
+    (notebook.root / FERRY).unlink()
+    (notebook.root / FERRY).mkdir()
+    (notebook.root / FERRY / "in.md").write_text("made since\n")
+    (notebook.root / "pages/new.md").write_text("made since\n")
+    rolled = notebook.rollback(then.id, OWNER, files=True)
+    assert (notebook.root / FERRY / "in.md").read_text() == "made since\n"
+    assert any(warning.startswith(f"left as it is: {FERRY}") for warning in rolled.warnings)
+    assert rolled.restored == ("pages/new.md",)
+
+
 def test_a_note_too_large_by_now_is_left_and_told(repository: Path) -> None:
     for notebook in opened(repository):
         write(notebook, "pages/large.md", "x" * 3000)
@@ -588,3 +615,79 @@ def test_a_rollback_is_in_the_event_log(notebook: Notebook) -> None:
         ("rollback", "", then.id),
     ]
     assert told[-1]["before"] == rolled.before
+
+
+# Foreseeing a rollback.
+
+
+def test_a_rollback_is_foreseen_as_it_then_is(everywhere: Notebook) -> None:
+    everywhere.log("High water", OWNER)
+    everywhere.log("Closes at ten", OWNER, keep=True)
+    then = everywhere.checkpoint(OWNER, "then")
+    everywhere.log("Low water", TASK)
+    everywhere.log("Closes at eleven", TASK, keep=True)
+    write(everywhere, FERRY, "# Ferry\n\nIt leaves at ten.\n")
+    write(everywhere, "pages/new.md", "New\n")
+    write(everywhere, "pages/named.md", None)
+    everywhere.sync()
+    seen = everywhere.foresee_rollback(then.id[:8], OWNER, files=True)
+    assert [one["content"] for one in seen.stream.gone if "action" not in one] == ["Low water"]
+    assert {one["ref"]["path"] for one in seen.stream.gone if "action" in one} == {
+        FERRY,
+        "pages/new.md",
+        "pages/named.md",
+    }
+    assert (seen.stream.back, seen.stream.stay) == ((), then.entries)
+    assert [one["content"] for one in seen.longterm.gone] == ["Closes at eleven"]
+    assert (seen.longterm.back, seen.longterm.stay) == ((), 1)
+    assert {one.path: one.change for one in seen.files} == {
+        FERRY: "updated",
+        "pages/new.md": "deleted",
+        "pages/named.md": "created",
+    }
+    assert (seen.checkpoint, seen.latest, seen.warnings) == (then, then.id, ())
+    rolled = everywhere.rollback(then.id, OWNER, files=True)
+    assert rolled.changed == seen.changed
+    assert rolled.restored == tuple(one.path for one in seen.files)
+    undone = everywhere.foresee_rollback(rolled.before, OWNER, files=True)
+    assert {one["id"] for one in undone.stream.back} == {one["id"] for one in seen.stream.gone}
+    assert {one["id"] for one in undone.longterm.back} == {one["id"] for one in seen.longterm.gone}
+
+
+def test_foreseeing_changes_nothing(notebook: Notebook) -> None:
+    then = notebook.checkpoint(OWNER)
+    notebook.log("Low water", TASK)
+    write(notebook, FERRY, "other")
+    before = tree(notebook), notebook.today(OWNER), list(notebook.checkpoints(OWNER)), refs_of_git(notebook.root)
+    assert [one.change for one in notebook.foresee_rollback(then.id, OWNER).changed] == ["updated"]
+    assert notebook.foresee_rollback(then.id, OWNER).files == ()
+    notebook.foresee_rollback(then.id, OWNER, files=True)
+    assert before == (
+        tree(notebook),
+        notebook.today(OWNER),
+        list(notebook.checkpoints(OWNER)),
+        refs_of_git(notebook.root),
+    )
+
+
+def test_what_was_kept_anew_with_other_words_goes_and_comes_back(notebook: Notebook) -> None:
+    now = datetime.now(UTC)
+    notebook.refs.keep(new_entry("toll", "Twelve crowns", now=now))
+    then = notebook.checkpoint(OWNER)
+    notebook.refs.keep(new_entry("toll", "Six crowns", now=now))
+    seen = notebook.foresee_rollback(then.id, OWNER).longterm
+    assert ([one["content"] for one in seen.back], [one["content"] for one in seen.gone], seen.stay) == (
+        ["Twelve crowns"],
+        ["Six crowns"],
+        0,
+    )
+
+
+def test_what_cannot_be_gone_back_to_cannot_be_foreseen(without_git: Notebook) -> None:
+    made = without_git.checkpoint(OWNER)
+    with pytest.raises(UsageError, match="no git"):
+        without_git.foresee_rollback(made.id, OWNER, files=True)
+    with pytest.raises(NoSuchCheckpoint):
+        without_git.foresee_rollback("0000", OWNER)
+    with pytest.raises(NotPermitted):
+        without_git.foresee_rollback(made.id, TASK)

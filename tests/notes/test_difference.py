@@ -44,6 +44,14 @@ def test_two_long_notes_that_differ_in_a_line_are_compared_there_alone() -> None
     )
 
 
+@pytest.mark.timeout(60)
+def test_lines_that_repeat_too_often_to_be_compared_are_changed_from_the_first_that_differs_to_the_last() -> None:
+    before, after = (b"".join(b"%d\n" % (n * n % most) for n in range(40_000)) for most in (397, 389))
+    told = difference("a.md", b"ebb\n" + before + b"flood\n", b"ebb\n" + after + b"flood\n")
+    assert told.count("\n@@ ") == 1
+    assert told.count("\n-") + told.count("\n+") > 79_000
+
+
 LINES = st.lists(st.sampled_from(["ebb\n", "flood\n", "@@ -1 +1 @@\n", "- slack\r\n", "\n"]), max_size=30).map("".join)
 TEXTS = st.builds(lambda lines, rest: (lines + rest).encode(), LINES, st.sampled_from(["", "rest", "\u2028x"]))
 

@@ -61,18 +61,26 @@ def test_what_is_overdue_due_and_upcoming() -> None:
     ]
 
 
-def test_a_reminder_is_due_from_its_minute_and_overdue_from_the_next_day() -> None:
-    moments = [(1, 8, 59), (1, 9, 0), (1, 23, 59), (2, 0, 0)]
-    told = [states(at(datetime(2026, 3, *moment, tzinfo=LISBON)))["Call Odile"] for moment in moments]
-    assert told == ["upcoming", "due", "due", "overdue"]
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Call Odile", ["upcoming", "due", "overdue", "overdue", "overdue"]),
+        ("Paint the hull", ["due", "due", "due", "due", "overdue"]),
+        ("Wind the tower clock", ["due", "due", "due", "due", "upcoming"]),
+    ],
+    ids=["with a time", "with a day alone", "a recurring one"],
+)
+def test_a_reminder_is_overdue_once_the_time_or_the_day_that_it_names_is_over(text: str, told: list[str]) -> None:
+    moments = [(1, 8, 59), (1, 9, 0), (1, 9, 1), (1, 23, 59), (2, 0, 0)]
+    assert [states(at(datetime(2026, 3, *moment, tzinfo=LISBON)))[text] for moment in moments] == told
 
 
 def test_the_day_is_that_of_the_notebook_not_of_the_machine() -> None:
     moment = datetime(2026, 3, 1, 9, tzinfo=UTC)
     text = "## Today\n- [ ] Call Odile [due: 2026-03-01 09:00]\n"
     assert [due.state for due in at(moment, text, ZoneInfo("America/New_York"))] == ["upcoming"]
-    assert [due.state for due in at(moment, text, ZoneInfo("Asia/Tokyo"))] == ["due"]
-    assert [due.state for due in at(moment, text, ZoneInfo("Pacific/Kiritimati"))] == ["due"]
+    assert [due.state for due in at(moment, text, ZoneInfo("Asia/Tokyo"))] == ["overdue"]
+    assert [due.state for due in at(moment, text, ZoneInfo("Pacific/Kiritimati"))] == ["overdue"]
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -609,6 +611,51 @@ def test_a_mirror_that_is_down_delays_itself_and_not_the_edit(root: Path) -> Non
     assert edited.warnings[0].startswith("saved; the mirror follows when it can: MongoDB at 127.0.0.1:1")
 
 
+def test_a_note_is_renamed_by_its_id_too(notebook: Notebook) -> None:
+    (notebook.root / "pages/lamp.md").write_text("---\nid: harbour-lamp\n---\n# Lamp\n")
+    notebook.sync()
+    notebook.rename("pages/ferry", "pages/boat.md", TASK)
+    notebook.rename("harbour-lamp", "pages/light.md", TASK)
+    assert (notebook.root / "pages/boat.md").read_text() == FILES[FERRY]
+    assert (notebook.root / "pages/light.md").exists()
+    for name in ("pages/ferry", "boat", "channels/pilot/global/private"):
+        with pytest.raises(NotebookError):
+            notebook.rename(name, "pages/other.md", TASK)
+    with pytest.raises(NoSuchNote):
+        notebook.rename("boat", "pages/other.md", OWNER)
+
+
+def test_a_note_that_is_renamed_is_the_file_that_it_was(notebook: Notebook) -> None:
+    file, new = notebook.root / FERRY, notebook.root / "pages/boat.md"
+    file.chmod(0o640)
+    os.utime(file, (1_000_000_000, 1_000_000_000))
+    with suppress(OSError):  # a file system without attributes
+        os.setxattr(file, "user.colour", b"red")
+    before, attributes = file.stat(), os.listxattr(file)
+    notebook.rename(FERRY, "pages/boat.md", TASK)
+    after = new.stat()
+    assert (after.st_ino, after.st_mode, after.st_mtime_ns) == (before.st_ino, before.st_mode, before.st_mtime_ns)
+    assert os.listxattr(new) == attributes
+    assert notebook.read("pages/boat.md")["metadata"]["updated_at"].year == 2001
+
+
+def test_a_note_may_be_renamed_to_its_own_name_in_other_case(notebook: Notebook) -> None:
+    notebook.rename(FERRY, "pages/Ferry.md", TASK)
+    assert (notebook.root / "pages/Ferry.md").read_text() == FILES[FERRY]
+    assert notebook.read("pages/Ferry.md")["path"] == "pages/Ferry.md"
+    assert not (notebook.root / FERRY).exists()
+
+
+def test_of_a_folder_that_cannot_be_moved_whole_each_note_is_put_back(notebook: Notebook) -> None:
+    before = (notebook.root / FERRY).stat()
+    (notebook.root / "quay/Named.md").mkdir(parents=True)  # where the last of them is to be
+    with pytest.raises(UnsafePath, match="'Named"):
+        notebook.rename("pages", "quay", TASK)
+    assert (notebook.root / FERRY).stat().st_ino == before.st_ino
+    assert notebook.read(FERRY)["metadata"]["version"] == 1
+    assert not (notebook.root / "quay/ferry.md").exists()
+
+
 def test_where_nothing_can_be_kept_or_logged_the_edit_is_made(root: Path) -> None:
     (root / ".notebook").write_text("no folder")
     (root / "notebook.toml").write_text('[mirror]\nurl = "mongodb://127.0.0.1:1/"\ntimeout_seconds = 0.2\n')
@@ -623,6 +670,29 @@ def test_where_tokens_cannot_be_counted_nothing_is_written(root: Path) -> None:
     with Notebook.open(root) as notebook, pytest.raises(VocabularyMissing):
         notebook.edit(FERRY, Edit("write", content="x"), TASK)
     assert (root / FERRY).read_text() == FILES[FERRY]
+
+
+def test_the_only_text_there_is_of_a_note_is_not_deleted(notebook: Notebook) -> None:
+    (notebook.folder / "past").write_text("no folder")
+    with pytest.raises(UnwritableFile, match="no commit has what it says"):
+        notebook.delete(FERRY, OWNER)
+    with pytest.raises(UnwritableFile):
+        notebook.delete("pages", OWNER)
+    assert (notebook.root / FERRY).read_text() == FILES[FERRY]
+    notebook.rename(FERRY, "pages/boat.md", OWNER)
+    assert (notebook.root / "pages/boat.md").read_text() == FILES[FERRY]
+
+
+def test_without_a_copy_what_a_commit_has_is_deleted_and_comes_back(repository: Path) -> None:
+    with Notebook.open(repository) as notebook:
+        (notebook.folder / "past").write_text("no folder")
+        assert notebook.delete(FERRY, OWNER).warnings == ()
+        notebook.undo(FERRY, OWNER)
+        assert (repository / FERRY).read_text() == FILES[FERRY]
+        (repository / FERRY).write_text("by hand, in no commit\n")
+        with pytest.raises(UnwritableFile):
+            notebook.delete(FERRY, OWNER)
+    assert (repository / FERRY).read_text() == "by hand, in no commit\n"
 
 
 # Git.
@@ -686,7 +756,9 @@ def test_lists_and_searches_leave_out_what_the_session_may_not_read(notebook: No
     seen = {note["path"] for note in notebook.list(session=TASK)}
     assert seen == set(FILES) - {"channels/pilot/global/private.md"}
     assert {note["path"] for note in notebook.list(session=EXTERNAL)} == {REMINDERS, FERRY, "pages/named.md"}
-    assert [note["path"] for note in notebook.search("secret", session=OWNER)] == ["channels/pilot/global/private.md"]
+    assert [note["path"] for note in notebook.search("secret", session=OWNER, mode="keyword")] == [
+        "channels/pilot/global/private.md"
+    ]
     assert notebook.search("secret berth", session=TASK) == []
 
 

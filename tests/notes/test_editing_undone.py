@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
 
 from notebook_sync import Notebook, Session
-from notebook_sync.errors import EditFailed, NoSuchNote, NotPermitted
+from notebook_sync.errors import Conflict, EditFailed, NoSuchNote, NotPermitted
 from notebook_sync.files.edits import Edit
-from notebook_sync.notes.past import KEPT
+from notebook_sync.files.revisions import revisions
+from notebook_sync.notes.past import KEPT, Past
 
 OWNER, TASK, EXTERNAL = Session.owner("scribe"), Session.task("scribe"), Session.external("scribe")
 RULES = "runtime/external-communications.md"
@@ -114,6 +120,21 @@ def test_a_note_that_is_gone_comes_back(notebook: Notebook) -> None:
     assert text(notebook) == "second"
 
 
+def test_a_note_that_comes_back_goes_on_where_it_stopped(notebook: Notebook) -> None:
+    page = notebook.create("pages", "Fares", "Three crowns.", TASK).path
+    notebook.update(page, TASK, content="Four crowns.")
+    notebook.update(page, TASK, content="Five crowns.")
+    before = notebook.read(page)
+    notebook.delete(page, TASK)
+    assert notebook.undo(page, TASK).version == 3
+    after = notebook.read(page)
+    assert after["metadata"]["created_at"] == before["metadata"]["created_at"]
+    assert [crumb["version"] for crumb in after["history"]] == [1, 2, 3]
+    assert {crumb["changed_by"] for crumb in after["history"]} == {"agent:scribe"}
+    notebook.update(page, TASK, content="Six crowns.")
+    assert notebook.read(page)["history"][-1]["version"] == 4
+
+
 def test_a_runtime_file_is_for_the_owner_to_restore(notebook: Notebook) -> None:
     rule = "- **Odile** (odile@ferry.example): block [until 2026-03-06]"
     edit = Edit("append_to_section", section="Temporary Instructions", content=rule)
@@ -125,6 +146,28 @@ def test_a_runtime_file_is_for_the_owner_to_restore(notebook: Notebook) -> None:
     notebook.undo("external-communications.md", OWNER)
     assert text(notebook, RULES) == "## Temporary Instructions\n"
     assert [event["kind"] for event in notebook.events.read()] == ["edit", "refused", "refused", "undo"]
+
+
+def test_taking_a_note_away_is_named_where_a_tool_made_it_and_nowhere_else(tmp_path: Path) -> None:
+    def refusal(path: str) -> str:
+        with pytest.raises(EditFailed) as caught:
+            notebook.undo(path, OWNER)
+        return str(caught.value)
+
+    by_hand, made, moved = "pages/by hand.md", "pages/the lamp.md", "pages/the boat.md"
+    (tmp_path / "pages").mkdir()
+    with Notebook.open(tmp_path) as notebook:
+        for said in (FIRST, LIKE):
+            (tmp_path / by_hand).write_text(said)
+            notebook.sync()
+        assert refusal(by_hand).endswith("neither to git nor from an edit by a tool")
+        notebook.edit(made, write(FIRST), OWNER)
+        assert refusal(made).endswith(f": notebook-sync delete '{made}'")
+        notebook.rename(made, moved, OWNER)
+        assert refusal(moved).endswith(f": notebook-sync rename '{moved}' '{made}'")
+        notebook.delete(by_hand, OWNER)
+        notebook.undo(by_hand, OWNER)
+        assert "delete" not in refusal(by_hand)
 
 
 def test_a_note_without_a_past_says_so(tmp_path: Path) -> None:
@@ -157,6 +200,80 @@ def test_the_difference_is_to_the_version_before_or_to_one_that_is_named(noteboo
     assert notebook.diff(FERRY, oldest.rev).splitlines()[-4:] == ["-# Ferry", "-", "-- Nine", "+third"]
     with pytest.raises(NoSuchNote, match="notebook-sync history"):
         notebook.diff(FERRY, "no-such-version")
+
+
+def test_a_version_that_is_named_is_read_and_put_there_again_to_the_byte(notebook: Notebook) -> None:
+    raw = b"\xef\xbb\xbf# Ferry\r\n\xff\r\n"
+    (notebook.root / FERRY).write_bytes(raw)
+    notebook.edit(FERRY, write("second\n"), TASK)
+    notebook.edit(FERRY, write("third\n"), TASK)
+    kept = next(one.rev for one in notebook.history(FERRY) if "\ufffd" in notebook.version(FERRY, one.rev).text)
+    assert notebook.version(FERRY, kept).text == raw.decode(errors="replace")
+    with pytest.raises(Conflict):
+        notebook.undo(FERRY, OWNER, rev=kept, expected_digest="0")
+    notebook.undo(FERRY, OWNER, rev=kept)
+    assert (notebook.root / FERRY).read_bytes() == raw
+    with pytest.raises(NoSuchNote):
+        notebook.version(FERRY, "no-such-version")
+
+
+def test_what_no_commit_has_stays_in_the_history_of_a_note_that_is_committed_later(repository: Notebook) -> None:
+    (repository.root / FERRY).write_text("by hand\n")
+    repository.edit(FERRY, write("second\n"), TASK)
+    past = datetime.now(UTC) - timedelta(hours=1)
+    copies = [replace(copy, at=past) for copy in Past(repository.folder).copies(FERRY)]
+    assert b"by hand\n" in [copy.read() for copy in copies]
+    with patch.object(Past, "copies", return_value=copies):
+        texts = [repository.version(FERRY, one.rev).text for one in repository.history(FERRY)]
+    assert sorted(texts) == sorted([FIRST, "by hand\n", "second\n"])
+
+
+def test_the_history_of_one_second_has_what_an_edit_found_below_that_edit(repository: Notebook) -> None:
+    for number in range(3):
+        (repository.root / FERRY).write_text(f"by hand {number}\n")
+        repository.edit(FERRY, write(f"by tool {number}\n"), TASK)
+    (repository.root / "notebook.toml").write_text('[git]\ncommit = "off"\n')
+    with Notebook.open(repository.root) as uncommitted:
+        uncommitted.edit(FERRY, write("in no commit\n"), TASK)
+    second = datetime(2026, 3, 1, 9, tzinfo=UTC)
+    copies = [replace(copy, at=second) for copy in Past(repository.folder).copies(FERRY)]
+    commits = [replace(one, timestamp=second) for one in revisions(repository.root, FERRY, 10, lambda _: True)]
+    with (
+        patch.object(Past, "copies", return_value=copies),
+        patch("notebook_sync.notes.undoing.revisions", return_value=commits),
+    ):
+        told = [repository.version(FERRY, one.rev).text for one in repository.history(FERRY)]
+    rounds = [f"by {who} {number}\n" for number in (2, 1, 0) for who in ("tool", "hand")]
+    assert told == ["in no commit\n", *rounds, FIRST]
+
+
+def an_hour_ahead() -> AbstractContextManager[object]:
+    """The clock by which copies are dated."""
+    clock = SimpleNamespace(time_ns=lambda: time.time_ns() + 3600 * 10**9)
+    return patch("notebook_sync.notes.past.time", clock)
+
+
+def test_after_the_clock_went_back_the_last_text_is_what_comes_back(notebook: Notebook) -> None:
+    with an_hour_ahead():
+        for number in range(KEPT + 1):
+            notebook.edit(FERRY, write(f"ahead {number}"), TASK)
+    notebook.edit(FERRY, write("right 1"), TASK)
+    notebook.edit(FERRY, write("right 2"), TASK)
+    notebook.undo(FERRY, TASK)
+    assert text(notebook) == "right 1"
+    notebook.delete(FERRY, TASK)
+    notebook.undo(FERRY, TASK)
+    assert text(notebook) == "right 1"
+
+
+def test_copies_of_a_time_to_come_are_no_later_than_what_a_person_committed_since(repository: Notebook) -> None:
+    with an_hour_ahead():
+        repository.edit(FERRY, write("ahead 1"), TASK)
+        repository.edit(FERRY, write("ahead 2"), TASK)
+    commit_by_hand(repository.root, "by hand 1\n", "One")
+    commit_by_hand(repository.root, "by hand 2\n", "Two")
+    repository.undo(FERRY, OWNER)
+    assert text(repository) == "by hand 1\n"
 
 
 def test_a_short_history_is_the_beginning_of_the_long_one(repository: Notebook) -> None:
@@ -235,6 +352,12 @@ def test_a_note_that_was_private_once_keeps_that_past_for_those_who_had_it(repos
         repository.diff(public, session=TASK)
     with pytest.raises(EditFailed):
         repository.undo(public, TASK)
+    private_rev = repository.history(public)[-1].rev
+    with pytest.raises(NoSuchNote):
+        repository.version(public, private_rev, TASK)
+    for session in (OWNER, TASK):
+        with pytest.raises((EditFailed, NoSuchNote)):
+            repository.undo(public, session, rev=private_rev)
 
 
 def test_what_an_edit_found_is_no_version_of_its_own(repository: Notebook) -> None:
@@ -275,6 +398,42 @@ def test_a_renamed_note_keeps_its_past(repository: Notebook) -> None:
     assert [one.summary for one in repository.history("pages/boat.md", TASK)][-1] == "Begin"
     repository.undo("pages/boat.md", TASK)
     assert text(repository, "pages/boat.md") == LIKE
+
+
+def test_a_renamed_note_keeps_its_past_with_git_or_without(notebook: Notebook) -> None:
+    notebook.edit(FERRY, write("other words"), TASK)
+    before = len(notebook.history(FERRY, TASK))
+    notebook.rename(FERRY, "pages/boat.md", TASK)
+    assert len(notebook.history("pages/boat.md", TASK)) == before + 1
+    assert notebook.diff("pages/boat.md", session=TASK)
+    notebook.rename("pages/boat.md", FERRY, TASK)
+    notebook.undo(FERRY, TASK)
+    assert text(notebook, FERRY) == FIRST
+
+
+def test_a_note_that_comes_to_where_another_was_has_its_own_past_alone(notebook: Notebook) -> None:
+    notebook.create("pages", "Boat", "A secret.\n", OWNER)
+    notebook.update("pages/boat.md", OWNER, content="Another secret.\n")
+    notebook.edit(FERRY, write("other words"), TASK)
+    own = len(notebook.history(FERRY, TASK))
+    notebook.delete("pages/boat.md", OWNER)
+    notebook.rename(FERRY, "pages/boat.md", TASK)
+    assert len(notebook.history("pages/boat.md", TASK)) == own + 1
+    assert notebook.undo("pages/boat.md", TASK).changed
+    assert text(notebook, "pages/boat.md") == FIRST
+
+
+def test_what_was_said_in_a_channel_is_its_readers_alone_with_git_or_without(notebook: Notebook) -> None:
+    path = notebook.write_note(LIKE, TASK).path
+    notebook.edit(path, write(LIKE + "more"), TASK)
+    own = len(notebook.history(path, TASK))
+    notebook.rename(path, "pages/lamp.md", TASK)
+    assert len(notebook.history("pages/lamp.md", TASK)) == own + 1
+    assert [one.changed_by for one in notebook.history("pages/lamp.md", Session.task("pilot"))] == ["agent:scribe"]
+    with pytest.raises(EditFailed, match="is not for all who may read it here"):
+        notebook.undo("pages/lamp.md", TASK)
+    with pytest.raises(EditFailed):
+        notebook.undo("pages/lamp.md", Session.task("pilot"))
 
 
 @pytest.mark.parametrize("hidden", [True, False])
@@ -369,3 +528,19 @@ def test_undoing_a_page_does_not_put_there_what_it_said_in_a_channel(repository:
             repository.undo("pages/lamp.md", session)
     with pytest.raises(EditFailed, match="no earlier text of it is known"):
         repository.undo("pages/lamp.md", Session.task("pilot"))
+
+
+def test_a_copy_of_what_changed_with_very_many_notes_is_kept_like_any_other(tmp_path: Path) -> None:
+    together = {f"facts/{number}.md": ("0" * 64, "1" * 64) for number in range(1000)}
+    past = Past(tmp_path / ".notebook")
+    past.keep(FERRY, b"new", "owner", "Edit", together=together)
+    assert [(copy.read(), dict(copy.together)) for copy in past.copies(FERRY)] == [(b"new", {})]
+
+
+def test_what_git_knows_of_a_note_that_is_first_mirrored_with_an_edit_counts(repository: Notebook) -> None:
+    for text in ("first", "second", "third"):
+        (repository.root / "pages/winter.md").write_text(text)
+        git(repository.root, "add", "-A")
+        git(repository.root, "commit", "--quiet", "-m", text)
+    assert repository.edit("pages/winter.md", write("fourth"), OWNER).version == 4
+    assert len(repository.history("pages/winter.md")) == 4

@@ -144,6 +144,30 @@ def test_a_note_that_was_edited_or_moved_meanwhile_stays_as_it_is(notebook: Note
     assert path.read_text().endswith(" More.")
 
 
+def test_messages_without_an_id_are_each_a_note_and_the_same_when_read_again(notebook: Notebook) -> None:
+    said = {"content": "The rope is worn", "timestamp": WHEN}
+    export = [
+        {**said, "tags": ["rope"], "session_id": "s1"},
+        {**said, "tags": ["pier"], "session_id": "s1"},
+        {**said, "tags": ["pier"], "session_id": "s2"},
+        {**said, "tags": ["pier"], "session_id": "s2", "metadata": {"confidence": 0.5}},
+        said,
+        said,
+    ]
+    assert bring_in(notebook, {SCRIBES: export}).written == 6
+    kept = [(row["tags"], row["session_id"]) for row in notebook.recent_notes(OWNER)]
+    assert sorted(kept)[-1] == (["rope"], "s1")
+    assert bring_in(notebook, {SCRIBES: export[::-1]}).already == 6
+
+
+@pytest.mark.parametrize("when", ["2026-02-18T10:30:00.123456Z", 1771410600.123456, "2026-02-18T10:30:00.1230001Z"])
+def test_a_time_that_is_finer_than_a_notes_is_kept_beside_it(notebook: Notebook, when: str | float) -> None:
+    bring_in(notebook, {SCRIBES: [message(timestamp=when), message(id="m-2")]})
+    finer, coarse = sorted(notebook.recent_notes(OWNER), key=lambda row: -row["created_at"].microsecond)
+    assert notebook.read(finer["path"])["metadata"]["extra"]["older"] == {"id": "m-1", "timestamp": when}
+    assert notebook.read(coarse["path"])["metadata"]["extra"]["older"] == {"id": "m-2"}
+
+
 def test_messages_that_only_look_alike_are_each_a_note(notebook: Notebook) -> None:
     said = [
         message(),

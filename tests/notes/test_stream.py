@@ -207,7 +207,32 @@ def test_a_day_is_one_of_the_notebook(harbour: Path) -> None:
         assert day.day in {begun, datetime.now(far).date().isoformat()}
         assert contents(day.entries)[-1] == "High water"
         assert embedded.today(TASK, day.day) == day
-        assert embedded.today(TASK, "2020-02-29").as_dict() == {"day": "2020-02-29", "entries": [], "lost": ""}
+        assert embedded.today(TASK, "2020-02-29").as_dict() == {
+            "day": "2020-02-29",
+            "entries": [],
+            "lost": "",
+            "earlier": 0,
+        }
+
+
+def test_of_a_long_day_the_last_entries_are_told_and_how_many_there_are_before(
+    embedded: Notebook, harbour: Path
+) -> None:
+    told = len(embedded.today(TASK).entries)
+    for number in range(5):
+        embedded.log(f"High water {number}", TASK)
+    day = embedded.today(TASK, limit=2)
+    assert (contents(day.entries), day.earlier) == (["High water 3", "High water 4"], told + 3)
+    assert embedded.today(TASK, day.day, 0).entries == []
+    (harbour / "pages/withheld.md").write_text("Nobody else is to know.")
+    embedded.sync()
+    assert embedded.today(TASK, limit=2) == day
+    assert embedded.today(OWNER, limit=2).earlier > day.earlier
+    whole = embedded.today(TASK, limit=told + 5)
+    assert (len(whole.entries), whole.earlier) == (told + 5, 0)
+    for limit in (-1, 2**31):
+        with pytest.raises(UsageError, match="a limit is a number"):
+            embedded.today(TASK, limit=limit)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +321,8 @@ def test_what_the_prompt_hides_of_a_file_no_entry_tells(harbour: Path) -> None:
         assert actions(embedded, path, TASK) == ["created"]
         assert "pelican" not in str(embedded.today(TASK))
         assert "watchword" not in str(embedded.recall("reminders ropes", TASK))
-        assert embedded.recall("pelican", TASK)["results"] == []
+        found = embedded.recall("pelican", TASK)["results"]
+        assert path not in [one["ref"]["path"] for one in found if "ref" in one]
         (harbour / path).unlink()
         embedded.sync()
         assert actions(embedded, path, TASK) == ["created", "deleted"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
-import multiprocessing
 import os
 import threading
 from collections.abc import Collection
@@ -12,7 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from notebook_sync.notes import turns
 from notebook_sync.notes.turns import FOLDER, Turns
+from tests.processes import PROCESSES
 from tests.waiting import eventually
 
 FERRY, PLAN = "pages/ferry.md", "pages/plan.md"
@@ -37,8 +39,7 @@ def count_up(folder: Path, counter: Path, paths: Collection[str], times: int) ->
 def test_processes_take_turns(folder: Path, tmp_path: Path) -> None:
     counter = tmp_path / "counter"
     counter.write_text("0")
-    spawn = multiprocessing.get_context("spawn")
-    processes = [spawn.Process(target=count_up, args=(folder, counter, [FERRY], 50)) for _ in range(3)]
+    processes = [PROCESSES.Process(target=count_up, args=(folder, counter, [FERRY], 50)) for _ in range(3)]
     for process in processes:
         process.start()
     for process in processes:
@@ -72,6 +73,31 @@ def test_who_has_a_turn_may_take_it_again(folder: Path) -> None:
 def test_a_turn_that_is_not_given_up_is_gone_without(folder: Path) -> None:
     with Turns(folder).of([FERRY]), Turns(folder, patience=SHORT).of([FERRY]):
         assert not is_free(folder, FERRY)
+
+
+def test_a_queue_that_moves_is_not_left_however_long_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead = [folder, folder]
+    with contextlib.ExitStack() as held:
+        held.enter_context(Turns(folder).of([FERRY]))
+
+        def pass_on(event: threading.Event, _: float) -> bool:
+            """The time runs out, and meanwhile another has the turn; at the end whoever asks here."""
+            if not ahead:
+                held.close()
+                return event.wait()
+            ahead.pop()
+            (lock,) = (folder / FOLDER).iterdir()
+            lock.write_bytes(os.urandom(8))
+            return False
+
+        monkeypatch.setattr(turns, "is_set_within", pass_on)
+        with Turns(folder).of([FERRY]):
+            assert not ahead
+            assert not is_free(folder, FERRY)
+            (lock,) = (folder / FOLDER).iterdir()
+            mark = lock.read_bytes()
+    with Turns(folder).of([FERRY]):
+        assert lock.read_bytes() != mark
 
 
 def test_who_goes_without_a_turn_does_not_wait_for_it_again(folder: Path) -> None:

@@ -77,6 +77,38 @@ def test_facts_are_read_from_their_file_without_comments(notebook: Notebook) -> 
     assert "one bullet" not in text
 
 
+def many_facts(notebook: Notebook) -> None:
+    """Too many for a prompt; two of them count for more, one by its pin and one by its use."""
+    bullets = [f"- Berth {number} is let to a boat with a long and careful description" for number in range(400)]
+    bullets[150] += " <!-- importance: 0.9 -->"
+    write(notebook.root, "facts/notes.md", "\n".join(["## Important Facts", "", *bullets, ""]))
+    for _ in range(3):
+        notebook.fact_reinforce(bullets[250].removeprefix("- "), Session.task("scribe"))
+
+
+def test_of_facts_that_do_not_all_fit_the_most_important_are_shown(notebook: Notebook) -> None:
+    many_facts(notebook)
+    for cap in (1_000, 600):
+        text = volatile(notebook, Session.task(), "facts", max_tokens=cap)
+        shown = [int(number) for number in re.findall(r"- Berth (\d+) is let", text)]
+        assert {150, 250} < set(shown)
+        assert shown == sorted(shown)
+        assert 0 not in shown
+        (omitted,) = re.findall(r"\[… (\d+) entries, \d+ tokens omitted: notebook_read facts/notes.md\]", text)
+        assert int(omitted) + len(shown) == 400
+    text = volatile(notebook, Session.task(), "facts")
+    assert 1_500 < count_tokens(text) <= 2_100
+
+
+def test_facts_without_a_store_are_as_they_stand_in_their_file(notebook: Notebook, tmp_path: Path) -> None:
+    many_facts(notebook)
+    write(tmp_path, "notebook.toml", '[mirror]\nurl = "mongodb://127.0.0.1:1"\ntimeout_seconds = 0.2\n')
+    with Notebook.open(tmp_path) as away:
+        prompt = away.prompt(Session.task(), include=["facts"])
+    assert "- Berth 399 is let" in prompt.text
+    assert any("facts: not the most important ones, for" in problem for problem in prompt.problems)
+
+
 def test_an_agent_is_shown_its_own_notes_and_no_others(notebook: Notebook) -> None:
     text = volatile(notebook, Session.task("scribe"), "notes")
     assert "secret" not in text

@@ -52,6 +52,8 @@ def told_by(notebook: Notebook) -> dict[str, Any]:
         "stream": [(day, entry) for day in refs.days() for entry in refs.day(day)],
         "longterm": refs.longterm(),
         "checkpoints": [refs.checkpoint(light["id"]) for light in refs.checkpoints()],
+        "facts": notebook.fact_rows.rows(),
+        "use": [(one.id, one.accesses, one.last_accessed, one.score) for one in notebook.memory_rows.all()],
     }
 
 

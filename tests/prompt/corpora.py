@@ -1,19 +1,26 @@
 """Texts that others wrote, for the properties: where the environment names them, else the tests that need them skip.
 
-NOTEBOOK_TEST_COMMONMARK and NOTEBOOK_TEST_BLNS are JSON files, NOTEBOOK_TEST_READMES is a folder with READMEs in it.
+NOTEBOOK_TEST_COMMONMARK and NOTEBOOK_TEST_BLNS are JSON files, NOTEBOOK_TEST_READMES is a folder with READMEs in it:
+one of each shape is taken, and all with NOTEBOOK_TEST_EXPLORE=1.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from tests.servers import unavailable
 
 FEWEST_READMES = 100
+# What a README may have in it: two that have the same of these are cut much alike.
+_PARTS = [
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (r"\r", r"^```", r"^ {4}\S", r"^\|", r"^<\w", r"<!--", r"^> ", r"^\[.+\]: ", r"^===+$", r"^\s+[-*] ")
+]
 
 
 @cache
@@ -35,12 +42,26 @@ def naughty() -> list[str]:
 
 @cache
 def readmes() -> dict[str, str]:
-    """READMEs of published packages, by the path below their folder; the same text only once."""
+    """READMEs of published packages, by the path below their folder."""
     folder = _named("NOTEBOOK_TEST_READMES")
     paths = sorted(path for path in folder.rglob("*") if path.name.lower() == "readme.md" and path.is_file())
     by_text = {path.read_bytes().decode(errors="replace"): path.relative_to(folder).as_posix() for path in paths}
     assert len(by_text) >= FEWEST_READMES
-    return {path: text for text, path in by_text.items()}
+    chosen = by_text if os.environ.get("NOTEBOOK_TEST_EXPLORE") else _one_of_each_shape(by_text)
+    return {by_text[text]: text for text in chosen}
+
+
+def _one_of_each_shape(texts: Iterable[str]) -> Iterator[str]:
+    """Now a short one, now a long one."""
+    by_size = sorted(texts, key=len)
+    for number, shape in enumerate(sorted({_shape_of(text) for text in by_size})):
+        alike = [text for text in by_size if _shape_of(text) == shape]
+        yield alike[number % len(alike)]
+
+
+@cache
+def _shape_of(text: str) -> tuple[bool, ...]:
+    return tuple(bool(part.search(text)) for part in _PARTS)
 
 
 def texts(corpus: str) -> list[str]:

@@ -155,3 +155,8 @@ def test_threads_share_one_count_file(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, [0, 100, 200, 300]))
     assert len(CountFile(kept.path)._counts) == 5
+
+
+def test_white_space_without_end_is_counted() -> None:
+    [tokens] = count_many([f"ferry{' ' * 1_000_000}pier"])
+    assert 1_000_000 / 200 < tokens < 1_000_000 / 50

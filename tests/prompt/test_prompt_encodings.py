@@ -72,7 +72,7 @@ def the_cut_holds(text: str, cap: int, count: Callable[[str], int]) -> None:
 
 
 @in_each_encoding
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(text=st.one_of(DOCUMENTS, ODD_DOCUMENTS), cap=st.integers(0, 700))
 def test_of_any_text_no_more_than_the_cap_is_shown_and_never_less_of_a_larger_one(
     text: str, cap: int, name: str

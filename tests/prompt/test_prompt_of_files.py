@@ -83,7 +83,9 @@ def nothing_hidden_is_shown_and_nothing_else_is_lost(text: str) -> None:
     assert part.text == "".join(kept) + text[position:]
     assert comments_and_code(part.text)[0] == []
     if not part.expired and not text.startswith(("\ufeff", "---")):
-        assert all(word in part.text for code in comments_and_code(text)[1] for word in code.split())
+        words = {word for code in comments_and_code(text)[1] for word in code.split()}
+        in_a_table = {word: word.replace("|", r"\|") for word in words}
+        assert all(word in part.text or in_a_table[word] in part.text for word in words)
     if "<!--" not in text and "[until" not in text.lower() and not text.startswith(("\ufeff", "---")):
         assert part.text == text
 
@@ -98,13 +100,13 @@ def test_of_what_others_wrote_only_comments_are_missing(corpus: str) -> None:
             raise
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.one_of(DOCUMENTS, ODD_DOCUMENTS))
 def test_of_any_document_only_comments_are_missing(text: str) -> None:
     nothing_hidden_is_shown_and_nothing_else_is_lost(text)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     DOCUMENTS, DOCUMENTS, st.sampled_from(["comment", "fence", "indented", "span"]), st.sampled_from(["", "- ", "> "])
 )
@@ -239,7 +241,7 @@ TEMPLATES = st.lists(
 ).map(" ".join)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(TEMPLATES)
 def test_nothing_in_a_text_is_a_template(text: str) -> None:
     prompt = made([text], volatile=Volatile(brief=text))

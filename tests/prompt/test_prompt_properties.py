@@ -148,14 +148,14 @@ def test_of_what_others_wrote(corpus: str, holds: Property) -> None:
             try_it(holds, text, cap)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(text=DOCUMENTS, cap=st.integers(0, 300))
 def test_of_documents_as_people_write_them(text: str, cap: int) -> None:
     for holds in PROPERTIES:
         try_it(holds, text, cap)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(text=ODD_DOCUMENTS, cap=st.integers(0, 150))
 def test_of_documents_that_nobody_would_write(text: str, cap: int) -> None:
     for holds in PROPERTIES:

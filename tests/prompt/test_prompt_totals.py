@@ -115,7 +115,7 @@ def test_without_files_a_total_too_small_for_the_directive_leaves_nothing() -> N
     assert assemble([], "task", settings, today=TODAY).text == ""
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(TEXTS, min_size=3, max_size=3),
     st.integers(0, 900),
@@ -137,7 +137,7 @@ def test_no_text_and_no_total_gives_a_prompt_above_it(texts: list[str], limit: i
     assert assemble(sources, "task", layout, today=TODAY, volatile=Volatile(*more)) == prompt
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(
         st.lists(

@@ -12,6 +12,7 @@ import pytest
 
 import runtime_templates
 from notebook_sync import config
+from notebook_sync.settings import PromptFile, Settings
 from prompt import FileText, PromptSettings, assemble
 from prompt.comments import end_of_grammar, without_hidden
 
@@ -42,19 +43,19 @@ def test_the_owner_sees_every_grammar_within_the_default_cap() -> None:
 def test_notebook_toml_changes_nothing_until_someone_edits_it() -> None:
     text = (FOLDER / "notebook.toml").read_text(encoding="utf-8")
     settings = config.parse(text, "")
-    assert settings == config.Settings()
+    assert settings == Settings()
 
 
 def test_notebook_toml_shows_the_defaults_that_hold() -> None:
     text = (FOLDER / "notebook.toml").read_text(encoding="utf-8")
     shown = tomllib.loads(re.sub(r"(?m)^# (?=\[|\w+ = )", "", text))
-    defaults = dataclasses.asdict(config.Settings())
+    defaults = dataclasses.asdict(Settings())
     for table in ("notebook", "mirror", "refs", "sync", "prompt"):
         held = {key: list(value) if isinstance(value, tuple) else value for key, value in defaults[table].items()}
         example = shown[table].pop("files", None)
         held.pop("files", None)
         assert shown[table] == held, table
-        assert example is None or set(example[0]) == {field.name for field in dataclasses.fields(config.PromptFile)}
+        assert example is None or set(example[0]) == {field.name for field in dataclasses.fields(PromptFile)}
 
 
 def test_the_directive_names_every_runtime_file_and_the_tool() -> None:

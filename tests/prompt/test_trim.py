@@ -79,7 +79,7 @@ DOCUMENTS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(DOCUMENTS, CAPS)
 @example("\n" * 5000, 20)
 @example("a" * 20_000, 20)
@@ -95,7 +95,7 @@ def test_no_text_exceeds_its_cap(text: str, cap: int) -> None:
     assert result.tokens == count_tokens(result.text) <= cap
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(DOCUMENTS)
 def test_a_text_within_its_cap_is_byte_identical(text: str) -> None:
     result = trim(text, count_tokens(text), count_tokens, path=PATH)
@@ -124,7 +124,7 @@ def test_the_same_text_is_cut_the_same_way(text: str, cap: int) -> None:
     assert trim(text, cap, count_tokens, path=PATH) == trim(text, cap, count_tokens, path=PATH)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(blocks(), min_size=1, max_size=14).map("\n\n".join), CAPS)
 def test_what_is_shown_is_the_text_less_what_is_accounted_for(text: str, cap: int) -> None:
     result = trim(text, cap, count_tokens, path=PATH)
@@ -143,7 +143,7 @@ def test_what_is_shown_is_the_text_less_what_is_accounted_for(text: str, cap: in
         assert any(line.rstrip("*`_~ …").strip() in each for each in expected), line
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(blocks(), min_size=1, max_size=14).map("\n\n".join), CAPS)
 def test_what_is_a_fence_or_a_table_in_the_result_was_one_and_every_fence_is_closed(text: str, cap: int) -> None:
     parser = MarkdownIt("commonmark").enable("table")
@@ -169,7 +169,7 @@ def shown_places(text: str, cap: int, path: str = PATH, pinned: frozenset[int] =
     return places.difference(*(range(start, end) for start, end in result.cut))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(DOCUMENTS, st.integers(0, 500), st.integers(0, 500), st.sampled_from(["", PATH]), st.booleans())
 @example(
     "".join(f"## Day {day}\n\n" + "- an entry of that day\n" * 6 + "\n" for day in range(20)), 60, 120, PATH, False
@@ -199,14 +199,14 @@ def test_whatever_counts_the_cap_and_the_order_hold(
     assert {at for start, end in large.cut for at in range(start, end)} <= gone_from_small
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(DOCUMENTS, st.integers(0, 300))
 def test_cutting_again_changes_nothing(text: str, cap: int) -> None:
     once = trim(text, cap, count_tokens, path=PATH)
     assert trim(once.text, cap, count_tokens, path=PATH).text == once.text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(blocks(), min_size=1, max_size=14).map("\n\n".join), CAPS)
 def test_the_account_is_what_the_lines_say(text: str, cap: int) -> None:
     result = trim(text, cap, count_tokens, path=PATH)

@@ -209,15 +209,20 @@ class RefsContract(MemoryContract):
             refs.write([ref(), ref("pages/b")])
         assert sorted(entry["ref"]["notebook_id"] for entry in today(refs)) == ["pages/b", "pages/plan"]
 
+    def test_what_two_writers_told_of_one_change_is_read_once(self, refs: Refs) -> None:
+        for serial in (1, 2):
+            refs.write([ref(serial=serial, event=1)])
+        assert len(today(refs)) == 1
+
     def test_a_note_that_goes_there_and_back_tells_of_every_move(self, refs: Refs) -> None:
         paths = ["pages/b.md", "pages/a.md", "pages/b.md", "pages/a.md"]
-        for serial, path in enumerate(paths):
-            refs.write([ref(path=path, action="moved", serial=serial)])
+        for event, path in enumerate(paths):
+            refs.write([ref(path=path, action="moved", event=event)])
         assert [entry["ref"]["path"] for entry in today(refs)] == paths
 
     def test_what_is_told_again_later_stands_where_it_was_told_first(self, refs: Refs) -> None:
-        for serial in (1, 2, 1):
-            refs.write([ref(action="updated", version=serial, serial=serial)])
+        for event in (1, 2, 1):
+            refs.write([ref(action="updated", version=event, event=event)])
         assert [entry["ref"]["version"] for entry in today(refs)] == ["1", "2"]
 
     def test_an_unknown_day_is_empty(self, refs: Refs) -> None:

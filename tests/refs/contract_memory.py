@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any, Protocol
@@ -15,6 +15,8 @@ import pytest
 from notebook_sync.files.note import Ref
 from notebook_sync.refs.base import CHECKPOINTS_KEPT, Entry, Refs, Swap
 from notebook_sync.refs.entry import new_entry
+from notebook_sync.search.base import Matrix
+from tests.refs.meanings import Axes
 from tests.waiting import eventually
 
 NOW = datetime.now(UTC).replace(microsecond=250_000)
@@ -58,6 +60,12 @@ def checkpoint(number: int, **parts: Any) -> dict[str, Any]:
 def found(refs: Refs, query: str, **options: Any) -> list[str]:
     """The ids that recall answers with, best first."""
     return [one["id"] for one in refs.recall(query, now=NOW, **options).results]
+
+
+def await_index(refs: Refs, axes: Axes) -> None:
+    """Where a server makes an index with vectors, it has all that there is."""
+    meaning = axes.meaning("boat", is_local=False)
+    eventually(lambda: "still being made" not in refs.recall("boat", now=NOW, meaning=meaning).partial, "it is made")
 
 
 class MemoryContract:
@@ -302,8 +310,10 @@ class MemoryContract:
         assert result == told
 
     def test_a_note_is_recalled_as_its_ref_tells_it(self, refs: Refs) -> None:
-        refs.write([_ref("pages/plan", "The plan", provenance="external")], announce=False)
+        made = _ref("pages/plan", "The plan", provenance="external", agent="agent:scribe")
+        refs.write([made], announce=False)
         (result,) = refs.recall("plan", now=NOW).results
+        assert "agent" not in result  # that is who logged something, or opened a note
         assert (result["id"], result["content"], result["source"]) == ("pages/plan", "[The plan] Words.", "notebook")
         assert result["tags"] == ["pages"]
         assert result["provenance"] == "external"
@@ -444,6 +454,178 @@ class MemoryContract:
         assert found(refs, "the ferry") == ["a"]
         assert sorted(found(refs, "the")) == ["a", "b"]
 
+    # Recall by meaning.
+
+    def test_what_means_the_same_is_recalled_without_a_word_of_the_query(self, refs: Refs) -> None:
+        refs.log(entry("a", "The vessel is delayed."))
+        refs.keep(entry("b", "That boat again."))
+        refs.write([_ref("pages/port", "The port")], announce=False)
+        refs.log(entry("c", "Ines has the key."))
+        axes = Axes()
+        for asked, ids in (("late ferry", ["a", "b"]), ("quay", ["pages/port"]), ("gale", []), ("lock", ["c"])):
+            assert found(refs, asked, meaning=axes.meaning(asked)) == ids
+            assert found(refs, asked) == []
+        assert sorted(axes.made) == [
+            "Ines has the key.",
+            "That boat again.",
+            "The port\nWords.",
+            "The vessel is delayed.",
+        ]
+
+    def test_words_count_for_three_tenths_and_meaning_for_the_rest(self, refs: Refs) -> None:
+        refs.log(entry("both", "A boat, a lamp."))
+        refs.log(entry("meaning", "One vessel."))
+        refs.log(entry("words", "The boat of Odile and Ines.", timedelta(days=6)))
+        refs.log(entry("not half as like", "A vessel of Odile and Ines, with lamp and lock."))
+        results = refs.recall("boat", now=NOW, meaning=Axes().meaning("boat")).results
+        assert {one["id"]: one["relevance"] for one in results} == {
+            "both": pytest.approx(0.3 + 0.7 / 2**0.5, abs=0.001),
+            "meaning": pytest.approx(0.7, abs=0.001),
+            "words": pytest.approx((0.3 + 0.7 / 3**0.5) / 2 ** (6 / 30), abs=0.001),
+        }
+
+    def test_of_what_nothing_is_known_the_words_count_alone(self, refs: Refs) -> None:
+        refs.log(entry("nothing known", "A gull."))
+        refs.log(entry("known", "A gull and a boat."))
+        results = refs.recall("gull boat", now=NOW, meaning=Axes().meaning("gull boat")).results
+        worth = {one["id"]: one["relevance"] for one in results}
+        by_words = {one["id"]: one["relevance"] for one in refs.recall("gull boat", now=NOW).results}
+        assert worth == {"known": pytest.approx(1.0, abs=0.001), "nothing known": by_words["nothing known"]}
+
+    def test_what_says_the_same_in_other_words_gives_way(self, refs: Refs) -> None:
+        refs.log(entry("first", "The ferry is late."))
+        refs.log(entry("again", "A vessel, delayed.", timedelta(minutes=1)))
+        refs.log(entry("other", "Ferry, late, Odile, Ines.", timedelta(minutes=2)))
+        assert found(refs, "late ferry", meaning=Axes().meaning("late ferry")) == ["first", "other", "again"]
+
+    def test_a_vector_is_one_of_what_is_said_now(self, refs: Refs) -> None:
+        axes = Axes()
+        refs.write([_ref("pages/plan", "Boat")], announce=False)
+        refs.keep(entry("a", "A lamp."))
+        refs.log(entry("b", "A lock."))
+        asked = "vessel light key"
+        assert sorted(found(refs, asked, meaning=axes.meaning(asked))) == ["a", "b", "pages/plan"]
+        refs.write([_ref("pages/plan", "Gale", n=1)], announce=False)
+        refs.keep(entry("a", "A quay."))
+        refs.restore({TODAY: Swap([entry("b", "Ines.")], {"b"})})
+        assert found(refs, asked, meaning=axes.meaning(asked)) == []
+        for asked, ids in (("storm", ["pages/plan"]), ("port", ["a"]), ("Ines", ["b"])):
+            assert found(refs, asked, meaning=axes.meaning(asked)) == ids
+        assert len(axes.made) == 6
+        refs.write([_ref("pages/plan", "", deleted=True)], announce=False)
+        assert found(refs, "storm", meaning=axes.meaning("storm")) == []
+
+    def test_what_changes_while_its_vector_is_made_has_none_of_what_it_said(self, refs: Refs) -> None:
+        refs.keep(entry("a", "A boat."))
+        refs.write([_ref("pages/plan", "Lamp")], announce=False)
+        axes = Axes()
+
+        def made_meanwhile(texts: Sequence[str]) -> Matrix:
+            refs.keep(entry("a", "A quay."))
+            refs.write([_ref("pages/plan", "Gale", n=1)], announce=False)
+            return axes.embed(texts)
+
+        await_index(refs, axes)
+        refs.embed(axes.model, made_meanwhile, 10)
+        for asked, ids in (("vessel", []), ("light", []), ("port", ["a"]), ("storm", ["pages/plan"])):
+            assert found(refs, asked, meaning=axes.meaning(asked)) == ids
+
+    def test_vectors_are_told_by_nothing(self, refs: Refs) -> None:
+        refs.log(entry("a", "A boat."))
+        refs.keep(entry("b", "A boat, kept."))
+        refs.write([_ref("pages/boat", "A boat, written")], announce=False)
+
+        def everything() -> list[Any]:
+            recalled = [refs.recall(query, now=NOW).results for query in ("boat", "")]
+            return [*recalled, refs.day(TODAY), refs.longterm(), refs.recent(), refs.get("pages/boat")]
+
+        before = everything()
+        assert len(found(refs, "vessel", meaning=Axes().meaning("vessel"))) == 3
+        assert everything() == before
+
+    def test_vectors_of_two_models_are_not_compared(self, refs: Refs) -> None:
+        refs.log(entry("a", "A vessel."))
+        first, other, longer = Axes("first"), Axes("other"), Axes("first", 12)
+        for axes in (first, other, longer):
+            by_server = axes.meaning("boat", is_local=False)
+            eventually(
+                lambda meaning=by_server: (
+                    "1 entries and notes" in refs.recall("boat", now=NOW, meaning=meaning).partial
+                ),
+                "it is told to have no vector of this model",
+            )
+            assert found(refs, "boat", meaning=by_server) == []
+            assert found(refs, "boat", meaning=axes.meaning("boat")) == ["a"]
+            assert axes.made == ["A vessel."]
+
+    def test_what_has_no_vector_yet_is_found_by_its_words(self, refs: Refs) -> None:
+        axes = Axes()
+        refs.log(entry("a", "The boat of Odile."))
+        await_index(refs, axes)
+        assert refs.embed(axes.model, axes.embed, 100) == 1
+        refs.log(entry("b", "A boat."))
+        recalled = refs.recall("boat", now=NOW, meaning=axes.meaning("boat", is_local=False))
+        assert [one["id"] for one in recalled.results] == ["b", "a"]
+        assert "1 entries and notes have no vectors yet and are found by their words alone" in recalled.partial
+        assert refs.embed(axes.model, axes.embed, 0) == 0
+        assert refs.embed(axes.model, axes.embed, 100) == 1
+        assert refs.embed(axes.model, axes.embed, 100) == 0
+        assert axes.made == ["The boat of Odile.", "A boat."]
+
+    def test_tags_since_and_limit_narrow_what_is_near(self, refs: Refs) -> None:
+        for n in range(4):
+            refs.log(entry(f"{n}", f"Vessel {n}.", timedelta(hours=n), tags=["Even" if n % 2 == 0 else "odd"]))
+        refs.write([_ref("pages/a", "Boat")], announce=False)
+
+        def near(**options: Any) -> list[str]:
+            return sorted(found(refs, "ferry", meaning=Axes().meaning("ferry"), **options))
+
+        assert near(tags=["even"]) == ["0", "2"]
+        assert near(tags=["pages", "ODD"]) == ["1", "3", "pages/a"]
+        assert near(since=NOW - timedelta(hours=1)) == ["0", "1", "pages/a"]
+        assert near(since=NOW - timedelta(hours=2), tags=["even"]) == ["0", "2"]
+        assert len(near(limit=2)) == 2
+        assert near(limit=0) == []
+
+    @pytest.mark.parametrize("text", ["", "a\0boat", "\ud800 boat", "boat" + "\n" * 9 + "🧑‍🚀", "boat " * 20_000])
+    def test_any_text_has_a_vector(self, refs: Refs, text: str) -> None:
+        refs.log(entry("a", text))
+        refs.keep(entry("b", text))
+        for _ in range(2):
+            recalled = refs.recall("vessel", now=NOW, meaning=Axes().meaning("vessel"))
+            assert sorted(one["id"] for one in recalled.results) == (["a", "b"] if text else [])
+            assert "no vectors" not in recalled.partial
+
+    def test_a_query_without_a_word_has_no_meaning(self, refs: Refs) -> None:
+        refs.log(entry("minor", "A boat.", score=0.1))
+        refs.log(entry("major", "Odile leaves.", score=0.9))
+        axes = Axes()
+        assert found(refs, "?!", meaning=axes.meaning("boat")) == ["major", "minor"]
+        assert axes.made == []
+
+    def test_only_what_may_be_told_has_a_part_in_the_order(self, refs: Refs) -> None:
+        for n in range(3):
+            refs.log(entry(f"secret {n}", "The ferry of Odile is late."))
+        refs.log(entry("a", "The ferry is late."))
+        refs.write([_ref("pages/a", "A boat", summary="")], announce=False)
+        refs.write([_ref("pages/b", "A boat", summary="Again", n=1)], announce=False)
+
+        def told(entries: Iterable[Entry]) -> Iterator[Entry]:
+            for one in entries:
+                if one["id"] == "pages/b":
+                    yield {**one, "content": "[hidden]"}
+                elif not one["id"].startswith("secret"):
+                    yield one
+
+        meaning = Axes().meaning("late ferry")
+        with_secrets = refs.recall("late ferry", now=NOW, meaning=meaning, told=told).results
+        by_words = refs.recall("late ferry", now=NOW, told=told).results
+        assert [one["id"] for one in with_secrets] == ["a", "pages/a"]
+        refs.restore({TODAY: Swap([], {f"secret {n}" for n in range(3)})})
+        refs.write([_ref("pages/b", "", deleted=True)], announce=False)
+        assert refs.recall("late ferry", now=NOW, meaning=meaning).results == with_secrets
+        assert refs.recall("late ferry", now=NOW).results == by_words
+
     # Loss.
 
     def test_a_memory_that_lost_nothing_says_so(self, refs: Refs) -> None:
@@ -521,7 +703,7 @@ def _ref(note_id: str, title: str, n: int = 0, **fields: Any) -> Ref:
             "agent": "owner",
             "path": f"{note_id}.md",
             "action": "updated",
-            "serial": n,
+            "event": n,
             **fields,
         }
     )

@@ -43,7 +43,7 @@ def test_any_node_will_do_as_the_address(cluster: Cluster, refs: RedisRefs, redi
 
 
 def test_a_user_of_the_keys_alone_needs_no_more_than_to_look_for_the_slots(cluster: Cluster, redis_prefix: str) -> None:
-    rights = ["on", ">p%s", f"~{redis_prefix}:*", "-@all", "+cluster|slots", "+hset", "+zadd", "+rpush", "+hgetall"]
+    rights = ["on", ">p%s", f"~{redis_prefix}:*", "-@all", "+cluster|slots", "+hset", "+zadd", "+rpush", "+hmget"]
     for node in cluster.nodes:
         cluster.ask(node, "ACL", "SETUSER", "ines", *rights)
     url = cluster.url.replace("//", "//ines:p%25s@")

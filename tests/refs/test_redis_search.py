@@ -12,8 +12,10 @@ import redis
 
 from notebook_sync.refs.base import Refs
 from notebook_sync.refs.redis import RedisRefs
+from notebook_sync.refs.redis_search import SearchIndex
 from tests.refs.contract import CALLS
-from tests.refs.contract_memory import NOW, entry, found
+from tests.refs.contract_memory import NOW, await_index, entry, found
+from tests.refs.meanings import Axes
 from tests.servers import drop_keys
 from tests.waiting import eventually
 
@@ -89,6 +91,85 @@ def test_an_index_of_another_kind_is_made_anew_and_no_key_is_lost(
     assert sorted(client.scan_iter(f"{redis_prefix}:*")) == keys
 
 
+def test_an_index_has_vectors_once_somebody_recalls_by_meaning(
+    refs: RedisRefs, client: redis.Redis, redis_prefix: str
+) -> None:
+    refs.adopt("store", [])
+    refs.log(entry("a", "A boat."))
+    refs.keep(entry("b", "A boat."))
+    of_vectors = {}
+    for axes in (Axes(), Axes("longer", 12)):
+        meaning = axes.meaning("vessel")
+        eventually(lambda meaning=meaning: refs.recall("vessel", now=NOW, meaning=meaning).partial == "", "of all")
+        assert sorted(found(refs, "vessel", meaning=meaning)) == ["a", "b"]
+        assert sorted(found(refs, "boat")) == ["a", "b"]
+        fields = {field["identifier"]: field for field in made(client, redis_prefix)["attributes"]}
+        of_vectors = {name: field for name, field in fields.items() if name.startswith("vector_")}
+        for key in ("daily:D:a", "longterm:b"):
+            names = {name for name in client.hkeys(f"{redis_prefix}:{key}") if name.startswith("vector_")}
+            assert names == of_vectors.keys()
+    assert [(name, field["type"]) for name, field in of_vectors.items()] == [("vector_12", "VECTOR")]
+
+
+def test_an_index_that_has_vectors_is_left_alone_by_who_recalls_by_words(
+    refs: RedisRefs, client: redis.Redis, redis_stack_url: str, redis_prefix: str
+) -> None:
+    refs.recall("boat", now=NOW, meaning=Axes().meaning("boat"))
+    other = RedisRefs(redis_stack_url, redis_prefix, timezone=UTC)
+    other.recall("boat", now=NOW)
+    other.close()
+    assert "embedded" in {field["identifier"] for field in made(client, redis_prefix)["attributes"]}
+
+
+def test_who_may_not_write_recalls_by_words_and_says_so(
+    refs: RedisRefs, client: redis.Redis, redis_stack_url: str, redis_prefix: str
+) -> None:
+    refs.log(entry("a", "A boat."))
+    rights = ["on", ">s3cret", f"~{redis_prefix}:*", "-@all", "+ft.info", "+ft.search", "+ft.create", "+ft.dropindex"]
+    rights += [f"+{right}" for right in ("hmget", "zrange", "zrevrange", "lrange")]
+    client.execute_command("ACL", "SETUSER", "odile", "reset", *rights)
+    reader = RedisRefs(redis_stack_url.replace("//", "//odile:s3cret@"), redis_prefix, timezone=UTC)
+    told = "1 entries and notes have no vectors yet and are found by their words alone: notebook-sync embed"
+    meaning = Axes().meaning("boat")
+    eventually(lambda: reader.recall("boat", now=NOW, meaning=meaning).partial == told, "an index of all")
+    assert found(reader, "boat", meaning=meaning) == ["a"]
+    assert found(reader, "vessel", meaning=Axes().meaning("vessel")) == []
+    reader.close()
+    client.execute_command("ACL", "DELUSER", "odile")
+
+
+def test_what_comes_into_an_index_while_others_are_embedded_is_embedded_too(
+    refs: RedisRefs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(5):
+        refs.log(entry(f"{n}", "A boat."))
+    await_index(refs, axes := Axes())
+    embed = SearchIndex.embed
+    monkeypatch.setattr(SearchIndex, "embed", lambda search, model, made, limit: embed(search, model, made, 1))
+    recalled = refs.recall("vessel", now=NOW, meaning=axes.meaning("vessel"))
+    assert (len(recalled.results), recalled.partial) == (5, "")
+
+
+def test_without_the_module_what_is_looked_through_is_compared_all_the_same(redis_url: str, redis_prefix: str) -> None:
+    refs = RedisRefs(redis_url, redis_prefix, timezone=UTC, timeout_seconds=30.0)
+    refs.log(entry("new", "A boat."))
+    refs.log(entry("old", "A boat.", age=timedelta(days=7)))
+    by_server = refs.recall("vessel", now=NOW, meaning=Axes().meaning("vessel", is_local=False))
+    assert by_server.results == []
+    assert by_server.partial.endswith(
+        "were looked through; 1 entries and notes have no vectors yet and are found by their words alone: "
+        "notebook-sync embed"
+    )
+    axes = Axes()
+    for _ in range(2):
+        recalled = refs.recall("vessel", now=NOW, meaning=axes.meaning("vessel"))
+        assert [one["id"] for one in recalled.results] == ["new"]
+        assert recalled.partial.endswith("were looked through")
+    assert axes.made == ["A boat."]
+    drop_keys(redis_url, redis_prefix)
+    refs.close()
+
+
 def test_an_index_that_is_gone_is_made_again(refs: RedisRefs, client: redis.Redis, redis_prefix: str) -> None:
     refs.log(entry("a"))
     eventually(lambda: refs.recall("ferry", now=NOW).partial == "", "an index of all")
@@ -116,8 +197,10 @@ def test_both_protocols_are_understood(
     told = entry("a", tags=["pier"])
     refs.log(told)
     eventually(lambda: refs.recall("ferry", now=NOW).partial == "", "an index of all")
-    (result,) = refs.recall("ferry", tags=["pier"], now=NOW).results
-    assert {**result, "relevance": 0} == {**told, "relevance": 0}
+    for meaning in (None, Axes().meaning("ferry")):
+        eventually(lambda meaning=meaning: refs.recall("ferry", now=NOW, meaning=meaning).partial == "", "of all")
+        (result,) = refs.recall("ferry", tags=["pier"], now=NOW, meaning=meaning).results
+        assert {**result, "relevance": 0} == {**told, "relevance": 0}
     created = made(client, redis_prefix)["num_docs"]
     RedisRefs(f"{redis_stack_url}?protocol={5 - protocol}", redis_prefix, timezone=UTC).recall("ferry", now=NOW)
     assert made(client, redis_prefix)["num_docs"] == created
@@ -156,7 +239,7 @@ def test_a_user_who_may_not_search_recalls_all_the_same(
     client: redis.Redis, redis_stack_url: str, redis_prefix: str
 ) -> None:
     rights = ["on", ">s3cret", f"~{redis_prefix}:*", "-@all"]
-    rights += [f"+{right}" for right in ("hset", "hgetall", "zadd", "zrange", "zrevrange", "rpush", "lrange", "get")]
+    rights += [f"+{right}" for right in ("hset", "hmget", "zadd", "zrange", "zrevrange", "rpush", "lrange", "get")]
     client.execute_command("ACL", "SETUSER", "ines", *rights)
     refs = RedisRefs(redis_stack_url.replace("//", "//ines:s3cret@"), redis_prefix, timezone=UTC)
     refs.log(entry("a"))

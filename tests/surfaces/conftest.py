@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import os
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from notebook_sync.notebook import Notebook
+from notebook_sync.surfaces.cli.main import run
+from tests import forked
 
 REPOSITORY = Path(__file__).parents[2]
+
+Answer = Callable[..., Any]
+Told = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
 def shell_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """An environment in which `notebook-sync` is the code under test."""
     home = tmp_path_factory.mktemp("home")
-    command = home / "bin" / "notebook-sync"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m notebook_sync "$@"\n')
-    command.chmod(0o755)
+    folder = home / "bin"
+    folder.mkdir()
+    forked.write_command(folder)
     return {
         "HOME": str(home),
-        "PATH": f"{command.parent}:{os.environ['PATH']}",
+        "PATH": f"{folder}:{os.environ['PATH']}",
         "PYTHONPATH": str(REPOSITORY),
         "LC_ALL": "C.UTF-8",
         "TZ": "UTC",
@@ -46,3 +52,27 @@ def root(tmp_path: Path) -> Path:
     Notebook.init(root, git=False)
     (root / "pages/plan.md").write_text("# Plan\n\nStart small.\n\n## Budget\n\n100\n")
     return root
+
+
+@pytest.fixture
+def told(root: Path, capsys: pytest.CaptureFixture[str]) -> Told:
+    """Runs a command on the notebook; its exit code, what it printed, and what it complained of."""
+
+    def ask(*arguments: str) -> tuple[int, str, str]:
+        code = run(["-C", str(root), *arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return ask
+
+
+@pytest.fixture
+def answer(told: Told) -> Answer:
+    """Runs a command with --json; its value, after a look at the exit code."""
+
+    def ask(*arguments: str, code: int = 0) -> Any:
+        found, printed, complaint = told(*arguments, "--json")
+        assert found == code, complaint
+        return json.loads(printed)
+
+    return ask

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 
 from notebook_sync import Notebook, Session
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.http import http_app
+from notebook_sync.surfaces.serving.app import http_app
 from notebook_sync.tokens import Tokens
 
 BASE = "http://127.0.0.1:8765"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -24,10 +23,11 @@ from starlette.routing import Route
 
 from notebook_sync import Notebook, Session
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.mcp import NotebookServer
-from notebook_sync.surfaces.mcp_http import McpApp, mcp_app
-from notebook_sync.surfaces.mcp_subscriptions import Subscriptions
+from notebook_sync.surfaces.mcp.http import McpApp, mcp_app
+from notebook_sync.surfaces.mcp.server import NotebookServer
+from notebook_sync.surfaces.mcp.subscriptions import Subscriptions
 from notebook_sync.tokens import Tokens
+from tests import forked
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
@@ -39,10 +39,11 @@ ERAS = ("legacy", "auto")
 
 
 def process(root: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> StdioServerParameters:
-    """How a client starts the real command."""
+    """How a client starts the command."""
+    program, *started = forked.command()
     return StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "notebook_sync", "-C", str(root), "mcp", *arguments],
+        command=program,
+        args=[*started, "-C", str(root), "mcp", *arguments],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), **(environment or {})},
     )
 

@@ -24,7 +24,7 @@ from mcp_types import Implementation, JSONRPCMessage, ResourceUpdatedNotificatio
 
 from notebook_sync import Notebook
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.mcp_http import mcp_app
+from notebook_sync.surfaces.mcp.http import mcp_app
 from notebook_sync.tokens import Tokens
 from tests.surfaces.mcp_clients import process, serving
 

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from notebook_sync import Edit, MemoryTool, Notebook, Session
+from notebook_sync.search.searching import MODES
 
 OWNER, SCRIBE = Session.owner(), Session.task("scribe")
 # In place of each other; in nothing else that is written here.
@@ -27,6 +28,10 @@ PUBLIC = {
     "pages/ferry.md": "---\nid: ferry-page\ntags: [rope]\n---\n# Ferry\n\nThe ferry needs rope.\n",
     "research_notes/ice.md": "---\ntags: [winter]\n---\n# Ice\n\nRope freezes in January.\n",
     "facts/notes.md": "# Facts\n\n## Important Facts\n\n- Rope is dear\n",
+    "memories/decision/rope.md": (
+        "---\nid: k3v9x1q8m2ab\ntags: [rope]\nagent: scribe\npriority: 5\ncreated_at: 2001-01-01\n---\n"
+        "# Buy rope in May\n\n## Context\n\nRope is dear in January.\n"
+    ),
     "channels/pilot/global/berth.md": "---\ntopic: berths\n---\n# Berth\n\nRope lies at the berth.\n",
     "channels/odile/global/channel.toml": '[members]\npilot = ["read", "peek"]\n',
     "channels/odile/global/shared.md": "# Shared\n\nRope that Odile shares.\n",
@@ -97,6 +102,7 @@ def _keep_to_oneself(notebook: Notebook) -> list[str]:
 
 
 Call = tuple[str, dict[str, Any]]
+_WORDS = (CANARY, f"{CANARY}tag", f"{CANARY}-topic", f"the {CANARY} hides rope")
 
 
 def plain_calls() -> Iterator[Call]:
@@ -105,22 +111,47 @@ def plain_calls() -> Iterator[Call]:
                       {"tags": ["rope"]}, {"since": "7d"}, {"status": "draft", "limit": 1}):  # fmt: skip
         yield "notebook_list", arguments
         yield "notebook_search", {"query": "rope", **arguments}
-    yield "notebook_search", {"query": "the plan chart knot hides rope", "limit": 100}
+    for mode in MODES:
+        asked = {"mode": mode, "snippet": True, "limit": 100}
+        for query in ("the plan chart knot hides rope", f"the {CANARY} hides rope", CANARY):
+            yield "notebook_search", {"query": query, **asked}
+            yield "notebook_search", {"query": query, "section": f"{CANARY} section", **asked}
     for arguments in ({}, {"limit": 100}, {"topic": "general"}, {"project": "global"}):
         yield "get_recent_notes", arguments
         yield "search_my_notes", {"query": "rope", **arguments}
         yield "peek_agent_notes", {"agent": "scribe", **arguments}
         yield "peek_agent_notes", {"agent": "scribe", "query": "rope", **arguments}
         yield "peek_agent_notes", {"agent": "odile", **arguments}
-    for query in ("rope", "Odile", "the plan chart knot hides", "notes channels scribe created updated"):
+    # How like an entry or a note is to a word depends on the word: both notebooks are asked the same.
+    for query in ("rope", "Odile", "the plan chart knot hides", "notes channels scribe created updated", *_WORDS):
         yield "recall", {"query": query, "limit": 100}
+        yield "search_my_notes", {"query": query}
     yield "recall", {"query": "rope", "tags": ["channels"], "limit": 100}
     yield "recall", {"query": "rope", "since": "7d"}
     for name in ("channels", FOLDER, f"{FOLDER}/global", f"{FOLDER}/global/channel.toml", "notes:scribe:global"):
         yield "notebook_read", {"id": name}
         yield "notebook_edit", {"file": name, "action": "read"}
         yield "notebook_delete", {"id": name}
+    for arguments in ({}, {"limit": 100}, {"scope": "all"}, {"scope": "core"}, {"scope": "archive"}):
+        yield "memory_query", arguments
+        yield "memory_query", {"query": "the plan chart knot hides rope", **arguments}
+    for content in ("Rope is dear", "The plan hides rope", ""):
+        yield "memory_verify", {"content": content}
+        yield "memory_reinforce", {"fact": content}
+    # How like facts are to a word depends on the word: what is asked of both notebooks is one and the same.
+    for word in (CANARY, f"{CANARY}tag", f"{CANARY}-topic"):
+        yield "memory_query", {"query": word, "scope": "all"}
+        yield "memory_verify", {"content": word}
+    yield "memory_add", {"content": ""}
+    yield "fact_extract", {"messages": []}
+    for spec in ("Mend the ferry's rope", "the plan chart knot hides rope"):
+        yield "compile_context", {"task_spec": spec}
+        yield "synthesize", {"task_spec": spec}
+    yield "memory_record", {"text": ""}
     yield "checkpoint", {}
+    yield "today", {}
+    yield "rollback", {}
+    yield "rollback", {"id": "0000"}
 
 
 def guesses(names: list[str]) -> Iterator[Call]:
@@ -142,13 +173,13 @@ def guesses(names: list[str]) -> Iterator[Call]:
             {"file": "pages/ferry.md", "action": "set_frontmatter", "content": given, "preview": True},
         )
     for word in (CANARY, f"{CANARY}-topic", f"{CANARY}tag", f"{CANARY}-session", f"{CANARY}-project", *names):
-        yield "notebook_search", {"query": word}
+        yield "notebook_search", {"query": word, "mode": "keyword"}  # by meaning, two words are not alike
         yield "notebook_search", {"query": "rope", "tags": [word]}
         yield "notebook_list", {"tags": [word]}
         yield "notebook_list", {"author": word}
-        yield "search_my_notes", {"query": word}
         yield "search_my_notes", {"query": "rope", "topic": word, "session_id": word}
-        yield "recall", {"query": word, "limit": 100}
+        yield "memory_reinforce", {"fact": word}
+        yield "compile_context", {"task_spec": f"---\nrelated: ['{word}']\n---\nOf the {word}: [[{word}]]"}
     for word in (f"{CANARY}-project", f"{CANARY}-topic"):
         yield "peek_agent_notes", {"agent": "scribe", "project": word}
         yield "peek_agent_notes", {"agent": "scribe", "topic": word, "query": CANARY}
@@ -170,16 +201,48 @@ def plain_requests() -> Iterator[Request]:
     yield "GET", "prompt", {"params": {"agent": "scribe", "include": ["notes"]}}
     for params in ({}, {"limit": 1000}, {"collection": "channels"}, {"author": "agent:scribe"}, {"tags": "rope"}):
         yield "GET", "notes", {"params": params}
-        yield "GET", "search", {"params": {"query": "rope plan chart knot", **params}}
+        for mode in MODES:
+            asked = {"query": f"rope plan chart knot {CANARY}", "mode": mode, "snippet": True, "explain": True}
+            yield "GET", "search", {"params": {**asked, **params}}
+            yield "GET", "search/report", {"params": {**asked, **params}}
     for agent in ("scribe", "odile", "nobody"):
         for what in ("notes", "recent", "peek"):
             yield "GET", f"channels/{agent}/{what}", {}
         yield "POST", f"channels/{agent}/notes", {"json": {"content": ""}}
-    yield "GET", "recall", {"params": {"query": "rope plan chart knot", "limit": 1000}}
+    for query in ("rope plan chart knot", *_WORDS):
+        for route in ("recall", "channels/pilot/notes"):
+            yield "GET", route, {"params": {"query": query, "limit": 100}}
     for text in ("rope", "hides rope", "the berth"):
         yield "POST", "explain", {"json": {"text": text}}
     yield "POST", "checkpoints", {"json": {}}
     yield "POST", "rollback", {"json": {"id": "0000"}}
+    for params in ({}, {"limit": 1000}, {"scope": "all"}, {"query": "rope plan chart knot"}, {"stale": True}):
+        yield "GET", "facts", {"params": params}
+    yield "POST", "facts", {"json": {"content": ""}}
+    for word in (CANARY, f"{CANARY}tag", f"{CANARY}-topic"):
+        yield "GET", "facts", {"params": {"query": word, "scope": "all"}}
+        yield "POST", "facts/verify", {"json": {"content": word}}
+    yield "POST", "facts/verify", {"json": {"content": "The plan hides rope"}}
+    for change in ("reinforce", "archive", "restore", "promote"):
+        yield "POST", f"facts/{change}", {"json": {"fact": "f" * 16}}
+    yield "POST", "facts/decay", {"json": {"dry_run": True}}
+    yield "POST", "facts/dedupe", {"json": {}}
+    yield "POST", "facts/extract", {"json": {"messages": []}}
+    yield "GET", "facts/plot", {}
+    for params in ({}, {"kind": "decision"}, {"tags": "rope"}, {"needs_review": True}):
+        yield "GET", "memories", {"params": params}
+    for what in ("audit", "graph", "figures"):
+        yield "GET", f"memories/{what}", {}
+    yield "POST", "memories", {"json": {"text": ""}}
+    for query in ("rope plan chart knot", CANARY):
+        yield "POST", "memories/search", {"json": {"query": query}}
+    yield "POST", "memories/infer", {"json": {}}
+    yield "POST", "memories/fix", {"json": {"dry_run": True}}
+    yield "POST", "memories/score", {"json": {}}
+    for spec in ("Mend the ferry's rope", "the plan chart knot hides rope"):
+        yield "POST", "compile_context", {"json": {"task_spec": spec, "explain": True}}
+        yield "POST", "synthesize", {"json": {"task_spec": spec}}
+    yield "POST", "prefetch", {"json": {"specs": ["pages/plan.md"]}}
     yield "POST", "log", {"json": {"content": ""}}
     yield "POST", "notes", {"json": {"collection": "channels", "title": "x", "content": "x"}}
     yield "POST", "sync", {"json": {}}
@@ -200,8 +263,17 @@ def guessing_requests(names: list[str]) -> Iterator[Request]:
         yield "POST", "undo", {"json": {"file": name}}
         yield "POST", "edit", {"json": {"file": name, "action": "write", "content": "x", "expected_digest": "0"}}
     for word in (CANARY, f"{CANARY}tag", f"{CANARY}-topic", f"{CANARY}-session", f"{CANARY}-project", *names):
-        for route in ("search", "recall", "channels/pilot/notes", "channels/scribe/notes", "channels/scribe/peek"):
-            yield "GET", route, {"params": {"query": word}}
+        for route in ("search", "channels/scribe/notes", "channels/scribe/peek"):
+            mode = {"mode": "keyword"} if route == "search" else {}
+            yield "GET", route, {"params": {"query": word, **mode}}
+        yield "POST", "facts/archive", {"json": {"fact": word}}
+        for first, second in (("k3v9x1q8m2ab", word), (word, "k3v9x1q8m2ab")):
+            link = {"from": first, "to": second, "type": "similar"}
+            yield "POST", "memories/link", {"json": link}
+            yield "POST", "relationships/ingest_synthesis", {"json": {"links": [link]}}
+        yield "GET", "memories/graph", {"params": {"around": word}}
+        spec = f"---\nrelated: ['{word}']\n---\nOf the {word}: [[{word}]]"
+        yield "POST", "compile_context", {"json": {"task_spec": spec}}
         yield "GET", "notes", {"params": {"tags": word}}
         yield "GET", "prompt", {"params": {"task": word}}
         yield "POST", "explain", {"json": {"text": word}}
@@ -238,11 +310,15 @@ def told(answer: Any) -> str:
     return text
 
 
+# What depends on a clock, on how much was asked before, or on the words that were asked for.
+_MEASURED = "relevance|seconds|tokens|token_count|importance|similarity|access_count|count|p50_ms|p95_ms"
 _PASSING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:?\d\d:?\d\d[.\d]*(Z|\+\d\d:?\d\d)?"), "TIME"),
+    (re.compile(r"\b(\d{4}-\d\d-\d\d )?\d\d:\d\d\b"), "TIME"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "ID"),
     (re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b"), "HEX"),
-    (re.compile(r'"(relevance|seconds|tokens)": ?[-\d.e]+'), r'"\1": 0'),
+    (re.compile(rf'"({_MEASURED})": ?[-\d.e]+'), r'"\1": 0'),
+    (re.compile(r'\b(d|c?[xy][12]?)="[-\w., ]+"|>\d\.\d+<'), "WHERE A CURVE IS"),
 )
 
 

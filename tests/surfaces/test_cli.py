@@ -15,14 +15,16 @@ from typing import Any
 
 import pytest
 
+from notebook_sync.__main__ import main
 from notebook_sync.errors import BackendDown, NoSuchNote, NotebookError, Refused, UsageError, WatchLocked
 from notebook_sync.sessions import Session
-from notebook_sync.surfaces import cli_commands
-from notebook_sync.surfaces.cli import run
-from notebook_sync.surfaces.cli_answers import asking
-from notebook_sync.surfaces.cli_text import of_event, of_report, of_status
-from notebook_sync.surfaces.cli_text_notes import of_notes
+from notebook_sync.surfaces.cli.answers import asking
+from notebook_sync.surfaces.cli.commands import run as cli_commands
+from notebook_sync.surfaces.cli.main import run
+from notebook_sync.surfaces.cli.text.notebook import of_event, of_report, of_status
+from notebook_sync.surfaces.cli.text.notes import of_notes
 from prompt.errors import VocabularyMissing
+from tests import forked
 
 Answer = Callable[..., Any]
 
@@ -53,6 +55,30 @@ def test_json_shapes_of_reports(answer: Answer, root: Path) -> None:
 def test_a_report_says_why_the_refs_could_not_be_told(answer: Answer, root: Path) -> None:
     (root / "notebook.toml").write_text('[refs]\nurl = "redis://127.0.0.1:1"\n')
     assert "Redis at 127.0.0.1:1" in answer("sync", code=4)["refs_trouble"]
+
+
+def test_a_command_that_is_named_is_one_about_the_same_notebook(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = root.rename(root.with_name("the owner's notes"))
+
+    def printed(*arguments: str) -> str:
+        run(arguments)
+        return "".join(capsys.readouterr())
+
+    here = ("-C", str(moved))
+    begins = f"notebook-sync -C {shlex.quote(str(moved))}"
+    assert f"start one with: {begins} watch\n" in printed(*here, "status")
+    assert f"mend it with: {begins} verify --repair\n" in printed(*here, "verify")
+    assert f"see: {begins} list\n" in printed(*here, "read", "nothing")
+    assert json.loads(printed(*here, "read", "nothing", "--json").splitlines()[0])["error"]["message"].endswith(
+        f"see: {begins} list"
+    )
+    assert f"see: {begins} token list\n" in printed(*here, "token", "revoke", "nobody")
+    assert f"searched with: {begins} search; " in printed(*here, "recall", "nothing")
+    assert f"put there with: {begins} log TEXT\n" in printed(*here, "today", "2020-01-01")
+    monkeypatch.chdir(moved)
+    assert "see: notebook-sync list\n" in printed("read", "nothing")
 
 
 def test_verify_ends_with_1_until_it_has_repaired(answer: Answer, root: Path) -> None:
@@ -315,7 +341,7 @@ def test_interrupted_it_ends_with_130_and_says_nothing(
 def test_a_reader_that_goes_away_is_no_error(root: Path, shell_environment: dict[str, str]) -> None:
     # More than a pipe holds, so that the program is still writing when nobody reads any more.
     (root / "pages/long.md").write_text("A line of a long page.\n" * 20_000)
-    command = [sys.executable, "-m", "notebook_sync", "-C", str(root), "read", "pages/long"]
+    command = [*forked.command(), "-C", str(root), "read", "pages/long"]
     with subprocess.Popen(
         command, env=shell_environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -362,9 +388,15 @@ def test_version_loads_nothing(shell_environment: dict[str, str]) -> None:
     assert done.stdout.startswith("notebook-sync ")
 
 
+def test_version_takes_it_that_nobody_hears_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["notebook-sync", "--version"])
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main() == 0
+
+
 def test_a_prompt_loads_no_driver(root: Path, shell_environment: dict[str, str]) -> None:
     script = (
-        f"import sys; from notebook_sync.surfaces.cli import run; code = run(['-C', {str(root)!r}, 'prompt']);"
+        f"import sys; from notebook_sync.surfaces.cli.main import run; code = run(['-C', {str(root)!r}, 'prompt']);"
         "heavy = {'pymongo', 'redis', 'watchfiles', 'tqdm', 'sqlite3', 'notebook_sync.sync.engine'};"
         "assert not heavy & sys.modules.keys(), heavy & sys.modules.keys(); sys.exit(code)"
     )
@@ -403,14 +435,16 @@ def test_nothing_in_a_status_steers_a_terminal() -> None:
             "root": f"/home/{esc}",
             "mirror": down,
             "refs": down,
+            "search": {"model": esc, "embedded": None, "behind": None, "facts_behind": None, "trouble": esc},
             "watcher": watcher,
             "stale": [{"path": esc, "error": esc}],
             "prompt": {esc: {"tokens": 1, "cap": 2, "omitted": 1, "left_out": [esc]}},
             "sessions": {"owner": {"tokens": 1, "max_tokens": 2, "revision": "", "since_commit": change}},
-        }
+        },
+        "notebook-sync",
     )
     assert "\x1b" not in told
-    assert told.count(r"\x1b[2J") == 15
+    assert told.count(r"\x1b[2J") == 17
 
 
 def test_people_see_the_first_twenty_failures() -> None:
@@ -435,10 +469,12 @@ def test_a_note_that_is_shown_as_it_was_is_said_to_be(tmp_path: Path, capsys: py
 
 
 @pytest.mark.parametrize(("redirection", "code"), [(">/dev/full", 1), (">&-", 0)])
-def test_an_output_that_takes_nothing_is_no_traceback(tmp_path: Path, redirection: str, code: int) -> None:
+def test_an_output_that_takes_nothing_is_no_traceback(
+    tmp_path: Path, shell_environment: dict[str, str], redirection: str, code: int
+) -> None:
     (tmp_path / "a.md").write_text("# A\n")
-    command = f'"{sys.executable}" -m notebook_sync -C "{tmp_path}" sync {redirection}'
-    done = subprocess.run(command, shell=True, capture_output=True, text=True)  # noqa: S602 - a shell redirects
+    command = f'{shlex.join(forked.command())} -C "{tmp_path}" sync {redirection}'
+    done = subprocess.run(command, shell=True, env=shell_environment, capture_output=True, text=True)  # noqa: S602 - a shell redirects
     assert done.returncode == code
     assert "Traceback" not in done.stderr
 

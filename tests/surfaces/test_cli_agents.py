@@ -12,37 +12,12 @@ from typing import Any
 import pytest
 
 from notebook_sync.notebook import Notebook
-from notebook_sync.surfaces.cli import run
-from notebook_sync.surfaces.cli_rows import aligned, columns, cut
-from notebook_sync.surfaces.cli_text_notes import of_notes, of_private_notes
-from notebook_sync.surfaces.cli_text_stream import of_entries
+from notebook_sync.surfaces.cli.text.notes import of_notes, of_private_notes
+from notebook_sync.surfaces.cli.text.rows import aligned, columns, cut
+from notebook_sync.surfaces.cli.text.stream import of_entries
 
 Answer = Callable[..., Any]
 Told = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def told(root: Path, capsys: pytest.CaptureFixture[str]) -> Told:
-    """Runs a command on the notebook; its exit code, what it printed, and what it complained of."""
-
-    def ask(*arguments: str) -> tuple[int, str, str]:
-        code = run(["-C", str(root), *arguments])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return ask
-
-
-@pytest.fixture
-def answer(told: Told) -> Answer:
-    """Runs a command with --json; its value, after a look at the exit code."""
-
-    def ask(*arguments: str, code: int = 0) -> Any:
-        found, printed, complaint = told(*arguments, "--json")
-        assert found == code, complaint
-        return json.loads(printed)
-
-    return ask
 
 
 @pytest.fixture
@@ -81,7 +56,7 @@ def titles(rows: list[dict[str, Any]]) -> set[str]:
     ],
 )
 def test_lists_and_searches_are_narrowed_alike(answer: Answer, options: list[str], found: set[str]) -> None:
-    assert titles(answer("search", "halyard", *options)) == found
+    assert titles(answer("search", "halyard", "--mode", "keyword", *options)) == found
     listed = [row for row in answer("list", *options) if row["collection"] != "runtime"]
     assert titles(listed) - {"Plan"} == found
 
@@ -109,9 +84,9 @@ def test_an_option_that_means_nothing_teaches(told: Told, call: list[str], told_
 
 @pytest.mark.usefixtures("pages")
 def test_nothing_found_says_what_left_nothing(told: Told) -> None:
-    assert told("search", "winch") == (
+    assert told("search", "winch", "--mode", "keyword") == (
         *(0, ""),
-        "notebook-sync: nothing found; a word is found in any note that sync has seen\n",
+        "notebook-sync: nothing found; a note is found once sync has seen it\n",
     )
     code, printed, complaint = told("list", "pages", "--author", "scribe", "--since", "7d")
     assert (code, printed) == (0, "")
@@ -287,9 +262,14 @@ def test_the_shapes_of_the_stream(answer: Answer) -> None:
     assert (logged["source"], logged["tags"], logged["score"]) == ("agent:scribe", ["ferry", "pier"], 0.7)
     kept = answer("log", "The ferry is blue", "--keep", *task)
     day = answer("today", *task)
-    assert day.keys() == {"day", "entries", "lost"}
+    assert day.keys() == {"day", "entries", "lost", "earlier"}
     assert [entry["content"] for entry in day["entries"] if entry["source"] != "notebook"] == ["Odile moved the ferry"]
     assert answer("today", day["day"], *task) == day
+    assert answer("today", "--limit", "1", *task) == {
+        **day,
+        "entries": day["entries"][-1:],
+        "earlier": len(day["entries"]) - 1,
+    }
     recalled = answer("recall", "ferry", *task)
     assert recalled.keys() == {"results", "partial"}
     assert {one["id"] for one in recalled["results"]} == {logged["id"], kept["id"]}
@@ -354,9 +334,9 @@ def test_an_older_export_is_known_without_the_option(told: Told, tmp_path: Path,
     assert not Path("ferry").exists()
 
 
-def test_options_may_stand_between_arguments(told: Told) -> None:
+def test_options_may_stand_between_arguments(told: Told, root: Path) -> None:
     code, _, complaint = told("note", "peek", "scribe", "--session", "owner", "boathouse", "--limit", "3")
-    assert (code, complaint) == (0, "notebook-sync: nothing found; see: notebook-sync note channels\n")
+    assert (code, complaint) == (0, f"notebook-sync: nothing found; see: notebook-sync -C {root} note channels\n")
 
 
 @pytest.mark.parametrize(

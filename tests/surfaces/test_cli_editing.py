@@ -18,8 +18,10 @@ import pytest
 
 from notebook_sync.files.edits import ACTIONS
 from notebook_sync.notebook import Notebook
-from notebook_sync.surfaces.cli import make_parser, run
-from notebook_sync.surfaces.cli_reference_editing import EDIT_ACTIONS
+from notebook_sync.surfaces.cli.main import make_parser, run
+from notebook_sync.surfaces.cli.reference.editing import EDIT_ACTIONS
+from notebook_sync.surfaces.cli.text.notebook import on_terminal
+from tests import forked
 from tests.surfaces.test_watch_command import watching
 
 Answer = Callable[..., Any]
@@ -100,14 +102,14 @@ def test_content_from_a_file_and_from_standard_input_is_written_to_the_byte(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["append_to_section", "--section", "Today"], "append_to_section needs --content, as in: notebook-sync edit"),
+        (["append_to_section", "--section", "Today"], "append_to_section needs --content, as in: notebook-sync -C"),
         (["write"], "write needs --content"),
         (["remove_entry"], "remove_entry needs --entry-match"),
         (["move_entry", "--entry-match", "oil"], "move_entry needs --to"),
         (["toggle_checkbox", "--entry-match", "oil", "--content", "x"], "toggle_checkbox takes no --content"),
         (["write", "--content", "x", "--content-file", "y"], "give it once"),
         (["write", "--content-file", "/nowhere/x"], "--content-file /nowhere/x cannot be read"),
-        (["read"], "read this one with: notebook-sync read reminders.md"),
+        (["read"], "notebook read reminders.md"),
         (["toggel_checkbox"], "did you mean 'toggle_checkbox'?"),
         (["remove_entry", "--entry-match", "winch"], "Grease the winch"),
         (["remove_entry", "--entry-match", ""], "runtime/reminders.md"),
@@ -216,6 +218,22 @@ def test_what_would_steer_a_terminal_is_shown_and_colour_is_for_terminals(
     assert b"\x1b" not in at_a_terminal([*call, "--preview"], {**shell_environment, "NO_COLOR": "1"})
 
 
+def test_what_others_wrote_goes_to_a_file_as_it_is_and_steers_no_terminal(
+    root: Path, shell_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "runtime/reminders.md").write_text("## Today\n\n- [ ] \x1b]52;c;aGk=\x07\tnow \u200f\n")
+    for call in (["read", "runtime/reminders"], ["prompt"]):
+        assert run(["-C", str(root), *call]) == 0
+        assert "\x1b]52;c;aGk=\x07\tnow \u200f" in capsys.readouterr().out
+        seen = at_a_terminal(["-C", str(root), *call], shell_environment)
+        assert b"\\x1b]52;c;aGk=\\x07\tnow \\u200f" in seen
+        assert b"\x1b" not in seen
+
+
+def test_a_terminal_shows_carriage_returns_but_not_those_that_end_lines() -> None:
+    assert on_terminal("## Today\r\n\r\nover\rwritten\r\nend\r") == "## Today\n\nover\\rwritten\nend\\r"
+
+
 def test_at_a_terminal_the_owner_edits_without_saying_who_they_are(
     root: Path, reminders: Path, shell_environment: dict[str, str]
 ) -> None:
@@ -227,9 +245,9 @@ def test_a_diff_in_a_pipe_can_be_applied(root: Path, shell_environment: dict[str
     page = root / "pages/plan.md"
     page.write_bytes(b"# Plan\r\n\r\n- \x1b[1mone\r\n")
     answer("edit", "pages/plan", "append_to_section", "--section", "Plan", "--content", "- two")
-    (rev,) = [one["rev"] for one in answer("history", "pages/plan") if one["summary"].startswith("as it was")]
+    (rev,) = [one["rev"] for one in answer("history", "pages/plan") if one["summary"].startswith("changed by hand")]
     patch = subprocess.run(
-        [sys.executable, "-m", "notebook_sync", "-C", str(root), "diff", "pages/plan", rev],
+        [*forked.command(), "-C", str(root), "diff", "pages/plan", rev],
         env=shell_environment,
         capture_output=True,
         check=True,
@@ -253,6 +271,43 @@ def test_undo_takes_back_an_edit_a_deletion_and_itself(answer: Answer, root: Pat
     assert "200" in page.read_text()
 
 
+def test_what_made_a_note_or_moved_it_names_the_way_back_that_there_is(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def way_back(*call: str) -> list[str]:
+        assert run(["-C", str(root), *call]) == 0
+        *_, last = capsys.readouterr().out.splitlines()
+        label, program, *words = shlex.split(last)
+        assert (label, program) == ("undo", "notebook-sync")
+        return words
+
+    page = root / "pages/new.md"
+    delete = way_back("edit", "pages/new.md", "write", "--content", "New.")
+    assert run(["-C", str(root), "undo", "pages/new.md"]) == 2
+    complaint = capsys.readouterr().err
+    assert "take it away with: notebook-sync " in complaint
+    assert complaint.endswith(" delete pages/new.md\n")
+    back = way_back("rename", "pages/new.md", "pages/newer.md")
+    assert not page.exists()
+    assert run(back) == 0
+    assert page.exists()
+    assert run(delete) == 0
+    assert not page.exists()
+
+
+def test_no_undo_is_named_where_nothing_is_kept_to_undo_with(
+    root: Path, reminders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / ".notebook/past").write_text("no folder")
+    add = ["append_to_section", "--section", "Today", "--content", CALL]
+    for call in (["update", "runtime/reminders.md", "--content", "# Anew"], ["edit", "runtime/reminders.md", *add]):
+        reminders.write_text(REMINDERS)
+        assert run(["-C", str(root), *call, "--session", "owner"]) == 0
+    told = capsys.readouterr().out
+    assert told.count("no copy of what was there before is kept") == 2
+    assert "undo  " not in told
+
+
 def test_a_note_is_renamed_to_where_nothing_is(answer: Answer, root: Path) -> None:
     (root / "pages/there.md").write_text("There.\n")
     assert answer("rename", "pages/plan", "pages/there.md", code=3)["error"]["kind"] == "Conflict"
@@ -269,13 +324,13 @@ def test_a_folder_is_not_deleted_by_its_name(answer: Answer, root: Path) -> None
 def test_reminders_in_the_notebook_s_timezone(answer: Answer, root: Path, reminders: Path) -> None:
     (root / "notebook.toml").write_text('[notebook]\ntimezone = "Asia/Tokyo"\n')
     reminders.write_text(f"## Today\n{CALL}- [ ] Oil the lamp\n## This Week\n- [ ] Paint [due: 2199-03-01]\n")
-    states = [(one["text"], one["state"], one["when"]) for one in answer("reminders")]
+    states = [(one["text"], one["state"], one["when"]) for one in answer("reminders")["reminders"]]
     assert states == [
         ("Call Odile", "overdue", "2026-03-01T09:00:00+09:00"),
         ("Oil the lamp", "due", None),
         ("Paint", "upcoming", "2199-03-01T00:00:00+09:00"),
     ]
-    assert [one["text"] for one in answer("reminders", "--due")] == ["Call Odile", "Oil the lamp"]
+    assert [one["text"] for one in answer("reminders", "--due")["reminders"]] == ["Call Odile", "Oil the lamp"]
 
 
 def test_which_rule_holds_and_why_not_the_others(
@@ -325,7 +380,7 @@ def test_events_since_one_and_as_they_happen(
     first, second = answer("events")
     assert [first["kind"], second["kind"]] == ["edit", "undo"]
     assert answer("events", "--limit", "1") == answer("events", "--since", first["id"]) == [second]
-    command = [sys.executable, "-m", "notebook_sync", "-C", str(root), "events", "--follow", "--json"]
+    command = [*forked.command(), "-C", str(root), "events", "--follow", "--json"]
     with subprocess.Popen(
         [*command, "--since", first["id"]], env=shell_environment, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -350,6 +405,35 @@ def test_a_watch_tells_what_is_due_once_though_it_is_killed_and_started_again(
     assert [event["kind"] for event in answer("events")].count("reminder_due") == 2
 
 
+def test_a_runtime_file_that_a_folder_lacks_is_named_with_what_makes_it(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def printed(*arguments: str) -> str:
+        run(["-C", str(root), *arguments])
+        return "".join(capsys.readouterr())
+
+    lack = "{} is not there; make it with: notebook-sync init DIR\n"
+    for path in (root / "runtime").glob("*.md"):
+        path.unlink()
+    for name in ("standing-orders.md", "runtime/standing-orders.md", "standing-orders"):
+        made = printed("edit", name, "set_frontmatter", "--content", "a: b", "--session", "owner")
+        assert lack.format("runtime/standing-orders.md") in made
+    assert printed("reminders") == lack.format("runtime/reminders.md")
+    assert printed("rules", "odile@ferry.example") == lack.format("runtime/external-communications.md")
+    assert "no note has the id or path 'orders'" in printed("read", "orders")
+
+
+def test_lines_that_are_not_read_as_reminders_are_told(
+    answer: Answer, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "runtime/reminders.md").write_text("## Today\n- [ ] Pay [due: 25:00]\n- milk\n- [x] Oil the lamp\n")
+    told = answer("reminders", "--due")
+    assert (told["reminders"], told["unread"]) == ([], [2, 3])
+    assert run(["-C", str(root), "reminders"]) == 0
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last == f"2 lines are not read as reminders: 2, 3; see: notebook-sync -C {root} check"
+
+
 @pytest.mark.parametrize(("name", "meant"), [("edti", "edit"), ("remind", "reminders"), ("qqq", "")])
 def test_a_command_that_there_is_not_names_the_one_it_is_like(
     capsys: pytest.CaptureFixture[str], name: str, meant: str
@@ -368,7 +452,7 @@ def test_the_parser_keeps_a_content_that_looks_like_an_option() -> None:
 def at_a_terminal(arguments: list[str], environment: dict[str, str]) -> bytes:
     """What the command shows where its input and its output are a terminal."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "notebook_sync", *arguments]
+    command = [*forked.command(), *arguments]
     with subprocess.Popen(
         command, env={**environment, "TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs
     ) as process:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from notebook_sync import Notebook, Session
-from notebook_sync.surfaces.cli import run
+from notebook_sync.surfaces.cli.main import run
 from tests.notes.whole_notebooks import git
 
 OWNER = ("--session", "owner")
@@ -62,3 +62,11 @@ def test_what_lies_in_a_repository_of_its_own(office: Path, capsys: pytest.Captu
 def test_a_git_that_failed(office: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (office / ".git/HEAD.lock").touch()
     assert commit_told(office, capsys) == "none: git failed, as the warning tells"
+
+
+def test_what_would_go_with_a_merge(office: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    git(office, "update-ref", "MERGE_HEAD", "HEAD")
+    assert run(["-C", str(office), "create", "pages", "--title", "Lamps", "--content", "Lit.", *OWNER]) == 0
+    told = capsys.readouterr().out
+    assert "commit   none: a merge stands open\n" in told
+    assert "warning  saved, but not committed: a merge stands open; commit it when that is over\n" in told

@@ -145,6 +145,14 @@ def test_while_a_merge_stands_open_nothing_is_committed(repository: Repository) 
     assert repository.subjects() == ["Begin"]
 
 
+def test_on_no_branch_nothing_is_committed(repository: Repository) -> None:
+    repository.git("checkout", "-q", "--detach")
+    repository.write(ferry="# Ferry\n")
+    repository.mirrored("pages/ferry.md")
+    repository.end()
+    assert repository.subjects() == ["Begin"]
+
+
 def test_what_waited_for_a_merge_is_committed_after_it(repository: Repository) -> None:
     merge = repository.root / ".git/MERGE_HEAD"
     merge.write_text(repository.git("rev-parse", "HEAD"))

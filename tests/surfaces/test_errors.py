@@ -23,10 +23,15 @@ EXAMPLES: list[tuple[Exception, str, int]] = [
     (errors.TooLarge("pages/ferry.md", 3000, 2000), "too_large", 422),
     (errors.WatchLocked("watched by 7", "7"), "refused", 409),
     (errors.NoSuchNote("no note is called so"), "no_such_note", 404),
+    (errors.NoSuchFact("the tide", ("0123456789abcdef: The tide turns at six",)), "no_such_fact", 404),
     (errors.UnreadableFile("pages/ferry.md", "too large"), "unreadable_file", 422),
     (errors.UnwritableFile("pages/ferry.md", "no space left"), "unwritable_file", 503),
     (errors.RootLost("the folder is gone"), "root_lost", 503),
     (errors.BackendDown("MongoDB at harbour", "refused"), "backend_down", 503),
+    (errors.LlmNotConfigured("no language model is configured"), "llm_not_configured", 422),
+    (errors.NoAgentNamed("private notes are those of one agent"), "no_agent", 422),
+    (errors.LlmDown("the language model at harbour", "refused"), "llm_down", 503),
+    (errors.LlmNonsense("the language model at harbour", "no JSON"), "llm_nonsense", 502),
     (VocabularyMissing("o200k_base", "not in the cache"), "prompt_failed", 500),
 ]
 
@@ -42,7 +47,8 @@ def test_an_error_is_answered_by_its_name_its_status_and_what_to_do(error: Excep
 
 def test_every_class_of_the_tree_has_a_row_of_its_own_or_of_one_between_it_and_the_root() -> None:
     roots = {errors.NotebookError, errors.UsageError, errors.Refused}
-    grouped = {errors.WatchLocked, errors.WouldDeleteEverything}  # no tool and no route can cause them
+    # No tool and no route can cause these, or the use case answers for them.
+    grouped = {errors.WatchLocked, errors.WouldDeleteEverything, errors.SynthesisDown, errors.TextRefused}
     rows = {kind.error for kind in KINDS}
     for each in _below(errors.NotebookError):
         assert each in rows | roots | grouped, each.__name__

@@ -17,9 +17,10 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotebookError, NotPermitted
 from notebook_sync.files.edits import Edit
 from notebook_sync.notes.editing import FileEdits
-from notebook_sync.surfaces.http_agent_routes import agent_routes
-from notebook_sync.surfaces.http_routes import routes
-from notebook_sync.surfaces.tools import TOOLS, call
+from notebook_sync.search.searching import MODES
+from notebook_sync.surfaces.http.routes.agents import agent_routes
+from notebook_sync.surfaces.http.routes.notes import routes
+from notebook_sync.surfaces.tools.calling import TOOLS, call
 from tests.surfaces.http_clients import Served, served
 
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("herald")
@@ -27,6 +28,7 @@ RULES, REMINDERS, EXTRA = "runtime/external-communications.md", "runtime/reminde
 
 # Each hidden word has this in it, and nothing that is shown does.
 MARK = "canary"
+SPEC = "Odile rules reminders: answer at once"
 REMOVED = "---\ntitle: Rules\n---\n## Permanent Rules\n\n- **Canaryremoved** (gone@ferry.example): answer\n"
 HIDDEN = """---
 title: Canarytitle
@@ -93,7 +95,16 @@ def _told(ask: Callable[[], Any]) -> Any:
 
 
 def _searched(notebook: Notebook, session: Session) -> list[Any]:
-    return [notebook.search(word, session=session) for word in ASKED]
+    return [notebook.search(word, session=session, mode="keyword") for word in ASKED]
+
+
+def _reported(notebook: Notebook, session: Session) -> list[Any]:
+    asked = [(word, mode) for word in (*ASKED, "Odile") for mode in MODES]
+    return [
+        notebook.search_report(word, session=session, mode=mode, section=section, snippet=True, explain=True)
+        for word, mode in asked
+        for section in ("", "Rules")
+    ]
 
 
 def _explained(notebook: Notebook, session: Session) -> list[Any]:
@@ -106,6 +117,10 @@ def _all_revisions(notebook: Notebook, session: Session) -> list[Any]:
     return [_told(partial(notebook.diff, RULES, rev, session)) for rev in ("", *(one.rev for one in revisions))]
 
 
+def _all_versions(notebook: Notebook, session: Session) -> list[Any]:
+    return [_told(partial(notebook.version, RULES, one.rev, session)) for one in notebook.history(RULES)]
+
+
 def _edited(notebook: Notebook, session: Session) -> list[Any]:
     edits = [Edit("write", content="x"), Edit("remove_entry", entry_match="answer")]
     return _each_file(lambda path: [_told(partial(notebook.edit, path, edit, session, preview=True)) for edit in edits])
@@ -115,7 +130,10 @@ METHODS: dict[str, Asking] = {
     "find_path": lambda notebook, session: _each_file(lambda path: notebook.find_path(path, session)),
     "read": lambda notebook, session: _each_file(lambda path: notebook.read(path, session)),
     "list": lambda notebook, session: notebook.list(limit=100, session=session),
+    "shelf": lambda notebook, session: [_told(partial(notebook.shelf, at, session)) for at in ("", "runtime", "pages")],
+    "linking_to": lambda notebook, session: _each_file(lambda path: notebook.linking_to(path, session)),
     "search": lambda notebook, session: [*_searched(notebook, session), notebook.search("Odile", session=session)],
+    "search_report": _reported,
     "edit": _edited,
     "edit_all": lambda notebook, session: _each_file(
         lambda path: notebook.edit_all([FileEdits(path, (Edit("remove_entry", entry_match="a"),))], session)
@@ -127,11 +145,13 @@ METHODS: dict[str, Asking] = {
     "undo": lambda notebook, session: _each_file(lambda path: notebook.undo(path, session)),
     "history": lambda notebook, session: _each_file(lambda path: notebook.history(path, session)),
     "diff": _all_revisions,
+    "version": _all_versions,
     "rules_for": lambda notebook, session: [
         notebook.rules_for(name, session=session)
         for name in ("ines@ferry.example", "odile@ferry.example", "gone@ferry.example")
     ],
     "reminders": lambda notebook, session: [notebook.reminders(due=due, session=session) for due in (False, True)],
+    "unread_reminders": lambda notebook, session: notebook.unread_reminders(session),
     "refuse": lambda notebook, session: _told(lambda: notebook.refuse(session, "test", "No")),
     "prompt": lambda notebook, session: [
         notebook.prompt(session, include=["refs", "facts"]),
@@ -153,7 +173,45 @@ METHODS: dict[str, Asking] = {
     ],
     "checkpoint": lambda notebook, session: _told(lambda: notebook.checkpoint(session)),
     "checkpoints": lambda notebook, session: _told(lambda: notebook.checkpoints(session)),
+    "checkpoints_lost": lambda notebook, session: _told(lambda: notebook.checkpoints_lost(session)),
     "rollback": lambda notebook, session: _told(lambda: notebook.rollback("0000", session)),
+    "foresee_rollback": lambda notebook, session: _told(lambda: notebook.foresee_rollback("0000", session)),
+    "fact_add": lambda notebook, session: _told(lambda: notebook.fact_add("Odile has the key", session)),
+    "facts": lambda notebook, session: _told(lambda: notebook.facts(session, scope="all")),
+    "fact_search": lambda notebook, session: _each_word(lambda word: notebook.fact_search(word, session, scope="all")),
+    "fact_verify": lambda notebook, session: _each_word(lambda word: notebook.fact_verify(word, session)),
+    "fact_reinforce": lambda notebook, session: _told(lambda: notebook.fact_reinforce("Odile", session)),
+    "fact_archive": lambda notebook, session: _told(lambda: notebook.fact_archive("Odile", session)),
+    "fact_restore": lambda notebook, session: _told(lambda: notebook.fact_restore("Odile", session)),
+    "fact_promote": lambda notebook, session: _told(lambda: notebook.fact_promote("Odile", session)),
+    "fact_decay": lambda notebook, session: _told(lambda: notebook.fact_decay(session)),
+    "fact_dedupe": lambda notebook, session: _told(lambda: notebook.fact_dedupe(session, apply=True)),
+    "fact_extract": lambda notebook, session: _told(
+        lambda: notebook.fact_extract([{"role": "user", "content": "Odile has the key"}], session)
+    ),
+    "fact_plot": lambda notebook, session: _told(lambda: notebook.fact_plot(session)),
+    "memory_add": lambda notebook, session: _told(lambda: notebook.memory_add("Odile has the key", session)),
+    "memories": lambda notebook, session: _told(lambda: notebook.memories(session)),
+    "memory_search": lambda notebook, session: _each_word(lambda word: notebook.memory_search(word, session)),
+    "memory_link": lambda notebook, session: _each_file(
+        lambda path: _told(lambda: notebook.memory_link(path, "similar", RULES, session))
+    ),
+    "memory_links": lambda notebook, session: _told(
+        lambda: notebook.memory_links([{"from": RULES, "to": EXTRA, "type": "similar"}], session)
+    ),
+    "memory_infer": lambda notebook, session: _told(lambda: notebook.memory_infer(session)),
+    "memory_scores": lambda notebook, session: _told(lambda: notebook.memory_scores(session)),
+    "memory_audit": lambda notebook, session: _told(lambda: notebook.memory_audit(session)),
+    "memory_fix": lambda notebook, session: _told(lambda: notebook.memory_fix(session)),
+    "memory_import": lambda notebook, session: _told(lambda: notebook.memory_import(Path(RULES), session)),
+    "memory_graph": lambda notebook, session: _told(lambda: notebook.memory_graph(session)),
+    "memory_figures": lambda notebook, session: _told(lambda: notebook.memory_figures(session)),
+    "syntheses_kept": lambda notebook, session: _told(lambda: notebook.syntheses_kept(session)),
+    "compile_context": lambda notebook, session: _told(
+        lambda: notebook.compile_context(f"# {SPEC}", session, explain=True)
+    ),
+    "synthesize": lambda notebook, session: _told(lambda: notebook.synthesize(SPEC, session)),
+    "prefetch": lambda notebook, session: _told(lambda: notebook.prefetch([RULES, REMINDERS], session)),
     "export": lambda notebook, session: _told(lambda: notebook.export(Path("office.tar.gz"), session)),
     "import_notes": lambda notebook, session: _told(lambda: notebook.import_notes(Path("older.json"), session)),
 }
@@ -174,7 +232,9 @@ def test_no_method_tells_what_is_hidden(notebook: Notebook, session: Session, na
     assert MARK not in repr(METHODS[name](notebook, session)).casefold()
 
 
-@pytest.mark.parametrize("name", ["read", "search", "diff", "rules_for", "reminders", "prompt", "explain", "list"])
+@pytest.mark.parametrize(
+    "name", ["read", "search", "diff", "version", "rules_for", "reminders", "prompt", "explain", "list"]
+)
 def test_the_owner_is_told(notebook: Notebook, name: str) -> None:
     told = repr(METHODS[name](notebook, OWNER)).casefold()
     assert MARK in told or "reason='comment'" in told
@@ -187,6 +247,15 @@ class TestHiddenTextAnswersAsWhatIsNotThere:
         assert all(_searched(notebook, OWNER)[:4])
         paths = {row["path"] for row in notebook.search("Odile", session=session)}
         assert {RULES, EXTRA} <= paths
+
+    def test_what_it_means_finds_nothing_of_it(self, notebook: Notebook, session: Session) -> None:
+        for word in (*ASKED, "Odile", "rules and reminders"):
+            found = notebook.search(word, 100, session, mode="semantic", explain=True)
+            assert not {RULES, REMINDERS, EXTRA} & {row["path"] for row in found}
+            both = {row["path"]: row["explain"] for row in notebook.search(word, 100, session, explain=True)}
+            assert not any(both[path]["meaning"] for path in both.keys() & {RULES, REMINDERS, EXTRA})
+        owners = notebook.search("Odile", 100, OWNER, mode="semantic")
+        assert RULES in {row["path"] for row in owners}
 
     def test_it_is_explained_nowhere(self, notebook: Notebook, session: Session) -> None:
         assert [each for each in _explained(notebook, session) if each] == []
@@ -235,19 +304,32 @@ def _tool_calls() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "peek_agent_notes", {"agent": "pilot"}
     yield "log", {"content": "Asked Odile"}
     yield "checkpoint", {}
+    yield "today", {}
+    yield "rollback", {}
     for word in (*ASKED, "Odile rules reminders"):
+        for mode in MODES:
+            yield "notebook_search", {"query": word, "mode": mode, "snippet": True, "limit": 100}
         yield "recall", {"query": word, "limit": 100}
         yield "search_my_notes", {"query": word}
+        yield "memory_query", {"query": word, "scope": "all"}
+        yield "memory_verify", {"content": word}
+    yield "memory_reinforce", {"fact": "Odile"}
+    yield "memory_add", {"content": "Odile has the key"}
+    yield "fact_extract", {"messages": [{"role": "user", "content": "Odile has the key"}]}
+    yield "memory_record", {"text": "Odile has the key"}
+    yield "compile_context", {"task_spec": SPEC}
+    yield "synthesize", {"task_spec": SPEC}
 
 
 @pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
 def test_no_tool_tells_what_is_hidden(notebook: Notebook, session: Session) -> None:
     calls = list(_tool_calls())
-    assert {tool.name for tool in TOOLS} <= {name for name, _ in calls} | {"notebook_search"}
+    assert {tool.name for tool in TOOLS} <= {name for name, _ in calls}
     for name, arguments in calls:
         assert MARK not in json.dumps(call(notebook, name, arguments, session)).casefold(), (name, arguments)
     for word in ASKED:
-        assert call(notebook, "notebook_search", {"query": word}, session) == {"results": []}
+        found = call(notebook, "notebook_search", {"query": word, "mode": "keyword"}, session)
+        assert found == {"results": [], "mode": "keyword"}
 
 
 def _requests() -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -267,6 +349,9 @@ def _requests() -> Iterator[tuple[str, str, dict[str, Any]]]:
         yield "POST", "/explain", {"json": {"text": word}}
         for route in ("/search", "/recall", "/channels/scribe/notes"):
             yield "GET", route, {"params": {"query": word}}
+        for mode in MODES:
+            asked = {"query": word, "mode": mode, "snippet": True, "explain": True}
+            yield "GET", "/search/report", {"params": asked}
     for path in ("/status", "/prompt", "/notes", "/reminders", "/tools", "/metrics", "/today", "/checkpoints"):
         yield "GET", path, {}
     yield "POST", "/sync", {"json": {}}

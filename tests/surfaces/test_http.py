@@ -12,8 +12,8 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.events import Events
-from notebook_sync.surfaces.http_events import Streams
-from notebook_sync.surfaces.http_metrics import Metrics
+from notebook_sync.surfaces.http.events import Streams
+from notebook_sync.surfaces.http.metrics import Metrics
 from tests.surfaces.http_clients import Served, served
 
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("herald")
@@ -48,7 +48,7 @@ def test_a_note_and_its_section_with_the_digest_as_etag(server: Served) -> None:
 def test_lists_and_searches_hold_no_text(server: Served) -> None:
     listed = server.ask("GET", "/notes", OWNER, params={"collection": "pages", "limit": 5}).json()
     assert [note["path"] for note in listed] == ["pages/plan.md"]
-    found = server.ask("GET", "/search", OWNER, params={"query": "small"}).json()
+    found = server.ask("GET", "/search", OWNER, params={"query": "small", "mode": "keyword"}).json()
     assert [note["path"] for note in found] == ["pages/plan.md"]
     assert not {"text", "content"} & found[0].keys()
     wrong = server.ask("GET", "/notes", OWNER, params={"collection": "ropes"})
@@ -115,6 +115,15 @@ def test_an_agent_changes_nothing_of_the_owners(server: Served, session: Session
     assert (server.root / "runtime/reminders.md").read_text() == REMINDERS
 
 
+def test_a_note_that_never_said_anything_else_is_not_undone_but_deleted(server: Served) -> None:
+    edit = {"file": "pages/new.md", "action": "write", "content": "New."}
+    assert server.ask("POST", "/edit", OWNER, json=edit).status_code == 200
+    refused = server.ask("POST", "/undo", OWNER, json={"file": "pages/new.md"})
+    assert (refused.status_code, refused.json()["error"]["type"]) == (422, "edit_failed")
+    assert "another way back" in refused.json()["error"]["next"]
+    assert "notebook-sync" not in refused.text
+
+
 def test_undo_history_and_diff(server: Served) -> None:
     edit = {"file": "reminders.md", "action": "toggle_checkbox", "entry_match": "ropes", "reason": "done by Ines"}
     assert server.ask("POST", "/edit", OWNER, json=edit).status_code == 200
@@ -130,8 +139,11 @@ def test_undo_history_and_diff(server: Served) -> None:
 
 
 def test_reminders_and_rules(server: Served) -> None:
-    (due,) = server.ask("GET", "/reminders", TASK, params={"due": True}).json()
+    (server.root / "runtime/reminders.md").write_text(f"{REMINDERS}- [ ] Pay [due: 25:00]\n")
+    told = server.ask("GET", "/reminders", TASK, params={"due": True}).json()
+    (due,) = told["reminders"]
     assert (due["text"], due["state"]) == ("Check the ropes", "due")
+    assert told["unread"] == [len(REMINDERS.splitlines()) + 1]
     standing = server.ask("GET", "/rules", EXTERNAL, params={"identity": "ODILE@ferry.example"}).json()
     assert standing["rule"]["name"] == "Odile"
     assert server.ask("GET", "/rules", OWNER, params={"identity": "x"}).json()["rule"] is None
@@ -228,7 +240,7 @@ def test_who_comes_again_is_told_of_all_that_the_log_has(tmp_path: Path) -> None
 
     async def told() -> list[str]:
         found = []
-        async for event in Streams(events, Metrics(dict)).follow(ids[0]):
+        async for event in Streams(events, Metrics(dict, dict)).follow(ids[0]):
             found.append(event["id"])
             if len(found) == len(ids) - 1:
                 return found

@@ -121,7 +121,10 @@ def test_the_stream_of_a_day_is_logged_shown_and_recalled(server: Served) -> Non
     assert logged in day["entries"]
     assert kept not in day["entries"]
     assert answered(server, "GET", "/today", PILOT, params={"day": "2001-01-01"})["entries"] == []
+    last = answered(server, "GET", "/today", PILOT, params={"limit": 1})
+    assert (last["entries"], last["earlier"]) == (day["entries"][-1:], len(day["entries"]) - 1)
     answered(server, "GET", "/today", PILOT, 422, params={"day": "soon"})
+    answered(server, "GET", "/today", PILOT, 422, params={"limit": 0})
     asked = {"query": "ferry", "tags": "ferry", "since": "1d"}
     found = answered(server, "GET", "/recall", PILOT, params=asked)
     assert [(each["id"], each["source"]) for each in found["results"]] == [(logged["id"], "harbour radio")]

@@ -20,7 +20,7 @@ from tests.surfaces.http_clients import BASE, Served, served
 
 EXPLORES = bool(os.environ.get("NOTEBOOK_TEST_EXPLORE"))
 SEED = int(os.environ.get("NOTEBOOK_TEST_SEED") or (random.randrange(2**32) if EXPLORES else 1))
-EXAMPLES = int(os.environ.get("NOTEBOOK_TEST_EXAMPLES") or 10)
+EXAMPLES = int(os.environ.get("NOTEBOOK_TEST_EXAMPLES") or 5)
 load_all_checks()
 # What fits its schema may still name a note that there is not, which is refused; and what is wrong about a generated
 # request may be its token, for which a right one is sent.

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from notebook_sync.surfaces.cli import make_parser, run
-from notebook_sync.surfaces.cli_commands import RUN
-from notebook_sync.surfaces.cli_manual import manual
-from notebook_sync.surfaces.cli_reference import COMMANDS
-from notebook_sync.surfaces.cli_table import Command, each
+from notebook_sync.surfaces.cli.commands.run import RUN
+from notebook_sync.surfaces.cli.main import make_parser, run
+from notebook_sync.surfaces.cli.manual import manual
+from notebook_sync.surfaces.cli.reference.commands import COMMANDS
+from notebook_sync.surfaces.cli.table import Command, each
 from tests.surfaces.conftest import REPOSITORY
 
 EVERY = [pytest.param(words, command, id=words) for words, command in each(COMMANDS)]
@@ -21,7 +21,7 @@ each_command = pytest.mark.parametrize(("words", "command"), EVERY)
 
 def test_the_manual_is_up_to_date() -> None:
     written = (REPOSITORY / "docs/cli.md").read_text(encoding="utf-8")
-    assert written == manual(), "make it anew: python -m notebook_sync.surfaces.cli_manual > docs/cli.md"
+    assert written == manual(), "make it anew: python -m notebook_sync.surfaces.cli.manual > docs/cli.md"
 
 
 def test_what_is_listed_is_what_works() -> None:

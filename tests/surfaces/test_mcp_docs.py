@@ -18,7 +18,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from notebook_sync import Notebook
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.mcp_http import mcp_app
+from notebook_sync.surfaces.mcp.http import mcp_app
 from notebook_sync.tokens import Tokens
 from tests.docs_shell import blocks_of
 from tests.surfaces.mcp_clients import REPOSITORY, over_http, serving

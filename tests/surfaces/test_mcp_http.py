@@ -15,7 +15,7 @@ from mcp_types import CallToolResult
 
 from notebook_sync import Notebook, Session
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.mcp_http import mcp_app
+from notebook_sync.surfaces.mcp.http import mcp_app
 from notebook_sync.tokens import Tokens
 from tests.surfaces.mcp_clients import ERAS, over_http, serving, token_of
 from tests.surfaces.test_tools_permissions import bytes_of, refusals

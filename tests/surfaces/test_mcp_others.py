@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from notebook_sync import Notebook
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.mcp_http import McpApp, mcp_app
+from notebook_sync.surfaces.mcp.http import McpApp, mcp_app
 from notebook_sync.tokens import Tokens
 from tests.servers import unavailable
 from tests.surfaces.mcp_clients import REPOSITORY, serving

@@ -17,10 +17,10 @@ from mcp_types import ResourceUpdatedNotification
 
 from notebook_sync import Notebook, Session
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces import mcp_subscriptions
-from notebook_sync.surfaces.mcp import NotebookServer
-from notebook_sync.surfaces.mcp_http import mcp_app
-from notebook_sync.surfaces.mcp_subscriptions import Subscriptions
+from notebook_sync.surfaces.mcp import subscriptions as mcp_subscriptions
+from notebook_sync.surfaces.mcp.http import mcp_app
+from notebook_sync.surfaces.mcp.server import NotebookServer
+from notebook_sync.surfaces.mcp.subscriptions import Subscriptions
 from notebook_sync.tokens import Tokens
 from tests.surfaces.mcp_clients import ERAS, over_http, process, serving
 from tests.surfaces.test_tools_permissions import refusals

@@ -248,7 +248,7 @@ class TestDeleteAndRename:
         notebook.sync()
         assert memory.delete("/memories/pages/ferry.md") == "Successfully deleted /memories/pages/ferry.md"
         assert not (root / "pages/ferry.md").exists()
-        assert notebook.search("ferry") == []
+        assert notebook.search("ferry", mode="keyword") == []
         kept = [file for file in (root / ".notebook").rglob("*") if file.is_file() and b"At nine." in file.read_bytes()]
         assert any("past" in file.parts for file in kept)
 

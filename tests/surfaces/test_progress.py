@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from notebook_sync.surfaces import cli_progress
-from notebook_sync.surfaces.cli_progress import progress
+from notebook_sync.surfaces.cli import progress as cli_progress
+from notebook_sync.surfaces.cli.progress import progress
 
 
 class Terminal(io.StringIO):

@@ -8,7 +8,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,10 +18,11 @@ import httpx2
 import pytest
 
 from notebook_sync import Notebook, Session
-from notebook_sync.surfaces import serve_following
-from notebook_sync.surfaces.cli import run
+from notebook_sync.surfaces.cli.main import run
+from notebook_sync.surfaces.serving import following as serve_following
 from notebook_sync.sync.watch import Watch
 from notebook_sync.tokens import Tokens
+from tests import forked
 from tests.waiting import eventually
 
 _READY = re.compile(r"serving on (http://127\.0\.0\.1:\d+)/ \((.*)\)\n")
@@ -51,8 +51,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(root: Path, environment: dict[str, str], *more: str) -> Iterator[Server]:
-    command = [sys.executable, "-m", "notebook_sync", "-C", str(root), "serve", "--port", "0", *more]
+def serving(root: Path, environment: dict[str, str], *more: str, is_real: bool = False) -> Iterator[Server]:
+    started = forked.real_command() if is_real else forked.command()
+    command = [*started, "-C", str(root), "serve", "--port", "0", *more]
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -162,7 +163,7 @@ def test_a_stream_ends_when_its_token_is_revoked(root: Path, shell_environment: 
 
 
 def test_who_follows_already_goes_on_to(root: Path, shell_environment: dict[str, str]) -> None:
-    with serving(root, shell_environment) as first, serving(root, shell_environment) as second:
+    with serving(root, shell_environment, is_real=True) as first, serving(root, shell_environment) as second:
         assert first.state == "following the files"
         assert second.state == f"process {first.process.pid} follows the files"
         stream = Stream(second, second.headers())
@@ -306,6 +307,6 @@ def test_trouble_that_stays_is_told_once_however_often_it_is_met(
             return watch()
 
         monkeypatch.setattr(notebook, "watch", counted)
-        with serve_following.Following(notebook, watch=True).running():
+        with serve_following.Following(notebook, watch=True, changed=lambda _: None).running():
             eventually(lambda: len(looks) > 3, "tried again")
     assert [record.levelname for record in caplog.records].count("ERROR") == 1

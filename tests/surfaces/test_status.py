@@ -18,7 +18,7 @@ from notebook_sync.errors import BackendDown
 from notebook_sync.mirror.sqlite import SqliteMirror
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
-from notebook_sync.surfaces.cli import run
+from notebook_sync.surfaces.cli.main import run
 from tests.servers import Server, start_mongod
 
 

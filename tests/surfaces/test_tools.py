@@ -14,17 +14,20 @@ from hypothesis import strategies as st
 
 from notebook_sync import Notebook, Session, call, tool_definitions
 from notebook_sync.files.edits import ACTIONS
-from notebook_sync.surfaces.tools import SHAPES, TOOLS, Shape
+from notebook_sync.surfaces.tools.calling import SHAPES, TOOLS, Shape
 from prompt import count_tokens
 from prompt.fence import FENCED
 
 OWNER, TASK = Session.owner(), Session.task("scribe")
-LARGEST = 11 << 10  # bytes, of fourteen tools; all that are planned are to stay below 16 KB
+LARGEST = 16 << 10  # bytes, of all tools
 READING = {
     *("notebook_read", "notebook_search", "notebook_list"),
-    *("search_my_notes", "get_recent_notes", "peek_agent_notes", "recall"),
+    *("search_my_notes", "get_recent_notes", "peek_agent_notes", "recall", "today", "memory_query", "memory_verify"),
+    "compile_context",
 }
-DESTROYING = {"notebook_edit", "notebook_update", "notebook_delete"}
+DESTROYING = {"notebook_edit", "notebook_update", "notebook_delete", "fact_extract", "rollback"}
+# A language model or a reasoner that the settings name may be asked.
+ASKING_BEYOND = {"fact_extract", "memory_record", "compile_context", "synthesize"}
 
 
 @pytest.fixture
@@ -58,14 +61,15 @@ def schemas_of(definition: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def assert_as_announced(name: str, answer: dict[str, Any]) -> None:
     """The answer is what the tool's output schema says, which a client of MCP holds it against."""
-    (definition,) = (each for each in tool_definitions(OWNER, "mcp") if each["name"] == name)
+    (definition,) = (each for each in tool_definitions(Session.owner("scribe"), "mcp") if each["name"] == name)
     jsonschema.validate(answer, definition["outputSchema"])
 
 
 class TestDefinitions:
     @pytest.mark.parametrize("shape", SHAPES)
-    def test_they_are_small(self, shape: Shape) -> None:
-        sent = json.dumps(tool_definitions(OWNER, shape), ensure_ascii=False, separators=(",", ":"))
+    @pytest.mark.parametrize("session", [OWNER, Session.named("owner", "scribe"), Session.task("scribe")], ids=str)
+    def test_they_are_small(self, shape: Shape, session: Session) -> None:
+        sent = json.dumps(tool_definitions(session, shape), ensure_ascii=False, separators=(",", ":"))
         assert len(sent.encode()) <= LARGEST
 
     @pytest.mark.parametrize("shape", SHAPES)
@@ -97,7 +101,7 @@ class TestDefinitions:
         assert {name for name, hints in claims.items() if hints.get("destructiveHint")} == DESTROYING
         assert {name for name, hints in claims.items() if hints.get("idempotentHint")} == {"notebook_update"}
         for name, hints in claims.items():
-            assert hints["openWorldHint"] is False
+            assert hints["openWorldHint"] is (name in ASKING_BEYOND)
             assert ("destructiveHint" in hints) == (name not in READING)
 
     def test_a_free_object_is_offered_where_strict_functions_know_none(self) -> None:
@@ -381,10 +385,16 @@ class TestArguments:
         assert read["title"] == "Plan"
         assert "results" in call(notebook, "notebook_list", "", TASK)
 
-    def test_an_unknown_tool_is_told_which_there_are(self, notebook: Notebook) -> None:
-        error = call(notebook, "notebook_delete_all", {}, Session.external())["error"]
-        assert error["type"] == "no_such_tool"
-        assert error["candidates"] == ["notebook_read", "notebook_search", "notebook_list", "write_note"]
+    def test_an_unknown_tool_is_told_which_have_a_name_like_it(self, notebook: Notebook) -> None:
+        error = call(notebook, "notebook_lists", {}, Session.external())["error"]
+        assert (error["type"], error["candidates"][0]) == ("no_such_tool", "notebook_list")
+        assert "notebook_edit" in call(notebook, "notebook_edti", {}, OWNER)["error"]["candidates"]
+        assert "notebook_edit" not in call(notebook, "notebook_edti", {}, Session.external())["error"]["candidates"]
+        assert "candidates" not in call(notebook, "x" * 100_000, {}, OWNER)["error"]
+
+    def test_a_command_is_told_on_a_command_line_alone(self, notebook: Notebook) -> None:
+        error = call(notebook, "notebook_read", {"id": "nowhere"}, OWNER)["error"]
+        assert error["message"] == "no note has the id or path 'nowhere'"
 
 
 JSON = st.recursive(

@@ -145,7 +145,7 @@ class TestPrivateNotes:
         kept = {done(notebook, "write_note", {"content": "A key."}, session)["path"] for session in (SCRIBE, PILOT)}
         assert paths(done(notebook, "search_my_notes", {"query": "key"}, OWNER)) == kept
         assert paths(done(notebook, "get_recent_notes", {}, OWNER)) == kept
-        assert refused(notebook, "write_note", {"content": "x"}, OWNER)["type"] == "invalid_arguments"
+        assert refused(notebook, "write_note", {"content": "x"}, OWNER)["type"] == "no_agent"
 
     def test_what_a_message_made_an_agent_note_is_marked_and_never_told_outside_a_fence(
         self, notebook: Notebook
@@ -158,7 +158,7 @@ class TestPrivateNotes:
             done(notebook, "get_recent_notes", {"topic": "obey-topic"}),
             done(notebook, "search_my_notes", {"query": "heading"}),
             done(notebook, "peek_agent_notes", {"agent": "scribe", "query": "heading"}, OWNER),
-            done(notebook, "notebook_search", {"query": "heading"}),
+            done(notebook, "notebook_search", {"query": "heading", "mode": "keyword"}),
             done(notebook, "notebook_read", {"id": written["path"]}),
         ]
         for answer in answers:
@@ -209,6 +209,29 @@ class TestMemory:
         made = done(notebook, "checkpoint", {"name": "before the winter"})
         assert (made["name"], made["entries"] >= 1, made["notes"] >= 4) == ("before the winter", True, True)
         assert [each.id for each in notebook.checkpoints(OWNER)] == [made["id"]]
+
+    def test_a_day_is_told_to_who_may_read_the_stream(self, notebook: Notebook) -> None:
+        for number in range(3):
+            done(notebook, "log", {"content": f"Ferry {number} left"}, PILOT)
+        told = done(notebook, "today", {"limit": 2}, PILOT)
+        assert [entry["content"] for entry in told["results"]] == ["Ferry 1 left", "Ferry 2 left"]
+        assert told["earlier"] == 1
+        assert done(notebook, "today", {"day": "2020-02-18"})["results"] == []
+        assert refused(notebook, "today", {"day": "yesterday"}, PILOT)["type"] == "invalid_arguments"
+        assert refused(notebook, "today", {}, Session.external("scribe"))["type"] == "not_permitted"
+
+    def test_the_owner_goes_back_to_a_checkpoint_of_those_that_are_listed(self, notebook: Notebook) -> None:
+        notebook.sync()
+        made = done(notebook, "checkpoint", {"name": "before the winter"})
+        done(notebook, "log", {"content": "Too much"})
+        listed = done(notebook, "rollback", {}, OWNER)["checkpoints"]
+        assert [one["id"] for one in listed] == [made["id"]]
+        rolled = done(notebook, "rollback", {"id": made["id"][:8]}, OWNER)
+        assert rolled["id"] == made["id"]
+        assert "Too much" not in [entry["content"] for entry in done(notebook, "today", {})["results"]]
+        assert len(done(notebook, "rollback", {}, OWNER)["checkpoints"]) == 2
+        assert refused(notebook, "rollback", {"id": "0000"}, OWNER)["type"] == "no_such_checkpoint"
+        assert refused(notebook, "rollback", {}, PILOT)["type"] == "not_permitted"
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,18 @@ import pytest
 from notebook_sync import Session
 from notebook_sync.events import Events
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.tools import TOOLS
+from notebook_sync.surfaces.tools.calling import TOOLS
 from tests.surfaces.doors import DOORS, Door
 from tests.together import together
 
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("scribe")
 SESSIONS = (OWNER, TASK, EXTERNAL)
-FOR_STRANGERS = {"notebook_read", "notebook_search", "notebook_list", "write_note"}
+FOR_STRANGERS = {
+    *("notebook_read", "notebook_search", "notebook_list", "write_note"),
+    *("memory_query", "memory_verify", "compile_context"),
+}
 NOT_FOR_STRANGERS = {tool.name for tool in TOOLS} - FOR_STRANGERS
+FOR_THE_OWNER = {"rollback"}
 EDITING = {"notebook_edit", "notebook_create", "notebook_update", "notebook_delete"}
 
 FILES = {
@@ -89,7 +93,23 @@ def door(request: pytest.FixtureRequest, root: Path) -> Iterator[Door]:
 
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda one: one.kind)
 def test_a_session_is_shown_the_tools_that_it_may_call(door: Door, session: Session) -> None:
-    assert door.list_tools(session) == (FOR_STRANGERS if session == EXTERNAL else FOR_STRANGERS | NOT_FOR_STRANGERS)
+    shown = {EXTERNAL: FOR_STRANGERS, TASK: (FOR_STRANGERS | NOT_FOR_STRANGERS) - FOR_THE_OWNER}
+    # The owner names no agent here, whose note a private one would be.
+    assert door.list_tools(session) == shown.get(session, (FOR_STRANGERS | NOT_FOR_STRANGERS) - {"write_note"})
+
+
+@pytest.mark.parametrize("way", ["direct", "mcp"])  # over HTTP a token names its agent, and the owner's is tried above
+@pytest.mark.parametrize("session", [Session.owner(), Session.task(), Session.external()], ids=lambda one: one.kind)
+def test_a_session_of_no_agent_is_not_shown_what_keeps_notes_of_one(root: Path, way: str, session: Session) -> None:
+    lacking = {"write_note": {"content": "x"}}
+    if session.kind == "task":
+        lacking |= {"search_my_notes": {"query": "x"}, "get_recent_notes": {}, "peek_agent_notes": {"agent": "pilot"}}
+    with DOORS[way](root) as door:
+        assert door.list_tools(session) == door.list_tools(Session.named(session.kind, "scribe")) - lacking.keys()
+        told = {name: door.call(session, name, arguments)["error"] for name, arguments in lacking.items()}
+    assert told.pop("peek_agent_notes", {"type": "not_permitted"})["type"] == "not_permitted"
+    assert {error["type"] for error in told.values()} == {"no_agent"}
+    assert all(error["next"].startswith("tell the owner") for error in told.values())
 
 
 def test_a_tool_that_is_not_shown_is_refused_whatever_it_is_called_with(door: Door, root: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
+from tests import forked
 from tests.waiting import eventually
 
 
@@ -35,8 +35,9 @@ class Watcher:
 
 
 @contextmanager
-def watching(root: Path, environment: dict[str, str]) -> Iterator[Watcher]:
-    command = [sys.executable, "-m", "notebook_sync", "-C", str(root), "watch", "--json"]
+def watching(root: Path, environment: dict[str, str], *, is_real: bool = False) -> Iterator[Watcher]:
+    started = forked.real_command() if is_real else forked.command()
+    command = [*started, "-C", str(root), "watch", "--json"]
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -78,19 +79,14 @@ def test_asked_to_stop_it_does_not_finish_its_first_look(root: Path, shell_envir
 
 
 def test_a_second_watcher_is_told_who_watches(root: Path, shell_environment: dict[str, str]) -> None:
-    with watching(root, shell_environment) as first:
+    with watching(root, shell_environment, is_real=True) as first:
         first.until("ready")
         with watching(root, shell_environment) as second:
             out, complaints = second.process.communicate()
         assert second.process.returncode == 3
         assert f"process {first.process.pid} on " in complaints
         assert json.loads(out)["error"]["kind"] == "WatchLocked"
-        status = subprocess.run(
-            [sys.executable, "-m", "notebook_sync", "-C", str(root), "status", "--json"],
-            env=shell_environment,
-            capture_output=True,
-            check=True,
-        )
+        status = forked.run(["-C", str(root), "status", "--json"], env=shell_environment)
         told = json.loads(status.stdout)
         assert told["watcher"]["pid"] == first.process.pid
         assert told["last_reconcile"] is not None

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from notebook_sync import Notebook
+from notebook_sync import Notebook, Session
 from notebook_sync.errors import WouldDeleteEverything
 from notebook_sync.mirror.base import Remove, Write
 from notebook_sync.refs.sqlite import SqliteRefs
 from notebook_sync.sync import announce
+
+OWNER = Session.owner()
 
 
 @pytest.mark.parametrize("tries", [1, 2])
@@ -33,6 +35,22 @@ def test_a_stray_note_on_an_empty_mount_point_does_not_pass_for_the_notebook(tmp
     with Notebook.open(tmp_path) as notebook:
         report = notebook.sync(allow_empty=True)
         assert (report.added, report.deleted) == (1, 5)
+
+
+def test_the_only_note_that_stands_is_gone_for_all_when_a_tool_deletes_it_and_what_is_missing_beside_it_stays(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "missing.md").write_text("# Missing\n")
+    with Notebook.open(tmp_path) as notebook:
+        notebook.sync()
+        path = notebook.create("pages", "The tide", "Low at four.", OWNER).path
+        (tmp_path / "missing.md").unlink()
+        assert notebook.delete(path, OWNER).warnings == ()
+        assert list(notebook.mirror.paths()) == ["missing.md"]
+        assert [row["path"] for row in notebook.recall("tide", OWNER)["results"]] == []
+        assert notebook.today(OWNER).entries[-1]["action"] == "deleted"
+        with pytest.raises(WouldDeleteEverything):
+            notebook.sync()
 
 
 def test_a_folder_whose_notes_were_all_renamed_is_the_same_notebook(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import shutil
 import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from notebook_sync import Notebook
 from notebook_sync.errors import WatchLocked
 from notebook_sync.files.vault import Vault
-from notebook_sync.sync.lock import watch_lock, watcher
+from notebook_sync.sync.lock import WatchNote, watch_lock, watcher
 from tests.sync.following import following
 from tests.waiting import eventually
 
@@ -30,6 +32,18 @@ def root(tmp_path: Path) -> Path:
 
 
 FIRST = {"first.md": "first"}
+
+
+def delete(folder: Path) -> None:
+    """All of a folder that a watch writes into meanwhile: what it made there since is deleted with it."""
+
+    def deleted() -> bool:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(folder)
+            return True
+        return not folder.exists()
+
+    eventually(deleted, f"{folder.name} is deleted")
 
 
 def test_a_burst_that_overflows_the_queue_of_events(root: Path) -> None:
@@ -86,7 +100,7 @@ def test_a_folder_that_is_renamed_keeps_its_notes_histories(root: Path) -> None:
 
 def test_the_root_deleted_and_made_again_is_followed_again(root: Path) -> None:
     with following(root) as watch:
-        shutil.rmtree(root)
+        delete(root)
         eventually(watch.troubles, "the loss of the folder is told")
         root.mkdir()
         (root / "second.md").write_text("second")
@@ -109,6 +123,60 @@ def test_the_root_moved_away_and_back_loses_nothing(root: Path, tmp_path: Path) 
         assert watch.deleted() == 0
 
 
+@pytest.mark.parametrize("lock_goes_first", [True, False])
+def test_the_root_that_goes_away_while_it_is_looked_at_is_waited_for(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock_goes_first: bool
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    looks = iter([lock_goes_first, not lock_goes_first])
+    still_held, identity = WatchNote.holds.fget, Vault.identity
+
+    def moves() -> None:
+        if next(looks, False):
+            root.rename(elsewhere)
+
+    def holds(note: WatchNote) -> bool:
+        moves()
+        return bool(still_held(note))
+
+    def identify(vault: Vault) -> tuple[int, int]:
+        found = identity(vault)
+        moves()
+        return found
+
+    with following(root) as watch:
+        monkeypatch.setattr(WatchNote, "holds", property(holds))
+        monkeypatch.setattr(Vault, "identity", identify)
+        eventually(watch.troubles, "the loss of the folder is told")
+        (elsewhere / "second.md").write_text("written meanwhile")
+        elsewhere.rename(root)
+        watch.becomes({**FIRST, "second.md": "written meanwhile"})
+        eventually(watch.recoveries, "the return is told")
+
+
+def test_the_folder_that_goes_away_before_a_lost_lock_can_be_had_again_is_waited_for(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+
+    @contextlib.contextmanager
+    def moves_first(folder: Path) -> Iterator[WatchNote]:
+        if not elsewhere.exists():
+            root.rename(elsewhere)
+        with watch_lock(folder) as note:
+            yield note
+
+    with following(root) as watch:
+        monkeypatch.setattr("notebook_sync.sync.watch.watch_lock", moves_first)
+        (root / ".notebook" / "watch.lock").unlink()
+        eventually(watch.troubles, "the loss of the folder is told")
+        monkeypatch.undo()
+        elsewhere.rename(root)
+        eventually(lambda: watcher(root / ".notebook"), "the lock is held again")
+        eventually(watch.recoveries, "the return is told")
+        watch.becomes(FIRST)
+
+
 def test_an_emptied_root_suspends_deletions_each_time_and_recovers(root: Path, tmp_path: Path) -> None:
     with following(root) as watch:
         for time in (1, 2):
@@ -126,7 +194,7 @@ def test_an_emptied_root_suspends_deletions_each_time_and_recovers(root: Path, t
 
 def test_a_watch_whose_lock_was_deleted_locks_again(root: Path) -> None:
     with following(root) as watch:
-        shutil.rmtree(root / ".notebook")
+        delete(root / ".notebook")
         eventually(lambda: watcher(root / ".notebook"), "the lock is held again")
         (root / "second.md").write_text("second")
         watch.becomes({**FIRST, "second.md": "second"})

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.sync.following import following
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -35,5 +36,7 @@ def test_a_renamed_note_that_is_touched_while_it_settles_keeps_its_past(root: Pa
         for mode in (0o600, 0o644) * 5:  # as programs do that copy a file's rights and times after it
             (root / "scheme.md").chmod(mode)
         watch.becomes({"scheme.md": "# plan\n", "other.md": "# other\n"})
-        entries = watch.notebook.refs.day(datetime.now(UTC).date().isoformat())
+        today = datetime.now(UTC).date().isoformat()
+        eventually(lambda: watch.notebook.refs.day(today)[2:], "hot memory follows the mirror")
+        entries = watch.notebook.refs.day(today)
     assert [(entry["action"], entry["ref"]["path"]) for entry in entries[2:]] == [("moved", "scheme.md")]

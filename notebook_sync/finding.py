@@ -1,0 +1,194 @@
+"""What a notebook is read by: one method for each way to find a note and to see what it says.
+
+Nothing is decided here: each method asks the part that does.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from notebook_sync.agent_notebook import AgentNotebook
+from notebook_sync.errors import BackendDown
+from notebook_sync.mirror.base import LARGEST_LIMIT
+from notebook_sync.sessions import OWNER, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from notebook_sync.mirror.base import Document
+    from notebook_sync.notes.shelf import Shelf
+    from notebook_sync.search.embedding import Embedded, Following
+    from notebook_sync.search.searching import Searched
+
+# `list` names a method here, so the type needs a name of its own.
+Documents = list[dict[str, Any]]
+
+
+class FindingNotebook(AgentNotebook):
+    """The use cases of reading and searching. A `Notebook` has them all."""
+
+    def find_path(self, name: str, session: Session = OWNER) -> str:
+        """The path of a note, given its path, its id, or a runtime file's bare name. Raises NoSuchNote, UnsafePath."""
+        return self._lookup.find_path(name, session)
+
+    def read(self, name: str, session: Session = OWNER) -> Document:
+        """The document of a note, given its id, its path or a runtime file's bare name: as the file is now.
+
+        Where that cannot be had the document is the last good one, and its `stale` says why. `external` says whether
+        somebody else wrote it: a model is to be shown title, summary and text of such a note only in a fence. Of a
+        file of the prompt, `content` and `sections` hold what the session is shown there: who may not change it, no
+        comments and no expired rules; a surface need not look again. That an agent opened a page, a snippet or a
+        finding the daily stream is told, behind the answer. Raises NotPermitted, NoSuchNote, UnsafePath,
+        UnreadableFile.
+        """
+        document = self._lookup.read(name, session)
+        self._opened.tell(document, session)
+        return document
+
+    def section(self, document: Document, name: str) -> dict[str, Any]:
+        """The section of a document with this anchor or heading. Raises NoSuchNote naming the anchors there are."""
+        from notebook_sync.lookup import section_of
+
+        return section_of(document, name)
+
+    def linking_to(self, name: str, session: Session = OWNER) -> Documents:
+        """Light fields of the notes that lead to a note, of those that say its name most. Raises as `read`."""
+        return self._listing.linking_to(self._lookup.read(name, session), session)
+
+    def list(
+        self,
+        collection: str | None = None,
+        status: str | None = None,
+        limit: int = 50,
+        session: Session = OWNER,
+        *,
+        tags: Sequence[str] = (),
+        created_by: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        below: str = "",
+        after: tuple[datetime, str] | None = None,
+    ) -> Documents:
+        """Light fields of notes, the latest change first; never content. Raises UsageError for what is unknown.
+
+        tags: notes that have any of them. created_by: `owner`, or `agent:NAME`. since, until: changed at `since` or
+        later, and before `until`; a time without a zone is UTC. below: a folder. after: `updated_at` and id of the last
+        row of a list, for the rows that follow it.
+        """
+        from notebook_sync.listing import wanted_notes
+
+        wanted = wanted_notes(collection, status, tags, created_by, since, until, below, after)
+        return self._listing.list(wanted, limit, session)
+
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        session: Session = OWNER,
+        *,
+        mode: str = "",
+        section: str = "",
+        snippet: bool = False,
+        explain: bool = False,
+        collection: str | None = None,
+        status: str | None = None,
+        tags: Sequence[str] = (),
+        created_by: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Documents:
+        """The rows of `search_report`."""
+        return self.search_report(
+            query,
+            limit,
+            session,
+            mode=mode,
+            section=section,
+            snippet=snippet,
+            explain=explain,
+            collection=collection,
+            status=status,
+            tags=tags,
+            created_by=created_by,
+            since=since,
+            until=until,
+        ).results
+
+    def search_report(
+        self,
+        query: str,
+        limit: int = 10,
+        session: Session = OWNER,
+        *,
+        mode: str = "",
+        section: str = "",
+        snippet: bool = False,
+        explain: bool = False,
+        collection: str | None = None,
+        status: str | None = None,
+        tags: Sequence[str] = (),
+        created_by: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        below: str = "",
+    ) -> Searched:
+        """Notes that fit `query`, best first, never content; in which mode, why in no better one, and how many notes
+        are still behind. Narrowed, and raises, as `list`.
+
+        mode: "keyword", "semantic" or "hybrid"; "" is hybrid where there are embeddings, else keyword. section: an
+        anchor or a heading. snippet: `snippet`, `{text, section, line}` or None, beside each row; where the row has a
+        `provenance`, somebody else's words. explain: `explain`, `{words, meaning, share, score, passage}`.
+        """
+        from notebook_sync.listing import wanted_notes
+        from notebook_sync.search.searching import Asked
+
+        asked = Asked(query, mode, section, snippet, explain)
+        wanted = wanted_notes(collection, status, tags, created_by, since, until, below)
+        return self._listing.search(asked, wanted, limit, session)
+
+    def shelf(self, place: str = "", session: Session = OWNER, *, after: str = "") -> Shelf:
+        """The folders and notes right in a folder, by name, as the files are now; of many notes those that come `after`
+        a name. Raises NoSuchNote, UnsafePath."""
+        from notebook_sync.notes.shelf import shelf_of
+
+        return shelf_of(self.vault, self.guard, place, session, after)
+
+    def embed(self, *, progress: Callable[[int, int], None] | None = None, limit: int | None = None) -> Embedded:
+        """Give notes that are behind their vectors, so that they are found by meaning; `limit` of them at the most; as
+        many facts; and what is hot, so that recall finds it so.
+
+        `progress(done, total)` counts notes. A search does so by itself where few are behind. Raises UsageError where
+        embeddings are off, BackendDown where the embedder or a store does not answer; what was done stays.
+        """
+        self._backlog.tidy()
+        embedded = self._backlog.catch_up(progress, limit)
+        self._backlog.tidy()
+        if self._hot_backlog is not None:
+            self._hot_backlog.catch_up()
+        return replace(embedded, facts=self._embed_facts(limit))
+
+    def embed_meanwhile(self) -> Following | None:
+        """Do so in the background, until what is given is closed, which is to be before the notebook is; None where
+        embeddings are off."""
+        if self._hot_backlog is None:
+            return None
+        from notebook_sync.search.embedding import Following
+
+        return Following(lambda: self._backlog, self._embed_beside)
+
+    def _embed_beside(self) -> None:
+        """What is not a note. Where something is away, the next time does it."""
+        if self._hot_backlog is not None:
+            self._hot_backlog.catch_up()
+        with suppress(BackendDown):
+            self._embed_facts(None)
+
+    def _embed_facts(self, limit: int | None) -> int:
+        from notebook_sync.sync.facts import embed_facts
+
+        if self.embedder is None:
+            return 0
+        return embed_facts(self.fact_rows, self.embedder, LARGEST_LIMIT if limit is None else limit)

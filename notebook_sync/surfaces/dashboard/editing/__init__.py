@@ -1,0 +1,1 @@
+"""The pages on which notes are made, changed, brought back and taken away."""

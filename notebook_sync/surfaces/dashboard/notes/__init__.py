@@ -1,0 +1,1 @@
+"""The pages on which notes are found and read."""

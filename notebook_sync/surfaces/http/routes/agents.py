@@ -1,0 +1,221 @@
+"""The routes of the HTTP API for what agents do: pages, private notes, the stream, checkpoints.
+
+Each takes its arguments, calls one use case, and gives what that gives; a route decides nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Query, Response
+
+from notebook_sync.agent_notebook import BALANCED, GENERAL, USUAL_SCORE
+from notebook_sync.surfaces.asked import moment_given, note_to_change
+from notebook_sync.surfaces.http.asking import (
+    CONFLICT,
+    Asking,
+    IfMatch,
+    Limit,
+    Moment,
+    Name,
+    Served,
+    Tags,
+    Words,
+    digest_in,
+    require_owner,
+    router,
+)
+from notebook_sync.surfaces.http.models import agents as models
+from notebook_sync.surfaces.tools.runs.pages import made
+from notebook_sync.surfaces.tools.schemas.agents import Change, CreateArguments, NoteRow, Profile, WrittenResult
+
+agent_routes = router()
+
+Agent = Annotated[str, Path(max_length=64, description="whose channel: an agent's name")]
+Line = Annotated[str, Query(max_length=256)]
+Project = Annotated[str, Query(max_length=128, description="its channel and the global one; else all")]
+
+# Pages, code snippets and research notes.
+
+
+@agent_routes.post("/notes", status_code=201, responses=CONFLICT)
+def create(notebook: Served, asking: Asking, wanted: CreateArguments) -> WrittenResult:
+    """Make a page, a code snippet or a research note."""
+    return WrittenResult.model_validate(made(notebook, wanted, asking).as_dict())
+
+
+@agent_routes.patch("/notes/{note:path}", responses=CONFLICT)
+def update(
+    notebook: Served, asking: Asking, response: Response, note: Name, wanted: Change, if_match: IfMatch = None
+) -> WrittenResult:
+    """Change of a note what is given. `ETag` is the digest that its file has then."""
+    written = notebook.update(
+        note,
+        asking,
+        content=wanted.content,
+        title=wanted.title,
+        tags=wanted.tags,
+        summary=wanted.summary,
+        status=wanted.status,
+        fields=wanted.fields() or None,
+        expected_digest=digest_in(if_match),
+    )
+    response.headers["ETag"] = f'"{written.digest}"'
+    return WrittenResult.model_validate(written.as_dict())
+
+
+@agent_routes.delete("/notes/{note:path}", responses=CONFLICT)
+def delete(notebook: Served, asking: Asking, note: Name, if_match: IfMatch = None) -> models.Deleted:
+    """Take away one note; what it said is kept in `.notebook/past`, and in git where there is one."""
+    path = note_to_change(notebook, note, asking, "notebook_delete")
+    entered = notebook.delete(path, asking, expected_digest=digest_in(if_match))
+    return models.Deleted(path=path, commit=entered.commit, warnings=list(entered.warnings))
+
+
+# Private notes.
+
+
+@agent_routes.get("/channels")
+def channels(notebook: Served, asking: Asking) -> list[models.Channel]:
+    """The channels that whoever asks may use."""
+    return [models.Channel.model_validate(each) for each in notebook.channels(asking)]
+
+
+@agent_routes.post("/channels/{agent}/notes", status_code=201, responses=CONFLICT)
+def write_note(notebook: Served, asking: Asking, agent: Agent, wanted: models.NoteWanted) -> WrittenResult:
+    """Write a private note into a channel of this agent."""
+    written = notebook.write_note(
+        wanted.content,
+        asking,
+        topic=wanted.topic or GENERAL,
+        tags=wanted.tags or (),
+        session_id=wanted.session_id or "",
+        project=wanted.project or "",
+        metadata=wanted.metadata or {},
+        agent=agent,
+    )
+    return WrittenResult.model_validate(written.as_dict())
+
+
+@agent_routes.get("/channels/{agent}/notes")
+def find_notes(
+    notebook: Served,
+    asking: Asking,
+    agent: Agent,
+    query: Words = "",
+    tags: Tags = None,
+    topic: Line = "",
+    session_id: Line = "",
+    project: Project = "",
+    since: Moment = None,
+    until: Moment = None,
+    profile: Annotated[Profile, Query()] = BALANCED,
+    limit: Limit = 50,
+) -> list[NoteRow]:
+    """An agent's private notes without their text: those that match `query`, best first."""
+    found = notebook.search_notes(
+        query,
+        asking,
+        agent=agent,
+        tags=tags or (),
+        since=moment_given(notebook, since),
+        until=moment_given(notebook, until),
+        topic=topic,
+        session_id=session_id,
+        project=project,
+        profile=profile,
+        limit=limit,
+    )
+    return [NoteRow.model_validate(each) for each in found]
+
+
+@agent_routes.get("/channels/{agent}/recent")
+def recent_notes(
+    notebook: Served,
+    asking: Asking,
+    agent: Agent,
+    topic: Line = "",
+    session_id: Line = "",
+    project: Project = "",
+    limit: Limit = 20,
+) -> list[NoteRow]:
+    """An agent's latest private notes, without their text."""
+    found = notebook.recent_notes(asking, agent=agent, limit=limit, session_id=session_id, topic=topic, project=project)
+    return [NoteRow.model_validate(each) for each in found]
+
+
+@agent_routes.get("/channels/{agent}/peek")
+def peek_notes(
+    notebook: Served,
+    asking: Asking,
+    agent: Agent,
+    query: Words = "",
+    tags: Tags = None,
+    topic: Line = "",
+    project: Project = "",
+    limit: Limit = 20,
+) -> list[NoteRow]:
+    """Private notes of an agent that lets the one who asks look, without their text."""
+    found = notebook.peek_notes(agent, asking, query=query, tags=tags or (), topic=topic, project=project, limit=limit)
+    return [NoteRow.model_validate(each) for each in found]
+
+
+# The stream, and going back.
+
+
+@agent_routes.post("/log", status_code=201, response_model_exclude_none=True)
+def log(notebook: Served, asking: Asking, wanted: models.LogWanted) -> models.Entry:
+    """Put a line into today's stream; with `keep`, into long-term memory instead."""
+    entry = notebook.log(
+        wanted.content,
+        asking,
+        source=wanted.source or "",
+        tags=wanted.tags or (),
+        score=USUAL_SCORE if wanted.score is None else wanted.score,
+        keep=bool(wanted.keep),
+    )
+    return models.Entry.model_validate(entry)
+
+
+@agent_routes.get("/today", response_model_exclude_none=True)
+def today(
+    notebook: Served,
+    asking: Asking,
+    day: Annotated[str, Query(max_length=16, description="as 2026-02-18; else today")] = "",
+    limit: Annotated[int, Query(ge=1, le=models.MOST_ENTRIES, description="the last so many")] = 1000,
+) -> models.Day:
+    """The stream of a day, as far as whoever asks may know of it."""
+    return models.Day.model_validate(notebook.today(asking, day, limit).as_dict())
+
+
+@agent_routes.get("/recall", response_model_exclude_none=True)
+def recall(
+    notebook: Served,
+    asking: Asking,
+    query: Words,
+    tags: Tags = None,
+    since: Moment = None,
+    limit: Limit = 10,
+) -> models.Recalled:
+    """What hot memory has for these words, best first: the stream, long-term memory, and which notes there are."""
+    found = notebook.recall(query, asking, tags=tags or (), since=moment_given(notebook, since), limit=limit)
+    return models.Recalled.model_validate(found)
+
+
+@agent_routes.get("/checkpoints")
+def checkpoints(notebook: Served, asking: Asking) -> list[models.Checkpoint]:
+    """The checkpoints there are, the latest first."""
+    return [models.Checkpoint.model_validate(each.as_dict()) for each in notebook.checkpoints(asking)]
+
+
+@agent_routes.post("/checkpoints", status_code=201)
+def checkpoint(notebook: Served, asking: Asking, wanted: models.CheckpointWanted) -> models.Checkpoint:
+    """Remember how things are now, to go back to."""
+    return models.Checkpoint.model_validate(notebook.checkpoint(asking, wanted.name or "").as_dict())
+
+
+@agent_routes.post("/rollback", dependencies=[Depends(require_owner)], responses=CONFLICT)
+def rollback(notebook: Served, asking: Asking, wanted: models.RollbackWanted) -> models.RolledBack:
+    """Go back to a checkpoint: stream and long-term memory, with `files` the notes too. The owner's."""
+    rolled = notebook.rollback(wanted.id, asking, files=wanted.files)
+    return models.RolledBack.model_validate(rolled.as_dict())

@@ -1,0 +1,183 @@
+"""The notebook as an MCP server, by the official SDK: its tools, its prompt, its resources, for whoever asks.
+
+Only translates: what a session may do is decided below. The core is synchronous, so each request runs in a thread.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+
+from notebook_sync import __version__
+from notebook_sync.errors import NotebookError
+from notebook_sync.notebook import Notebook
+from notebook_sync.sessions import Session
+from notebook_sync.surfaces.errors import error_body, http_status
+from notebook_sync.surfaces.mcp import resources
+from notebook_sync.surfaces.mcp.subscriptions import Subscriptions
+from notebook_sync.surfaces.tools.calling import call, tool_definitions
+from prompt.errors import PromptError
+
+Context = ServerRequestContext[Any, Any]
+T = TypeVar("T")
+
+PROMPT = "notebook"
+_INSTRUCTIONS = (
+    "A notebook of Markdown files that an owner keeps. Its rules are in the prompt `notebook`, which is also the "
+    "resource notebook://prompt: take them into your context first, and follow them."
+)
+_FIRST_SERVER_ERROR = 500
+_ARGUMENTS = (
+    types.PromptArgument(
+        name="include",
+        description="what follows the rules, with commas: refs (recent notes), notes (your own latest), facts",
+        required=False,
+    ),
+    types.PromptArgument(name="task", description="what this conversation is about; shown last", required=False),
+)
+
+log = logging.getLogger(__name__)
+
+
+class NotebookServer(Server[Any]):
+    """An MCP server over one notebook. `session_of` tells who asks; `subscriptions` is who is told of changes."""
+
+    def __init__(
+        self, notebook: Notebook, session_of: Callable[[Context], Session], subscriptions: Subscriptions
+    ) -> None:
+        answers = _Answers(notebook, session_of, subscriptions)
+        super().__init__(
+            "notebook-sync",
+            version=__version__,
+            title="Notebook",
+            instructions=_INSTRUCTIONS,
+            lifespan=lambda _: subscriptions.running(),
+            on_list_tools=answers.list_tools,
+            on_call_tool=answers.call_tool,
+            on_list_prompts=answers.list_prompts,
+            on_get_prompt=answers.get_prompt,
+            on_list_resources=answers.list_resources,
+            on_list_resource_templates=answers.list_resource_templates,
+            on_read_resource=answers.read_resource,
+            on_subscribe_resource=answers.subscribe,
+            on_unsubscribe_resource=answers.unsubscribe,
+            on_subscriptions_listen=answers.listen,
+        )
+
+    def get_capabilities(self, *arguments: Any, **named: Any) -> types.ServerCapabilities:
+        """As the SDK derives them, less what is never sent: that a list of tools, prompts or resources changed."""
+        told = super().get_capabilities(*arguments, **named)
+        for part in (told.tools, told.prompts, told.resources):
+            if part is not None:
+                part.list_changed = False
+        return told
+
+
+class _Answers:
+    """One method for each request."""
+
+    def __init__(
+        self, notebook: Notebook, session_of: Callable[[Context], Session], subscriptions: Subscriptions
+    ) -> None:
+        self._notebook = notebook
+        self._session_of = session_of
+        self._subscriptions = subscriptions
+
+    async def list_tools(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        session = self._session_of(ctx)
+        definitions = await _in_thread(lambda: tool_definitions(session, "mcp"))
+        return types.ListToolsResult(tools=[_tool(definition) for definition in definitions])
+
+    async def call_tool(self, ctx: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
+        session = self._session_of(ctx)
+        answer = await _in_thread(lambda: call(self._notebook, asked.name, asked.arguments or {}, session))
+        text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+        return types.CallToolResult(
+            content=[types.TextContent(text=text)], structured_content=answer, is_error="error" in answer
+        )
+
+    async def list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        description = (
+            "The owner's rules, reminders and standing orders, as they are now; and what was worked on, if asked"
+        )
+        prompt = types.Prompt(name=PROMPT, title="Notebook", description=description, arguments=list(_ARGUMENTS))
+        return types.ListPromptsResult(prompts=[prompt])
+
+    async def get_prompt(self, ctx: Context, asked: types.GetPromptRequestParams) -> types.GetPromptResult:
+        if asked.name != PROMPT:
+            raise MCPError(types.INVALID_PARAMS, f"there is no prompt {asked.name!r}; there is {PROMPT!r}")
+        arguments = asked.arguments or {}
+        for name in arguments.keys() - {argument.name for argument in _ARGUMENTS}:
+            raise MCPError(types.INVALID_PARAMS, f"the prompt has no argument {name!r}; it has include and task")
+        include = [part.strip() for part in arguments.get("include", "").split(",") if part.strip()]
+        session, task = self._session_of(ctx), arguments.get("task", "")
+        prompt = await _in_thread(lambda: self._notebook.prompt(session, include=include, task=task))
+        message = types.PromptMessage(role="user", content=types.TextContent(text=prompt.text))
+        return types.GetPromptResult(description=f"revision {prompt.revision}", messages=[message])
+
+    async def list_resources(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        session = self._session_of(ctx)
+        return types.ListResourcesResult(resources=await _in_thread(lambda: resources.listed(self._notebook, session)))
+
+    async def list_resource_templates(
+        self, _: Context, __: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
+
+    async def read_resource(self, ctx: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        session = self._session_of(ctx)
+        text = await _in_thread(lambda: resources.text_of(self._notebook, asked.uri, session))
+        shown = types.TextResourceContents(uri=asked.uri, mime_type=resources.MARKDOWN, text=text)
+        return types.ReadResourceResult(contents=[shown])
+
+    async def subscribe(self, ctx: Context, asked: types.SubscribeRequestParams) -> types.EmptyResult:
+        session = self._session_of(ctx)
+        await _awaited(self._subscriptions.add(ctx.session, asked.uri, session))
+        return types.EmptyResult()
+
+    async def unsubscribe(self, ctx: Context, asked: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        self._subscriptions.remove(ctx.session, asked.uri)
+        return types.EmptyResult()
+
+    async def listen(
+        self, ctx: Context, asked: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        return await self._subscriptions.listen(ctx, asked, self._session_of(ctx))
+
+
+def _tool(definition: dict[str, Any]) -> types.Tool:
+    """The tool as clients are sent it. Its output may also be an error, and some clients hold that against the schema
+    as well."""
+    result = definition["outputSchema"]
+    either = {"type": "object", "anyOf": [{"required": result["required"]}, {"required": ["error"]}]}
+    return types.Tool.model_validate({**definition, "outputSchema": either})
+
+
+async def _in_thread(run: Callable[[], T]) -> T:
+    async def running() -> T:
+        # Not abandoned when the client goes away: an edit that has begun ends.
+        return await anyio.to_thread.run_sync(run)
+
+    return await _awaited(running())
+
+
+async def _awaited(running: Awaitable[T]) -> T:
+    """The result. Raises MCPError, with the structured error, for what a caller or a store can do wrong."""
+    try:
+        return await running
+    except (NotebookError, PromptError) as error:
+        code = types.INTERNAL_ERROR if http_status(error) >= _FIRST_SERVER_ERROR else types.INVALID_PARAMS
+        raise MCPError(code, str(error), error_body(error)["error"]) from None
+    except MCPError:
+        raise
+    except Exception:  # the edge: logged whole; the client is told of a fault, never of its text
+        log.exception("a request failed")
+        raise MCPError(types.INTERNAL_ERROR, "a fault in notebook-sync; its log says more") from None

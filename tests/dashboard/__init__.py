@@ -1,0 +1,1 @@
+"""The dashboard: what its pages say and do, asked in this process, and as people see it, in a real browser."""
