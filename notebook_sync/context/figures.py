@@ -24,7 +24,7 @@ def figures(
     scores: list[float] = []
     for memory in memories:
         count += 1
-        structured += bool(memory.kind) and not memory.needs_review
+        structured += memory.is_structured and not memory.needs_review
         needs_review += memory.needs_review
         links += sum(link.type != _NOT_CAUSAL for link in memory.relations)
         if memory.score is not None:

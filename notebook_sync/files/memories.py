@@ -10,7 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
+from notebook_sync.files.outline import Heading
+
 KINDS = ("pattern", "decision", "problem", "insight")
+PARTS = ("context", "reasoning", "outcome")
 RELATIONS = ("causes", "solves", "contradicts", "expands", "supersedes", "similar")
 DEFAULT_PRIORITY = 7
 HIGHEST_PRIORITY = 10
@@ -44,6 +47,20 @@ def kind_of_folder(path: str) -> str | None:
     """The kind that `memories/KIND/` gives the notes in it."""
     parts = PurePosixPath(path).parts
     return parts[1] if len(parts) > 2 and parts[1] in KINDS else None
+
+
+def parts_missing(headings: Sequence[Heading], content: str) -> list[str]:
+    """Which of PARTS no heading has, or only one with nothing below it. A heading's children are below it."""
+    ends = {
+        heading.start: next((after.start for after in headings[at + 1 :] if after.level <= heading.level), len(content))
+        for at, heading in enumerate(headings)
+    }
+    told = {
+        heading.text.strip(" :").casefold()
+        for heading in headings
+        if content[heading.body : ends[heading.start]].strip()
+    }
+    return [part for part in PARTS if part not in told]
 
 
 def priority_from(value: Any) -> int:

@@ -14,7 +14,7 @@ from notebook_sync.files.commonmark import block_tokens
 from notebook_sync.files.fields import Fields, read_fields
 from notebook_sync.files.frontmatter import read_frontmatter, storable
 from notebook_sync.files.inline import LONGEST, links_and_tags, plain
-from notebook_sync.files.memories import DEFAULT_PRIORITY, agent_of, kind_of_folder
+from notebook_sync.files.memories import DEFAULT_PRIORITY, agent_of, kind_of_folder, parts_missing
 from notebook_sync.files.note import Note, Problem, Section, collection_of, id_from_path
 from notebook_sync.files.outline import Outline, outline
 from notebook_sync.files.prose import shorten, summary_of
@@ -49,7 +49,7 @@ def parse(path: str, raw: bytes, *, encoding: str = "cl100k_base") -> Note:
         sections=sections,
         code=code,
         fields=(
-            _fields_of_memory(path, fields, tags)
+            _fields_of_memory(path, fields, tags, parts_missing(structure.headings, content))
             if collection == "memories"
             else _special_fields(collection, fields, content, structure, sections)
         ),
@@ -122,7 +122,7 @@ def _special_fields(
     return special
 
 
-def _fields_of_memory(path: str, fields: Fields, tags: tuple[str, ...]) -> dict[str, Any]:
+def _fields_of_memory(path: str, fields: Fields, tags: tuple[str, ...], missing: list[str]) -> dict[str, Any]:
     special = fields.special
     priority = special["priority"]
     return {
@@ -132,6 +132,7 @@ def _fields_of_memory(path: str, fields: Fields, tags: tuple[str, ...]) -> dict[
         "priority": DEFAULT_PRIORITY if priority is None else priority,
         "relations": special["relations"] or [],
         "needs_review": bool(special["needs_review"]),
+        "missing": missing,
     }
 
 

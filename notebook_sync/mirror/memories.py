@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from notebook_sync.files.memories import DEFAULT_PRIORITY, KINDS, RELATIONS
+from notebook_sync.files.memories import DEFAULT_PRIORITY, KINDS, PARTS, RELATIONS
 from notebook_sync.mirror.document import askable
 
 __all__ = [
     "DEFAULT_PRIORITY",
     "KINDS",
+    "PARTS",
     "RELATIONS",
     "UNSCORED",
     "Link",
@@ -50,7 +51,8 @@ class Link:
 @dataclass(frozen=True, slots=True)
 class Memory:
     """One memory without its text. `kind` is one of KINDS, "" for one that has no structure; `agent` is "" where nobody
-    is known to have said it; `created_from` tells what `created_at` was taken from: frontmatter, git or file."""
+    is known to have said it; `created_from` tells what `created_at` was taken from: frontmatter, git or file; `missing`
+    are those of PARTS that its text lacks."""
 
     id: str
     path: str
@@ -73,6 +75,12 @@ class Memory:
     accesses: int = 0
     last_accessed: datetime | None = None
     score: float | None = None
+    missing: tuple[str, ...] = ()
+
+    @property
+    def is_structured(self) -> bool:
+        """Whether it is of a kind and has every part."""
+        return bool(self.kind) and not self.missing
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from notebook_sync.mirror.mongo_use import NEW, marks_of, send
 
 _MEMORIES = "memories"
 _FIELDS = [
-    *("path", "title", "summary", "kind", "domain", "agent", "priority", "needs_review", "relations"),
+    *("path", "title", "summary", "kind", "domain", "agent", "priority", "needs_review", "relations", "missing"),
     *("metadata.tags", "metadata.provenance", "metadata.status", "metadata.created_at", "metadata.created_from"),
     *("metadata.updated_at", "metadata.version", "source.digest"),
 ]
@@ -193,6 +193,7 @@ def _memory(row: rows.Row, use: rows.Row) -> Memory:
         accesses=int(use.get("accesses", 0)),
         last_accessed=use.get("last_accessed"),
         score=None if score is None else float(score),
+        missing=tuple(row.get("missing") or ()),
     )
 
 

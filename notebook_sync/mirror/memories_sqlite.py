@@ -17,7 +17,7 @@ from notebook_sync.mirror.sqlite_sought import SqliteStandings
 
 _NOTE = """memory.id, path, title, summary, memory.kind, memory.domain, tags, memory.agent, memory.priority,
     memory.needs_review, provenance, status, created_at, created_from, updated_at, version, digest, memory.relations,
-    coalesce(accesses, 0), last_accessed, score"""
+    coalesce(accesses, 0), last_accessed, score, missing"""
 _FROM = "FROM memory_note AS memory JOIN note USING (n) LEFT JOIN memory_use ON memory_use.id = memory.id"
 # A path is lacking while another note takes it over.
 _ALIVE = "NOT deleted AND path IS NOT NULL"
@@ -121,7 +121,7 @@ def _known(note_id: str) -> str:
 
 def _memory(row: Any) -> Memory:
     note_id, path, title, summary, kind, domain, tags, agent, priority, needs_review, provenance, status, *more = row
-    created_at, created_from, updated_at, version, digest, relations, accesses, used, score = more
+    created_at, created_from, updated_at, version, digest, relations, accesses, used, score, missing = more
     return Memory(
         note_id,
         path,
@@ -144,6 +144,7 @@ def _memory(row: Any) -> Memory:
         accesses,
         None if used is None else from_ms(used),
         score,
+        tuple(missing.split()),
     )
 
 

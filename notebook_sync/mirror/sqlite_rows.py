@@ -199,9 +199,9 @@ class Batch:
         relations, priority = document.get("relations") or [], document.get("priority", DEFAULT_PRIORITY)
         told = (kind, domain, folded(domain), agent, priority, bool(document.get("needs_review")), to_json(relations))
         self._connection.execute(
-            """INSERT INTO memory_note SELECT n, id, ?, ?, ?, ?, ?, ?, ?, coalesce(score, ?)
+            """INSERT INTO memory_note SELECT n, id, ?, ?, ?, ?, ?, ?, ?, coalesce(score, ?), ?
             FROM note LEFT JOIN memory_use USING (id) WHERE n = ?""",
-            (*told, UNSCORED, n),
+            (*told, UNSCORED, " ".join(document.get("missing") or ()), n),
         )
         metadata = document["metadata"]
         told_by = [*marks("t", metadata["tags"]), *marks("p", [metadata["provenance"] or ""])]

@@ -21,7 +21,7 @@ _MEMORY = f"""(
     n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, domain TEXT NOT NULL,
     folded_domain TEXT NOT NULL, agent TEXT NOT NULL, priority INTEGER NOT NULL, needs_review INTEGER NOT NULL,
     relations TEXT NOT NULL,
-    standing REAL NOT NULL DEFAULT {UNSCORED})"""
+    standing REAL NOT NULL DEFAULT {UNSCORED}, missing TEXT NOT NULL DEFAULT '')"""
 _MARKS = "(mark TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (mark, n)) WITHOUT ROWID"
 SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -99,7 +99,7 @@ LATER = (
         (
             f"CREATE TABLE memory_note {_MEMORY}",
             f"""INSERT INTO memory_note
-            SELECT n, id, iif({_KIND} IN {KINDS}, {_KIND}, ''), '', '', '', {DEFAULT_PRIORITY}, 0, '[]', {UNSCORED}
+            SELECT n, id, iif({_KIND} IN {KINDS}, {_KIND}, ''), '', '', '', {DEFAULT_PRIORITY}, 0, '[]', {UNSCORED}, ''
             FROM note WHERE collection = 'memories' AND path IS NOT NULL AND NOT deleted""",
             f"CREATE TABLE memory_mark {_MARKS}",
             """INSERT OR IGNORE INTO memory_mark
@@ -130,4 +130,5 @@ ADDED = (
     ("note", "provenance", "TEXT NOT NULL DEFAULT ''", ""),
     ("note", "beside", "TEXT NOT NULL DEFAULT '{}'", _BESIDE),
     ("note", "event", "INTEGER NOT NULL DEFAULT 0", "serial"),
+    ("memory_note", "missing", "TEXT NOT NULL DEFAULT ''", ""),
 )

@@ -69,7 +69,7 @@ def counted(memories: Sequence[Memory], findings: Sequence[Finding]) -> dict[str
         "memories": len(memories),
         "timestamps": {"missing": about["missing"], "unparsable": about["unparsable"]},
         "agents": {"unknown": about["agent"]},
-        "unstructured": about["unstructured"],
+        "unstructured": sum(not memory.is_structured for memory in memories),
         "needs_review": about["needs_review"],
         "importance": {
             **_spread(priorities),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from notebook_sync.notes.memory_metadata import UNKNOWN
 from notebook_sync.notes.memory_text import FOLDER
 from notebook_sync.notes.picture_text import short
 
-About = Literal["missing", "unparsable", "agent", "unstructured", "needs_review", "link", "field"]
+About = Literal["missing", "unparsable", "agent", "kind", "parts", "needs_review", "link", "field"]
 CREATED_AT, AGENT, KIND, RELATIONS = "created_at", "agent", "kind", "relations"
 REPAIR = "notebook-sync memory audit --fix takes it from git where git knows it"
 NO_PROOF = "no commit tells when it was made, as it was imported: write it by hand"
@@ -57,7 +57,7 @@ def is_sound(memory: Memory, ids: Collection[str]) -> bool:
     """Whether nothing is amiss that the row of a memory shows; `ids` are those of all memories."""
     is_dated = memory.created_from == "frontmatter"
     leads_on = all(link.to in ids for link in memory.relations)
-    return is_dated and has_known_agent(memory) and bool(memory.kind) and not memory.needs_review and leads_on
+    return is_dated and has_known_agent(memory) and memory.is_structured and not memory.needs_review and leads_on
 
 
 def findings_in(memory: Memory, raw: bytes, ids: Collection[str]) -> list[Finding]:
@@ -97,9 +97,12 @@ def _amiss(memory: Memory, front: Frontmatter, ids: Collection[str]) -> Iterator
             line,
             told or "it is of no kind",
             f"write kind: {', '.join(KINDS[:-1])} or {KINDS[-1]}",
-            "unstructured",
+            "kind",
             None,
         )
+    if memory.missing:
+        advice = f"write below a heading of its own: {', '.join(f'## {part.title()}' for part in memory.missing)}"
+        yield 1, f"it does not tell its {_listed(memory.missing)}", advice, "parts", None
     if memory.needs_review:
         advice = "see that it is right, then take out needs_review"
         yield lines.get("needs_review", 1), "it is marked for review", advice, "needs_review", None
@@ -110,6 +113,11 @@ def _amiss(memory: Memory, front: Frontmatter, ids: Collection[str]) -> Iterator
             yield _line_of_link(front, link), told, advice, "link", (link.type, link.to)
     for problem in problems:
         yield problem.line, problem.message, "write it as the documentation of memories tells", "field", None
+
+
+def _listed(parts: Sequence[str]) -> str:
+    *most, last = parts
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _told_at(line: int, problems: list[Problem]) -> str:

@@ -28,7 +28,7 @@ BATCH = 1000
 """Files that one edit mends, all of them or none: so many others wait for while it is written."""
 Progress = Callable[[int, int], None]
 # By what is amiss, the field whose change mends it.
-_MENDED = {"missing": CREATED_AT, "unparsable": CREATED_AT, "agent": AGENT, "unstructured": KIND, "link": RELATIONS}
+_MENDED = {"missing": CREATED_AT, "unparsable": CREATED_AT, "agent": AGENT, "kind": KIND, "link": RELATIONS}
 
 
 class MemoryFix:

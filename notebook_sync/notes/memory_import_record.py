@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from notebook_sync.errors import UsageError
 from notebook_sync.files.edit_shape import characters_refused
 from notebook_sync.files.fields import LONGEST_ID
-from notebook_sync.files.memories import kind_said
+from notebook_sync.files.memories import PARTS, kind_said
 from notebook_sync.files.new_note import note_text, slug_of
 from notebook_sync.files.note import STATUSES
 from notebook_sync.files.provenance import EXTERNAL
@@ -37,7 +37,7 @@ from notebook_sync.notes.memory_import_values import (
 )
 from notebook_sync.notes.memory_metadata import agent_of
 from notebook_sync.notes.memory_suggestions import short
-from notebook_sync.notes.memory_template import PARTS, Told, read_memory
+from notebook_sync.notes.memory_template import Told, read_memory
 from notebook_sync.notes.memory_text import FOLDER, UNSTRUCTURED, body_of, day_of, fields_of, reads_as_meant, title_of
 from notebook_sync.notes.older_export import OLDER, holdable
 from notebook_sync.notes.page_text import checked_title

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field, field_validator
 from notebook_sync.errors import LlmDown, LlmNonsense, LlmNotConfigured
 from notebook_sync.files.edit_shape import characters_refused
 from notebook_sync.files.fields import plain_tags
-from notebook_sync.files.memories import kind_said
-from notebook_sync.notes.memory_template import LONGEST_TAG, LONGEST_TITLE, PARTS, Told
+from notebook_sync.files.memories import PARTS, kind_said
+from notebook_sync.notes.memory_template import LONGEST_TAG, LONGEST_TITLE, Told
 from prompt import fence_external
 
 if TYPE_CHECKING:

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from notebook_sync.errors import UsageError
 from notebook_sync.files.fields import plain_tags
 from notebook_sync.files.inline import plain
-from notebook_sync.files.memories import KINDS, kind_said
+from notebook_sync.files.memories import KINDS, PARTS, kind_said
 from notebook_sync.files.outline import outline
 
-PARTS = ("context", "reasoning", "outcome")
 _TAGS = "tags"
 _ALL = (*PARTS, _TAGS)
 

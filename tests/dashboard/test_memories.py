@@ -35,11 +35,14 @@ TEXTS = {
 }
 
 
+PARTS = "## Context\nFog.\n## Reasoning\nIt is near.\n## Outcome\nIt holds.\n"
+
+
 def remember(root: Path, texts: dict[str, str] = TEXTS) -> None:
     for name, front in texts.items():
         file = root / f"memories/{name}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"---\n{front}---\nAs Odile says at the ferry gate.\n")
+        file.write_text(f"---\n{front}---\nAs Odile says at the ferry gate.\n{PARTS}")
     with Notebook.open(root) as notebook:
         notebook.sync()
 
@@ -187,7 +190,7 @@ def test_figures_tell_of_memories_and_the_days_budget(shared: Browsing) -> None:
     said = text_of(shared.get("/memory/figures").text)
     assert "0 of 50 that the day has" in said
     assert "Nobody is asked: syntheses are off. Next: set enabled = true" in said
-    assert "Structured of a kind, and not waiting for a review 75.0%" in said
+    assert "Structured of a kind, with context, reasoning and outcome, and not waiting for a review 75.0%" in said
     assert "Links that say why all but those that only say similar 1" in said
 
 

@@ -32,6 +32,7 @@ def test_a_memory_that_says_nothing_of_itself_has_what_every_memory_has() -> Non
         "priority": 7,
         "relations": [],
         "needs_review": False,
+        "missing": ["context", "reasoning", "outcome"],
     }
     assert note.problems == ()
 
@@ -54,6 +55,7 @@ def test_what_it_says_is_read() -> None:
         "agent": "odile",
         "priority": 3,
         "needs_review": True,
+        "missing": ["context", "reasoning", "outcome"],
         "relations": [
             {**LINK, "confidence": 0.5, "reasoning": "So: it was full.", "source": "ines", "synthesis_id": "s1"},
             {**LINK, "type": "similar", "to": "buoy"},
@@ -185,3 +187,18 @@ def test_any_text_is_data(value: str) -> None:
 
 def test_its_time_is_read_like_that_of_any_note() -> None:
     assert read("created_at: 2026-02-18").created_at == datetime(2026, 2, 18, tzinfo=UTC)
+
+
+BODIES = [
+    ("## Context\nFog.\n## Reasoning\nNear.\n## Outcome\nIt holds.\n", []),
+    ("# REASONING:\nNear.\n\nContext\n-------\nFog.\n", ["outcome"]),
+    ("## Context\n### Why\nFog.\n## Reasoning\n## Outcome\n\n", ["reasoning", "outcome"]),
+    ("## Context\n## Context\nFog.\n", ["reasoning", "outcome"]),
+    ("```\n## Context\nFog.\n```\n## Contexts\nFog.\n", ["context", "reasoning", "outcome"]),
+    ("## 灯\n", ["context", "reasoning", "outcome"]),
+]
+
+
+@pytest.mark.parametrize(("body", "missing"), BODIES)
+def test_parts_that_it_lacks_are_those_that_no_heading_with_a_text_has(body: str, missing: list[str]) -> None:
+    assert read(body=body).fields["missing"] == missing

@@ -12,7 +12,10 @@ from notebook_sync import Notebook, Session
 from notebook_sync.notes import memory_audit
 
 OWNER = Session.owner()
-SOUND = "---\nid: {id}\nkind: decision\ncreated_at: 2026-02-16\nagent: scribe\ntags: [gate, coins]\n---\n# {id}\n"
+PARTS = "## Context\nFog.\n## Reasoning\nIt is near.\n## Outcome\nIt holds.\n"
+SOUND = (
+    "---\nid: {id}\nkind: decision\ncreated_at: 2026-02-16\nagent: scribe\ntags: [gate, coins]\n---\n# {id}\n" + PARTS
+)
 
 
 @pytest.fixture
@@ -132,7 +135,7 @@ def test_of_very_many_findings_the_first_are_told_and_the_others_counted(
         write(notebook, name, "Ropes\n")
     audit = notebook.memory_audit(OWNER)
     assert [one["path"] for one in audit["findings"]] == ["memories/a.md"] * 2
-    assert audit["findings_left_out"] == 4
+    assert audit["findings_left_out"] == 6
 
 
 def test_a_memory_that_a_session_may_not_read_counts_as_none(notebook: Notebook) -> None:

@@ -18,7 +18,8 @@ from notebook_sync.notes import memory_fix
 
 OWNER = Session.owner()
 WHEN = "2026-01-05T08:00:00+00:00"
-SOUND = "---\nid: {id}\nkind: decision\ncreated_at: 2026-02-16\nagent: scribe\n---\n# {id}\n"
+PARTS = "## Context\nFog.\n## Reasoning\nIt is near.\n## Outcome\nIt holds.\n"
+SOUND = "---\nid: {id}\nkind: decision\ncreated_at: 2026-02-16\nagent: scribe\n---\n# {id}\n" + PARTS
 
 
 @pytest.fixture
@@ -52,10 +53,14 @@ def changes(told: dict[str, Any]) -> list[tuple[str, str, Any, Any]]:
     return [(one["path"], one["field"], one["before"], one["after"]) for one in told["changes"]]
 
 
+def left(told: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(one["path"], one["what"]) for one in told["left"]]
+
+
 def test_git_proves_when_a_memory_was_made_and_by_which_agent(notebook: Notebook) -> None:
-    path = write(notebook, "rope", "Ropes\r\n")
+    path = write(notebook, "rope", "Ropes\r\n" + PARTS)
     commit(notebook, "Add\n\nAgent: scribe\n")
-    path.write_bytes(b"Ropes hang\r\n")
+    path.write_bytes(b"Ropes hang\r\n" + PARTS.encode())
     told = notebook.memory_fix(OWNER)
     assert changes(told) == [
         ("memories/rope.md", "created_at", None, WHEN),
@@ -65,20 +70,25 @@ def test_git_proves_when_a_memory_was_made_and_by_which_agent(notebook: Notebook
         "its first commit is of then",
         "its first commit is by that agent",
     ]
-    assert (told["applied"], [one["what"] for one in told["left"]]) == (True, ["it is of no kind"])
-    assert path.read_bytes() == b"---\r\ncreated_at: 2026-01-05T08:00:00.000Z\r\nagent: scribe\r\n---\r\nRopes hang\r\n"
+    assert (told["applied"], left(told)) == (True, [("memories/rope.md", "it is of no kind")])
+    assert (
+        path.read_bytes()
+        == b"---\r\ncreated_at: 2026-01-05T08:00:00.000Z\r\nagent: scribe\r\n---\r\nRopes hang\r\n" + PARTS.encode()
+    )
     assert log(notebook) == ["Repair memories: memories/rope.md", "Add"]
 
 
 def test_tags_prove_who_said_it_and_of_which_kind_it_is(notebook: Notebook) -> None:
-    write(notebook, "rope", "---\ncreated_at: 2026-02-16\nagent: unknown\ntags: [Decision, agent:scribe]\n---\nRopes\n")
-    write(notebook, "gate", "---\ncreated_at: 2026-02-16\nagent: pilot\ntags: [decision, problem]\n---\nGates\n")
+    write(
+        notebook, "rope", "---\ncreated_at: 2026-02-16\nagent: unknown\ntags: [Decision, agent:scribe]\n---\n" + PARTS
+    )
+    write(notebook, "gate", "---\ncreated_at: 2026-02-16\nagent: pilot\ntags: [decision, problem]\n---\n" + PARTS)
     told = notebook.memory_fix(OWNER)
     assert changes(told) == [
         ("memories/rope.md", "agent", "unknown", "scribe"),
         ("memories/rope.md", "kind", None, "decision"),
     ]
-    assert [(one["path"], one["what"]) for one in told["left"]] == [("memories/gate.md", "it is of no kind")]
+    assert left(told) == [("memories/gate.md", "it is of no kind")]
 
 
 TIMES = {
@@ -177,7 +187,7 @@ def test_a_link_that_is_there_already_is_not_made_a_second_time(notebook: Notebo
 
 
 def test_a_dry_run_tells_the_same_and_changes_nothing(notebook: Notebook) -> None:
-    path = write(notebook, "rope", "---\ntags: [insight, agent:scribe]\n---\nRopes\n")
+    path = write(notebook, "rope", "---\ntags: [insight, agent:scribe]\n---\n" + PARTS)
     commit(notebook)
     before = path.read_bytes()
     dry = notebook.memory_fix(OWNER, dry_run=True)
@@ -200,7 +210,7 @@ def test_of_very_many_changes_the_first_are_told_and_the_others_counted(
 ) -> None:
     monkeypatch.setattr(memory_fix, "MOST_TOLD", 2)
     for name in ("rope", "gate", "tide"):
-        write(notebook, name, "---\ntags: [insight]\n---\nRopes\n")
+        write(notebook, name, "---\ntags: [insight]\n---\n" + PARTS)
     told = notebook.memory_fix(OWNER)
     assert ([one["path"] for one in told["changes"]], len(told["left"])) == (
         ["memories/gate.md", "memories/rope.md"],
@@ -285,7 +295,7 @@ def test_a_file_that_must_be_mended_by_hand_costs_no_other(notebook: Notebook) -
 def test_without_git_only_what_the_file_says_is_proved(tmp_path: Path) -> None:
     (tmp_path / "notebook.toml").write_text('[search]\nembeddings = "off"\n')
     (tmp_path / "memories").mkdir()
-    (tmp_path / "memories" / "rope.md").write_text("---\ntags: [insight]\n---\nRopes\n")
+    (tmp_path / "memories" / "rope.md").write_text("---\ntags: [insight]\n---\n" + PARTS)
     with Notebook.open(tmp_path) as notebook:
         told = notebook.memory_fix(OWNER)
     assert changes(told) == [("memories/rope.md", "kind", None, "insight")]
@@ -305,7 +315,10 @@ def test_of_an_import_only_what_it_said_is_proved_for_its_commit_is_of_another_d
     notebook: Notebook, tmp_path: Path
 ) -> None:
     export = tmp_path.parent / f"{tmp_path.name}.jsonl"
-    export.write_text('{"id": "a", "content": "Ropes", "tags": ["insight", "agent:scribe"], "created_at": "soon"}\n')
+    said = "Ropes\\n" + PARTS.replace("\n", "\\n")
+    export.write_text(
+        f'{{"id": "a", "content": "{said}", "tags": ["insight", "agent:scribe"], "created_at": "soon"}}\n'
+    )
     notebook.memory_import(export, OWNER)
     assert notebook.memory_audit(OWNER)["timestamps"] == {"missing": 0, "unparsable": 1}
     assert [one["field"] for one in notebook.memory_fix(OWNER)["changes"]] == ["kind"]

@@ -115,6 +115,7 @@ def test_a_reader_finds_in_it_what_was_meant() -> None:
         "agent": "scribe",
         "priority": 8,
         "needs_review": True,
+        "missing": [],
         "relations": [],
     }
     assert (note.extra, note.problems) == ({}, ())

@@ -171,10 +171,11 @@ _REPAIRING = (
         "audit",
         "count what memories lack, and with --fix mend what git and tags can prove",
         "Counted are timestamps that are missing or cannot be read, agents that nobody knows, memories that have no\n"
-        "form, priorities that are all the same, links that lead nowhere, tags, and how far scores lie apart; each\n"
-        "finding has its path and line. --fix makes the edits that --fix --dry-run shows, a thousand files in one\n"
-        "commit: a timestamp from git, an agent from a tag. Where there are more, a checkpoint is made first, and\n"
-        "what was interrupted goes on when it is run again. What it cannot prove it leaves, and tells in `left`.",
+        "form (a kind, and Context, Reasoning and Outcome as headings with something below), priorities that are all\n"
+        "the same, links that lead nowhere, tags, and how far scores lie apart; each finding has its path and line.\n"
+        "--fix makes the edits that --fix --dry-run shows, a thousand files in one commit: a timestamp from git, an\n"
+        "agent from a tag. Where there are more, a checkpoint is made first, and what was interrupted goes on when it\n"
+        "is run again. What it cannot prove it leaves, and tells in `left`.",
         (
             "notebook-sync memory audit",
             "notebook-sync memory audit --fix --dry-run",

@@ -129,7 +129,11 @@ def groups_of(figures: Mapping[str, Any]) -> list[Group]:
             "Memories",
             (
                 ("Memories", _count(figures["memories"]), ""),
-                ("Structured", _share(figures["structured_share"]), "of a kind, and not waiting for a review"),
+                (
+                    "Structured",
+                    _share(figures["structured_share"]),
+                    "of a kind, with context, reasoning and outcome, and not waiting for a review",
+                ),
                 ("To review", _count(figures["needs_review"]), "marked so by who made them"),
                 ("Links that say why", _count(figures["causal_links"]), "all but those that only say similar"),
                 ("Score", _spread(figures["score"]), "the mean, and how far they spread"),

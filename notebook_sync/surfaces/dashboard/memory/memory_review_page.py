@@ -55,7 +55,7 @@ def counts_of(audit: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         ("No time of making, or none that can be read", f"{times['missing'] + times['unparsable']:,}"),
         ("Nobody is known to have said it", f"{audit['agents']['unknown']:,}"),
-        ("Of no kind", f"{audit['unstructured']:,}"),
+        ("Of no kind, or without context, reasoning or outcome", f"{audit['unstructured']:,}"),
         ("Without tags", f"{audit['tags']['none']:,}"),
         ("Links to nowhere", f"{audit['links_broken']:,} of {audit['links']:,}"),
         ("Links that only say similar", "–" if similar is None else f"{similar:.1%}"),
