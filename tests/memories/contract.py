@@ -34,6 +34,7 @@ NOTHING: dict[str, Any] = {
     "priority": 7,
     "relations": [],
     "needs_review": False,
+    "missing": [],
 }
 BERTHS = {"type": "causes", "to": "pier", "confidence": 0.8, "reasoning": "It was full.", "source": "odile"}
 AWKWARD = ("$ne", "\ud800", "\0", "", "'; --", "*", "ф" * 1000, "🛶")
@@ -86,6 +87,7 @@ class MemoryRowsContract:
             "agent": "odile",
             "priority": 9,
             "needs_review": True,
+            "missing": ["context", "outcome"],
         }
         told = memory(
             "ferry",
@@ -109,6 +111,7 @@ class MemoryRowsContract:
             version=1,
             digest=told.digest,
             relations=(Link("causes", "pier", 0.8, "It was full.", "odile", ""), Link("similar", "ferry")),
+            missing=("context", "outcome"),
         )
         assert rows.of(["ferry"]) == {"ferry": expected}
         assert rows.sought(Sought(), 10) == list(rows.all()) == [expected]
@@ -116,6 +119,15 @@ class MemoryRowsContract:
         assert document is not None
         assert {key: document[key] for key in NOTHING} == {**said, "relations": [link(BERTHS), link(document_link())]}
         assert not document.keys() & {"marks", "memory_score"}
+
+    def test_it_has_its_form_where_it_is_of_a_kind_and_lacks_no_part(self, mirror: Mirror, rows: MemoryRows) -> None:
+        keep(
+            mirror,
+            memory("ferry", kind="problem"),
+            memory("mast"),
+            memory("pier", kind="problem", missing=["outcome"]),
+        )
+        assert [each.id for each in rows.all() if each.is_structured] == ["ferry"]
 
     def test_what_it_does_not_say_is_not_told(self, mirror: Mirror, rows: MemoryRows) -> None:
         keep(mirror, memory("plain"))

@@ -16,7 +16,7 @@ from notebook_sync.mirror.memories_sqlite import SqliteMemories
 from notebook_sync.mirror.sqlite import SqliteMirror
 from notebook_sync.refs.sqlite import SqliteRefs
 from tests.memories.contract import BERTHS, MemoryRowsContract, Stores, ids, keep, link, memory
-from tests.mirror.contract import T0, note
+from tests.mirror.contract import T0, note, put
 
 
 class TestSqlite(MemoryRowsContract):
@@ -44,6 +44,21 @@ class TestSqlite(MemoryRowsContract):
             earlier.execute("DROP INDEX memory_review")
         rows = stores[1]()
         assert ids(list(rows.for_review())) == ["ferry"]
+        rows.close()
+
+    def test_a_file_that_knew_nothing_of_parts_is_told_them_with_the_next_write(
+        self, stores: Stores, file: Path
+    ) -> None:
+        mirror = stores[0]()
+        (told,) = keep(mirror, memory("ferry", kind="decision", missing=["outcome"]))
+        mirror.close()
+        with closing(sqlite3.connect(file)) as earlier:
+            earlier.execute("ALTER TABLE memory_note DROP COLUMN missing")
+        mirror, rows = stores[0](), stores[1]()
+        assert [each.missing for each in rows.all()] == [()]
+        assert mirror.apply([put(told.note, told.note.digest)]) == []
+        assert [each.missing for each in rows.all()] == [("outcome",)]
+        mirror.close()
         rows.close()
 
     @pytest.mark.parametrize("is_first", [True, False])
