@@ -168,6 +168,7 @@ class AsyncNotebook:
     section = _reads(Notebook.section)
     list = _reads(Notebook.list)
     linking_to = _reads(Notebook.linking_to)
+    broken_links = _reads(Notebook.broken_links)
     shelf = _reads(Notebook.shelf)
     search = _reads(Notebook.search)
     search_report = _reads(Notebook.search_report)

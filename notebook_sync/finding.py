@@ -15,7 +15,7 @@ from notebook_sync.mirror.base import LARGEST_LIMIT
 from notebook_sync.sessions import OWNER, Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from notebook_sync.mirror.base import Document
@@ -57,6 +57,11 @@ class FindingNotebook(AgentNotebook):
     def linking_to(self, name: str, session: Session = OWNER) -> Documents:
         """Light fields of the notes that lead to a note, of those that say its name most. Raises as `read`."""
         return self._listing.linking_to(self._lookup.read(name, session), session)
+
+    def broken_links(self, path: str, links: Sequence[str], session: Session = OWNER) -> Mapping[str, str]:
+        """Why those of `links` that lead nowhere from the note at `path` do so, by link, as `Notebook.check` tells it;
+        what the session may not read is not there. Raises BackendDown."""
+        return self._listing.broken_links(path, links, session)
 
     def list(
         self,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from notebook_sync.errors import UsageError
 from notebook_sync.files.note import COLLECTIONS, STATUSES, id_from_path
 from notebook_sync.files.vault import Vault
-from notebook_sync.mirror.base import LARGEST_LIMIT, Filter
+from notebook_sync.mirror.base import LARGEST_LIMIT, Filter, Name
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.links import Names
 from notebook_sync.notes.showing import sees_all
@@ -29,14 +30,6 @@ _HIDDEN = frozenset(("comment", "expired", "frontmatter"))
 MOST_LOOKED_AT = 200
 # `list` names a method here, so the type needs a name of its own.
 _Documents = list[dict[str, Any]]
-
-
-class _Named(NamedTuple):
-    """The names of one note."""
-
-    path: str
-    title: str
-    wants: str
 
 
 class Listing:
@@ -74,7 +67,7 @@ class Listing:
         """Light rows of notes that lead to the one with this document, which the session may read: of those that say
         its name, the `MOST_LOOKED_AT` that fit it best. Raises BackendDown."""
         told = self._of(Filter(), session)
-        named = _Named(note["path"], note["title"], note["wants"])
+        named = Name(note["path"], note["title"], note["wants"])
         names = Names([named], lambda _: False)
         rows = told.by_words(f"{posixpath.basename(id_from_path(named.path))} {named.title}", MOST_LOOKED_AT)
         texts = told.texts([row for row in rows if row["id"] != note["id"]])
@@ -84,6 +77,20 @@ class Listing:
             if row["id"] in texts
             and any(not names.leads_nowhere(link, row["path"]) for link in texts[row["id"]]["metadata"]["links"])
         ]
+
+    def broken_links(self, path: str, links: Sequence[str], session: Session) -> dict[str, str]:
+        """Why those of `links` that lead nowhere from the note at `path` do so, by link; a note that the session may
+        not read is none. Raises BackendDown."""
+
+        def stands(place: str) -> bool:
+            return self._guard.may(session, "read", place) and os.path.lexists(self._vault.root / place)
+
+        by_path = Names((), stands)
+        left = [link for link in links if by_path.leads_nowhere(link, path)]
+        if not left:  # most links say where the file lies, for which no store is asked
+            return {}
+        names = Names(self._of(Filter(), session).names(), stands)
+        return {link: why for link in left if (why := names.leads_nowhere(link, path))}
 
     def texts(self, rows: Sequence[dict[str, Any]], session: Session) -> Mapping[str, dict[str, Any]]:
         """The documents of rows that the session was told of, by id, as it is shown them; without those that cannot

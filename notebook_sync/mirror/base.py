@@ -64,6 +64,14 @@ class Known(NamedTuple):
     pending: str = ""
 
 
+class Name(NamedTuple):
+    """What one note answers to."""
+
+    path: str
+    title: str
+    wants: str
+
+
 @dataclass(frozen=True, slots=True)
 class Breadcrumb:
     """One entry of a note's history, without its version, which the store counts itself."""
@@ -203,6 +211,9 @@ class Mirror(Protocol):
 
     def paths(self) -> Iterator[str]:
         """The path of every row that has one, in no order."""
+
+    def names(self) -> Iterator[Name]:
+        """The names of every row that has a path, in no order."""
 
     def light(self, filter: Filter = ALL, limit: int = 50, by: Order = "changed") -> list[Document]:
         """Light fields of notes: id, path, collection, title, summary, tags, updated_at, status, created_by,

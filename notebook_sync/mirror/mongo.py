@@ -17,7 +17,7 @@ from pymongo.collection import Collection
 
 from notebook_sync.files.note import COLLECTIONS, Ref
 from notebook_sync.mirror import mongo_rows as rows
-from notebook_sync.mirror.base import ALL, Document, Filter, Known, Order, Write
+from notebook_sync.mirror.base import ALL, Document, Filter, Known, Name, Order, Write
 from notebook_sync.mirror.document import superseded
 from notebook_sync.mirror.mongo_connection import Connection
 from notebook_sync.mirror.mongo_queries import admitting
@@ -109,6 +109,11 @@ class MongoMirror:
     def paths(self) -> Iterator[str]:
         pages = (self._pages_of(name, ["path"], _KNOWN_PAGE) for name in COLLECTIONS)
         return (row["path"] for row in itertools.chain.from_iterable(pages) if row["path"])
+
+    def names(self) -> Iterator[Name]:
+        pages = (self._pages_of(name, list(Name._fields), _KNOWN_PAGE) for name in COLLECTIONS)
+        found = itertools.chain.from_iterable(pages)
+        return (Name(row["path"], row["title"], row["wants"]) for row in found if row["path"])
 
     def light(self, filter: Filter = ALL, limit: int = 50, by: Order = "changed") -> list[Document]:
         if limit <= 0:  # the server would take 0 for no limit

@@ -11,7 +11,7 @@ from typing import Any
 from notebook_sync.embedded import NAME, Embedded, from_ms
 from notebook_sync.files.note import COLLECTIONS, Ref, Stamp
 from notebook_sync.mirror import sqlite_rows as rows
-from notebook_sync.mirror.base import ALL, Document, Filter, Known, MarkStale, Order, Put, Remove, Touch, Write
+from notebook_sync.mirror.base import ALL, Document, Filter, Known, MarkStale, Name, Order, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import superseded, unsigned
 from notebook_sync.mirror.sqlite_queries import admitting
 from notebook_sync.mirror.sqlite_schema import ADDED, LATER, SCHEMA
@@ -123,6 +123,9 @@ class SqliteMirror:
     def paths(self) -> Iterator[str]:
         # Tombstones have none.
         return (path for (path,) in self._db.rows("SELECT path FROM note WHERE path IS NOT NULL"))
+
+    def names(self) -> Iterator[Name]:
+        return map(Name._make, self._db.rows("SELECT path, title, wants FROM note WHERE path IS NOT NULL"))
 
     def light(self, filter: Filter = ALL, limit: int = 50, by: Order = "changed") -> list[Document]:
         admitted, values = admitting(filter)

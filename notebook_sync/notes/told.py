@@ -5,14 +5,14 @@ What it may not read leaves no trace: not in the number or order of rows, nor in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from notebook_sync.errors import UnreadableFile
 from notebook_sync.files.vault import Vault
-from notebook_sync.mirror.base import ALL, LARGEST_LIMIT, Filter
+from notebook_sync.mirror.base import ALL, LARGEST_LIMIT, Filter, Name
 from notebook_sync.notes.channels import ANY
 from notebook_sync.notes.channels import FOLDER as CHANNELS
 from notebook_sync.notes.guard import Guard
@@ -93,6 +93,16 @@ class Told:
         placed = {row["id"]: row["path"] for row in rows}
         texts = ((note_id, self._text(document)) for note_id, document in same if document["path"] == placed[note_id])
         return {note_id: document for note_id, document in texts if document is not None}
+
+    def names(self) -> Iterator[Name]:
+        """What the notes answer to that the session may read; of a file of the prompt that it may not change, its path
+        alone, for what it was called by its frontmatter is not shown."""
+        if self._is_owner:
+            yield from self._mirror().names()
+            return
+        names = {name.path: name for name in self._mirror().names()}
+        for path in self._guard.permitted(self._session, "read", names):
+            yield names[path] if self._sees_all(path) else Name(path, "", "")
 
     def lines_before(self, document: Document) -> int:
         """As `Readable`; 0 where the file says something else by now."""

@@ -32,6 +32,11 @@ Four metres.
 """
 
 
+def notebook_of(browser: Browsing) -> Notebook:
+    found: Notebook = browser.served.app.state.notebook
+    return found
+
+
 def at_the_quay(root: Path) -> None:
     """Put notes about a harbour into a notebook."""
     (root / "pages/plan.md").write_text("# Plan\n\nStart small.\n\n## Budget\n\n100\n")
@@ -92,6 +97,41 @@ def test_a_note_tells_which_notes_lead_to_it(notes: Browsing) -> None:
     assert led
     assert re.findall(r'href="([^"]+)">([^<]+)', led[0]) == [("/notes/pages/quay.md", "The quay")]
     assert "What links here" not in notes.get("/notes/pages/quay.md").text
+
+
+def test_links_that_lead_nowhere_are_told_by_words_in_the_text_and_beside_it(own: Browsing) -> None:
+    (own.root / "pages/deck.png").write_bytes(b"")
+    (own.root / "pages/ways.md").write_text(
+        "# Ways\n\n## To [[the pier]]\n\nFrom [[the quay#depth|here]], [there](../lost/quay%20two.md#north), "
+        "[a deck](deck.png), [the plan](plan.md), [out](../../plan.md), [elsewhere](https://ferry.example/lost.md).\n"
+        "\n`[[the mole]]`\n"
+    )
+    notebook_of(own).sync()
+    said = own.get("/notes/pages/ways.md").text
+    mark = '</a> <span class="badge bad" title="no note and no file has this name; mend the link, or write the page">'
+    text, _, beside = said.partition("</article>")
+    assert f'href="/notes/the%20pier">the pier{mark}broken link</span></h2>' in text
+    assert f'href="/notes/lost/quay%20two.md#at-north">there{mark}broken link</span>' in text
+    assert "From here , there broken link , a deck , the plan , out broken link , elsewhere ." in text_of(text)
+    assert text.count("broken link</span>") == 3
+    led = re.search(r"<h2>Leads to.*?</section>", beside, re.DOTALL)
+    assert led
+    nowhere = "broken link no note and no file has this name; mend the link, or write the page"
+    assert text_of(led[0]) == (
+        f"Leads to the pier {nowhere} the quay ../lost/quay two.md {nowhere} deck.png plan.md "
+        "../../plan.md broken link it leads out of the notebook; mend the link"
+    )
+
+
+def test_a_link_is_no_more_broken_once_its_note_is_there_nor_where_nobody_can_tell(own: Browsing) -> None:
+    (own.root / "pages/ways.md").write_text("[[The pier]]\n")
+    notebook_of(own).sync()
+    assert "broken link" in own.get("/notes/pages/ways.md").text
+    with patch.object(notebook_of(own).mirror, "names", side_effect=BackendDown("MongoDB", "refused")):
+        assert "broken link" not in own.get("/notes/pages/ways.md").text
+    (own.root / "pages/one.md").write_text("# The Pier\n")
+    notebook_of(own).sync()
+    assert "broken link" not in own.get("/notes/pages/ways.md").text
 
 
 @pytest.mark.parametrize("name", ["pages/plan", "plan", "reminders", "runtime/reminders"])

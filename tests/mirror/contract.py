@@ -30,7 +30,7 @@ from notebook_sync.files.note import (
     collection_of,
     id_from_path,
 )
-from notebook_sync.mirror.base import Breadcrumb, Filter, MarkStale, Mirror, Put, Remove, Touch, Write
+from notebook_sync.mirror.base import Breadcrumb, Filter, MarkStale, Mirror, Name, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import canonical, moment
 from tests.processes import PROCESSES
 
@@ -564,6 +564,7 @@ class WriteContract(MirrorContract):
         assert (document["path"], document["source"]["path"]) == ("", "pages/1.md")
         assert {light["id"]: light["path"] for light in mirror.light()} == {"one": "", "two": "pages/1.md"}
         assert list(mirror.paths()) == ["pages/1.md"]
+        assert [name.path for name in mirror.names()] == ["pages/1.md"]
         assert {known.id: known.path for known in mirror.known()} == {"one": "", "two": "pages/1.md"}
         assert {ref.id: ref.path for ref in mirror.refs()} == {"one": "pages/1.md", "two": "pages/1.md"}
         mirror.apply([Remove("one", one.digest)])
@@ -593,11 +594,13 @@ class WriteContract(MirrorContract):
 class TombstoneContract(MirrorContract):
     """Notes that are gone while their refs are not, and notes that replace others."""
 
-    def test_its_path_is_told_no_more(self, mirror: Mirror) -> None:
-        mirror.apply([put(note("pages/a.md", "a")), put(note("facts/b.md", "b"))])
+    def test_its_path_and_its_names_are_told_no_more(self, mirror: Mirror) -> None:
+        mirror.apply([put(note("pages/a.md", "a")), put(note("facts/b.md", "b", wants="bee"))])
         assert sorted(mirror.paths()) == ["facts/b.md", "pages/a.md"]
+        assert sorted(name.wants for name in mirror.names()) == ["bee", "pages/a"]
         mirror.apply([Remove("pages/a", digest_of("a"))])
         assert list(mirror.paths()) == ["facts/b.md"]
+        assert list(mirror.names()) == [Name("facts/b.md", note().title, "bee")]
 
     def test_readers_do_not_see_a_tombstone(self, mirror: Mirror) -> None:
         mirror.apply([put(note()), put(note("pages/b.md", "b"))])

@@ -132,6 +132,9 @@ METHODS: dict[str, Asking] = {
     "list": lambda notebook, session: notebook.list(limit=100, session=session),
     "shelf": lambda notebook, session: [_told(partial(notebook.shelf, at, session)) for at in ("", "runtime", "pages")],
     "linking_to": lambda notebook, session: _each_file(lambda path: notebook.linking_to(path, session)),
+    "broken_links": lambda notebook, session: _each_word(
+        lambda word: list(notebook.broken_links("pages/plan.md", [word, RULES], session).values())
+    ),
     "search": lambda notebook, session: [*_searched(notebook, session), notebook.search("Odile", session=session)],
     "search_report": _reported,
     "edit": _edited,

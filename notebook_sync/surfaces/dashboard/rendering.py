@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any, Final
@@ -34,6 +34,7 @@ _MOST_IN_LINKS: Final = 2 * LONGEST
 _DEEPEST: Final = 60
 # What the ids of headings begin with, so that none is that of a part of the page.
 AT: Final = "at-"
+NONE_BROKEN: Final[Mapping[str, str]] = {}
 _NOTES: Final = "/notes/"
 _ELSEWHERE = re.compile(r"https?://[^/\\]|mailto:", re.IGNORECASE)
 _SCHEME = re.compile(r"[^/?#]*:|[/\\]{2}")
@@ -42,13 +43,14 @@ _DEEPEST_HEADING: Final = 6
 _Env = MutableMapping[str, Any]
 
 
-def rendered(text: str, path: str = "", *, title: str = "") -> Markup:
+def rendered(text: str, path: str = "", *, title: str = "", broken: Mapping[str, str] = NONE_BROKEN) -> Markup:
     """What `text` looks like. With the `path` of the note that it is of, links lead where they do from there, and its
     headings can be led to, by `AT` and their anchor; without one, several texts may stand in a page. A first heading
-    that is `title` is left out. The others stand below the one of the page."""
+    that is `title` is left out. The others stand below the one of the page. `broken` are links that lead nowhere, each
+    with the reason: they are told from the others by words."""
     if len(text) > LONGEST:
         return Markup("<pre>{}</pre>").format(text)
-    env: _Env = {"path": path, "links": 0, "lower": 1, "in_links": 0}
+    env: _Env = {"path": path, "broken": broken, "links": [], "lower": 1, "in_links": 0}
     tokens = _parser().parse(f"{text}\n", env)  # it reads one character too far where a comment is open at the end
     if any(token.level >= _DEEPEST - 1 for token in tokens):
         return Markup("<pre>{}</pre>").format(text)
@@ -66,11 +68,15 @@ def href_of(link: str, path: str = "") -> str:
         return link
     if _SCHEME.match(link):
         return ""
-    place, _, anchor = link.partition("#")
-    place = unquote(place.partition("?")[0]).strip()
+    place, anchor = _named(link), unquote(link.partition("#")[2])
     if not place:
-        return f"#{AT}{_quoted(unquote(anchor))}" if anchor and path else ""
-    return _note(posixpath.join(posixpath.dirname(path), place), unquote(anchor))
+        return f"#{AT}{_quoted(anchor)}" if anchor and path else ""
+    return _note(posixpath.join(posixpath.dirname(path), place), anchor)
+
+
+def _named(link: str) -> str:
+    """The file that a link names, as `Note.links` has it; "" for none."""
+    return "" if _SCHEME.match(link) else unquote(link.partition("#")[0].partition("?")[0]).strip()
 
 
 def _note(place: str, anchor: str) -> str:
@@ -95,10 +101,12 @@ class _Escaping(RendererHTML):
         return Markup('<span class="dim">{}</span>').format(tokens[idx].content)
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: _Env) -> str:
-        env["links"] += 1
-        if _are_too_many(env):
-            return "<a>"
         link, title = str(tokens[idx].attrs.get("href", "")), tokens[idx].attrs.get("title", "")
+        are_too_many = _are_too_many(env)
+        named = tokens[idx].meta.get("named") or _named(link)
+        env["links"].append("" if are_too_many else env["broken"].get(named, ""))
+        if are_too_many:
+            return "<a>"
         href = tokens[idx].meta.get("href") or href_of(link, env["path"])
         env["in_links"] += max(len(link), len(href)) + len(str(title))
         shown = Markup(' title="{}"').format(title) if title else ""
@@ -108,8 +116,9 @@ class _Escaping(RendererHTML):
         return Markup('<a href="{}"{}{}>').format(href, rel, shown)
 
     def link_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: _Env) -> str:
-        env["links"] -= 1
-        return "</a>"
+        why = env["links"].pop()
+        env["in_links"] += len(why)
+        return Markup('</a> <span class="badge bad" title="{}">broken link</span>').format(why) if why else "</a>"
 
     def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: _Env) -> str:
         token = tokens[idx]
@@ -210,7 +219,7 @@ def _wikilink(state: StateInline, silent: bool) -> bool:
     if not match or not href:
         return False
     if not silent:
-        state.push("link_open", "a", 1).meta = {"href": href}
+        state.push("link_open", "a", 1).meta = {"href": href, "named": place.strip()}
         state.push("text", "", 0).content = match[2] or match[1]
         state.push("link_close", "a", -1)
     state.pos = match.end()

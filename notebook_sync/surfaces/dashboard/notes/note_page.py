@@ -11,12 +11,20 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.responses import Response
 
 from notebook_sync.errors import BackendDown, NoSuchNote, NotebookError, UnreadableFile, UnsafePath
+from notebook_sync.files.note import Note
 from notebook_sync.notebook import Notebook
 from notebook_sync.notes.links import folded
 from notebook_sync.search.searching import KEYWORD
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.asking import Asking, Served, pages_router
-from notebook_sync.surfaces.dashboard.notes.note_view import InPrompt, Link, address_of, in_prompt_of, view_of
+from notebook_sync.surfaces.dashboard.notes.note_view import (
+    InPrompt,
+    Link,
+    address_of,
+    asked_links,
+    in_prompt_of,
+    view_of,
+)
 from notebook_sync.surfaces.dashboard.notes.tree import folder_address
 from notebook_sync.surfaces.dashboard.pages import page
 from notebook_sync.surfaces.dashboard.rendering import rendered
@@ -61,11 +69,12 @@ def note_page(note: str, notebook: Served, asking: Asking, done: Annotated[str, 
     from notebook_sync.files.parse import parse  # counts tokens, for which a vocabulary is read
 
     found = parse(path, file.text.encode(errors="replace"), encoding=notebook.settings.prompt.encoding)
+    broken = {} if trouble else _broken(notebook, found, asking)
     return page(
         "note.html",
         here="notes",
         said=_SAID.get(done, ""),
-        note=view_of(found, file.text, document, refused),
+        note=view_of(found, file.text, document, refused, broken),
         zone=notebook.settings.timezone,
         trouble=trouble,
         in_prompt=_in_prompt(notebook, path, asking),
@@ -83,6 +92,14 @@ def _mirrored(notebook: Notebook, path: str, asking: Session) -> tuple[Mapping[s
         return None, "", error.reason
     except NoSuchNote:  # it is being written: what it says now is shown
         return None, "", ""
+
+
+def _broken(notebook: Notebook, note: Note, asking: Session) -> Mapping[str, str]:
+    """Which of its links lead nowhere, and why; none where nobody can tell."""
+    try:
+        return notebook.broken_links(note.path, asked_links(note), asking)
+    except BackendDown:
+        return {}
 
 
 def _linking(notebook: Notebook, path: str, asking: Session) -> list[Link]:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from notebook_sync.files.frontmatter import read_frontmatter
 from notebook_sync.files.note import Note, Section
 from notebook_sync.permissions import is_private
-from notebook_sync.surfaces.dashboard.rendering import AT, LONGEST, href_of, rendered
+from notebook_sync.surfaces.dashboard.rendering import AT, LONGEST, NONE_BROKEN, href_of, rendered
 from prompt import Part
 
 NOTES: Final = "/notes/"
@@ -33,11 +33,12 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Somewhere to go. `depth` is how far it is set in, from 0."""
+    """Somewhere to go. `depth` is how far it is set in, from 0; `broken` is why nothing is there."""
 
     said: str
     href: str
     depth: int = 0
+    broken: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,15 @@ class NoteView:
     created_by: str
 
 
-def view_of(note: Note, text: str, document: Mapping[str, Any] | None, refused: str = "") -> NoteView:
+def view_of(
+    note: Note,
+    text: str,
+    document: Mapping[str, Any] | None,
+    refused: str = "",
+    broken: Mapping[str, str] = NONE_BROKEN,
+) -> NoteView:
     """The note that a file's `text` is, and its document where the mirror has one; else, if it is so, why it takes no
-    such file."""
+    such file. `broken` are those of its links that lead nowhere, each with the reason."""
     known = document["metadata"] if document else {}
     is_behind = bool(document and document["stale"])
     found = list(dict.fromkeys([*([refused] if refused else []), *map(str, note.problems)]))
@@ -82,13 +89,13 @@ def view_of(note: Note, text: str, document: Mapping[str, Any] | None, refused: 
     return NoteView(
         path=note.path,
         title=note.title,
-        text=rendered(note.content, note.path, title=note.title),
+        text=rendered(note.content, note.path, title=note.title, broken=broken),
         is_source=len(note.content) > LONGEST,
         marks=marks_of(note, document),
         problems=found,
         outline=outline_of(note.sections, note.title),
         fields=[(name, shown(value)) for name, value in read_frontmatter(text).metadata.items()],
-        links=links_of(note),
+        links=links_of(note, broken),
         words=note.word_count,
         tokens=note.token_count,
         version=known.get("version"),
@@ -124,13 +131,20 @@ def outline_of(sections: Sequence[Section], title: str) -> list[Link]:
     ]
 
 
-def links_of(note: Note) -> list[Link]:
-    """The notes that it leads to, each once. A name without an ending is found wherever the note lies."""
+def asked_links(note: Note) -> Sequence[str]:
+    """Those of its links that its page shows."""
+    return note.links[:_MOST_LINKS] if len(note.content) > LONGEST else note.links
+
+
+def links_of(note: Note, broken: Mapping[str, str] = NONE_BROKEN) -> list[Link]:
+    """The notes that it leads to, each once, also those that are not there. A name without an ending is found wherever
+    the note lies."""
     links = {}
     for link in note.links[:_MOST_LINKS]:
         is_path = link.lower().endswith(".md") or link.startswith((".", "/"))
-        if href := href_of(quote(link), note.path if is_path else ""):
-            links[href] = Link(link, href)
+        href, why = href_of(quote(link), note.path if is_path else ""), broken.get(link, "")
+        if href or why:
+            links[href or link, why] = Link(link, href, broken=why)
     return list(links.values())
 
 
