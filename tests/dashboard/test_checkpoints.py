@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
 from unittest.mock import patch
@@ -72,6 +73,23 @@ def question_of(browser: Browsing, files: bool = False) -> tuple[str, str]:
 
 def test_without_checkpoints_the_page_says_what_to_do(browser: Browsing) -> None:
     assert "There are no checkpoints yet. Next: keep what is now" in text_of(browser.get(CHECKPOINTS).text)
+
+
+def test_those_that_are_gone_are_told_of_with_what_to_do(browser: Browsing) -> None:
+    browser.post(CHECKPOINTS, {"name": "before the ebb"})
+    gone = checkpoints(browser)[0].id
+    assert "gone" not in text_of(browser.get(CHECKPOINTS).text)
+    with patch.object(notebook_of(browser).refs, "checkpoints", return_value=[]):
+        notebook_of(browser).refs.note_loss(datetime.now(UTC))
+        said = text_of(browser.get(CHECKPOINTS).text)
+        assert re.search(r"checkpoints of before 2\d{3}-.{11} are gone: hot memory was emptied\.", said)
+        assert "Next: keep what is now above." in said
+        assert "There are no checkpoints yet" not in said
+        assert "are gone: hot memory was emptied" in text_of(browser.get(f"{CHECKPOINTS}/{gone}").text)
+    said = text_of(browser.follow(browser.post(CHECKPOINTS, {"name": "after it"})).text)
+    assert "are gone: hot memory was emptied. What a note said before is in its history; where" in said
+    assert "Next:" not in said
+    assert "after it" in said
 
 
 def test_one_is_made_with_a_name_and_listed(browser: Browsing) -> None:

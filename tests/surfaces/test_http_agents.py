@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
+from fastapi import Response
 
 from notebook_sync import Session
+from notebook_sync.surfaces.http.beside import DEGRADED
+from tests.scripted_llm import ScriptedServer
 from tests.surfaces.http_clients import Served, served
 
 OWNER, SCRIBE, PILOT = Session.owner(), Session.task("scribe"), Session.task("pilot")
@@ -69,6 +74,45 @@ def test_any_digest_is_matched_by_a_star(server: Served) -> None:
 )
 def test_what_is_wrong_with_a_page_is_named(server: Served, body: dict[str, Any]) -> None:
     assert answered(server, "POST", "/notes", SCRIBE, 422, json=body)["error"]["type"] == "invalid_arguments"
+
+
+def test_where_words_alone_decide_a_header_says_why_beside_the_list(server: Served) -> None:
+    answered(server, "POST", "/channels/scribe/notes", SCRIBE, 201, json={"content": "The ferry waits."})
+    (server.root / "channels/scribe/global/channel.toml").write_text('[members]\npilot = ["peek"]\n')
+    asked = (("/channels/scribe/notes", SCRIBE), ("/channels/scribe/peek", PILOT), ("/search", SCRIBE))
+    for path, session in asked:
+        assert "notebook-degraded" not in server.ask("GET", path, session, params={"query": "ferry"}).headers
+    with ScriptedServer() as dead:
+        (server.root / "notebook.toml").write_text(f'[search]\nembeddings = "openai:small"\nbase_url = "{dead.url}"\n')
+        with served(server.root) as anew:
+            for path, session in asked:
+                answer = anew.ask("GET", path, session, params={"query": "ferry"})
+                assert [row["title"] for row in answer.json()], path
+                assert answer.headers["notebook-degraded"].startswith(f"The embedding server at {dead.url}"), path
+                named = anew.ask("GET", "/openapi.json", None).json()["paths"]
+                described = named[f"/api/v1{path.replace('scribe', '{agent}')}"]["get"]["responses"]["200"]
+                assert "words alone" in described["headers"]["Notebook-Degraded"]["description"]
+                assert described["content"]["application/json"]["schema"]["type"] == "array"
+            assert "notebook-degraded" not in anew.ask("GET", "/channels/scribe/notes", SCRIBE).headers
+
+
+def test_checkpoints_that_are_gone_are_told_of_beside_the_list(server: Served) -> None:
+    made = answered(server, "POST", "/checkpoints", SCRIBE, 201, json={"name": "ebb"})
+    assert "notebook-lost" not in server.ask("GET", "/checkpoints", SCRIBE).headers
+    server.app.state.notebook.refs.note_loss(datetime.now(UTC))
+    answer = server.ask("GET", "/checkpoints", SCRIBE)
+    assert [one["id"] for one in answer.json()] == [made["id"]]
+    assert answer.headers["notebook-lost"].endswith("are gone: hot memory was emptied")
+
+
+@pytest.mark.parametrize("text", ["plain, 100%", "the pier’s\r\nSet-Cookie: a=b", "\ud800"])
+def test_whatever_is_to_be_told_is_one_header_that_says_it(text: str) -> None:
+    response = Response()
+    DEGRADED.tell(response, text)
+    sent = response.headers["Notebook-Degraded"]
+    assert sent.isascii()
+    assert sent.isprintable()
+    assert unquote(sent) == text.replace("\ud800", "?")
 
 
 def test_lists_and_searches_are_narrowed(server: Served) -> None:

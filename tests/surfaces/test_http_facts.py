@@ -51,6 +51,17 @@ def test_facts_are_listed_and_searched(server: Served) -> None:
         assert error["type"] == "invalid_arguments"
 
 
+def test_where_words_alone_decide_a_header_says_why_beside_the_list(server: Served) -> None:
+    assert "notebook-degraded" not in server.ask("GET", "/facts", HERALD, params={"query": "the ferry"}).headers
+    with ScriptedServer() as dead:
+        (server.root / "notebook.toml").write_text(f'[search]\nembeddings = "openai:small"\nbase_url = "{dead.url}"\n')
+        with served(server.root) as anew:
+            answer = anew.ask("GET", "/facts", HERALD, params={"query": "the ferry"})
+            assert texts(answer.json())[0] == EIGHT
+            assert answer.headers["notebook-degraded"].startswith(f"The embedding server at {dead.url}")
+            assert "notebook-degraded" not in anew.ask("GET", "/facts", HERALD).headers
+
+
 def test_a_fact_is_added_verified_strengthened_and_moved(server: Served) -> None:
     wanted = {"content": "Ines keeps the key", "section": "People & Entities", "importance": 0.6}
     added = answered(server, "POST", "/facts", SCRIBE, 201, json=wanted)

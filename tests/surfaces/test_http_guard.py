@@ -307,7 +307,7 @@ def test_a_fault_is_an_answer_without_a_word_of_its_cause(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("rope 4711")
 
-    monkeypatch.setattr(Notebook, "search", fail)
+    monkeypatch.setattr(Notebook, "search_report", fail)
     with served(root) as server:
         answer = server.ask("GET", "/search", OWNER, params={"query": "x"})
     assert (answer.status_code, answer.json()["error"]["type"]) == (500, "internal")

@@ -88,9 +88,10 @@ def _checkpoints(
     warnings: Sequence[str] = (),
 ) -> Response:
     checkpoints: Sequence[Checkpoint] = ()
+    lost = ""
     trouble: Trouble | None = None
     try:
-        checkpoints = notebook.checkpoints(asking)
+        checkpoints, lost = notebook.checkpoints(asking), notebook.checkpoints_lost(asking)
     except BackendDown as down:
         trouble = trouble_of(down)
     with_files = done == "back-files"
@@ -100,6 +101,7 @@ def _checkpoints(
         status=kind_of(error).status if error else 200,
         here="memory",
         checkpoints=checkpoints,
+        lost=lost,
         trouble=trouble,
         refused=trouble_of(error) if error else None,
         name=name,

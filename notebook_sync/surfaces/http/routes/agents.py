@@ -25,6 +25,7 @@ from notebook_sync.surfaces.http.asking import (
     require_owner,
     router,
 )
+from notebook_sync.surfaces.http.beside import DEGRADED, LOST
 from notebook_sync.surfaces.http.models import agents as models
 from notebook_sync.surfaces.tools.runs.pages import made
 from notebook_sync.surfaces.tools.schemas.agents import Change, CreateArguments, NoteRow, Profile, WrittenResult
@@ -97,10 +98,11 @@ def write_note(notebook: Served, asking: Asking, agent: Agent, wanted: models.No
     return WrittenResult.model_validate(written.as_dict())
 
 
-@agent_routes.get("/channels/{agent}/notes")
+@agent_routes.get("/channels/{agent}/notes", responses=DEGRADED.documented)
 def find_notes(
     notebook: Served,
     asking: Asking,
+    response: Response,
     agent: Agent,
     query: Words = "",
     tags: Tags = None,
@@ -126,6 +128,7 @@ def find_notes(
         profile=profile,
         limit=limit,
     )
+    DEGRADED.tell(response, found.degraded)
     return [NoteRow.model_validate(each) for each in found]
 
 
@@ -144,10 +147,11 @@ def recent_notes(
     return [NoteRow.model_validate(each) for each in found]
 
 
-@agent_routes.get("/channels/{agent}/peek")
+@agent_routes.get("/channels/{agent}/peek", responses=DEGRADED.documented)
 def peek_notes(
     notebook: Served,
     asking: Asking,
+    response: Response,
     agent: Agent,
     query: Words = "",
     tags: Tags = None,
@@ -157,6 +161,7 @@ def peek_notes(
 ) -> list[NoteRow]:
     """Private notes of an agent that lets the one who asks look, without their text."""
     found = notebook.peek_notes(agent, asking, query=query, tags=tags or (), topic=topic, project=project, limit=limit)
+    DEGRADED.tell(response, found.degraded)
     return [NoteRow.model_validate(each) for each in found]
 
 
@@ -202,10 +207,12 @@ def recall(
     return models.Recalled.model_validate(found)
 
 
-@agent_routes.get("/checkpoints")
-def checkpoints(notebook: Served, asking: Asking) -> list[models.Checkpoint]:
+@agent_routes.get("/checkpoints", responses=LOST.documented)
+def checkpoints(notebook: Served, asking: Asking, response: Response) -> list[models.Checkpoint]:
     """The checkpoints there are, the latest first."""
-    return [models.Checkpoint.model_validate(each.as_dict()) for each in notebook.checkpoints(asking)]
+    kept = [models.Checkpoint.model_validate(each.as_dict()) for each in notebook.checkpoints(asking)]
+    LOST.tell(response, notebook.checkpoints_lost(asking))
+    return kept
 
 
 @agent_routes.post("/checkpoints", status_code=201)

@@ -8,6 +8,7 @@ from fastapi import Query, Response
 
 from notebook_sync.errors import UsageError
 from notebook_sync.surfaces.http.asking import CONFLICT, Asking, Limit, Served, Words, router
+from notebook_sync.surfaces.http.beside import DEGRADED
 from notebook_sync.surfaces.http.models import facts as models
 from notebook_sync.surfaces.http.picture import PICTURE, picture
 from notebook_sync.surfaces.tools.schemas.facts import Scope
@@ -17,10 +18,11 @@ fact_routes = router()
 Heading = Annotated[str, Query(max_length=256, description="only those under this heading")]
 
 
-@fact_routes.get("/facts")
+@fact_routes.get("/facts", responses=DEGRADED.documented)
 def facts(
     notebook: Served,
     asking: Asking,
+    response: Response,
     query: Words = "",
     scope: Annotated[Scope, Query()] = "notes",
     section: Heading = "",
@@ -29,11 +31,12 @@ def facts(
 ) -> list[models.Fact]:
     """Facts, those that count for most first; with `query`, those most like it first."""
     if not query.strip():
-        found = notebook.facts(asking, scope=scope, section=section, stale=stale, limit=limit)
-    elif section or stale:
+        listed = notebook.facts(asking, scope=scope, section=section, stale=stale, limit=limit)
+        return [models.Fact.model_validate(each) for each in listed]
+    if section or stale:
         raise UsageError("a query is narrowed by scope alone; leave section and stale out, or the query")
-    else:
-        found = notebook.fact_search(query, asking, scope=scope, limit=limit)
+    found = notebook.fact_search(query, asking, scope=scope, limit=limit)
+    DEGRADED.tell(response, found.degraded)
     return [models.Fact.model_validate(each) for each in found]
 
 

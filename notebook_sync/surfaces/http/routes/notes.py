@@ -38,6 +38,7 @@ from notebook_sync.surfaces.http.asking import (
     require_owner,
     router,
 )
+from notebook_sync.surfaces.http.beside import DEGRADED
 from notebook_sync.surfaces.http.errors import STATUSES as HTTP_STATUSES
 from notebook_sync.surfaces.http.errors import STREAMS_FULL, answer
 from notebook_sync.surfaces.http.events import Streams
@@ -158,11 +159,14 @@ async def _found_by(
 FoundBy = Annotated[dict[str, Any], Depends(_found_by)]
 
 
-@routes.get("/search")
-def search(notebook: Served, asking: Asking, found_by: FoundBy, narrowed: Narrowed) -> list[models.FoundRow]:
+@routes.get("/search", responses=DEGRADED.documented)
+def search(
+    notebook: Served, asking: Asking, response: Response, found_by: FoundBy, narrowed: Narrowed
+) -> list[models.FoundRow]:
     """Notes by words and meaning, best first, without their text. No mark in `query` is an operator."""
-    found = notebook.search(session=asking, **found_by, **narrowed)
-    return [models.FoundRow.model_validate(each) for each in found]
+    searched = notebook.search_report(session=asking, **found_by, **narrowed)
+    DEGRADED.tell(response, searched.degraded)
+    return [models.FoundRow.model_validate(each) for each in searched.results]
 
 
 @routes.get("/search/report")
