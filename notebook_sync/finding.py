@@ -60,7 +60,8 @@ class FindingNotebook(AgentNotebook):
 
     def broken_links(self, path: str, links: Sequence[str], session: Session = OWNER) -> Mapping[str, str]:
         """Why those of `links` that lead nowhere from the note at `path` do so, by link, as `Notebook.check` tells it;
-        what the session may not read is not there. Raises BackendDown."""
+        what the session may not read is not there. Among more than `listing.MOST_NAMED` notes none is told.
+        Raises BackendDown."""
         return self._listing.broken_links(path, links, session)
 
     def list(

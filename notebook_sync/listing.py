@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _HIDDEN = frozenset(("comment", "expired", "frontmatter"))
 # Texts that are read to find those that lead to a note.
 MOST_LOOKED_AT = 200
+# Of more notes, all names take longer to read than a page that shows one of them may.
+MOST_NAMED = 10_000
 # `list` names a method here, so the type needs a name of its own.
 _Documents = list[dict[str, Any]]
 
@@ -80,14 +82,16 @@ class Listing:
 
     def broken_links(self, path: str, links: Sequence[str], session: Session) -> dict[str, str]:
         """Why those of `links` that lead nowhere from the note at `path` do so, by link; a note that the session may
-        not read is none. Raises BackendDown."""
+        not read is none. Of more than `MOST_NAMED` notes, not every name is read for that: then links that name no
+        file are taken to lead somewhere. Raises BackendDown."""
 
         def stands(place: str) -> bool:
             return self._guard.may(session, "read", place) and os.path.lexists(self._vault.root / place)
 
         by_path = Names((), stands)
         left = [link for link in links if by_path.leads_nowhere(link, path)]
-        if not left:  # most links say where the file lies, for which no store is asked
+        # Most links say where the file lies, for which no store is asked.
+        if not left or self._mirror().note_count() > MOST_NAMED:
             return {}
         names = Names(self._of(Filter(), session).names(), stands)
         return {link: why for link in left if (why := names.leads_nowhere(link, path))}

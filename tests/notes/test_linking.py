@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from notebook_sync import Notebook, Session
+from notebook_sync import Notebook, Session, listing
 
 LEADING = {
     "pages/by-name.md": "See [[quay]].\n",
@@ -67,6 +67,14 @@ def test_all_links_of_a_note_are_one_question_and_those_to_files_none(
     assert asked == []
     assert notebook.broken_links("pages/words.md", ["quay", "pier", "The old quay"]).keys() == {"pier"}
     assert asked == [1]
+
+
+def test_among_very_many_notes_not_every_name_is_read_for_one_page(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "MOST_NAMED", notebook.mirror.note_count() - 1)
+    monkeypatch.setattr(notebook.mirror, "names", lambda: pytest.fail("every name is read"))
+    assert notebook.broken_links("pages/words.md", ["quay", "pier", "by-name.md"]) == {}
 
 
 def test_a_link_to_a_note_that_a_session_may_not_read_is_as_one_to_none(notebook: Notebook) -> None:
