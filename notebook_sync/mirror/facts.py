@@ -123,7 +123,7 @@ class Change:
     """What happened to a fact. `place` is where it stands now, or stood until it was gone.
 
     A row that is not there is made, with the importance and the age that are given here; of a reworded fact from the
-    row of what it `was`.
+    row of what it `was`, which ends unless that stands somewhere by now.
     """
 
     action: Action

@@ -144,9 +144,7 @@ class MongoFacts(FactStore):
             if not self._make_known(source):
                 return False
         self._change([change for change in changes if change.action not in _BEFORE])
-        for piece in askable(change.was for change in changes if change.was):
-            with self._connection.telling() as database:
-                database[ROWS].delete_many({"_id": {"$in": piece}})
+        self._end({change.was for change in changes if change.was})
         return True
 
     def prune(self, before: datetime) -> int:
@@ -209,10 +207,22 @@ class MongoFacts(FactStore):
         """End a row. Where its bullet stands, the file is to be read again."""
         with self._connection.telling() as database:
             row = database[ROWS].find_one_and_delete({"_id": encodable(note_id)}, _WITHOUT_VECTOR)
-        # After the row: what somebody makes known of it meanwhile is to be read again, too.
-        with self._connection.telling() as database:
-            database[SOURCES].update_many({"places.note_id": encodable(note_id)}, {"$set": {"digest": ""}})
+        self._doubt([encodable(note_id)])
         return None if row is None else self._fact(row)
+
+    def _end(self, note_ids: Collection[str]) -> None:
+        """End rows that others go on with. What somebody brought back meanwhile keeps its row: else it had none until
+        its file changes."""
+        standing = {place.note_id for place in self._places(note_ids)} if note_ids else set()
+        for piece in askable(note_id for note_id in note_ids if note_id not in standing):
+            with self._connection.telling() as database:
+                database[ROWS].delete_many({"_id": {"$in": piece}})
+            self._doubt(piece)
+
+    def _doubt(self, note_ids: Sequence[str]) -> None:
+        """After their rows ended: what somebody makes known of them meanwhile is to be read again, too."""
+        with self._connection.telling() as database:
+            database[SOURCES].update_many({"places.note_id": {"$in": note_ids}}, {"$set": {"digest": ""}})
 
     def _change(self, changes: Sequence[Change]) -> None:
         """Make the changes to rows, of which each writes only what it is about: uses are counted meanwhile."""

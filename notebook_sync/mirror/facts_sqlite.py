@@ -41,6 +41,8 @@ _PUT = "INSERT OR REPLACE INTO fact VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 _USED = """UPDATE fact SET access_count = access_count + 1, last_accessed = max(coalesce(last_accessed, ?1), ?1)
     WHERE note_id = ?2"""
 _UNKNOWN = "UPDATE fact_source SET digest = '' WHERE path IN (SELECT path FROM fact_place WHERE note_id = ?)"
+# What somebody brought back meanwhile keeps its row: else it had none until its file changes.
+_NOWHERE = "NOT EXISTS (SELECT 1 FROM fact_place WHERE fact_place.note_id = ?1)"
 _GONE = "gone_at < ? AND NOT EXISTS (SELECT 1 FROM fact_place WHERE fact_place.note_id = fact.note_id)"
 
 
@@ -142,8 +144,8 @@ class SqliteFacts(FactStore):
                 )
                 self._put(connection, rows[change.note_id])
             ended = [(change.was,) for change in changes if change.was]
-            connection.executemany("DELETE FROM fact_vector WHERE note_id = ?", ended)
-            connection.executemany("DELETE FROM fact WHERE note_id = ?", ended)
+            for table in ("fact_vector", "fact"):
+                connection.executemany(f"DELETE FROM {table} WHERE note_id = ?1 AND {_NOWHERE}", ended)
         return True
 
     def prune(self, before: datetime) -> int:

@@ -167,6 +167,20 @@ class FactRowsContract:
         assert rows.get_note(id_of(FERRY)) is None
         assert rows.vectors("hashing-8") == {}
 
+    def test_what_somebody_brought_back_while_a_rewording_was_planned_keeps_its_row(self, rows: FactRows) -> None:
+        put(rows, NOTES, FERRY)
+        rows.increment_access(id_of(FERRY), at=T0)
+        rows.put_vectors("hashing-8", {id_of(FERRY): np.ones(8, np.float32)})
+        new, again = FERRY + " alone", place(FERRY, "facts/other.md")
+        assert rows.apply([Source("facts/other.md", "", "d1", (again,))], [])
+        reworded = change("reworded", new, when=T0 + DAY, was=id_of(FERRY))
+        assert rows.apply([Source(NOTES, "d1", "d2", (place(new),))], [reworded])
+        assert [(f.content, f.path, f.access_count) for f in rows.all()] == [
+            (new, NOTES, 1),
+            (FERRY, "facts/other.md", 1),
+        ]
+        assert list(rows.vectors("hashing-8")) == [id_of(FERRY)]
+
     def test_a_file_that_is_gone_is_no_source(self, rows: FactRows) -> None:
         put(rows, NOTES, FERRY)
         assert rows.apply([Source(NOTES, "d1", "")], [change("gone", FERRY)])
