@@ -93,7 +93,7 @@ class Editing:
         asked for before."""
 
         return self.put_together(
-            [path],
+            lambda: [path],
             lambda raws: [make(raws[path])],
             session,
             kind,
@@ -103,7 +103,7 @@ class Editing:
 
     def put_together(
         self,
-        paths: Sequence[str],
+        find: Callable[[], list[str]],
         make: Callable[[Mapping[str, bytes | None]], Sequence[Text]],
         session: Session,
         kind: str = "edit",
@@ -111,15 +111,16 @@ class Editing:
         expected_digest: str | None = None,
         allow_over_cap: bool = False,
     ) -> list[Edited]:
-        """As `put`, for several notes, all or none; the digest is that of the first."""
+        """As `put`, for several notes, all or none, at the paths that `find` gives; the digest is that of the first.
+        Both are asked again where somebody was faster."""
 
-        def draft(_: Sequence[str]) -> list[Text]:
+        def draft(paths: Sequence[str]) -> list[Text]:
             raws = {path: self._read(path) for path in paths}
             _must_be_expected(paths[0], expected_digest, raws[paths[0]])
             return list(make(raws))
 
         with self._guard.telling(session, TOOL):
-            return self._carried_out(lambda: list(paths), draft, session, kind, allow_over_cap, preview=False)
+            return self._carried_out(find, draft, session, kind, allow_over_cap, preview=False)
 
     def put_all(
         self,

@@ -122,34 +122,35 @@ class Undoing:
         Raises EditFailed where no earlier text is known, Conflict, and as `Vault.write`.
         """
         path = self._path_of(name, session)
-        self._guard.require(session, "write", path, UNDO)
-        if not rev and (together := self._together(path, session)):
-            return self._undo_together(path, together, session, expected_digest)
+        changed: dict[str, _Was] = {}
 
-        def earlier(now: bytes | None) -> Text:
-            if not rev:
-                return Text(path, now, self._before(path, now, session, is_put_there=True), UNDO)
-            was_at, raw = self._version(path, rev, session)
-            _must_not_open(was_at, path)
-            return Text(path, now, raw, UNDO)
-
-        return self._editing.put(path, earlier, session, UNDO, expected_digest=expected_digest, allow_over_cap=True)
-
-    def _undo_together(self, path: str, changed: _Changed, session: Session, expected_digest: str | None) -> Edited:
-        others = [other for other in changed if other != path]
-        for other in others:
-            self._guard.require(session, "write", other, UNDO)
+        def find() -> list[str]:
+            changed.clear()
+            changed.update({} if rev else self._together(path, session))
+            paths = [path, *(other for other in changed if other != path)]
+            for each in paths:
+                self._guard.require(session, "write", each, UNDO)
+            return paths
 
         def earlier(now: Mapping[str, bytes | None]) -> list[Text]:
+            if not changed:
+                return [self._earlier(path, rev, now[path], session)]
             for each, raw in now.items():
                 if raw != changed[each].now:
                     raise Conflict(each, digest_of(changed[each].now), digest_of(raw))
             return [Text(each, raw, changed[each].was, UNDO, as_one=True) for each, raw in now.items()]
 
         edited = self._editing.put_together(
-            [path, *others], earlier, session, UNDO, expected_digest=expected_digest, allow_over_cap=True
-        )[0]
-        return replace(edited, with_others=bool(others))
+            find, earlier, session, UNDO, expected_digest=expected_digest, allow_over_cap=True
+        )
+        return replace(edited[0], with_others=len(edited) > 1)
+
+    def _earlier(self, path: str, rev: str, now: bytes | None, session: Session) -> Text:
+        if not rev:
+            return Text(path, now, self._before(path, now, session, is_put_there=True), UNDO)
+        was_at, raw = self._version(path, rev, session)
+        _must_not_open(was_at, path)
+        return Text(path, now, raw, UNDO)
 
     def _together(self, path: str, session: Session) -> _Changed:
         """The notes that the last edit of this one changed as one with it, where none of them was changed since, and as

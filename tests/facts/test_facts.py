@@ -22,6 +22,8 @@ from notebook_sync.errors import (
     UsageError,
 )
 from notebook_sync.files.facts import id_of
+from notebook_sync.files.note import Stamp
+from notebook_sync.files.vault import Vault
 from tests.scripted_llm import Asked, Reply, ScriptedServer, embeddings, failure
 from tests.waiting import eventually
 
@@ -428,6 +430,28 @@ def test_of_a_move_that_somebody_built_on_one_file_is_taken_back(harbour: Notebo
     harbour.undo(NOTES, OWNER)
     assert contents(harbour) == [LAMP, ROPES]
     assert text_of(harbour, ARCHIVE) == archived
+
+
+@pytest.mark.parametrize("touched", [NOTES, ARCHIVE])
+def test_where_somebody_is_faster_than_the_taking_back_it_looks_anew(
+    harbour: Notebook, monkeypatch: pytest.MonkeyPatch, touched: str
+) -> None:
+    save(harbour, ARCHIVE, "- Long ago\n")
+    harbour.fact_archive(FERRY, OWNER)
+    moved = {path: text_of(harbour, path) for path in (NOTES, ARCHIVE)}
+    by_hand = moved[touched] + "\n- By hand\n"
+    saves = iter([by_hand])
+    write = Vault.write
+
+    def after_a_person(vault: Vault, path: str, raw: bytes, *, base: str | None) -> Stamp:
+        for said in saves:
+            save(harbour, touched, said)
+        return write(vault, path, raw, base=base)
+
+    monkeypatch.setattr(Vault, "write", after_a_person)
+    assert not harbour.undo(NOTES, OWNER).with_others
+    assert text_of(harbour, NOTES) == (moved[NOTES] if touched == NOTES else TEXT)
+    assert text_of(harbour, ARCHIVE) == (by_hand if touched == ARCHIVE else moved[ARCHIVE])
 
 
 def test_what_the_owner_kept_for_good_is_for_the_owner_to_take_back(harbour: Notebook) -> None:
