@@ -39,11 +39,12 @@ class Branch:
     form: str
     head: str
 
-    def is_busy(self) -> bool:
-        """Whether a merge, a rebase or the like stands open, no branch is checked out, or git changes files right
-        now."""
-        if what_stands_open(self.root, self.folder):
-            return True
+    def stands_open(self) -> str:
+        """As `what_stands_open`."""
+        return what_stands_open(self.root, self.folder)
+
+    def is_changing(self) -> bool:
+        """Whether git changes files right now."""
         try:
             return time.time() - (self.folder / _LOCK).stat().st_mtime < _LEFT_BEHIND_SECONDS
         except OSError:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from itertools import islice
 
 from notebook_sync.errors import BackendDown, GitFailed, UnreadableFile
-from notebook_sync.files.branch import branch_of
+from notebook_sync.files.branch import NO_BRANCH, branch_of
 from notebook_sync.files.commits import HeadMoved, commit
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import Mirror
@@ -26,6 +24,7 @@ _RETRY_SECONDS = 2.0
 _AT_ONCE = 500
 # A tool's git has given up after that.
 _TOOLS_OWN_SECONDS = 20.0
+_NO_TROUBLE = ("", "")
 
 
 class ByHand:
@@ -40,8 +39,7 @@ class ByHand:
         self._waiting: set[str] = set()
         self._closing = False
         self._thread: threading.Thread | None = None
-        self._troubles: deque[str] = deque()
-        self._told = ""
+        self._trouble = _NO_TROUBLE
 
     def changed(self, paths: Collection[str]) -> None:
         """Commit the notes at these paths in a moment, those that are gone included."""
@@ -53,9 +51,11 @@ class ByHand:
                 self._thread.start()
             self._changing.notify()
 
-    def troubles(self) -> list[str]:
-        """Why something could not be committed, told once; it is tried again."""
-        return [self._troubles.popleft() for _ in range(len(self._troubles))]
+    @property
+    def trouble(self) -> tuple[str, str]:
+        """Why notes wait for their commit, and the same as it is told: with their number, and what to do. Both "" where
+        none waits for more than its turn. It is tried again."""
+        return self._trouble
 
     def close(self) -> None:
         """Commit what waits, if that can be done now, and come to an end. Twice is allowed."""
@@ -71,10 +71,9 @@ class ByHand:
         while paths := self._next(pause):
             try:
                 left = self._commit(paths)
-                self._told = ""
             except (GitFailed, BackendDown) as error:
                 left = paths
-                self._tell(f"not committed: {error}")
+                self._trouble = str(error), f"not committed: {error}"
             pause = _RETRY_SECONDS if left else _PAUSE_SECONDS
             with self._changing:
                 self._waiting |= left
@@ -93,22 +92,29 @@ class ByHand:
         """Commit what is to be; which of the paths have to wait."""
         branch = branch_of(self._vault.root)
         if branch is None:
+            self._trouble = _NO_TROUBLE
             return set()
         texts = self._texts(paths)
         # Asked after the files were read: what git changes meanwhile moves the head, and is then read again.
-        if branch.is_busy():
+        reason = branch.stands_open()
+        if not reason and branch.is_changing():
             return paths
         changes = branch.uncommitted(texts)
         tools = {path for path, raw in changes.items() if self._is_a_tools(path, raw)}
-        names = iter(sorted(changes.keys() - tools))
+        names = sorted(changes.keys() - tools)
+        if reason:
+            self._trouble = (reason, _waiting(len(names), reason)) if names else _NO_TROUBLE
+            return paths
         onto = branch.head
         try:
-            while some := list(islice(names, _AT_ONCE)):
+            for start in range(0, len(names), _AT_ONCE):
+                some = names[start : start + _AT_ONCE]
                 batch = {path: changes[path] for path in some}
                 made = commit(self._vault.root, batch, message_by_hand(some), author=self._author, onto=onto)
                 onto = made or onto
         except HeadMoved:
             return paths
+        self._trouble = _NO_TROUBLE
         return tools
 
     def _texts(self, paths: Collection[str]) -> Mapping[str, bytes | None]:
@@ -139,7 +145,11 @@ class ByHand:
             return False
         return abs(time.time() - written) < _TOOLS_OWN_SECONDS
 
-    def _tell(self, trouble: str) -> None:
-        if trouble != self._told:
-            self._told = trouble
-            self._troubles.append(trouble)
+
+def _waiting(count: int, reason: str) -> str:
+    step = (
+        "check one out, as with: git switch -c NAME"
+        if reason == NO_BRANCH
+        else "end it, and what it leaves uncommitted is committed"
+    )
+    return f"{count:,} {'note waits for its' if count == 1 else 'notes wait for their'} commit: {reason}; {step}"

@@ -85,10 +85,14 @@ class Alarm(Protocol):
 
 
 class Commits(Protocol):
-    """Commits notes that were changed by hand. `changed` and `troubles` return at once; `close` when all is done."""
+    """Commits notes that were changed by hand. `changed` and `trouble` return at once; `close` when all is done.
+
+    `trouble` is why notes wait for their commit, and the same as it is told now; both "" where none does.
+    """
 
     def changed(self, paths: Collection[str]) -> None: ...
-    def troubles(self) -> Sequence[str]: ...
+    @property
+    def trouble(self) -> tuple[str, str]: ...
     def close(self) -> None: ...
 
 
@@ -131,6 +135,7 @@ class Watch:
         self._mirror = Backoff()
         self._refs = Backoff()
         self._facts = Backoff()
+        self._uncommitted = Backoff()
         self._suspended = ""
         self._told_trouble = ""
         self._told_failures: dict[str, str] = {}
@@ -198,7 +203,15 @@ class Watch:
             if self._alarm.path in places.paths or time.monotonic() >= self._next_ring:
                 yield from self._ring()
             if self._commits is not None:
-                yield from map(Trouble, self._commits.troubles())
+                yield from self._look_at_commits(*self._commits.trouble, note)
+
+    def _look_at_commits(self, reason: str, told: str, note: WatchNote) -> Iterator[Event]:
+        """Whoever commits tries again by itself: here it is only told."""
+        if told and self._uncommitted.failed(told, reason):
+            yield Trouble(told)
+        elif not told and (ended := self._uncommitted.worked()):
+            yield Recovered(ended)
+        self._tell_trouble(note)
 
     def _keep_up(self) -> float:
         """In a thread of its own."""
@@ -325,7 +338,14 @@ class Watch:
 
     def _tell_trouble(self, note: WatchNote) -> None:
         """Let `status` see what is wrong, or that nothing is."""
-        trouble = self._mirror.reason or self._suspended or self._refs.reason or self._facts.reason
+        troubles = (
+            self._mirror.reason,
+            self._suspended,
+            self._refs.reason,
+            self._facts.reason,
+            self._uncommitted.reason,
+        )
+        trouble = next(filter(None, troubles), "")
         if trouble != self._told_trouble:
             note.write(trouble=trouble)
             self._told_trouble = trouble

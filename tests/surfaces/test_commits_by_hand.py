@@ -56,6 +56,11 @@ class Repository:
     def in_head(self, path: str) -> str:
         return self.git("show", f"HEAD:{path}")
 
+    def trouble(self) -> str:
+        """What `status` says of the watch."""
+        with Notebook.open(self.root) as notebook:
+            return str(notebook.status()["watcher"]["trouble"])
+
     def end(self) -> None:
         """Stop the watch, which commits what waits before it ends."""
         assert self.watcher is not None
@@ -151,6 +156,44 @@ def test_on_no_branch_nothing_is_committed(repository: Repository) -> None:
     repository.mirrored("pages/ferry.md")
     repository.end()
     assert repository.subjects() == ["Begin"]
+
+
+@pytest.mark.parametrize("is_merge", [True, False])
+def test_how_many_notes_wait_why_and_what_to_do_is_told_until_it_is_over(
+    repository: Repository, is_merge: bool
+) -> None:
+    merge, watcher = repository.root / ".git/MERGE_HEAD", repository.watcher
+    assert watcher is not None
+    if is_merge:
+        merge.write_text(repository.git("rev-parse", "HEAD"))
+        why = "a merge stands open; end it, and what it leaves uncommitted is committed"
+    else:
+        repository.git("checkout", "-q", "--detach")
+        why = "no branch is checked out; check one out, as with: git switch -c NAME"
+    repository.write(ferry="# Ferry\n")
+    one = f"1 note waits for its commit: {why}"
+    assert watcher.until("trouble")["message"] == one
+    eventually(lambda: repository.trouble() == one, "status tells of one note")
+    repository.write(crew="# Crew\n")
+    two = f"2 notes wait for their commit: {why}"
+    eventually(lambda: repository.trouble() == two, "status tells of both")
+    if is_merge:
+        merge.unlink()
+    else:
+        repository.git("checkout", "-q", "main")
+    assert watcher.until("recovered")["message"] == two
+    eventually(lambda: repository.trouble() == "", "status tells of nothing")
+    assert set(repository.git("show", "--format=", "--name-only").split()) == {"pages/crew.md", "pages/ferry.md"}
+
+
+def test_on_no_branch_what_no_commit_lacks_waits_for_none(repository: Repository) -> None:
+    assert repository.watcher is not None
+    repository.write(ferry="# Ferry\n\nIt leaves at eight.\n")
+    repository.becomes("Change pages/ferry.md by hand")
+    repository.git("checkout", "-q", "HEAD~1")
+    repository.mirrored("pages/ferry.md")
+    repository.write(crew="# Crew\n")
+    assert repository.watcher.until("trouble")["message"].startswith("1 note waits for its commit")
 
 
 def test_what_waited_for_a_merge_is_committed_after_it(repository: Repository) -> None:
