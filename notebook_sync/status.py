@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from notebook_sync.errors import BackendDown
 from notebook_sync.files.note import PARSER_REVISION, Stamp
 from notebook_sync.files.vault import Vault
-from notebook_sync.mirror.base import LARGEST_LIMIT, Known, Mirror
+from notebook_sync.mirror.base import Known, Mirror
 from notebook_sync.notes.prompt_use import PromptUse
 from notebook_sync.refs.base import Refs
 from notebook_sync.sync.lock import watcher
@@ -82,7 +82,7 @@ def search_state(
     folder: Path, embedder: Embedder | None, open_vectors: Callable[[], Vectors], open_facts: Callable[[], FactRows]
 ) -> dict[str, Any] | None:
     """How far search by meaning is, of notes and of facts; None where it is off. `trouble`: why notes could not be
-    embedded the last time."""
+    embedded the last time. Facts that the embedder refuses are not behind: words find them."""
     if embedder is None:
         return None
     from notebook_sync.search.noted import noted
@@ -90,14 +90,16 @@ def search_state(
     model = embedder.model
     try:
         counts = open_vectors().counts(model)
-        facts = len(open_facts().without_vector(model, LARGEST_LIMIT, dimensions=embedder.dimensions or None))
+        facts = open_facts().lacking(model, dimensions=embedder.dimensions or None)
     except BackendDown as down:
-        return {"model": model, "embedded": None, "behind": None, "facts_behind": None, "trouble": str(down)}
+        unknown = dict.fromkeys(("embedded", "behind", "facts_behind", "facts_refused"))
+        return {"model": model, **unknown, "trouble": str(down)}
     return {
         "model": model,
         "embedded": counts.embedded,
         "behind": counts.behind,
-        "facts_behind": facts,
+        "facts_behind": facts.behind,
+        "facts_refused": facts.refused,
         "trouble": noted(folder, model),
     }
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from notebook_sync.errors import BackendDown, UsageError
 from notebook_sync.files.facts import id_of, order_of
 from notebook_sync.mirror.document import to_milliseconds
-from notebook_sync.mirror.facts import DECAY_RATE, SCOPES, Alike, Embedding, Fact, Place, Scope, standing
+from notebook_sync.mirror.facts import DECAY_RATE, SCOPES, Alike, Embedding, Fact, Lacking, Place, Scope, standing
 
 if TYPE_CHECKING:
     from notebook_sync.mirror.facts import Vector
@@ -89,9 +89,19 @@ class FactStore(ABC):
         return sorted(found, key=lambda one: (-one.similarity, one.fact.note_id))[: max(limit, 0)]
 
     def without_vector(self, model: str, limit: int = 1000, *, dimensions: int | None = None) -> list[Fact]:
-        known = {note_id for note_id, vector in self.vectors(model).items() if dimensions in {None, len(vector)}}
-        found = (fact for fact in self._facts(None) if fact.gone_at is None and fact.note_id not in known)
+        known = self._vectors_of(model, dimensions)
+        found = (fact for fact in self.all("all") if fact.note_id not in known)
         return sorted(found, key=lambda fact: fact.note_id)[: max(limit, 0)]
+
+    def lacking(self, model: str, *, dimensions: int | None = None) -> Lacking:
+        known = self._vectors_of(model, dimensions)
+        facts = self.all("all")
+        having = [known[fact.note_id] for fact in facts if fact.note_id in known]
+        return Lacking(len(facts) - len(having), sum(not vector.any() for vector in having))
+
+    def _vectors_of(self, model: str, dimensions: int | None) -> dict[str, Vector]:
+        found = self.vectors(model)
+        return {note_id: vector for note_id, vector in found.items() if dimensions in {None, len(vector)}}
 
     def _facts(self, note_ids: Collection[str] | None) -> list[Fact]:
         places: dict[str, list[Place]] = defaultdict(list)
@@ -104,6 +114,8 @@ class FactStore(ABC):
         if embedder is None and isinstance(asked, str):
             return []
         known = self.vectors(embedder.model if embedder else "")
+        if isinstance(asked, str):  # which words can be compared with where vectors cannot
+            known = {note_id: vector for note_id, vector in known.items() if vector.any()}
         facts = [fact for fact in facts if fact.note_id in known]
         if not facts:
             return []

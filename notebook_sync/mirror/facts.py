@@ -153,6 +153,13 @@ class Embeds(Protocol):
     def embed(self, texts: Sequence[str]) -> Matrix: ...
 
 
+class Lacking(NamedTuple):
+    """How many facts have no vector yet, and of how many none can be made."""
+
+    behind: int
+    refused: int
+
+
 Embedding = Callable[[], Embeds | None]
 
 
@@ -196,8 +203,8 @@ class FactRows(Protocol):
         """The facts most like a text, or a vector of the store's model; the most alike first, even ones by id.
 
         By words where the store was opened without an embedder, where that does not answer, and for facts that have no
-        vector of its model yet: such a similarity is for ranking, and does not tell that two texts are one fact. A
-        vector without direction, or of other dimensions, is like nothing.
+        vector of its model yet, or that it refuses: such a similarity is for ranking, and does not tell that two texts
+        are one fact. A vector without direction, or of other dimensions, is like nothing.
         """
 
     # Usage and importance. Each of these is atomic, however many processes do the same.
@@ -241,7 +248,11 @@ class FactRows(Protocol):
         """Facts that stand somewhere and have no vector of this model, or none of these dimensions; in id order."""
 
     def put_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
-        """Keep these instead of those that the facts had, of whatever model; unknown ids are left out."""
+        """Keep these instead of those that the facts had, of whatever model; unknown ids are left out. One without
+        direction, all zero, is for a fact that the model refuses: that has been tried, and words find it."""
+
+    def lacking(self, model: str, *, dimensions: int | None = None) -> Lacking:
+        """Of the facts that stand somewhere, those that are `without_vector`, and those that the model refuses."""
 
     def vectors(self, model: str) -> Mapping[str, Vector]:
         """By id, the vectors of this model, of any for ""; of facts that are gone, too."""

@@ -131,9 +131,9 @@ class FactNear:
             answer_within(self._patience, rows.sources)  # a file is waiting for this
             known = rows.vectors(embedder.model)
             if not make or self._of_embedder.trouble or all(place.note_id in known for place in rows.places()):
-                return known
+                return _with_direction(known)
             self._make_vectors(rows, embedder)
-            return rows.vectors(embedder.model)
+            return _with_direction(rows.vectors(embedder.model))
         except BackendDown as down:
             self._of_rows.begin(str(down))
             return {}
@@ -146,6 +146,11 @@ class FactNear:
             if down.backend == rows.name:
                 raise
             self._of_embedder.begin(str(down))
+
+
+def _with_direction(vectors: Mapping[str, Vector]) -> Mapping[str, Vector]:
+    """Without those of facts that the embedder refuses, which are compared by their words."""
+    return {note_id: vector for note_id, vector in vectors.items() if vector.any()}
 
 
 def _means(embedder: Embedder) -> Means:

@@ -156,25 +156,26 @@ class _Look:
 
 def embed_facts(rows: FactRows, embedder: Embedder, limit: int = LARGEST_LIMIT) -> int:
     """Make the vectors that facts lack, in small batches, so that one that fails costs little; how many were made.
-    What the embedder refuses stays without. Raises BackendDown."""
+    What the embedder refuses is kept as such, and not tried again. Raises BackendDown."""
     # A remote model tells how long its vectors are with the first of them.
     behind = rows.without_vector(embedder.model, limit, dimensions=embedder.dimensions or None)
     made = 0
     for start in range(0, len(behind), _AT_ONCE):
         vectors = _vectors(embedder, behind[start : start + _AT_ONCE])
         rows.put_vectors(embedder.model, vectors)
-        made += len(vectors)
+        made += sum(bool(vector.any()) for vector in vectors.values())
     return made
 
 
 def _vectors(embedder: Embedder, facts: Sequence[Fact]) -> dict[str, Vector]:
-    """By id, the vectors of those that the embedder takes. Raises BackendDown, also where it takes nothing at all."""
+    """The vectors by id, all zero for what the embedder refuses. Raises BackendDown, also where it takes nothing at
+    all."""
     try:
         vectors = embedder.embed([fact.content for fact in facts])
     except TextRefused:
         if len(facts) == 1:
-            embedder.embed([_HARMLESS])  # raises where it is not the fact that is at fault
-            return {}
+            harmless = embedder.embed([_HARMLESS])[0]  # raises where it is not the fact that is at fault
+            return {facts[0].note_id: harmless * 0}
         half = len(facts) // 2
         return _vectors(embedder, facts[:half]) | _vectors(embedder, facts[half:])
     return {fact.note_id: vectors[n] for n, fact in enumerate(facts)}

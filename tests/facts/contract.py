@@ -493,6 +493,20 @@ class FactRowsContract:
         ]
         assert {one.similarity for one in rows.search_similar([0.0] * 8)} == {0.0}
 
+    def test_what_the_embedder_refuses_is_not_behind_and_found_by_its_words(self, open_facts: Opener) -> None:
+        embedder = Hashing()
+        rows = open_facts(embedder)
+        put(rows, NOTES, FERRY, BERTH, PIER)
+        given = {id_of(FERRY): embedder.embed([FERRY])[0], id_of(BERTH): np.zeros(embedder.dimensions, np.float32)}
+        rows.put_vectors(embedder.model, given)
+        assert rows.lacking(embedder.model) == rows.lacking(embedder.model, dimensions=64) == (1, 1)
+        assert (rows.lacking(embedder.model, dimensions=8), rows.lacking("another")) == ((3, 0), (3, 0))
+        found = {one.fact.content: one.by for one in rows.search_similar(BERTH)}
+        assert found == {FERRY: "meaning", BERTH: "words", PIER: "words"}
+        assert rows.apply([Source(NOTES, "d1", "d2")], [change("gone", each) for each in (FERRY, BERTH, PIER)])
+        assert rows.lacking(embedder.model) == (0, 0)
+        rows.close()
+
     def test_a_fact_has_the_vector_of_one_model_as_it_was_given(self, rows: FactRows) -> None:
         put(rows, NOTES, FERRY, BERTH)
         vector = np.array([0.25, -1.5, 3e-8, 0.0], np.float32)

@@ -524,9 +524,13 @@ def test_a_fact_that_the_embedder_refuses_keeps_no_other_from_its_vector(world: 
     refused = {id_of(f"{FERRY} {n}") for n in (7, 200)}
     embedder = _Choosy(f"{FERRY} 7", f"{FERRY} 200")
     assert embed_facts(world.rows, embedder) == 298
-    assert {fact.note_id for fact in world.rows.without_vector(embedder.model)} == refused
-    assert embed_facts(world.rows, embedder) == 0
-    embedder.refused |= {"note"}  # so does a server that has no such model
+    assert {note_id for note_id, vector in world.rows.vectors(embedder.model).items() if not vector.any()} == refused
+    assert world.rows.lacking(embedder.model) == (0, 2)
+    asked = len(embedder.asked)
+    assert (embed_facts(world.rows, embedder), len(embedder.asked)) == (0, asked)
+    world.write(NOTES, BERTH)
+    world.follow()
+    embedder.refused |= {BERTH, "note"}  # so does a server that has no such model
     with pytest.raises(TextRefused):
         embed_facts(world.rows, embedder)
 

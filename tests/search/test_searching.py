@@ -17,6 +17,7 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import BackendDown, UsageError
 from notebook_sync.search.searching import MODES
+from notebook_sync.surfaces.cli.text.notebook import of_status
 from tests.scripted_llm import Asked, Reply, ScriptedServer, embeddings, failure
 from tests.waiting import eventually
 
@@ -263,7 +264,8 @@ class TestBehind:
         assert notebook.status()["search"]["behind"] == 3
         assert notebook.search_report("ferry").behind == 0
         state = notebook.status()["search"]
-        assert state == {"model": "wordllama-256", "embedded": 3, "behind": 0, "facts_behind": 0, "trouble": ""}
+        counts = {"embedded": 3, "behind": 0, "facts_behind": 0, "facts_refused": 0}
+        assert state == {"model": "wordllama-256", **counts, "trouble": ""}
 
     def test_many_are_found_by_words_until_they_are_embedded(self, opened: Opened) -> None:
         notebook = opened({f"pages/{number}.md": f"# Rope {number}\n\nThe ferry leaves.\n" for number in range(201)})
@@ -336,6 +338,24 @@ class TestBehind:
         assert behind(notebook) == 2
         with closing(notebook.embed_meanwhile() or pytest.fail("off")):
             eventually(lambda: behind(notebook) == 0, "embedded by the other model")
+
+    def test_facts_that_the_server_refuses_are_told_as_such_and_not_as_behind(
+        self, opened: Opened, server: ScriptedServer
+    ) -> None:
+        def but_of_lamps(asked: Asked) -> Reply:
+            return failure(400) if any("lamp" in text for text in asked.body["input"]) else by_topic(asked)
+
+        server.say(but_of_lamps)
+        facts = "- The ferry leaves at nine\n- The lamp is lit at six\n"
+        notebook = opened({"facts/notes.md": facts}, search=remote(server))
+        assert notebook.embed().facts == 1
+        state = notebook.status()["search"]
+        assert (state["facts_behind"], state["facts_refused"]) == (0, 1)
+        assert of_status(notebook.status(), "notebook-sync").count("1 fact refused and found by words alone") == 1
+        asked = len(server.asked)
+        assert (notebook.embed().facts, len(server.asked)) == (0, asked)
+        assert notebook.fact_search("lit at six", OWNER)[0]["content"] == "The lamp is lit at six"
+        assert notebook.fact_verify("Is lit at six", OWNER)["similarity"] > 0.5
 
 
 class TestWithoutMeaning:

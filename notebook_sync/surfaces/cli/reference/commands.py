@@ -89,6 +89,7 @@ COMMANDS = (
         "Works with both databases down, and then ends with exit code 4. `behind` counts files that differ from the\n"
         "mirror, `lag_seconds` is the age of the oldest such change, `stale` are notes whose file was refused.\n"
         "`search` is null where embeddings are off; its `trouble` is why notes could not be embedded the last time.\n"
+        "`facts_refused` counts facts that the model makes no vector of: they are found by their words alone.\n"
         "\n"
         "`prompt` is the use of each file in the owner's prompt, `left_out` the anchors of what its cap took.\n"
         "`sessions` is the prompt of each kind of session as a whole. `since_commit` tells what the edits since the\n"
@@ -103,7 +104,8 @@ COMMANDS = (
  "behind": 0, "lag_seconds": 0.0, "last_reconcile": "2026-03-01T09:00:00+00:00",
  "watcher": {"pid": 4711, "host": "desk", "since": "2026-03-01T08:00:00+00:00", "trouble": ""},
  "stale": [{"path": "pages/bad.md", "error": "line 2: …"}],
- "search": {"model": "wordllama-256", "embedded": 8, "behind": 0, "facts_behind": 0, "trouble": ""},
+ "search": {"model": "wordllama-256", "embedded": 8, "behind": 0, "facts_behind": 0, "facts_refused": 0,
+            "trouble": ""},
  "prompt": {"runtime/reminders.md": {"tokens": 120, "cap": 2000, "omitted": 0, "left_out": []}},
  "sessions": {"owner": {"tokens": 812, "max_tokens": 16000, "revision": "9f86d0…",
                         "since_commit": {"tokens_before": 790, "tokens_after": 812, "fell_out": […as for watch…],

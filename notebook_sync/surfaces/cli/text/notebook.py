@@ -167,6 +167,8 @@ def _of_meaning(search: Mapping[str, Any] | None) -> Iterator[str]:
     else:
         trouble = f"; trouble: {search['trouble']}" if search["trouble"] else ""
         facts = f", {counts(search['facts_behind'], 'fact')} behind" if search["facts_behind"] else ""
+        if search["facts_refused"]:
+            facts += f", {counts(search['facts_refused'], 'fact')} refused and found by words alone"
         told = f"{counts(search['embedded'], 'note')}, {search['behind']:,} behind{facts}{trouble}"
         yield f"meaning  {search['model']}: {told}"
 

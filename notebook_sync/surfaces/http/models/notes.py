@@ -260,13 +260,15 @@ class StoreState(BaseModel):
 
 
 class SearchState(BaseModel):
-    """How far search by meaning is; `facts_behind` of facts, the other counts of notes. `trouble` is why notes could
-    not be embedded the last time, else ""."""
+    """How far search by meaning is; `facts_behind` and `facts_refused` of facts, the other counts of notes. Of a
+    fact that is refused the model makes no vector: it is found by its words. `trouble` is why notes could not be
+    embedded the last time, else ""."""
 
     model: str
     embedded: int | None
     behind: int | None
     facts_behind: int | None
+    facts_refused: int | None
     trouble: str
 
 
