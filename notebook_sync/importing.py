@@ -21,7 +21,7 @@ from notebook_sync.mirror.facts import FactRows
 from notebook_sync.mirror.memories import MemoryRows
 from notebook_sync.notes.archive_format import CHECKPOINTS, FACTS, LONGTERM, MIRROR, STREAM, USE
 from notebook_sync.notes.archive_lines import CHECKS, Line, fact_from, lines_in, seed_from, use_from
-from notebook_sync.notes.archive_placing import Placed
+from notebook_sync.notes.archive_placing import Placed, alone_in
 from notebook_sync.notes.archive_reading import Progress
 from notebook_sync.refs.base import Entry, Refs, Swap
 from notebook_sync.sync.engine import Engine
@@ -68,25 +68,26 @@ def bring_into_stores(
 ) -> ImportedArchive:
     """Fill the stores of the notebook that was placed. `progress(done, total)` counts files.
 
-    Raises Refused where they hold another notebook, ConfigError and BackendDown; the files are in place all the same,
-    and the same import goes on from there.
+    Raises Refused where they hold another notebook or another import fills them, ConfigError and BackendDown; the
+    files are in place all the same, and the same import goes on from there.
     """
     placed_in = f"the files are in place in {placed.root}"
     again = f"notebook-sync import {shlex.quote(str(placed.archive))} {shlex.quote(str(placed.root))}"
     try:
-        past = _Past(placed.kept / MIRROR)
-        _must_be_for_this_notebook(mirror(), refs(), past, placed_in, again)
-        _reconcile(engine(), past, progress)
-        _restore_facts(facts(), placed)
-        _restore_use(memories(), placed)
-        refs().owner()  # a hot memory that is away did not stop the mirror
-        _restore(refs(), placed)
-        notes = mirror().note_count()
+        with alone_in(placed.kept, placed.root):
+            past = _Past(placed.kept / MIRROR)
+            _must_be_for_this_notebook(mirror(), refs(), past, placed_in, again)
+            _reconcile(engine(), past, progress)
+            _restore_facts(facts(), placed)
+            _restore_use(memories(), placed)
+            refs().owner()  # a hot memory that is away did not stop the mirror
+            _restore(refs(), placed)
+            notes = mirror().note_count()
+            shutil.rmtree(placed.kept, ignore_errors=True)
     except BackendDown as down:
         raise BackendDown(down.backend, f"{down.reason}; {placed_in}; once it answers, run: {again}") from None
     except ConfigError as error:
         raise ConfigError(f"{error}; {placed_in}; once that is mended, run: {again}") from None
-    shutil.rmtree(placed.kept, ignore_errors=True)
     counts = placed.manifest.counts
     return ImportedArchive(
         placed.root,

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import glob
 import os
-import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from notebook_sync import config
-from notebook_sync.errors import GitFailed, NotebookError, UnreadableFile, UsageError
+from notebook_sync.errors import GitFailed, NotebookError, Refused, UnreadableFile, UsageError
 from notebook_sync.files import bundle
 from notebook_sync.folder import FOLDER, make_folder
 from notebook_sync.notes.archive_format import BUNDLE, MANIFEST, Manifest
@@ -26,8 +24,6 @@ from notebook_sync.notes.archive_reading import Progress, manifest_of, unpack
 from notebook_sync.tokens import Tokens
 
 _KEPT = "importing"
-# What mkdtemp puts at the end of a name.
-_MADE_UP = re.compile(r"[a-z0-9_]{8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +41,8 @@ def place(archive: Path, folder: Path, progress: Progress | None = None, *, trus
     stores did not take what is theirs. `progress(done, total)` counts members. Whoever trusts its settings lets it
     start programs and reach other machines.
 
-    Raises UsageError, ConfigError, UnreadableFile, GitFailed, NotebookError; then everything is as it was.
+    Raises Refused where another import makes it, UsageError, ConfigError, UnreadableFile, GitFailed, NotebookError;
+    then everything is as it was.
     """
     archive = archive.expanduser().absolute()
     root = Path(os.path.realpath(folder.expanduser()))
@@ -53,10 +50,10 @@ def place(archive: Path, folder: Path, progress: Progress | None = None, *, trus
     known, raw = manifest_of(archive)
     if _holds(kept / MANIFEST, raw):
         return Placed(archive, root, kept, known)
-    if os.path.lexists(root) and not _is_empty(root):
-        raise UsageError(f"{root} is not an empty folder, and is left as it is; name one, or a place where nothing is")
+    _must_be_free(root)
     try:
         with _made(root.parent), _staging(root) as staging:
+            _must_be_free(root)  # another import may have just ended
             made = staging / "notebook"
             made.mkdir()
             manifest = _fill(made, staging, archive, progress, trust_settings)
@@ -97,6 +94,11 @@ def _holds(file: Path, raw: bytes) -> bool:
         return False
 
 
+def _must_be_free(root: Path) -> None:
+    if os.path.lexists(root) and not _is_empty(root):
+        raise UsageError(f"{root} is not an empty folder, and is left as it is; name one, or a place where nothing is")
+
+
 def _is_empty(root: Path) -> bool:
     try:
         return not any(root.iterdir())
@@ -120,27 +122,40 @@ def _made(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _staging(root: Path) -> Iterator[Path]:
-    """A folder beside the root, gone again at the end. Those of imports that were killed go at the beginning."""
-    prefix = f".{root.name[:100]}.importing-"
-    with contextlib.ExitStack() as leaving:
-        for left in root.parent.glob(f"{glob.escape(prefix)}*"):
-            if _MADE_UP.fullmatch(left.name.removeprefix(prefix)) and _is_held(left, leaving):
-                shutil.rmtree(left, ignore_errors=True)
-        folder = Path(tempfile.mkdtemp(dir=root.parent, prefix=prefix))
-        leaving.callback(shutil.rmtree, folder, ignore_errors=True)
-        _is_held(folder, leaving)
-        yield folder
+    """A folder beside the root, gone again at the end. What an import that was killed left there goes at the beginning.
+    Its name comes of the root's, so that of two imports at once the second finds the first: Refused."""
+    folder = root.parent / f".{root.name[:100]}.importing-{sha256(os.fsencode(root)).hexdigest()[:8]}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    with alone_in(folder, root):
+        try:
+            for left in folder.iterdir():
+                shutil.rmtree(left)
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_held(folder: Path, leaving: contextlib.ExitStack) -> bool:
-    """Whether this import has the folder now, and for itself: whoever is killed no longer holds what was theirs."""
+@contextlib.contextmanager
+def alone_in(folder: Path, root: Path) -> Iterator[None]:
+    """Have a folder for this import, which makes `root`: whoever is killed no longer holds what was theirs. Raises
+    Refused where another import has it, or has just ended and taken it away."""
+    taken = Refused(f"another import into {root} is under way; wait for that to end")
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        leaving.callback(os.close, fd)
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+    except FileNotFoundError:
+        raise taken from None
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_there = os.path.samestat(os.fstat(fd), folder.lstat())
+        except (BlockingIOError, FileNotFoundError):
+            is_there = False
+        if not is_there:
+            raise taken
+        yield
+    finally:
+        os.close(fd)
 
 
 def _must_be_settings(file: Path, archive: Path, trusted: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -367,18 +366,45 @@ def test_nothing_is_left_of_what_is_interrupted(root: Path, tmp_path: Path) -> N
     assert {path.name for path in tmp_path.iterdir()} == {"office", "office.tar.gz"}
 
 
-def test_what_a_killed_import_left_goes_and_what_a_living_one_makes_stays(root: Path, tmp_path: Path) -> None:
-    exported = export(root, tmp_path)
-    killed, living, other = (tmp_path / f".copy{name}" for name in (".importing-abcd12_3", ".importing-live_456", ".b"))
-    for left in (killed, living, other):
-        (left / "notebook").mkdir(parents=True)
-    held = os.open(living, os.O_RDONLY)
-    fcntl.flock(held, fcntl.LOCK_EX)
+def test_what_a_killed_import_left_goes_and_what_is_like_it_stays(root: Path, tmp_path: Path) -> None:
+    exported, like_it, aside = export(root, tmp_path), tmp_path / ".copy.importing-mine", tmp_path / "aside"
+    (like_it / "notebook").mkdir(parents=True)
+
+    def interrupt(done: int, _: int) -> None:
+        if done == 5:
+            (making,) = set(tmp_path.glob(".copy*")) - {like_it}
+            shutil.copytree(making, aside / making.name)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Notebook.import_archive(exported.path, tmp_path / "copy", progress=interrupt)
+    (left,) = aside.iterdir()
+    left.rename(tmp_path / left.name)
     Notebook.import_archive(exported.path, tmp_path / "copy")
-    assert not killed.exists()
-    assert living.exists()
-    assert other.exists()
-    os.close(held)
+    assert files_of(tmp_path / "copy") == files_of(root)
+    assert list(tmp_path.glob(".copy*")) == [like_it]
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_of_two_imports_at_once_one_is_refused_and_the_other_is_whole(root: Path, tmp_path: Path, same: bool) -> None:
+    exported, refused = export(root, tmp_path), []
+    write(root, "pages/later.md", "# Later\n")
+    with Notebook.open(root) as notebook:
+        another = exported.path if same else notebook.export(tmp_path / "later.tar.gz", OWNER).path
+    (root / "pages/later.md").unlink()
+
+    def another_begins(done: int, total: int) -> None:
+        with pytest.raises((Refused, UsageError)) as told:
+            Notebook.import_archive(another, tmp_path / "copy")
+        refused.append(str(told.value))
+
+    Notebook.import_archive(exported.path, tmp_path / "copy", progress=another_begins)
+    under_way = f"another import into {tmp_path / 'copy'} is under way; wait for that to end"
+    assert refused[0] == under_way
+    assert (refused[-1] == under_way) is same
+    assert same or "is not an empty folder" in refused[-1]
+    assert files_of(tmp_path / "copy") == files_of(root)
+    assert not list(tmp_path.glob(".copy*"))
 
 
 def test_a_store_that_holds_another_notebook_is_left_alone(
