@@ -43,7 +43,8 @@ def refs_told(settings: Settings, folder: Path) -> str:
 
 
 def _mongodb(settings: Settings) -> str:
-    from notebook_sync.mirror.mongo_connection import mirror_errors, open_client
+    from notebook_sync.mirror.mongo_connection import mirror_errors
+    from notebook_sync.mirror.mongo_server import open_client
 
     address = Address.of(settings.mirror.url)
     name = f"MongoDB at {address.place}"

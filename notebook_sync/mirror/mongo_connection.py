@@ -1,4 +1,4 @@
-"""The one place that opens MongoDB, gives its requests a deadline and words its errors. It never shows a password."""
+"""How a MongoDB's database is asked: each request has a deadline, and errors are worded. No password is shown."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC
 from typing import Any
 
 import pymongo
 from bson.errors import BSONError
 from pymongo import MongoClient
 from pymongo.database import Database
-from pymongo.errors import ConfigurationError, PyMongoError
+from pymongo.errors import PyMongoError
 
 from notebook_sync.address import Address
-from notebook_sync.errors import BackendDown, ConfigError
+from notebook_sync.errors import BackendDown
 from notebook_sync.files.note import COLLECTIONS
 from notebook_sync.mirror.mongo_schema import make_schema
+from notebook_sync.mirror.mongo_server import Server
 
 # What pymongo appends to the first cause: the timeouts it was given and all it knows of every server.
 _APPENDIX = re.compile(r"( \(configured timeouts:|, Timeout: |, full error: ).*", re.DOTALL)
@@ -34,8 +34,8 @@ class Connection:
         self.name = f"MongoDB at {self._address.place.partition('/')[0]}/{database}"
         self._timeout = timeout_seconds
         self._is_own = client is None
-        self._client = open_client(url, timeout_seconds) if client is None else client
-        self._database: Database[dict[str, Any]] = self._client[database]
+        self._server = Server.at(url, timeout_seconds) if client is None else Server(client, timeout_seconds)
+        self._database: Database[dict[str, Any]] = self._server.client[database]
         self._has_schema = False
         self._making_schema = threading.Lock()
         self._failed_attempts = 0
@@ -72,7 +72,7 @@ class Connection:
         """The database, for one write. The server is not told to break it off when time is up, only no longer waited
         for: what it finishes late is found made by the next attempt, which else would be too late again.
         """
-        with mirror_errors(self.name, self._address):
+        with mirror_errors(self.name, self._address), self._server.answering():
             self._make_schema()
             yield self._database
 
@@ -81,9 +81,10 @@ class Connection:
         self._has_schema = False
 
     def close(self) -> None:
-        """Close the client, unless it was passed in."""
+        """Leave the server, unless its client was passed in. Twice is allowed."""
         if self._is_own:
-            self._client.close()
+            self._is_own = False
+            self._server.leave()
 
     def _make_schema(self) -> None:
         """Like a write, not broken off when time is up: an index over many notes takes longer to make than a request
@@ -106,27 +107,6 @@ class Connection:
                 self._failed_attempts += 1
                 raise
             self._has_schema = True
-
-
-def open_client(url: str, timeout_seconds: float) -> MongoClient[Any]:
-    """A client that has asked nothing yet and waits no longer than it is told. Raises ConfigError."""
-    if not url.startswith(("mongodb://", "mongodb+srv://")):  # the driver takes anything else for a host's name
-        raise ConfigError("[mirror] url does not begin with mongodb:// or mongodb+srv://")
-    milliseconds = int(timeout_seconds * 1000)
-    try:
-        return MongoClient(
-            url,
-            tz_aware=True,
-            tzinfo=UTC,
-            serverSelectionTimeoutMS=milliseconds,
-            connectTimeoutMS=milliseconds,
-            socketTimeoutMS=milliseconds,
-            retryWrites=False,  # a repetition would wait twice as long; the engine tries again anyway
-            appname="notebook-sync",
-        )
-    except (ConfigurationError, ValueError) as error:
-        reason = Address.of(url).without_secrets(str(error))
-        raise ConfigError(f"[mirror] url is not a MongoDB address: {reason}") from None
 
 
 @contextmanager

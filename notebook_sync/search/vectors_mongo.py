@@ -18,7 +18,7 @@ from pymongo.errors import BulkWriteError, OperationFailure
 
 from notebook_sync.mirror import mongo_rows as rows
 from notebook_sync.mirror.mongo import MongoMirror
-from notebook_sync.mirror.mongo_connection import Connection, open_client
+from notebook_sync.mirror.mongo_connection import Connection
 from notebook_sync.search.base import Counts, Matrix, Near, Vector, Vectored
 from notebook_sync.search.exact import ExactIndex, State
 from notebook_sync.search.mongo_behind import SKEW_MICROSECONDS, VECTORS, Behind, live_notes, now
@@ -40,8 +40,6 @@ class MongoVectors:
         timeout_seconds: float = 5.0,
         client: MongoClient[Any] | None = None,
     ) -> None:
-        self._own = open_client(url, timeout_seconds) if client is None else None
-        client = client or self._own
         self._mirror = MongoMirror(url, database, timeout_seconds=timeout_seconds, client=client)
         self._connection = Connection(url, database, timeout_seconds, client)
         self.name = self._connection.name
@@ -92,8 +90,8 @@ class MongoVectors:
         return dropped
 
     def close(self) -> None:
-        if self._own is not None:
-            self._own.close()
+        self._mirror.close()
+        self._connection.close()
 
     # For whoever keeps the same vectors elsewhere, too.
 

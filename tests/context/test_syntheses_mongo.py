@@ -11,6 +11,7 @@ from notebook_sync.errors import BackendDown
 from notebook_sync.mirror.base import Mirror
 from notebook_sync.mirror.mongo import MongoMirror
 from notebook_sync.mirror.syntheses_mongo import MongoSyntheses
+from notebook_sync.patience import Silence
 from tests.context.syntheses_contract import Opener, SynthesesContract
 from tests.servers import free_port
 
@@ -27,7 +28,8 @@ class TestMongoSyntheses(SynthesesContract):
         mirror.close()
 
 
-def test_a_server_that_is_not_there_is_down() -> None:
+def test_a_server_that_is_not_there_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Silence, "trouble", "")  # each call is the first to find out
     store = MongoSyntheses(f"mongodb://127.0.0.1:{free_port()}", timeout_seconds=0.2)
     with pytest.raises(BackendDown):
         store.get("k1")

@@ -14,6 +14,7 @@ from notebook_sync.errors import BackendDown
 from notebook_sync.files.facts import id_of
 from notebook_sync.mirror.facts import FactRows, Source
 from notebook_sync.mirror.facts_mongo import ROWS, SOURCES, MongoFacts
+from notebook_sync.patience import Silence
 from tests.facts.contract import BERTH, FERRY, NOTES, FactRowsContract, Opener, change, contents, place, put
 from tests.facts.users import open_mongo
 from tests.servers import free_port
@@ -55,7 +56,8 @@ class TestMongoFacts(FactRowsContract):
         assert [(row["_id"], len(row["places"])) for row in database[SOURCES].find()] == [(NOTES, 2)]
 
 
-def test_a_server_that_is_not_there_is_down() -> None:
+def test_a_server_that_is_not_there_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Silence, "trouble", "")  # each call is the first to find out
     rows = MongoFacts(f"mongodb://127.0.0.1:{free_port()}", timeout_seconds=0.2)
     with pytest.raises(BackendDown):
         rows.increment_access("0123456789abcdef")

@@ -13,7 +13,7 @@ import pymongo
 import pytest
 from bson.errors import InvalidDocument
 from pymongo.collection import Collection
-from pymongo.errors import AutoReconnect, ExecutionTimeout, OperationFailure, WriteError
+from pymongo.errors import AutoReconnect, ExecutionTimeout, OperationFailure, PyMongoError, WriteError
 
 from notebook_sync.address import Address
 from notebook_sync.errors import BackendDown, ConfigError, UnreadableFile
@@ -22,6 +22,7 @@ from notebook_sync.mirror import mongo_connection, mongo_write
 from notebook_sync.mirror.base import Mirror, Put, Remove
 from notebook_sync.mirror.mongo import MongoMirror
 from notebook_sync.mirror.mongo_connection import Connection, mirror_errors
+from notebook_sync.patience import Silence
 from tests.fault_proxy import FaultProxy, Mode
 from tests.mirror.contract import T0, Opener, WholeMirrorContract, many, note, put, version
 from tests.servers import Server, free_port
@@ -282,7 +283,10 @@ class TestTrouble:
             call(mirror)
         mirror.close()
 
-    def test_no_driver_error_gets_out_while_it_hangs(self, mirror: MongoMirror, server: Server) -> None:
+    def test_no_driver_error_gets_out_while_it_hangs(
+        self, mirror: MongoMirror, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Silence, "trouble", "")  # each call is the first to find out
         mirror.apply(many(3))
         server.pause()
         leaked = {}
@@ -329,7 +333,8 @@ class TestTrouble:
         mirror.apply([put(note(content="numbat"))])
         assert [hit["id"] for hit in mirror.search("numbat")] == ["pages/plan"]
 
-    def test_a_broken_connection_is_down_and_then_works(self, server: Server) -> None:
+    def test_a_broken_connection_is_down_and_then_works(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Silence, "trouble", "")  # as above
         with FaultProxy("127.0.0.1", server.port) as proxy:
             mirror = MongoMirror(f"mongodb://127.0.0.1:{proxy.port}", "trouble", timeout_seconds=1.0)
             eventually(lambda: answered(mirror), "an answer through the proxy")
@@ -401,7 +406,7 @@ class TestSchema:
             nonlocal attempts
             attempts += 1
             eventually(lambda: lock.entries == 8 or attempts > 1, "all requests at the lock")
-            raise AutoReconnect("nobody there")
+            raise PyMongoError("nobody there")
 
         monkeypatch.setattr(mongo_connection, "make_schema", make_schema)
         monkeypatch.setattr(connection, "_making_schema", lock)

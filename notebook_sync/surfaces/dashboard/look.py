@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-# As long as a page waits. A database that is away is waited for by a thread, which may take ten seconds.
+# As long as a page waits. A database that is away is waited for by a thread, which may take some seconds.
 PATIENCE_SECONDS: Final = 1.5
 Status = Mapping[str, Any]
 
