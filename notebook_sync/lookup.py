@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 READ = "notebook_read"
 _RUNTIME = frozenset(f"runtime/{name}" for name in RUNTIME_FILES)
 _MOST_NAMED = 5
+_LONGEST_END_SECONDS = 1.0
 
 
 class Lookup:
@@ -240,10 +241,16 @@ class Lookup:
         return path in self._missed and (path not in missed or self._missed[path] != missed[path])
 
     def settle(self) -> None:
-        """Look for what was left for later, before the stores are closed. Raises nothing that a store can do."""
-        with self._looking, suppress(NotebookError):
-            if not self._mirror_silence.trouble:
-                self._look_again(set(self._racy))
+        """Look for what was left for later, before the stores are closed; not where somebody is kept waiting by one of
+        them. Raises nothing that a store can do."""
+        if not self._looking.acquire(timeout=_LONGEST_END_SECONDS):
+            return
+        try:
+            with suppress(NotebookError):
+                if not self._mirror_silence.trouble:
+                    self._look_again(set(self._racy))
+        finally:
+            self._looking.release()
 
     def _look_at(self, paths: Set[str]) -> Outcome:
         """Bring rows in step, also with a write that a file's stamp does not show."""

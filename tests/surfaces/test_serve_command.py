@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from notebook_sync.surfaces.serving import following as serve_following
 from notebook_sync.sync.watch import Watch
 from notebook_sync.tokens import Tokens
 from tests import forked
+from tests.fault_proxy import FaultProxy
+from tests.servers import Server as DatabaseServer
 from tests.waiting import eventually
 
 _READY = re.compile(r"serving on (http://127\.0\.0\.1:\d+)/ \((.*)\)\n")
@@ -112,6 +115,27 @@ def test_an_edit_by_hand_arrives_and_open_streams_do_not_hold_up_the_end(
         assert [note["path"] for note in found] == ["pages/new.md"]
         server.ends(number)
         assert all(stream.ended.wait(10) for stream in streams)
+
+
+def test_questions_that_a_database_never_answers_do_not_hold_up_the_end(
+    root: Path, shell_environment: dict[str, str], mongod_to_break: DatabaseServer
+) -> None:
+    settings, plan = root / "notebook.toml", root / "pages/plan.md"
+    settings.write_text(settings.read_text().replace("# timeout_seconds = 5.0", "timeout_seconds = 3600.0", 1))
+    edit = {"file": "pages/plan.md", "action": "append_to_section", "section": "Budget", "content": "Saved."}
+    with FaultProxy("127.0.0.1", mongod_to_break.port) as proxy:
+        environment = {**shell_environment, "MONGODB_URL": f"mongodb://127.0.0.1:{proxy.port}"}
+        with serving(root, environment, is_real=True) as server, ThreadPoolExecutor() as asking:
+            owner = server.headers()
+            for path in ("/notes", "/memories", "/facts", "/status"):
+                assert server.client.get(f"{server.url}/api/v1{path}", headers=owner).status_code == 200
+            proxy.mode = "hang"
+            asking.submit(server.client.post, f"{server.url}/api/v1/edit", json=edit, headers=owner)
+            for path in ("/status", "/notes", "/search?query=start"):
+                asking.submit(server.client.get, f"{server.url}/api/v1{path}", headers=owner)
+            eventually(lambda: "Saved." in plan.read_text(), "the file waits for nobody")
+            server.ends()
+        assert "Saved." in plan.read_text()
 
 
 def test_a_stream_goes_on_where_another_ended(root: Path, shell_environment: dict[str, str]) -> None:
