@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import date, datetime
 
-    from notebook_sync.notes.archive import Exported
-    from notebook_sync.notes.note_import import Imported
-    from notebook_sync.notes.rolled_back import Checkpoint, Foreseen, RolledBack
-    from notebook_sync.notes.stream import Day
-    from notebook_sync.notes.written import Written
+    from notebook_sync.notes.archive.archive import Exported
+    from notebook_sync.notes.channels.importing import Imported
+    from notebook_sync.notes.editing.written import Written
+    from notebook_sync.notes.stream.rolled_back import Checkpoint, Foreseen, RolledBack
+    from notebook_sync.notes.stream.stream import Day
     from notebook_sync.refs.base import Entry
     from notebook_sync.search.query_meaning import Ranked
     from notebook_sync.sessions import Session
@@ -135,7 +135,7 @@ class AgentNotebook(Reasoning):
         `degraded` is why words alone told how like the query they are, else "". Raises UsageError, NotPermitted,
         BackendDown.
         """
-        from notebook_sync.notes.note_search import Wanted
+        from notebook_sync.notes.channels.search import Wanted
 
         wanted = Wanted(tags, since, until, topic, session_id, project)
         return self._note_search.search(query, session, wanted, agent=agent, profile=profile, limit=limit)
@@ -151,7 +151,7 @@ class AgentNotebook(Reasoning):
         project: str = "",
     ) -> Documents:
         """The latest private notes, the newest first: rows as of `search_notes`, without a score. Raises as that."""
-        from notebook_sync.notes.note_search import Wanted
+        from notebook_sync.notes.channels.search import Wanted
 
         wanted = Wanted(topic=topic, session_id=session_id, project=project)
         return self._note_search.recent(session, wanted, agent=agent, limit=limit)
@@ -168,7 +168,7 @@ class AgentNotebook(Reasoning):
         limit: int = 20,
     ) -> Ranked:
         """Notes of another agent that shares its channel: by `query` as `search_notes`, else as `recent_notes`."""
-        from notebook_sync.notes.note_search import Wanted
+        from notebook_sync.notes.channels.search import Wanted
 
         return self._note_search.peek(agent, query, session, Wanted(tags, topic=topic, project=project), limit=limit)
 

@@ -19,10 +19,10 @@ from notebook_sync.files.note import Seed
 from notebook_sync.mirror.base import Mirror
 from notebook_sync.mirror.facts import FactRows
 from notebook_sync.mirror.memories import MemoryRows
-from notebook_sync.notes.archive_format import CHECKPOINTS, FACTS, LONGTERM, MIRROR, STREAM, USE
-from notebook_sync.notes.archive_lines import CHECKS, Line, fact_from, lines_in, seed_from, use_from
-from notebook_sync.notes.archive_placing import Placed, alone_in
-from notebook_sync.notes.archive_reading import Progress
+from notebook_sync.notes.archive.format import CHECKPOINTS, FACTS, LONGTERM, MIRROR, STREAM, USE
+from notebook_sync.notes.archive.lines import CHECKS, Line, fact_from, lines_in, seed_from, use_from
+from notebook_sync.notes.archive.placing import Placed, alone_in
+from notebook_sync.notes.archive.reading import Progress
 from notebook_sync.refs.base import Entry, Refs, Swap
 from notebook_sync.sync.engine import Engine
 from notebook_sync.sync.sweep import Task

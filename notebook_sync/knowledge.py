@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from notebook_sync.wiring import Wiring, part
 
 if TYPE_CHECKING:
-    from notebook_sync.notes.fact_changes import FactChanges
-    from notebook_sync.notes.fact_decay import FactDecay
-    from notebook_sync.notes.fact_dedupe import FactDedupe
-    from notebook_sync.notes.fact_extract import Extracting
-    from notebook_sync.notes.fact_intake import FactIntake
-    from notebook_sync.notes.fact_near import FactNear
-    from notebook_sync.notes.fact_reach import FactReach
-    from notebook_sync.notes.facts import Facts
+    from notebook_sync.notes.facts.changes import FactChanges
+    from notebook_sync.notes.facts.decay import FactDecay
+    from notebook_sync.notes.facts.dedupe import FactDedupe
+    from notebook_sync.notes.facts.extract import Extracting
+    from notebook_sync.notes.facts.facts import Facts
+    from notebook_sync.notes.facts.intake import FactIntake
+    from notebook_sync.notes.facts.near import FactNear
+    from notebook_sync.notes.facts.reach import FactReach
     from notebook_sync.patience import Silence
     from notebook_sync.search.query_meaning import Ranked
     from notebook_sync.sessions import Session
@@ -109,7 +109,7 @@ class Knowledge(Wiring):
     def fact_plot(self, session: Session, *, days: int = 90, limit: int = 12) -> str:
         """An SVG of what the facts outside core.md that count for most counted for, and will, so many days back and
         ahead. Raises as `facts`."""
-        from notebook_sync.notes.fact_plot import plot
+        from notebook_sync.notes.facts.plot import plot
 
         facts = self._fact_reach.seen(session, "notes").facts
         return plot(facts, datetime.now(UTC), self.settings.memory, days=days, limit=limit)
@@ -119,7 +119,7 @@ class Knowledge(Wiring):
     @part
     def _fact_reach(self) -> FactReach:
         """Knows which facts a session may know of."""
-        from notebook_sync.notes.fact_reach import FactReach
+        from notebook_sync.notes.facts.reach import FactReach
 
         return FactReach(
             self.vault, self.settings, self.guard, lambda: self.fact_rows, lambda: self._fact_sync.follow()
@@ -135,7 +135,7 @@ class Knowledge(Wiring):
     @part
     def _fact_near(self) -> FactNear:
         """Tells how alike facts are."""
-        from notebook_sync.notes.fact_near import FactNear
+        from notebook_sync.notes.facts.near import FactNear
         from notebook_sync.patience import soon
         from notebook_sync.sync.facts import embed_facts
 
@@ -146,14 +146,14 @@ class Knowledge(Wiring):
     @part
     def _facts(self) -> Facts:
         """Tells of facts."""
-        from notebook_sync.notes.facts import Facts
+        from notebook_sync.notes.facts.facts import Facts
 
         return Facts(self.settings.memory, self.guard, self._fact_reach, self._fact_near, lambda: self.fact_rows)
 
     @part
     def _fact_changes(self) -> FactChanges:
         """Changes facts."""
-        from notebook_sync.notes.fact_changes import FactChanges
+        from notebook_sync.notes.facts.changes import FactChanges
 
         reach, facts, silence = self._fact_reach, self._facts, self._fact_silence
         return FactChanges(self.vault, self.settings, self.guard, self.events, self._editing, reach, facts, silence)
@@ -161,21 +161,21 @@ class Knowledge(Wiring):
     @part
     def _fact_intake(self) -> FactIntake:
         """Takes facts in."""
-        from notebook_sync.notes.fact_intake import FactIntake
+        from notebook_sync.notes.facts.intake import FactIntake
 
         return FactIntake(self.vault, self.guard, self._fact_near, self._fact_changes)
 
     @part
     def _fact_decay(self) -> FactDecay:
         """Lets facts fade."""
-        from notebook_sync.notes.fact_decay import FactDecay
+        from notebook_sync.notes.facts.decay import FactDecay
 
         return FactDecay(self.settings.memory, self.guard, self._fact_reach, self._fact_changes)
 
     @part
     def _fact_dedupe(self) -> FactDedupe:
         """Finds facts that say the same."""
-        from notebook_sync.notes.fact_dedupe import FactDedupe
+        from notebook_sync.notes.facts.dedupe import FactDedupe
 
         reach, near, changes = self._fact_reach, self._fact_near, self._fact_changes
         return FactDedupe(self.settings.memory, self.guard, reach, near, changes, lambda: self.fact_rows)
@@ -183,8 +183,8 @@ class Knowledge(Wiring):
     @part
     def _fact_extracting(self) -> Extracting:
         """Draws facts from conversations."""
-        from notebook_sync.notes.fact_batch import FactBatch
-        from notebook_sync.notes.fact_extract import Extracting
+        from notebook_sync.notes.facts.batch import FactBatch
+        from notebook_sync.notes.facts.extract import Extracting
 
         batch = FactBatch(self.vault, self._fact_reach, self._fact_near, self._fact_changes)
         return Extracting(self.guard, self.llm, batch, self.settings.prompt.encoding)

@@ -18,9 +18,9 @@ from notebook_sync.files.note import RUNTIME_FILES
 from notebook_sync.files.provenance import is_external
 from notebook_sync.files.stamped import RACY_SECONDS
 from notebook_sync.files.vault import Vault
+from notebook_sync.notes.editing.returned import Returned
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.links import folded
-from notebook_sync.notes.returned import Returned
 from notebook_sync.notes.showing import document_shown_to
 from notebook_sync.patience import Silence, answer_within
 from notebook_sync.sessions import Session

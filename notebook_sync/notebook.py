@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from notebook_sync.files.facts import Bullet
     from notebook_sync.importing import ImportedArchive
     from notebook_sync.initialize import Initialized
-    from notebook_sync.notes.by_hand import ByHand
-    from notebook_sync.notes.door import Entered
-    from notebook_sync.notes.due import Due
-    from notebook_sync.notes.edit_effects import Edited
-    from notebook_sync.notes.editing import FileEdits
-    from notebook_sync.notes.filing import File
-    from notebook_sync.notes.prompt_changes import PromptChanges
-    from notebook_sync.notes.standing import Standing
-    from notebook_sync.notes.undoing import Revision
+    from notebook_sync.notes.editing.by_hand import ByHand
+    from notebook_sync.notes.editing.door import Entered
+    from notebook_sync.notes.editing.editing import FileEdits
+    from notebook_sync.notes.editing.effects import Edited
+    from notebook_sync.notes.editing.filing import File
+    from notebook_sync.notes.editing.undoing import Revision
+    from notebook_sync.notes.prompting.changes import PromptChanges
+    from notebook_sync.notes.runtime.due import Due
+    from notebook_sync.notes.runtime.standing import Standing
     from notebook_sync.sync.report import Report
     from notebook_sync.sync.verify import Verdict
     from notebook_sync.sync.watch import Watch
@@ -90,7 +90,7 @@ class Notebook(FindingNotebook):
         as `place`, and as `bring_into_stores`: the same call then goes on from there.
         """
         from notebook_sync.importing import bring_into_stores
-        from notebook_sync.notes.archive_placing import place
+        from notebook_sync.notes.archive.placing import place
 
         placed = place(Path(archive), Path(folder), progress, trust_settings=trust_settings)
         with Notebook.open(placed.root) as made:
@@ -144,8 +144,8 @@ class Notebook(FindingNotebook):
         )
 
     def _commits_by_hand(self) -> ByHand:
-        from notebook_sync.notes.by_hand import ByHand
-        from notebook_sync.notes.past import Past
+        from notebook_sync.notes.editing.by_hand import ByHand
+        from notebook_sync.notes.editing.past import Past
 
         return ByHand(self.vault, Past(self.root / FOLDER), lambda: self.mirror, self.settings.git.author or None)
 
@@ -196,7 +196,7 @@ class Notebook(FindingNotebook):
     ) -> Edited:
         """Edit one note, all edits or none; with `preview`, only tell what they would do. As `edit_all`."""
         from notebook_sync.files.edits import Edit
-        from notebook_sync.notes.editing import FileEdits
+        from notebook_sync.notes.editing.editing import FileEdits
 
         asked = FileEdits(file, (edits,) if isinstance(edits, Edit) else tuple(edits), expected_digest)
         return self.edit_all([asked], session, allow_over_cap=allow_over_cap, preview=preview)[0]
@@ -249,7 +249,7 @@ class Notebook(FindingNotebook):
 
     def rules_for(self, identity: str, channel: str = "", *, session: Session = OWNER) -> Standing:
         """Which rule of external-communications.md holds today for somebody, and why that one. Raises NotPermitted."""
-        from notebook_sync.notes.rules import PATH
+        from notebook_sync.notes.runtime.rules import PATH
 
         self.guard.require(session, "read", PATH, "rules")
         return self._agenda.rules_for(identity, session, channel)
@@ -257,14 +257,14 @@ class Notebook(FindingNotebook):
     def reminders(self, *, due: bool = False, session: Session = OWNER) -> Sequence[Due]:
         """The reminders as they stand now, or those that are due or overdue: the most pressing first. Raises
         NotPermitted."""
-        from notebook_sync.notes.reminders import PATH
+        from notebook_sync.notes.runtime.reminders import PATH
 
         self.guard.require(session, "read", PATH, "reminders")
         return self._agenda.reminders(session, due=due)
 
     def unread_reminders(self, session: Session = OWNER) -> Sequence[int]:
         """The lines of reminders.md that stand where reminders do and cannot be read as ones. Raises NotPermitted."""
-        from notebook_sync.notes.reminders import PATH
+        from notebook_sync.notes.runtime.reminders import PATH
 
         self.guard.require(session, "read", PATH, "reminders")
         return self._agenda.unread_reminders(session)
@@ -289,16 +289,16 @@ class Notebook(FindingNotebook):
         fit, need the mirror: where it does not answer there are no refs, and facts as they stand in their file, and the
         prompt's `problems` say so. Raises UsageError for what cannot be included, and prompt.VocabularyMissing.
         """
+        from notebook_sync.notes.prompting.volatile import LIMIT_OF_REFS, Wish
         from notebook_sync.notes.showing import prompt_shown_to
-        from notebook_sync.notes.volatile import LIMIT_OF_REFS, Wish
 
         def recent() -> Sequence[str]:
-            from notebook_sync.notes.recent import recent_paths
+            from notebook_sync.notes.prompting.recent import recent_paths
 
             return recent_paths(lambda: self.mirror, LIMIT_OF_REFS, self.settings.mirror.timeout_seconds)
 
         def weigh(facts: Sequence[Bullet]) -> Mapping[str, float]:
-            from notebook_sync.notes.fact_choice import weights
+            from notebook_sync.notes.prompting.fact_choice import weights
 
             return weights(lambda: self.fact_rows, facts, self.settings.mirror.timeout_seconds)
 
@@ -308,7 +308,7 @@ class Notebook(FindingNotebook):
 
     def prompt_changes(self) -> PromptChanges:
         """Tells, after each save that it is told of, what the save does to the owner's prompt."""
-        from notebook_sync.notes.prompt_changes import PromptChanges
+        from notebook_sync.notes.prompting.changes import PromptChanges
 
         return PromptChanges(self._system_prompt)
 
@@ -325,7 +325,7 @@ class Notebook(FindingNotebook):
 
     def status(self) -> dict[str, Any]:
         """Counts, backlog, watcher, token use; an answer also when both databases are down. As `status_of`."""
-        from notebook_sync.notes.prompt_use import prompt_use
+        from notebook_sync.notes.prompting.use import prompt_use
         from notebook_sync.status import search_state, status_of
 
         return status_of(

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
     from notebook_sync.files.note import Stamp
     from notebook_sync.mirror.memories import MemoryRows
-    from notebook_sync.notes.archive import Archive
-    from notebook_sync.notes.memories import Memories
-    from notebook_sync.notes.memory_audit import MemoryAudit
-    from notebook_sync.notes.memory_fix import MemoryFix
-    from notebook_sync.notes.memory_graph import MemoryGraph
-    from notebook_sync.notes.memory_import import MemoryImport
-    from notebook_sync.notes.memory_infer import MemoryInfer
-    from notebook_sync.notes.memory_intake import MemoryIntake
-    from notebook_sync.notes.memory_links import MemoryLinks
-    from notebook_sync.notes.memory_reach import MemoryReach
-    from notebook_sync.notes.memory_scores import MemoryScores
+    from notebook_sync.notes.archive.archive import Archive
+    from notebook_sync.notes.memories.audit import MemoryAudit
+    from notebook_sync.notes.memories.fix import MemoryFix
+    from notebook_sync.notes.memories.graph.graph import MemoryGraph
+    from notebook_sync.notes.memories.importing.importing import MemoryImport
+    from notebook_sync.notes.memories.infer import MemoryInfer
+    from notebook_sync.notes.memories.intake import MemoryIntake
+    from notebook_sync.notes.memories.links import MemoryLinks
+    from notebook_sync.notes.memories.memories import Memories
+    from notebook_sync.notes.memories.reach import MemoryReach
+    from notebook_sync.notes.memories.scores import MemoryScores
     from notebook_sync.notes.upkeep import Upkeep
     from notebook_sync.sessions import Session
 
@@ -240,7 +240,7 @@ class Remembering(Knowledge):
     @part
     def _archive(self) -> Archive:
         """Makes archives."""
-        from notebook_sync.notes.archive import Archive
+        from notebook_sync.notes.archive.archive import Archive
 
         return Archive(
             self.vault,
@@ -255,7 +255,7 @@ class Remembering(Knowledge):
     @part
     def _memory_reach(self) -> MemoryReach:
         """Knows which memories a session may know of."""
-        from notebook_sync.notes.memory_reach import MemoryReach
+        from notebook_sync.notes.memories.reach import MemoryReach
 
         find = self._lookup.permitted_path
         return MemoryReach(self.vault, self.settings, self.guard, lambda: self.memory_rows, find)
@@ -263,14 +263,14 @@ class Remembering(Knowledge):
     @part
     def _memory_intake(self) -> MemoryIntake:
         """Takes memories in."""
-        from notebook_sync.notes.memory_intake import MemoryIntake
+        from notebook_sync.notes.memories.intake import MemoryIntake
 
         return MemoryIntake(self.vault, self.settings, self.guard, self._door, self.llm)
 
     @part
     def _memories(self) -> Memories:
         """Tells of memories."""
-        from notebook_sync.notes.memories import Memories
+        from notebook_sync.notes.memories.memories import Memories
 
         listing, related = self._listing, float(self.settings.memory.related)
         return Memories(self._memory_reach, listing.search, listing.texts, lambda: self.memory_rows, related)
@@ -278,14 +278,14 @@ class Remembering(Knowledge):
     @part
     def _memory_links(self) -> MemoryLinks:
         """Links memories."""
-        from notebook_sync.notes.memory_links import MemoryLinks
+        from notebook_sync.notes.memories.links import MemoryLinks
 
         return MemoryLinks(self.guard, self._editing, self._memory_reach)
 
     @part
     def _memory_infer(self) -> MemoryInfer:
         """Finds out how memories are linked."""
-        from notebook_sync.notes.memory_infer import MemoryInfer
+        from notebook_sync.notes.memories.infer import MemoryInfer
 
         return MemoryInfer(
             self.vault,
@@ -302,35 +302,35 @@ class Remembering(Knowledge):
     @part
     def _memory_scores(self) -> MemoryScores:
         """Scores memories."""
-        from notebook_sync.notes.memory_scores import MemoryScores
+        from notebook_sync.notes.memories.scores import MemoryScores
 
         return MemoryScores(self.settings.memory, self.guard, self._memory_reach, lambda: self.memory_rows)
 
     @part
     def _memory_audit(self) -> MemoryAudit:
         """Finds what memories lack."""
-        from notebook_sync.notes.memory_audit import MemoryAudit
+        from notebook_sync.notes.memories.audit import MemoryAudit
 
         return MemoryAudit(self.vault, self._memory_reach, lambda: self.mirror, self._follow_memories)
 
     @part
     def _memory_fix(self) -> MemoryFix:
         """Repairs memories."""
-        from notebook_sync.notes.memory_fix import MemoryFix
+        from notebook_sync.notes.memories.fix import MemoryFix
 
         return MemoryFix(self.vault, self.guard, self._editing, self._memory_audit, self._checkpoints)
 
     @part
     def _memory_graph(self) -> MemoryGraph:
         """Draws memories."""
-        from notebook_sync.notes.memory_graph import MemoryGraph
+        from notebook_sync.notes.memories.graph.graph import MemoryGraph
 
         return MemoryGraph(self._memory_reach, self._follow_memories)
 
     @part
     def _memory_import(self) -> MemoryImport:
         """Brings in another program's memories."""
-        from notebook_sync.notes.memory_import import MemoryImport
+        from notebook_sync.notes.memories.importing.importing import MemoryImport
 
         return MemoryImport(
             self.vault,
@@ -358,7 +358,7 @@ class Remembering(Knowledge):
 
     def _follow_memories(self) -> None:
         """Bring the rows of memories in step with their files."""
-        from notebook_sync.notes.memory_text import FOLDER as MEMORIES
+        from notebook_sync.notes.memories.text import FOLDER as MEMORIES
         from notebook_sync.sync.sweep import Task
 
         self._new_engine().look(Task(frozenset((MEMORIES,))))
@@ -367,7 +367,7 @@ class Remembering(Knowledge):
     def _upkeep(self) -> Upkeep:
         """Does what is due by the clock."""
         from notebook_sync.files.facts import FOLDER as FACTS
-        from notebook_sync.notes.memory_text import FOLDER as MEMORIES
+        from notebook_sync.notes.memories.text import FOLDER as MEMORIES
         from notebook_sync.notes.upkeep import Chore, Upkeep
         from notebook_sync.sessions import PROGRAM
 

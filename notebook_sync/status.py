@@ -12,7 +12,7 @@ from notebook_sync.errors import BackendDown
 from notebook_sync.files.note import PARSER_REVISION, Stamp
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import Known, Mirror
-from notebook_sync.notes.prompt_use import PromptUse
+from notebook_sync.notes.prompting.use import PromptUse
 from notebook_sync.refs.base import Refs
 from notebook_sync.sync.lock import watcher
 from prompt.errors import PromptError

@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from notebook_sync.mirror.syntheses import Syntheses
     from notebook_sync.notes.agenda import Agenda
     from notebook_sync.notes.alarm import Alarm
-    from notebook_sync.notes.authors import Authors
-    from notebook_sync.notes.channels import Channels
+    from notebook_sync.notes.channels.channels import Channels
+    from notebook_sync.notes.channels.importing import NoteImport
+    from notebook_sync.notes.channels.search import NoteSearch
     from notebook_sync.notes.check import Checks
-    from notebook_sync.notes.checkpoints import Checkpoints
-    from notebook_sync.notes.door import Door
-    from notebook_sync.notes.editing import Editing
-    from notebook_sync.notes.filing import Filing
+    from notebook_sync.notes.editing.authors import Authors
+    from notebook_sync.notes.editing.door import Door
+    from notebook_sync.notes.editing.editing import Editing
+    from notebook_sync.notes.editing.filing import Filing
+    from notebook_sync.notes.editing.undoing import Undoing
     from notebook_sync.notes.guard import Guard
-    from notebook_sync.notes.note_import import NoteImport
-    from notebook_sync.notes.note_search import NoteSearch
     from notebook_sync.notes.opened import Opened
     from notebook_sync.notes.pages import Pages
-    from notebook_sync.notes.stream import Stream
-    from notebook_sync.notes.system_prompt import SystemPrompt
-    from notebook_sync.notes.undoing import Undoing
+    from notebook_sync.notes.prompting.system_prompt import SystemPrompt
+    from notebook_sync.notes.stream.checkpoints import Checkpoints
+    from notebook_sync.notes.stream.stream import Stream
     from notebook_sync.refs.base import Refs
     from notebook_sync.search.base import Embedder, Vectors
     from notebook_sync.search.embedding import Backlog
@@ -253,14 +253,14 @@ class Wiring:
     @part
     def _authors(self) -> Authors:
         """Tells whoever mirrors a note first who wrote it."""
-        from notebook_sync.notes.authors import Authors
+        from notebook_sync.notes.editing.authors import Authors
 
         return Authors(self.root / FOLDER)
 
     @part
     def _door(self) -> Door:
         """Writes what tools change."""
-        from notebook_sync.notes.door import Door
+        from notebook_sync.notes.editing.door import Door
         from notebook_sync.patience import soon
 
         folder, mirror = self.root / FOLDER, self._lookup.bring_in_step
@@ -270,8 +270,8 @@ class Wiring:
     @part
     def _editing(self) -> Editing:
         """Makes edits."""
-        from notebook_sync.notes.edit_effects import Effects
-        from notebook_sync.notes.editing import Editing
+        from notebook_sync.notes.editing.editing import Editing
+        from notebook_sync.notes.editing.effects import Effects
 
         effects = Effects(self.settings, self._system_prompt)
         return Editing(self.vault, self.guard, self._door, effects, self._lookup.find_path, self._lookup.holder_of)
@@ -287,7 +287,7 @@ class Wiring:
     @part
     def _filing(self) -> Filing:
         """Treats notes as whole files."""
-        from notebook_sync.notes.filing import Filing
+        from notebook_sync.notes.editing.filing import Filing
 
         holder_of = self._lookup.holder_of
         return Filing(self.vault, self.settings, self.guard, self._door, lambda name: holder_of(name, ""))
@@ -295,15 +295,15 @@ class Wiring:
     @part
     def _channels(self) -> Channels:
         """Writes private notes, and knows whose channels there are."""
-        from notebook_sync.notes.channels import Channels
+        from notebook_sync.notes.channels.channels import Channels
 
         return Channels(self.vault, self.guard, self._door, lambda: self.mirror)
 
     @part
     def _note_search(self) -> NoteSearch:
         """Finds private notes."""
-        from notebook_sync.notes.note_near import NoteNear
-        from notebook_sync.notes.note_search import NoteSearch
+        from notebook_sync.notes.channels.near import NoteNear
+        from notebook_sync.notes.channels.search import NoteSearch
 
         near = NoteNear(self._query_meanings, lambda: self.vectors, lambda: self._backlog)
         return NoteSearch(self.guard, self._channels, lambda: self.mirror, self.settings, near)
@@ -311,14 +311,14 @@ class Wiring:
     @part
     def _note_import(self) -> NoteImport:
         """Brings in an older program's notes."""
-        from notebook_sync.notes.note_import import NoteImport
+        from notebook_sync.notes.channels.importing import NoteImport
 
         return NoteImport(self.vault, self.guard, self._door, lambda: self.mirror)
 
     @part
     def _undoing(self) -> Undoing:
         """Knows what notes said before."""
-        from notebook_sync.notes.undoing import Undoing
+        from notebook_sync.notes.editing.undoing import Undoing
 
         folder, find = self.root / FOLDER, self._lookup.find_path
         return Undoing(self.vault, self.settings, self.guard, folder, self._editing, find)
@@ -326,7 +326,7 @@ class Wiring:
     @part
     def _stream(self) -> Stream:
         """Logs and recalls."""
-        from notebook_sync.notes.stream import Stream
+        from notebook_sync.notes.stream.stream import Stream
         from notebook_sync.sync.announce import is_emptied
 
         emptied = partial(is_emptied, lambda: self.mirror)
@@ -342,8 +342,8 @@ class Wiring:
     @part
     def _checkpoints(self) -> Checkpoints:
         """Goes back in time."""
-        from notebook_sync.notes.checkpoints import Checkpoints
-        from notebook_sync.notes.kept_notes import KeptNotes
+        from notebook_sync.notes.stream.checkpoints import Checkpoints
+        from notebook_sync.notes.stream.kept_notes import KeptNotes
 
         return Checkpoints(
             KeptNotes(self.vault),
@@ -374,7 +374,7 @@ class Wiring:
     def _alarm(self) -> Alarm:
         """Tells of reminders that fall due."""
         from notebook_sync.notes.alarm import Alarm
-        from notebook_sync.notes.telling import Telling
+        from notebook_sync.notes.runtime.telling import Telling
 
         return Alarm(self._agenda, Telling(self.root / FOLDER, self.events))
 
@@ -385,7 +385,7 @@ class Wiring:
 
     def _prompt_with(self, settings: Settings) -> SystemPrompt:
         """A system prompt by other settings than the notebook's."""
-        from notebook_sync.notes.system_prompt import SystemPrompt
+        from notebook_sync.notes.prompting.system_prompt import SystemPrompt
 
         folder = self.root / FOLDER
         with contextlib.suppress(NotebookError):  # where nothing can be written, the prompt is assembled all the same

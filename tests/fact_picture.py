@@ -12,7 +12,7 @@ from pathlib import Path
 from notebook_sync.files.facts import id_of
 from notebook_sync.mirror.facts import Fact
 from notebook_sync.notes.fact_life import REINFORCED, clamp
-from notebook_sync.notes.fact_plot import plot
+from notebook_sync.notes.facts.plot import plot
 from notebook_sync.settings import MemorySettings
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "importance.svg"

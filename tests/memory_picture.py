@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from notebook_sync.mirror.memories import Link, Memory
-from notebook_sync.notes.memory_graph_pick import picked
-from notebook_sync.notes.memory_graph_svg import drawn
+from notebook_sync.notes.memories.graph.pick import picked
+from notebook_sync.notes.memories.graph.svg import drawn
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "memories.svg"
 NOW = datetime(2026, 3, 1, 9, tzinfo=UTC)

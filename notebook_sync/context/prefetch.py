@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from notebook_sync.errors import BackendDown, ConfigError, NotebookError, UsageError
 from notebook_sync.files.ignore import Rules
-from notebook_sync.notes.filing import File
+from notebook_sync.notes.editing.filing import File
 from notebook_sync.sessions import Session
 
 Row = dict[str, Any]

@@ -26,7 +26,7 @@ from notebook_sync.files.frontmatter import read_frontmatter
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.syntheses import Outcome, Rested, Syntheses, Synthesis, Timing
 from notebook_sync.notes.guard import Guard
-from notebook_sync.notes.memory_relations import KEPT
+from notebook_sync.notes.memories.relations import KEPT
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from functools import lru_cache
 
-from notebook_sync.notes.fact_words import SMALL
+from notebook_sync.notes.facts.words import SMALL
 
 # Scripts that part no words: there a letter is one.
 _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"

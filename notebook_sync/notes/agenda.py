@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from notebook_sync.notes import reminders, rules
 from notebook_sync.notes.conflict_marks import conflict_marks
-from notebook_sync.notes.due import Due, standing_at
-from notebook_sync.notes.entries import Contents, contents_of
+from notebook_sync.notes.prompting.system_prompt import SystemPrompt
+from notebook_sync.notes.runtime import reminders, rules
+from notebook_sync.notes.runtime.due import Due, standing_at
+from notebook_sync.notes.runtime.entries import Contents, contents_of
+from notebook_sync.notes.runtime.standing import Standing, standing_of
 from notebook_sync.notes.showing import sees_all
-from notebook_sync.notes.standing import Standing, standing_of
-from notebook_sync.notes.system_prompt import SystemPrompt
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
 from prompt.comments import without_hidden

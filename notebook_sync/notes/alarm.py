@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from notebook_sync.notes.agenda import Agenda
-from notebook_sync.notes.due import Due, seconds_until_next
-from notebook_sync.notes.reminders import PATH
-from notebook_sync.notes.telling import Telling
+from notebook_sync.notes.runtime.due import Due, seconds_until_next
+from notebook_sync.notes.runtime.reminders import PATH
+from notebook_sync.notes.runtime.telling import Telling
 from notebook_sync.sessions import Session
 
 # A clock may be set and a machine may sleep, and no timer tells of either.

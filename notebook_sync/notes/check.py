@@ -16,7 +16,7 @@ from notebook_sync.notes.check_prompt import check_prompt
 from notebook_sync.notes.conflict_marks import conflict_marks
 from notebook_sync.notes.finding import Finding
 from notebook_sync.notes.links import Names, folded, line_of
-from notebook_sync.notes.runtime import check_runtime, checked_as_runtime
+from notebook_sync.notes.runtime.grammar import check_runtime, checked_as_runtime
 from notebook_sync.settings import PromptSettings
 
 

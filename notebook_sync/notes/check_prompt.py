@@ -14,7 +14,7 @@ from notebook_sync.files.parse import parse
 from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Scan, Vault
 from notebook_sync.notes.finding import Finding
-from notebook_sync.notes.system_prompt import PRIVATE, private_paths, prompt_settings
+from notebook_sync.notes.prompting.system_prompt import PRIVATE, private_paths, prompt_settings
 from notebook_sync.settings import PromptSettings as PromptTable
 from prompt import FileText, PromptSettings, assemble
 from prompt.comments import without_hidden

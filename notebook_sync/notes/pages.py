@@ -20,12 +20,12 @@ from notebook_sync.files.note import SHARED_COLLECTIONS
 from notebook_sync.files.parse import parse
 from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Vault
-from notebook_sync.notes.door import Text
-from notebook_sync.notes.edit_effects import Edited
-from notebook_sync.notes.editing import Editing
+from notebook_sync.notes.editing.door import Text
+from notebook_sync.notes.editing.editing import Editing
+from notebook_sync.notes.editing.effects import Edited
+from notebook_sync.notes.editing.written import Written
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.page_text import Wanted, new_page, updated_page
-from notebook_sync.notes.written import Written
 from notebook_sync.sessions import Session
 
 CREATE, UPDATE = "notebook_create", "notebook_update"

@@ -11,7 +11,7 @@ from typing import Final
 from notebook_sync.errors import NoSuchNote, UnsafePath
 from notebook_sync.files.ignore import is_note_name
 from notebook_sync.files.vault import Vault
-from notebook_sync.notes.channels import ANY
+from notebook_sync.notes.channels.channels import ANY
 from notebook_sync.notes.guard import Guard
 from notebook_sync.sessions import Session
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from notebook_sync.errors import UnreadableFile
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import ALL, LARGEST_LIMIT, Filter, Name
-from notebook_sync.notes.channels import ANY
-from notebook_sync.notes.channels import FOLDER as CHANNELS
+from notebook_sync.notes.channels.channels import ANY
+from notebook_sync.notes.channels.channels import FOLDER as CHANNELS
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.showing import document_shown_to, note_shown, row_shown, sees_all
 from notebook_sync.search.snippets import words_of

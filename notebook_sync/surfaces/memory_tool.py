@@ -18,7 +18,7 @@ from notebook_sync.files.edits import Edit
 from notebook_sync.files.frontmatter import read_frontmatter
 from notebook_sync.files.note import COLLECTIONS
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes.filing import TOOL, File
+from notebook_sync.notes.editing.filing import TOOL, File
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.memory_text import (
     NOT_LISTED,

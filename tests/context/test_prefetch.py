@@ -8,7 +8,7 @@ import pytest
 
 from notebook_sync.context.prefetch import Prefetch, Specs, Synthesize
 from notebook_sync.errors import BackendDown, ConfigError, NoSuchNote, NotPermitted
-from notebook_sync.notes.filing import File
+from notebook_sync.notes.editing.filing import File
 from notebook_sync.sessions import Session
 
 OWNER = Session.owner()

@@ -15,7 +15,7 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import BackendDown, Conflict
-from notebook_sync.notes.rolled_back import Checkpoint
+from notebook_sync.notes.stream.rolled_back import Checkpoint
 from tests.dashboard.browsing import Browsing, browsing, text_of
 
 OWNER = Session.owner()

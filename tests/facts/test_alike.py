@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from notebook_sync.notes.fact_alike import contradiction, difference
+from notebook_sync.notes.facts.alike import contradiction, difference
 
 SAME = [
     ("The ferry leaves at nine", "the ferry leaves at nine."),

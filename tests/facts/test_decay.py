@@ -15,7 +15,7 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import EditFailed, NotPermitted
 from notebook_sync.files.facts import id_of
-from notebook_sync.notes.fact_changes import FactChanges
+from notebook_sync.notes.facts.changes import FactChanges
 from tests.sync.following import following
 from tests.waiting import eventually
 

@@ -12,7 +12,7 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import BackendDown, NotPermitted
 from notebook_sync.files.facts import id_of
-from notebook_sync.notes.fact_dedupe import pairs_of
+from notebook_sync.notes.facts.dedupe import pairs_of
 
 OWNER, TASK = Session.owner(), Session.task("scribe")
 NOTES, CORE, ARCHIVE = "facts/notes.md", "facts/core.md", "facts/archive.md"

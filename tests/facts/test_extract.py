@@ -16,14 +16,14 @@ from notebook_sync import Notebook, Session, call
 from notebook_sync.errors import LlmDown, LlmNotConfigured, NotPermitted, UsageError
 from notebook_sync.files.facts import id_of
 from notebook_sync.mirror.facts import Fact
-from notebook_sync.notes.fact_extract import (
+from notebook_sync.notes.facts.extract import (
     LONGEST_ITEM,
     meant,
     nearest,
     planned,
     section_for,
 )
-from notebook_sync.notes.fact_prompt import (
+from notebook_sync.notes.facts.prompt import (
     LONGEST_MESSAGE,
     MOST_ADDITIONS,
     MOST_FACT_TOKENS,

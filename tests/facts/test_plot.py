@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from notebook_sync.errors import UsageError
 from notebook_sync.files.facts import id_of
 from notebook_sync.mirror.facts import Fact
-from notebook_sync.notes.fact_curves import crossing, curve_of
 from notebook_sync.notes.fact_life import effective
-from notebook_sync.notes.fact_plot import MOST_FACTS, plot
+from notebook_sync.notes.facts.curves import crossing, curve_of
+from notebook_sync.notes.facts.plot import MOST_FACTS, plot
 from notebook_sync.settings import Fraction, MemorySettings
 from tests import fact_picture
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from notebook_sync import Notebook, Session
-from notebook_sync.notes import memory_audit
+from notebook_sync.notes.memories import audit as memory_audit
 
 OWNER = Session.owner()
 PARTS = "## Context\nFog.\n## Reasoning\nIt is near.\n## Outcome\nIt holds.\n"

@@ -14,7 +14,7 @@ import yaml
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotPermitted
 from notebook_sync.files.frontmatter import read_frontmatter
-from notebook_sync.notes import memory_fix
+from notebook_sync.notes.memories import fix as memory_fix
 
 OWNER = Session.owner()
 WHEN = "2026-01-05T08:00:00+00:00"

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import NoSuchNote, UsageError
 from notebook_sync.mirror.memories import KINDS, RELATIONS, Link, Memory
-from notebook_sync.notes.memory_graph_layout import BOX_HEIGHT, BOX_WIDTH, laid_out
-from notebook_sync.notes.memory_graph_mermaid import as_mermaid
-from notebook_sync.notes.memory_graph_pick import MOST_MEMORIES, picked
-from notebook_sync.notes.memory_graph_svg import drawn
-from notebook_sync.notes.memory_score import told_score
+from notebook_sync.notes.memories.graph.layout import BOX_HEIGHT, BOX_WIDTH, laid_out
+from notebook_sync.notes.memories.graph.mermaid import as_mermaid
+from notebook_sync.notes.memories.graph.pick import MOST_MEMORIES, picked
+from notebook_sync.notes.memories.graph.svg import drawn
+from notebook_sync.notes.memories.score import told_score
 from tests import memory_picture
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import BackendDown, NotebookError, NotPermitted, Refused, RootLost, UsageError
 from notebook_sync.files.frontmatter import read_frontmatter
-from notebook_sync.notes import memory_import
-from notebook_sync.notes.memory_import_columns import columns_of, flat
-from notebook_sync.notes.memory_import_record import Drafting
-from notebook_sync.notes.memory_import_values import as_links, as_priority, as_tags, as_time
+from notebook_sync.notes.memories.importing import importing as memory_import
+from notebook_sync.notes.memories.importing.columns import columns_of, flat
+from notebook_sync.notes.memories.importing.record import Drafting
+from notebook_sync.notes.memories.importing.values import as_links, as_priority, as_tags, as_time
 from notebook_sync.sync.engine import Engine
 from notebook_sync.sync.sweep import Task
 

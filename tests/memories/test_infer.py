@@ -11,7 +11,7 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import LlmDown, LlmNotConfigured, NotPermitted, UsageError
-from notebook_sync.notes.memory_infer import LONGEST_TEXT, PAIRS_AT_ONCE
+from notebook_sync.notes.memories.infer import LONGEST_TEXT, PAIRS_AT_ONCE
 from tests.scripted_llm import Reply, ScriptedServer, chat, failure
 from tests.search.hashing import Hashing
 

@@ -12,8 +12,8 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import EditFailed, NoSuchNote, NotPermitted, UsageError
 from notebook_sync.mirror.memories import RELATIONS, Link
-from notebook_sync.notes.memory_relations import merged, with_link
-from notebook_sync.notes.memory_suggestions import LONGEST_REASONING, MOST_LINKS, UNSURE, suggested_in
+from notebook_sync.notes.memories.relations import merged, with_link
+from notebook_sync.notes.memories.suggestions import LONGEST_REASONING, MOST_LINKS, UNSURE, suggested_in
 
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("scribe")
 PATH = "memories/decision/lamps.md"

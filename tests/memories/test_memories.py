@@ -17,7 +17,7 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import BackendDown, NotPermitted, TooLarge, UsageError
 from notebook_sync.files.parse import parse
 from notebook_sync.mirror.memories import UNSCORED
-from notebook_sync.notes.memory_restructure import LONGEST_TEXT
+from notebook_sync.notes.memories.restructure import LONGEST_TEXT
 from tests.scripted_llm import Reply, ScriptedServer, chat, failure
 
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("scribe")
@@ -441,7 +441,7 @@ def test_a_list_can_be_narrowed(harbour: Notebook) -> None:
 def test_what_waits_for_a_review_is_listed_by_score_however_many_do_not(
     harbour: Notebook, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    monkeypatch.setattr("notebook_sync.notes.memories._REVIEWED", count)
+    monkeypatch.setattr("notebook_sync.notes.memories.memories._REVIEWED", count)
     harbour.memory_scores(OWNER)
     assert [row["priority"] for row in harbour.memories(OWNER, needs_review=False)] == [9, 2]
     assert [row["priority"] for row in harbour.memories(TASK, needs_review=False, limit=1)] == [9]
@@ -450,9 +450,9 @@ def test_what_waits_for_a_review_is_listed_by_score_however_many_do_not(
 
 
 def test_a_list_of_what_was_reviewed_does_not_read_all(harbour: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("notebook_sync.notes.memory_reach.MemoryReach.all", None)
+    monkeypatch.setattr("notebook_sync.notes.memories.reach.MemoryReach.all", None)
     assert [len(harbour.memories(OWNER, needs_review=is_waiting)) for is_waiting in (True, False)] == [1, 2]
-    monkeypatch.setattr("notebook_sync.notes.memories._REVIEWED", 1)  # none of the first by score is one
+    monkeypatch.setattr("notebook_sync.notes.memories.memories._REVIEWED", 1)  # none of the first by score is one
     assert [row["priority"] for row in harbour.memories(OWNER, needs_review=True)] == [7]
 
 
@@ -507,7 +507,7 @@ def test_meaning_tells_what_has_nothing_to_do_with_a_query(tmp_path: Path) -> No
 def test_what_is_wanted_is_found_where_thousands_of_others_fit_better(
     notebook: Notebook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("notebook_sync.notes.memories._LOOKED_AT", 4)
+    monkeypatch.setattr("notebook_sync.notes.memories.memories._LOOKED_AT", 4)
     for number in range(30):
         file = notebook.root / f"memories/insight/{number}.md"
         file.parent.mkdir(parents=True, exist_ok=True)

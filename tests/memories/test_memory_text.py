@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from notebook_sync.errors import UsageError
 from notebook_sync.files.outline import outline
 from notebook_sync.files.parse import parse
-from notebook_sync.notes.memory_template import Told, read_memory
-from notebook_sync.notes.memory_text import (
+from notebook_sync.notes.memories.template import Told, read_memory
+from notebook_sync.notes.memories.text import (
     UNTITLED,
     MemoryDraft,
     body_of,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from notebook_sync.errors import UsageError
-from notebook_sync.notes.memory_metadata import UNKNOWN, Metadata, guarded
+from notebook_sync.notes.memories.metadata import UNKNOWN, Metadata, guarded
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 MADE = datetime(2026, 2, 16, 9, 30, tzinfo=UTC)

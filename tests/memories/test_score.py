@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from notebook_sync.mirror.memories import UNSCORED, Memory
-from notebook_sync.notes.memory_score import known_score, score_of
+from notebook_sync.notes.memories.score import known_score, score_of
 from notebook_sync.settings import Fraction, MemorySettings
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

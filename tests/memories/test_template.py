@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from notebook_sync.errors import UsageError
 from notebook_sync.mirror.memories import KINDS
-from notebook_sync.notes.memory_template import LONGEST_TAG, LONGEST_TITLE, MOST_TAGS, Told, kind_named, read_memory
+from notebook_sync.notes.memories.template import LONGEST_TAG, LONGEST_TITLE, MOST_TAGS, Told, kind_named, read_memory
 
 WHOLE = """[DECISION] Light the lamps at six
 

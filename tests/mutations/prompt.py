@@ -179,7 +179,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the day is that of the notebook's timezone",
-        "notebook_sync/notes/system_prompt.py",
+        "notebook_sync/notes/prompting/system_prompt.py",
         "datetime.now(self._timezone).date()",
         "datetime.now().astimezone().date()",
         (_FILES + "test_a_rule_leaves_on_its_day_where_the_notebook_is",),
@@ -193,7 +193,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the last good version stands in for a file that is being written",
-        "notebook_sync/notes/sources.py",
+        "notebook_sync/notes/prompting/sources.py",
         "return FileText(path, good, _UNDER_WAY, external=is_external(good))",
         "return FileText(path, None)",
         ("tests/notes/test_sources.py::test_a_file_that_an_editor_is_about_to_replace_shows_its_last_good_version",),

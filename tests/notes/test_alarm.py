@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notebook_sync.notes.due import Due, seconds_until_next, standing_at
-from notebook_sync.notes.entries import contents_of
-from notebook_sync.notes.reminders import read_reminders
+from notebook_sync.notes.runtime.due import Due, seconds_until_next, standing_at
+from notebook_sync.notes.runtime.entries import contents_of
+from notebook_sync.notes.runtime.reminders import read_reminders
 
 ZONE = ZoneInfo("Europe/Lisbon")
 TEXT = """\

@@ -17,7 +17,8 @@ import pytest
 from notebook_sync import Edit, Notebook, Session
 from notebook_sync.errors import BackendDown, NotebookError, NotPermitted, Refused, UsageError
 from notebook_sync.files.facts import id_of
-from notebook_sync.notes import archive_format, archive_packing
+from notebook_sync.notes.archive import format as archive_format
+from notebook_sync.notes.archive import packing as archive_packing
 from tests.docs_shell import REPOSITORY, Reader, blocks_of
 from tests.notes.whole_notebooks import files_of, git, git_of, members_of, told_by
 from tests.servers import drop_keys

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import ConfigError
-from notebook_sync.notes.archive import Exported
-from notebook_sync.notes.archive_lines import CHECKS, line_of
+from notebook_sync.notes.archive.archive import Exported
+from notebook_sync.notes.archive.lines import CHECKS, line_of
 from notebook_sync.refs.entry import new_entry
 from tests.notes.whole_notebooks import files_of, git_of, told_by
 from tests.servers import drop_keys

@@ -15,7 +15,7 @@ import pytest
 from notebook_sync import Notebook
 from notebook_sync.errors import NotebookError
 from notebook_sync.files.facts import id_of
-from notebook_sync.notes import archive_format
+from notebook_sync.notes.archive import format as archive_format
 
 Member = tuple[tarfile.TarInfo, bytes]
 

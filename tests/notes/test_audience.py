@@ -10,7 +10,7 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.files.edits import Edit
-from notebook_sync.notes.audience import told_to
+from notebook_sync.notes.runtime.audience import told_to
 
 OWNER, TASK, OTHER, EXTERNAL = (
     Session.owner(),

@@ -13,7 +13,7 @@ from notebook_sync.errors import UnwritableFile
 from notebook_sync.files.edits import Edit
 from notebook_sync.files.vault import Vault
 from notebook_sync.lookup import Lookup
-from notebook_sync.notes.authors import FOLDER, Authors
+from notebook_sync.notes.editing.authors import FOLDER, Authors
 from notebook_sync.sync.watch import Batch, Ready
 
 TASK = Session.task("scribe")

@@ -14,7 +14,7 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotPermitted, TooLarge, UnsafePath, UsageError
 from notebook_sync.mirror.base import Document, Filter, Order
 from notebook_sync.mirror.sqlite import SqliteMirror
-from notebook_sync.notes import note_search
+from notebook_sync.notes.channels import search as note_search
 
 OWNER = Session.owner()
 SCRIBE, PILOT = Session.task("scribe"), Session.task("pilot")

@@ -25,7 +25,7 @@ from notebook_sync.errors import (
 from notebook_sync.files import snapshots
 from notebook_sync.files.edits import Edit
 from notebook_sync.files.vault import Vault
-from notebook_sync.notes.rolled_back import RolledBack
+from notebook_sync.notes.stream.rolled_back import RolledBack
 from notebook_sync.refs.base import CHECKPOINTS_KEPT
 from notebook_sync.refs.entry import new_entry
 from tests.servers import free_port

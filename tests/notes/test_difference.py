@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from notebook_sync.notes.difference import difference
+from notebook_sync.notes.editing.difference import difference
 
 
 def test_a_changed_line_is_shown_with_what_stands_around_it() -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notebook_sync.notes.due import Due, in_zone, standing_at
-from notebook_sync.notes.entries import contents_of
-from notebook_sync.notes.reminders import read_reminders
+from notebook_sync.notes.runtime.due import Due, in_zone, standing_at
+from notebook_sync.notes.runtime.entries import contents_of
+from notebook_sync.notes.runtime.reminders import read_reminders
 
 LISBON = ZoneInfo("Europe/Lisbon")
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -26,7 +26,7 @@ from notebook_sync.errors import (
 from notebook_sync.files.edits import Edit
 from notebook_sync.files.note import Stamp
 from notebook_sync.files.vault import Vault
-from notebook_sync.notes.editing import FileEdits
+from notebook_sync.notes.editing.editing import FileEdits
 from prompt import VocabularyMissing
 
 OWNER, TASK, EXTERNAL = Session.owner("scribe"), Session.task("scribe"), Session.external("scribe")

@@ -18,7 +18,7 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import Conflict, EditFailed, NoSuchNote, NotPermitted
 from notebook_sync.files.edits import Edit
 from notebook_sync.files.revisions import revisions
-from notebook_sync.notes.past import KEPT, Past
+from notebook_sync.notes.editing.past import KEPT, Past
 
 OWNER, TASK, EXTERNAL = Session.owner("scribe"), Session.task("scribe"), Session.external("scribe")
 RULES = "runtime/external-communications.md"
@@ -240,7 +240,7 @@ def test_the_history_of_one_second_has_what_an_edit_found_below_that_edit(reposi
     commits = [replace(one, timestamp=second) for one in revisions(repository.root, FERRY, 10, lambda _: True)]
     with (
         patch.object(Past, "copies", return_value=copies),
-        patch("notebook_sync.notes.undoing.revisions", return_value=commits),
+        patch("notebook_sync.notes.editing.undoing.revisions", return_value=commits),
     ):
         told = [repository.version(FERRY, one.rev).text for one in repository.history(FERRY)]
     rounds = [f"by {who} {number}\n" for number in (2, 1, 0) for who in ("tool", "hand")]
@@ -250,7 +250,7 @@ def test_the_history_of_one_second_has_what_an_edit_found_below_that_edit(reposi
 def an_hour_ahead() -> AbstractContextManager[object]:
     """The clock by which copies are dated."""
     clock = SimpleNamespace(time_ns=lambda: time.time_ns() + 3600 * 10**9)
-    return patch("notebook_sync.notes.past.time", clock)
+    return patch("notebook_sync.notes.editing.past.time", clock)
 
 
 def test_after_the_clock_went_back_the_last_text_is_what_comes_back(notebook: Notebook) -> None:

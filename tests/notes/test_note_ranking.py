@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from notebook_sync.notes.note_ranking import PROFILES, decay_of, score, similarities
+from notebook_sync.notes.channels.ranking import PROFILES, decay_of, score, similarities
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotPermitted, UsageError
-from notebook_sync.notes.note_import import LARGEST_BYTES, Imported
-from notebook_sync.notes.older_export import channel_in
+from notebook_sync.notes.channels.importing import LARGEST_BYTES, Imported
+from notebook_sync.notes.channels.older_export import channel_in
 
 OWNER, SCRIBE = Session.owner(), Session.task("scribe")
 SCRIBES, FERRY = "global:agent-notes:scribe", "proj_ferry-2026:agent-notes:scribe"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from notebook_sync.files.note import RUNTIME_FILES
 from notebook_sync.initialize import template
-from notebook_sync.notes.entries import Entry, contents_of
-from notebook_sync.notes.reminders import Reminder, read_reminder, read_reminders, read_when
-from notebook_sync.notes.rules import Malformed, Rule, read_rule, read_rules
+from notebook_sync.notes.runtime.entries import Entry, contents_of
+from notebook_sync.notes.runtime.reminders import Reminder, read_reminder, read_reminders, read_when
+from notebook_sync.notes.runtime.rules import Malformed, Rule, read_rule, read_rules
 from prompt.comments import without_hidden
 
 TODAY = date(2026, 2, 26)

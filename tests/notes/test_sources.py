@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from notebook_sync.files.vault import Vault
-from notebook_sync.notes.sources import PromptFiles
+from notebook_sync.notes.prompting.sources import PromptFiles
 from tests.waiting import eventually
 
 _PATH = "runtime/rules.md"

@@ -7,9 +7,9 @@ from datetime import date
 import pytest
 
 from notebook_sync.errors import UsageError
-from notebook_sync.notes.entries import contents_of
-from notebook_sync.notes.rules import read_rules
-from notebook_sync.notes.standing import Standing, plain_identity, standing_of
+from notebook_sync.notes.runtime.entries import contents_of
+from notebook_sync.notes.runtime.rules import read_rules
+from notebook_sync.notes.runtime.standing import Standing, plain_identity, standing_of
 from prompt.comments import without_hidden
 
 TODAY = date(2026, 3, 6)

@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from notebook_sync.events import Events
-from notebook_sync.notes.due import Due, standing_at
-from notebook_sync.notes.entries import contents_of
-from notebook_sync.notes.reminders import read_reminders
-from notebook_sync.notes.telling import FILE, Telling
+from notebook_sync.notes.runtime.due import Due, standing_at
+from notebook_sync.notes.runtime.entries import contents_of
+from notebook_sync.notes.runtime.reminders import read_reminders
+from notebook_sync.notes.runtime.telling import FILE, Telling
 
 ZONE = ZoneInfo("Europe/Lisbon")
 TEXT = """\

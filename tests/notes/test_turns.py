@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from notebook_sync.notes import turns
-from notebook_sync.notes.turns import FOLDER, Turns
+from notebook_sync.notes.editing import turns
+from notebook_sync.notes.editing.turns import FOLDER, Turns
 from tests.processes import PROCESSES
 from tests.waiting import eventually
 

@@ -16,7 +16,7 @@ from fastapi.routing import APIRoute
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotebookError, NotPermitted
 from notebook_sync.files.edits import Edit
-from notebook_sync.notes.editing import FileEdits
+from notebook_sync.notes.editing.editing import FileEdits
 from notebook_sync.search.searching import MODES
 from notebook_sync.surfaces.http.routes.agents import agent_routes
 from notebook_sync.surfaces.http.routes.notes import routes

@@ -11,7 +11,7 @@ import pytest
 
 from notebook_sync import Notebook
 from notebook_sync.notes.alarm import Alarm
-from notebook_sync.notes.due import Due
+from notebook_sync.notes.runtime.due import Due
 from notebook_sync.sync.watch import ReminderDue
 from tests.sync.following import Following, following
 from tests.waiting import eventually

@@ -28,7 +28,7 @@ def opened(arguments: Namespace) -> Notebook:
 
 def opened_for_prompt(arguments: Namespace) -> Notebook:
     """As `opened`; while notebook.toml has an error, with the settings that last had none, and that is said."""
-    from notebook_sync.notes.good_settings import load_for_prompt  # it brings the parser along
+    from notebook_sync.notes.prompting.good_settings import load_for_prompt  # it brings the parser along
 
     root = root_of(arguments)
     if root is None or not root.is_dir():

@@ -22,8 +22,8 @@ from notebook_sync.surfaces.cli.text import editing as text
 if TYPE_CHECKING:
     from notebook_sync.files.edits import Action
     from notebook_sync.notebook import Notebook
-    from notebook_sync.notes.door import Entered
-    from notebook_sync.notes.edit_effects import Edited
+    from notebook_sync.notes.editing.door import Entered
+    from notebook_sync.notes.editing.effects import Edited
 
 
 def _edit(arguments: Namespace) -> int:
@@ -157,7 +157,7 @@ def _diff(arguments: Namespace) -> int:
 
 
 def _reminders(arguments: Namespace) -> int:
-    from notebook_sync.notes.reminders import PATH
+    from notebook_sync.notes.runtime.reminders import PATH
 
     with opened(arguments) as notebook:
         found, unread = notebook.reminders(due=arguments.due), notebook.unread_reminders()
@@ -172,7 +172,7 @@ def _reminders(arguments: Namespace) -> int:
 
 
 def _rules(arguments: Namespace) -> int:
-    from notebook_sync.notes.rules import PATH
+    from notebook_sync.notes.runtime.rules import PATH
 
     with opened(arguments) as notebook:
         standing = notebook.rules_for(arguments.identity, arguments.channel)

@@ -72,7 +72,9 @@ def _edited(heading: str, edited: Told, kept: str, undo: Undo, colour: bool) -> 
 
 def undoing(told: Told, undo: Undo, label: str = "undo     ") -> Iterator[str]:
     """How to take it back; nothing where that is not possible, as a warning tells."""
-    from notebook_sync.notes.past import NOT_KEPT  # what it is read with is loaded by then, for an edit was made
+    from notebook_sync.notes.editing.past import (
+        NOT_KEPT,  # what it is read with is loaded by then, for an edit was made
+    )
 
     if not any(warning.startswith(NOT_KEPT) for warning in told["warnings"]):
         yield f"{label}{safe(undo(told['path']))}"

@@ -10,8 +10,8 @@ from typing import Final
 from starlette.responses import Response
 
 from notebook_sync.errors import Conflict
-from notebook_sync.notes.difference import difference
-from notebook_sync.notes.door import digest_of
+from notebook_sync.notes.editing.difference import difference
+from notebook_sync.notes.editing.door import digest_of
 from notebook_sync.surfaces.dashboard.editing.conflict import Merged, marks_in, merged
 from notebook_sync.surfaces.dashboard.editing.diff_view import difference_in
 from notebook_sync.surfaces.dashboard.editing.edit_base import fits_a_form, packed, unpacked

@@ -12,8 +12,8 @@ from typing import Final
 from urllib.parse import quote_plus
 
 from notebook_sync.errors import UsageError
-from notebook_sync.notes.door import digest_of
-from notebook_sync.notes.filing import File
+from notebook_sync.notes.editing.door import digest_of
+from notebook_sync.notes.editing.filing import File
 from notebook_sync.surfaces.http.guard import LARGEST_BODY
 
 # The rest is for the other fields, and for what is typed.

@@ -19,8 +19,8 @@ from notebook_sync.files.edits import Edit, edited
 from notebook_sync.files.frontmatter import read_frontmatter
 from notebook_sync.files.note import collection_of
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes.door import digest_of
-from notebook_sync.notes.filing import File
+from notebook_sync.notes.editing.door import digest_of
+from notebook_sync.notes.editing.filing import File
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.asking import Asking, Form, Served, pages_router
 from notebook_sync.surfaces.dashboard.editing.conflict import marks_in

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from notebook_sync.files.edit_places import page_of
 from notebook_sync.files.parse import parse
-from notebook_sync.notes.edit_effects import Edited
+from notebook_sync.notes.editing.effects import Edited
 
 MOST_SECTIONS = 200
 LONGEST_PREVIEW = 200_000

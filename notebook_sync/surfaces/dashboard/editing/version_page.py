@@ -12,7 +12,7 @@ from starlette.responses import Response
 from notebook_sync.errors import Conflict, EditFailed, NoSuchNote, NotebookError
 from notebook_sync.files.frontmatter import read_frontmatter
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes.undoing import Revision
+from notebook_sync.notes.editing.undoing import Revision
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.asking import Asking, Form, Served, pages_router
 from notebook_sync.surfaces.dashboard.pages import page

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from notebook_sync.errors import BackendDown, UsageError
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes.note_ranking import PROFILES
+from notebook_sync.notes.channels.ranking import PROFILES
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.addresses import address
 from notebook_sync.surfaces.dashboard.asking import Asking, Served, pages_router

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from notebook_sync.notes.channels import GLOBAL
+from notebook_sync.notes.channels.channels import GLOBAL
 from notebook_sync.surfaces.dashboard.addresses import address
 from notebook_sync.surfaces.dashboard.notes.note_view import address_of
 

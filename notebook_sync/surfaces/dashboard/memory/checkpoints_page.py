@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from notebook_sync.errors import BackendDown, GitFailed, NotebookError, Refused, UsageError
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes.rolled_back import Checkpoint, Foreseen
+from notebook_sync.notes.stream.rolled_back import Checkpoint, Foreseen
 from notebook_sync.refs.base import CHECKPOINTS_KEPT
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.asking import Asking, Form, Served, pages_router

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from notebook_sync.errors import BackendDown, LlmDown, NoSuchNote, NotebookError, UsageError
 from notebook_sync.mirror.memories import KINDS, RELATIONS
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes.memory_graph_pick import MOST_MEMORIES
+from notebook_sync.notes.memories.graph.pick import MOST_MEMORIES
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.addresses import address
 from notebook_sync.surfaces.dashboard.asking import Asking, Form, Served, pages_router

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.responses import Response
 
 from notebook_sync.errors import BackendDown
-from notebook_sync.notes.memory_findings import REPAIR
+from notebook_sync.notes.memories.findings import REPAIR
 from notebook_sync.surfaces.dashboard.asking import Asking, Served, pages_router
 from notebook_sync.surfaces.dashboard.notes.note_view import address_of
 from notebook_sync.surfaces.dashboard.pages import page

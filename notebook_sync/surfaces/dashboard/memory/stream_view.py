@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from notebook_sync.errors import UsageError
 from notebook_sync.files.provenance import EXTERNAL
-from notebook_sync.notes.stream import day_of, path_of
+from notebook_sync.notes.stream.stream import day_of, path_of
 from notebook_sync.surfaces.dashboard.addresses import address
 from notebook_sync.surfaces.dashboard.notes.note_view import address_of
 

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from notebook_sync.errors import NotebookError
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes import rules
+from notebook_sync.notes.runtime import rules
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.asking import Asking, Form, Served, pages_router
 from notebook_sync.surfaces.dashboard.pages import page

@@ -9,11 +9,11 @@ from datetime import date, datetime
 from typing import Final, Literal, TypeVar
 from zoneinfo import ZoneInfo
 
-from notebook_sync.notes.due import Due, State, standing_at
-from notebook_sync.notes.entries import contents_of
-from notebook_sync.notes.reminders import read_reminders
-from notebook_sync.notes.rules import Malformed, Rule, read_rules
-from notebook_sync.notes.standing import plain_identity
+from notebook_sync.notes.runtime.due import Due, State, standing_at
+from notebook_sync.notes.runtime.entries import contents_of
+from notebook_sync.notes.runtime.reminders import read_reminders
+from notebook_sync.notes.runtime.rules import Malformed, Rule, read_rules
+from notebook_sync.notes.runtime.standing import plain_identity
 from notebook_sync.surfaces.dashboard.runtime.runtime_entries import (
     Item,
     Section,

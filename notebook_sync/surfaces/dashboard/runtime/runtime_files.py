@@ -18,8 +18,8 @@ from fastapi.responses import RedirectResponse
 from notebook_sync.errors import Conflict, EditFailed, NoSuchNote, OverCap, UsageError
 from notebook_sync.files.edits import Edit
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes import reminders, rules
-from notebook_sync.notes.door import digest_of
+from notebook_sync.notes.editing.door import digest_of
+from notebook_sync.notes.runtime import reminders, rules
 from notebook_sync.sessions import OWNER, Session
 from notebook_sync.surfaces.dashboard.runtime.prompt_view import Shown, shown_of
 from notebook_sync.surfaces.dashboard.runtime.runtime_entries import sections_of

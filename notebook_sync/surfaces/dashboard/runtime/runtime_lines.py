@@ -10,10 +10,10 @@ from typing import Final
 
 from notebook_sync.errors import UsageError
 from notebook_sync.files.edits import Edit
-from notebook_sync.notes import reminders, rules
-from notebook_sync.notes.entries import contents_of
-from notebook_sync.notes.reminders import read_reminders, read_when
-from notebook_sync.notes.rules import read_rules
+from notebook_sync.notes.runtime import reminders, rules
+from notebook_sync.notes.runtime.entries import contents_of
+from notebook_sync.notes.runtime.reminders import read_reminders, read_when
+from notebook_sync.notes.runtime.rules import read_rules
 from notebook_sync.surfaces.dashboard.runtime.runtime_entries import Section, sections_of
 
 Fields = Mapping[str, str]

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Final
 
-from notebook_sync.notes.entries import contents_of
-from notebook_sync.notes.reminders import read_reminders
-from notebook_sync.notes.rules import read_rules
+from notebook_sync.notes.runtime.entries import contents_of
+from notebook_sync.notes.runtime.reminders import read_reminders
+from notebook_sync.notes.runtime.rules import read_rules
 from notebook_sync.surfaces.dashboard.runtime.runtime_entries import (
     Item,
     moment_shown_in,

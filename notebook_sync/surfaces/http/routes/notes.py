@@ -20,7 +20,7 @@ from notebook_sync.errors import UsageError
 from notebook_sync.events import Event
 from notebook_sync.files.note import COLLECTIONS, STATUSES
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes.audience import told_to
+from notebook_sync.notes.runtime.audience import told_to
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.asked import moment_given
 from notebook_sync.surfaces.http.asking import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes.written import Written
+from notebook_sync.notes.editing.written import Written
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.asked import note_to_change
 from notebook_sync.surfaces.tools.schemas import agents as schemas

@@ -1,0 +1,1 @@
+"""The whole notebook in one file, and back."""

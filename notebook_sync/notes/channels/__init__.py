@@ -1,0 +1,1 @@
+"""Agents' private notes, in channels."""

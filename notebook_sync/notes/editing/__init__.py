@@ -1,0 +1,1 @@
+"""How notes are changed by tools: through one door, undone, and told."""

@@ -1,0 +1,1 @@
+"""Structured memories: what was decided, found or learnt, with its reasons."""

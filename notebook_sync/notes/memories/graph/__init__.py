@@ -1,0 +1,1 @@
+"""The picture of memories and of how they bear on each other."""

@@ -1,0 +1,1 @@
+"""Bringing in the memories that another program exported, and losing none."""

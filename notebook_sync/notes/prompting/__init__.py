@@ -1,0 +1,1 @@
+"""What of the notebook the system prompt shows."""

@@ -1,0 +1,1 @@
+"""The owner's three files: what their lines mean, and what falls due by them."""

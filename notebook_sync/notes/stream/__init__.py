@@ -1,0 +1,1 @@
+"""The daily stream, and going back to a checkpoint of it."""
