@@ -25,8 +25,9 @@ def proxy(mongod_to_break: Server) -> Iterator[FaultProxy]:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Sequence[str]:
-    return listening(monkeypatch)
+def asked() -> Iterator[Sequence[str]]:
+    with listening() as asked:
+        yield asked
 
 
 @pytest.fixture

@@ -1,37 +1,39 @@
-"""What MongoDB's clients ask, as it leaves them."""
+"""What MongoDB's clients ask, or would if they found a server to ask."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
-
-import pymongo
-import pytest
-from pymongo.monitoring import CommandFailedEvent, CommandListener, CommandStartedEvent, CommandSucceededEvent
-
-from notebook_sync.mirror import mongo_server
+import contextlib
+import json
+import logging
+from collections.abc import Iterator, Sequence
 
 _LOOKING_OUT = frozenset({"ping", "endSessions"})
 
 
-class Asked(CommandListener):
-    """The names of the commands that were sent, without those that only look whether anybody is there."""
+class _Asked(logging.Handler):
+    """The driver tells its log of each operation that it seeks a server for."""
 
     def __init__(self) -> None:
-        self.commands: list[str] = []
+        super().__init__()
+        self.operations: list[str] = []
 
-    def started(self, event: CommandStartedEvent) -> None:
-        if event.command_name not in _LOOKING_OUT:
-            self.commands.append(event.command_name)
-
-    def succeeded(self, event: CommandSucceededEvent) -> None: ...
-
-    def failed(self, event: CommandFailedEvent) -> None: ...
+    def emit(self, record: logging.LogRecord) -> None:
+        told = json.loads(record.getMessage())
+        if told["message"] == "Server selection started" and told["operation"] not in _LOOKING_OUT:
+            self.operations.append(told["operation"])
 
 
-def listening(monkeypatch: pytest.MonkeyPatch) -> Sequence[str]:
-    """What all clients that are opened from now on ask; it grows."""
-    asked = Asked()
-    opening = functools.partial(pymongo.MongoClient, event_listeners=[asked])
-    monkeypatch.setattr(mongo_server, "MongoClient", opening)
-    return asked.commands
+@contextlib.contextmanager
+def listening() -> Iterator[Sequence[str]]:
+    """The names of the operations of all clients meanwhile, without those that only look whether anybody is there."""
+    log, asked = logging.getLogger("pymongo.serverSelection"), _Asked()
+    before = log.level, log.propagate
+    log.addHandler(asked)
+    log.setLevel(logging.DEBUG)
+    log.propagate = False
+    try:
+        yield asked.operations
+    finally:
+        log.removeHandler(asked)
+        log.setLevel(before[0])
+        log.propagate = before[1]

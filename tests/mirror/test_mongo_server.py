@@ -35,8 +35,9 @@ def url(proxy: FaultProxy) -> str:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Sequence[str]:
-    return listening(monkeypatch)
+def asked() -> Iterator[Sequence[str]]:
+    with listening() as asked:
+        yield asked
 
 
 @pytest.fixture
