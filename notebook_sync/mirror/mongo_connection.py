@@ -34,6 +34,7 @@ class Connection:
         self.name = f"MongoDB at {self._address.place.partition('/')[0]}/{database}"
         self._timeout = timeout_seconds
         self._is_own = client is None
+        self._is_closed = False
         self._server = Server.at(url, timeout_seconds) if client is None else Server(client, timeout_seconds)
         self._database: Database[dict[str, Any]] = self._server.client[database]
         self._has_schema = False
@@ -72,6 +73,8 @@ class Connection:
         """The database, for one write. The server is not told to break it off when time is up, only no longer waited
         for: what it finishes late is found made by the next attempt, which else would be too late again.
         """
+        if self._is_closed:  # the client may go on for others
+            raise BackendDown(self.name, "it was closed here")
         with mirror_errors(self.name, self._address), self._server.answering():
             self._make_schema()
             yield self._database
@@ -81,10 +84,10 @@ class Connection:
         self._has_schema = False
 
     def close(self) -> None:
-        """Leave the server, unless its client was passed in. Twice is allowed."""
-        if self._is_own:
-            self._is_own = False
+        """Leave the server, unless its client was passed in; a later use is `BackendDown`. Twice is allowed."""
+        if self._is_own and not self._is_closed:
             self._server.leave()
+        self._is_closed = True
 
     def _make_schema(self) -> None:
         """Like a write, not broken off when time is up: an index over many notes takes longer to make than a request

@@ -55,6 +55,16 @@ def answers(ask: Callable[[], object]) -> bool:
     return False
 
 
+def test_what_is_closed_is_down_while_others_go_on_with_the_client(mirror: MongoMirror, url: str) -> None:
+    facts = MongoFacts(url, "server", timeout_seconds=_SECONDS)
+    facts.sources()
+    facts.close()
+    facts.close()
+    with pytest.raises(BackendDown, match="closed"):
+        facts.sources()
+    assert answers(mirror.known)
+
+
 @pytest.mark.parametrize("mode", ["hang", "refuse", "reset"])
 def test_one_question_finds_out_for_all_that_follow_and_for_every_store(
     mirror: MongoMirror, asked: Sequence[str], proxy: FaultProxy, url: str, mode: Mode

@@ -13,6 +13,8 @@ import redis
 
 from notebook_sync.mirror.base import Mirror, Remove
 from notebook_sync.mirror.mongo import MongoMirror
+from notebook_sync.refs.redis_search import NoSearch
+from notebook_sync.search import redis_passages
 from notebook_sync.search.base import Near, Vectors
 from notebook_sync.search.redis_passages import RedisPassages
 from notebook_sync.search.vectors_mongo import MongoVectors
@@ -73,9 +75,25 @@ class World:
             self._client.delete(key)
 
 
+class Patient(RedisPassages):
+    """For a new index, a Redis looks through all keys that it holds, other tests' too: that is waited for."""
+
+    def prepare(self, kind: str, dimensions: int, *, again: bool = False) -> None:
+        def is_made() -> bool:
+            try:
+                super(Patient, self).prepare(kind, dimensions, again=again)
+            except NoSearch as reason:
+                if "still being made" not in str(reason):
+                    raise
+                return False
+            return True
+
+        eventually(is_made, "Redis has made its index")
+
+
 def open_vectors(mongodb_url: str, database: str, redis_url: str, prefix: str) -> Vectors:
     mongo = MongoVectors(mongodb_url, database, timeout_seconds=30.0)
-    return ProposedVectors(mongo, RedisPassages(redis_url, prefix, timeout_seconds=30.0))
+    return ProposedVectors(mongo, Patient(redis_url, prefix, timeout_seconds=30.0))
 
 
 @pytest.fixture
@@ -261,6 +279,22 @@ def test_what_a_process_without_redis_put_is_found_before_redis_is_told(
     assert ids(by_redis(EAST, 10)) == expected
     vectors.tidy()
     assert ids(by_redis(EAST, 10)) == expected
+
+
+def test_while_the_index_is_being_made_all_is_looked_through_and_tidying_tells_redis_what_was_put(
+    mirror: Mirror, vectors: Vectors, by_redis: ByRedis, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pier = page("pier")
+    mirror.apply([pier])
+    with monkeypatch.context() as patched:
+        patched.setattr(Patient, "prepare", RedisPassages.prepare)
+        patched.setattr(redis_passages, "_made", lambda *_: {"indexing": 1})
+        vectors.put(MODEL, [vectored(pier, EAST)])
+        assert ids(vectors.nearest(MODEL, EAST, 10)) == [pier.id]
+        assert "searched exactly: the index of passages in this Redis is still being made" in vectors.name
+        assert world.notes() == set()
+    vectors.tidy()
+    assert ids(by_redis(EAST, 10)) == [pier.id]
 
 
 def test_a_vector_of_zeros_is_not_told_to_redis(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -28,7 +27,7 @@ from notebook_sync.surfaces.mcp.server import NotebookServer
 from notebook_sync.surfaces.mcp.subscriptions import Subscriptions
 from notebook_sync.tokens import Tokens
 from tests import forked
-from tests.waiting import eventually
+from tests.served import served
 
 if TYPE_CHECKING:
     from tests.surfaces.doors import Door
@@ -66,16 +65,8 @@ def serving(app: McpApp) -> Iterator[str]:
         port = listening.getsockname()[1]
         starlette = Starlette(routes=[Route("/mcp", endpoint=app.app)], lifespan=lambda _: app.running())
         config = uvicorn.Config(starlette, log_level="error", ws="none", timeout_graceful_shutdown=1)
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        try:
-            eventually(lambda: server.started, "the server answers")
+        with served(config, listening):
             yield f"http://127.0.0.1:{port}/mcp"
-        finally:
-            server.should_exit = True
-            thread.join(30)
-            assert not thread.is_alive()
 
 
 class McpDoor:

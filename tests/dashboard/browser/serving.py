@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from notebook_sync.surfaces.dashboard.logins import Logins
 from notebook_sync.surfaces.serving.app import http_app
 from notebook_sync.surfaces.serving.following import Following
 from notebook_sync.tokens import Tokens
-from tests.waiting import eventually
+from tests.served import served
 
 
 @dataclass(frozen=True)
@@ -42,21 +41,12 @@ def serving(root: Path, *, port: int = 0, watch: bool = False) -> Iterator[Addre
     with Notebook.open(root) as notebook, _listening(port) as listener, contextlib.ExitStack() as stack:
         app = http_app(notebook)
         config = uvicorn.Config(app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=10)
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        try:
-            eventually(lambda: server.started, "the server answers")
-            if watch:
-                following = Following(notebook, watch=True, changed=lambda _: None)
-                stack.enter_context(following.running())
-                assert following.state == "following the files"
-            yield Address(root, listener.getsockname()[1])
-        finally:
-            app.state.streams.end()
-            server.should_exit = True
-            thread.join(30)
-            assert not thread.is_alive()
+        stack.enter_context(served(config, listener, app.state.streams.end))
+        if watch:
+            following = Following(notebook, watch=True, changed=lambda _: None)
+            stack.enter_context(following.running())
+            assert following.state == "following the files"
+        yield Address(root, listener.getsockname()[1])
 
 
 @contextlib.contextmanager
