@@ -33,9 +33,10 @@ class Connection:
         self._address = Address.of(url)
         self.name = f"MongoDB at {self._address.place.partition('/')[0]}/{database}"
         self._timeout = timeout_seconds
-        self._is_own = client is None
         self._is_closed = False
-        self._server = Server.at(url, timeout_seconds) if client is None else Server(client, timeout_seconds)
+        self._server = (
+            Server.at(url, timeout_seconds) if client is None else Server(client, timeout_seconds, closes_client=False)
+        )
         self._database: Database[dict[str, Any]] = self._server.client[database]
         self._has_schema = False
         self._making_schema = threading.Lock()
@@ -84,8 +85,8 @@ class Connection:
         self._has_schema = False
 
     def close(self) -> None:
-        """Leave the server, unless its client was passed in; a later use is `BackendDown`. Twice is allowed."""
-        if self._is_own and not self._is_closed:
+        """Leave the server; a client that was passed in stays open. A later use is `BackendDown`. Twice is allowed."""
+        if not self._is_closed:
             self._server.leave()
         self._is_closed = True
 

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC
 from typing import Any, ClassVar
 
@@ -35,8 +35,9 @@ class Server:
     _opening: ClassVar[threading.Lock] = threading.Lock()
     _open: ClassVar[dict[_Place, Server]] = {}
 
-    def __init__(self, client: MongoClient[Any], timeout_seconds: float) -> None:
+    def __init__(self, client: MongoClient[Any], timeout_seconds: float, *, closes_client: bool) -> None:
         self.client = client
+        self._closes_client = closes_client
         self._timeout = timeout_seconds
         self._silence = Silence()
         self._doubting = threading.Lock()
@@ -51,21 +52,23 @@ class Server:
         place = (os.getpid(), url, timeout_seconds)  # no client outlives a fork
         with cls._opening:
             if place not in cls._open:
-                cls._open[place] = cls(open_client(url, timeout_seconds), timeout_seconds)
+                cls._open[place] = cls(open_client(url, timeout_seconds), timeout_seconds, closes_client=True)
             cls._open[place]._users += 1
             return cls._open[place]
 
     def leave(self) -> None:
-        """With the last who leaves, the client is closed. That waits for nobody who does not answer."""
+        """With the last who leaves, the client is closed, unless it is somebody else's. That waits for nobody who does
+        not answer."""
         with self._opening:
             self._users -= 1
-            if self._users:
+            if self._users > 0:
                 return
             for place in [place for place, server in self._open.items() if server is self]:
                 del self._open[place]
         self._is_left.set()
-        with pymongo.timeout(_GOODBYE_SECONDS):
-            self.client.close()
+        if self._closes_client:
+            with pymongo.timeout(_GOODBYE_SECONDS):
+                self.client.close()
 
     @contextmanager
     def answering(self) -> Iterator[None]:
@@ -91,8 +94,9 @@ class Server:
                 return
             self._silence.begin(trouble)
             if not self._is_looked_for:
-                self._is_looked_for = True
-                threading.Thread(target=self._look_out, args=(trouble,), name="mongodb", daemon=True).start()
+                with suppress(RuntimeError):  # no thread can be had: the silence ends by itself
+                    threading.Thread(target=self._look_out, args=(trouble,), name="mongodb", daemon=True).start()
+                    self._is_looked_for = True
 
     def _look_out(self, trouble: str) -> None:
         """Ask on until the server answers. Were this thread to end before, the silence would, too."""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from notebook_sync.surfaces.dashboard import rendering
 from notebook_sync.surfaces.dashboard.rendering import LONGEST, href_of, rendered
 from prompt.anchors import heading_text
 
@@ -290,6 +291,16 @@ def test_an_address_is_not_written_as_often_as_a_long_note_can_use_it(defined: s
     markup = rendered(f"[a]: {defined}\n\n" + f"{use}\n\n" * 2_000 + "the end", "pages/plan.md")
     assert len(markup) < 20 * LONGEST
     assert markup.count("<p>") == 2_001
+
+
+def test_a_long_address_is_looked_at_a_few_times_however_often_a_long_note_uses_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    named = rendering._named
+    looked_at: list[str] = []
+    monkeypatch.setattr(rendering, "_named", lambda link: looked_at.append(link) or named(link))
+    rendered(f"[a]: /{'u' * 100_000}\n\n" + "[a]\n\n" * 15_000, "pages/plan.md", broken={"pier": "it is gone"})
+    assert 0 < len(looked_at) < 20
 
 
 def test_of_many_paragraphs_of_open_brackets_the_later_are_shown_as_they_are_written() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -19,6 +20,7 @@ from notebook_sync.errors import BackendDown, NotebookError, NotPermitted, Refus
 from notebook_sync.files.facts import id_of
 from notebook_sync.notes.archive import format as archive_format
 from notebook_sync.notes.archive import packing as archive_packing
+from notebook_sync.notes.archive import placing as archive_placing
 from tests.docs_shell import REPOSITORY, Reader, blocks_of
 from tests.notes.whole_notebooks import files_of, git, git_of, members_of, told_by
 from tests.servers import drop_keys
@@ -384,6 +386,37 @@ def test_what_a_killed_import_left_goes_and_what_is_like_it_stays(root: Path, tm
     Notebook.import_archive(exported.path, tmp_path / "copy")
     assert files_of(tmp_path / "copy") == files_of(root)
     assert list(tmp_path.glob(".copy*")) == [like_it]
+
+
+def test_a_folder_that_others_may_write_to_is_never_unpacked_into(root: Path, tmp_path: Path) -> None:
+    exported, seen = export(root, tmp_path), []
+
+    def interrupt(done: int, _: int) -> None:
+        seen.extend(tmp_path.glob(".copy*"))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Notebook.import_archive(exported.path, tmp_path / "copy", progress=interrupt)
+    (staging,) = seen
+    staging.mkdir()
+    staging.chmod(0o777)
+    with pytest.raises(NotebookError, match="open to others; nothing was imported"):
+        Notebook.import_archive(exported.path, tmp_path / "copy")
+    assert list(staging.iterdir()) == []
+    staging.rmdir()
+    Notebook.import_archive(exported.path, tmp_path / "copy")
+    assert files_of(tmp_path / "copy") == files_of(root)
+
+
+def test_where_a_file_system_locks_no_folders_an_import_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(*_: Any) -> None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    monkeypatch.setattr(archive_placing.fcntl, "flock", no_locks)
+    with archive_placing.alone_in(tmp_path, tmp_path / "copy") as found:
+        assert os.path.samestat(found, tmp_path.stat())
 
 
 @pytest.mark.parametrize("same", [True, False])

@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -127,7 +128,9 @@ def _staging(root: Path) -> Iterator[Path]:
     folder = root.parent / f".{root.name[:100]}.importing-{sha256(os.fsencode(root)).hexdigest()[:8]}"
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    with alone_in(folder, root):
+    with alone_in(folder, root) as found:
+        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+            raise NotebookError(f"{folder} is not of this import, or open to others; nothing was imported: remove it")
         try:
             for left in folder.iterdir():
                 shutil.rmtree(left)
@@ -137,9 +140,10 @@ def _staging(root: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def alone_in(folder: Path, root: Path) -> Iterator[None]:
-    """Have a folder for this import, which makes `root`: whoever is killed no longer holds what was theirs. Raises
-    Refused where another import has it, or has just ended and taken it away."""
+def alone_in(folder: Path, root: Path) -> Iterator[os.stat_result]:
+    """Have a folder for this import, which makes `root`, as it is found: whoever is killed no longer holds what was
+    theirs. Raises Refused where another import has it, or has just ended and taken it away. On a file system without
+    locks nobody is kept out."""
     taken = Refused(f"another import into {root} is under way; wait for that to end")
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -148,12 +152,16 @@ def alone_in(folder: Path, root: Path) -> Iterator[None]:
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_there = os.path.samestat(os.fstat(fd), folder.lstat())
-        except (BlockingIOError, FileNotFoundError):
-            is_there = False
+        except BlockingIOError:
+            raise taken from None
+        except OSError:  # no locks of folders here
+            pass
+        found, is_there = os.fstat(fd), False
+        with contextlib.suppress(FileNotFoundError):
+            is_there = os.path.samestat(found, folder.lstat())
         if not is_there:
             raise taken
-        yield
+        yield found
     finally:
         os.close(fd)
 

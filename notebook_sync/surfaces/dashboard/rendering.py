@@ -102,11 +102,10 @@ class _Escaping(RendererHTML):
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: _Env) -> str:
         link, title = str(tokens[idx].attrs.get("href", "")), tokens[idx].attrs.get("title", "")
-        are_too_many = _are_too_many(env)
-        named = tokens[idx].meta.get("named") or _named(link)
-        env["links"].append("" if are_too_many else env["broken"].get(named, ""))
-        if are_too_many:
+        if _are_too_many(env):  # the address is not looked at: it may be long, and stand here as often as a note can
+            env["links"].append("")
             return "<a>"
+        env["links"].append(env["broken"].get(tokens[idx].meta.get("named") or _named(link), ""))
         href = tokens[idx].meta.get("href") or href_of(link, env["path"])
         env["in_links"] += max(len(link), len(href)) + len(str(title))
         shown = Markup(' title="{}"').format(title) if title else ""
