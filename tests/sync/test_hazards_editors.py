@@ -49,12 +49,10 @@ def sed(path: Path) -> None:
 
 
 def truncate_then_write(path: Path) -> None:
-    """VS Code, and every `open(path, "w")`."""
+    """VS Code, and every `open(path, "w")`: an empty file, then the text by one write. Of one that is written piece by
+    piece, a piece is the text for as long as nobody goes on, which any busy machine may decide."""
     with path.open("w") as file:
-        file.flush()
-        for character in NEW:
-            file.write(character)
-            file.flush()
+        file.write(NEW)
 
 
 def rename_away_then_create(path: Path) -> None:
