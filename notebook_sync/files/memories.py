@@ -51,15 +51,11 @@ def kind_of_folder(path: str) -> str | None:
 
 def parts_missing(headings: Sequence[Heading], content: str) -> list[str]:
     """Which of PARTS no heading has, or only one with nothing below it. A heading's children are below it."""
-    ends = {
-        heading.start: next((after.start for after in headings[at + 1 :] if after.level <= heading.level), len(content))
-        for at, heading in enumerate(headings)
-    }
-    told = {
-        heading.text.strip(" :").casefold()
-        for heading in headings
-        if content[heading.body : ends[heading.start]].strip()
-    }
+    told = set()
+    for heading, after in zip(headings, (*headings[1:], None), strict=False):  # nothing follows where nothing is
+        has_child = after is not None and after.level > heading.level
+        if has_child or content[heading.body : after.start if after else len(content)].strip():
+            told.add(heading.text.strip(" :").casefold())
     return [part for part in PARTS if part not in told]
 
 
