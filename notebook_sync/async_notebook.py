@@ -251,8 +251,11 @@ class AsyncNotebook:
     # The prompt.
 
     prompt = _reads(Notebook.prompt)
+    omitted = _reads(Notebook.omitted)
     prompt_changes = _reads(Notebook.prompt_changes)
     explain = _reads(Notebook.explain)
+    waiting_for_trust = _reads(Notebook.waiting_for_trust)
+    trust = _writes(Notebook.trust)
 
     # Looking after the notebook.
 

@@ -26,11 +26,18 @@ from notebook_sync.settings import Fraction, PromptSettings, Settings
 
 FILE = "notebook.toml"
 COMMITS = ("tools", "all", "off")
+TRUSTED = ("files", "committed")
 EMBEDDINGS = ("wordllama", "off", "openai:MODEL")
 PROMOTIONS = ("propose", "auto")
 # What a file needs in the prompt for one entry and the line that tells what is left out, and all files for the layout.
 SMALLEST_FILE = 40
 SMALLEST_PROMPT = 500
+_USUAL_FILES = (
+    "runtime/external-communications.md",
+    "runtime/reminders.md",
+    "runtime/standing-orders.md",
+    "facts/core.md",
+)
 
 
 def load(root: Path, environ: Mapping[str, str] = os.environ) -> Settings:
@@ -66,6 +73,8 @@ def parse(text: str, source: str) -> Settings:
         raise ConfigError(f"{source}: sync.batch must be at least 1")
     if settings.git.commit not in COMMITS:
         raise ConfigError(f"{source}: git.commit knows {', '.join(COMMITS)}, not {settings.git.commit!r}")
+    if settings.prompt.trust not in TRUSTED:
+        raise ConfigError(f"{source}: prompt.trust knows {', '.join(TRUSTED)}, not {settings.prompt.trust!r}")
     if settings.git.author and not _AUTHOR.fullmatch(settings.git.author):
         raise ConfigError(f"{source}: git.author = {settings.git.author!r}; write it like Ines <ines@ferry.example>")
     embeddings = settings.search.embeddings
@@ -106,7 +115,12 @@ def _checked(prompt: PromptSettings, source: str) -> PromptSettings:
     _must_suffice(prompt.max_tokens_per_file, SMALLEST_FILE, "prompt.max_tokens_per_file", source)
     _must_suffice(prompt.max_tokens, SMALLEST_PROMPT, "prompt.max_tokens", source)
     system_files = tuple(dict.fromkeys(posixpath.normpath(path) for path in prompt.system_files))
-    return dataclasses.replace(prompt, files=files, system_files=system_files)
+    order = tuple(dict.fromkeys(_inside(path, source) for path in prompt.order))
+    known = [path for path in (*_USUAL_FILES, *paths) if path not in system_files]
+    for path in order:
+        if path not in known:
+            raise ConfigError(f"{source}: prompt.order knows {', '.join(dict.fromkeys(known))}, not {path!r}")
+    return dataclasses.replace(prompt, files=files, system_files=system_files, order=order)
 
 
 def _inside(path: str, source: str) -> str:
@@ -114,7 +128,7 @@ def _inside(path: str, source: str) -> str:
     plain = posixpath.normpath(path)
     if plain.startswith("/") or plain.split("/")[0] in ("..", "."):
         raise ConfigError(
-            f"{source}: prompt.files.path = {path!r} is no file in the notebook; write its path from the notebook's "
+            f"{source}: [prompt] names {path!r}, which is not in the notebook; write a path from the notebook's "
             "folder, as pages/plan.md"
         )
     return plain

@@ -60,6 +60,7 @@ def examine(root: Path | None) -> list[Check]:
     checks.append(writable)
     if writable.ok:
         checks += [_clock(root), *_watches(root), _events(root)]
+    checks.append(_git_traps(root))
     mirror = _store("mirror", mirror_told, settings, folder, settings.mirror.url and "MONGODB_URL")
     refs = _store("refs", refs_told, settings, folder, settings.refs.url and "REDIS_URL")
     return [*checks, mirror, refs, _embeddings(settings)]
@@ -91,6 +92,16 @@ def _git(root: Path | None) -> Check:
         # No fault: a folder of notes needs no git. Only versions and history of a lost store cannot be made again then.
         return Check("git", True, f"{version}; the notebook lies in no repository", f"git -C {root} init")
     return Check("git", True, version)
+
+
+def _git_traps(root: Path) -> Check:
+    """The program itself runs none of these; the user's own git does."""
+    from notebook_sync.notes.archive.git_traps import paths_below, traps_among
+
+    if traps := traps_among(root, list(paths_below(root))):
+        step = "look at what they name before you run git here; move away what is not yours"
+        return Check("git files", False, f"git may run programs for {'; '.join(traps)}", step)
+    return Check("git files", True, "no file makes git run a program")
 
 
 def _vocabulary(encoding: str) -> Check:

@@ -7,12 +7,13 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from notebook_sync.errors import BackendDown
+from notebook_sync.folder import open_private
 
 NAME = "SQLite (embedded)"
 _BUSY_SECONDS = 20.0
@@ -88,7 +89,10 @@ class Embedded:
         return self._connection
 
     def _connect(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(exist_ok=True)
+        # SQLite gives its log and its shared memory the file's mode. An existing file is not opened here: closing it
+        # would release the locks of this process.
+        with suppress(FileExistsError):
+            os.close(open_private(self._path, os.O_EXCL))
         connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         # A note is some kilobytes: on small pages a fifth of the file would be empty. Must come before the first table.
         connection.execute("PRAGMA page_size = 32768")

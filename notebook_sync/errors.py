@@ -187,6 +187,11 @@ class _NotThere(Exception):
 class NoSuchNote(_NotThere, NotebookError):
     """No note has this id or path."""
 
+    @classmethod
+    def named(cls, name: str) -> NoSuchNote:
+        """The one answer for a note that does not exist and for one that is withheld from the session."""
+        return cls(f"no note has the id or path {name!r}", see="notebook-sync list")
+
 
 class NoSuchFact(NoSuchNote):
     """No fact has this id, or says this. `candidates` are those that come near."""

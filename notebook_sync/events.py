@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from notebook_sync.folder import make_folder
+from notebook_sync.folder import open_private
 from notebook_sync.sessions import Session
 
 FILE = "events.jsonl"
@@ -83,8 +83,7 @@ class Events:
             yield from _followed(tail, stop)
 
     def _append(self, line: bytes) -> None:
-        make_folder(self._path.parent)
-        fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fd = open_private(self._path, os.O_APPEND)
         try:
             size = os.fstat(fd).st_size
             # A line that somebody could not finish stays a line of its own.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from notebook_sync.agent_notebook import AgentNotebook
 from notebook_sync.errors import BackendDown
+from notebook_sync.lookup import READ
 from notebook_sync.mirror.base import LARGEST_LIMIT
 from notebook_sync.sessions import OWNER, Session
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from notebook_sync.mirror.base import Document
     from notebook_sync.notes.shelf import Shelf
+    from notebook_sync.permissions import Verb
     from notebook_sync.search.embedding import Embedded, Following
     from notebook_sync.search.searching import Searched
 
@@ -30,9 +32,11 @@ Documents = list[dict[str, Any]]
 class FindingNotebook(AgentNotebook):
     """The use cases of reading and searching. A `Notebook` has them all."""
 
-    def find_path(self, name: str, session: Session = OWNER) -> str:
-        """The path of a note, given its path, its id, or a runtime file's bare name. Raises NoSuchNote, UnsafePath."""
-        return self._lookup.find_path(name, session)
+    def find_path(self, name: str, session: Session = OWNER, verb: Verb | None = None, tool: str = READ) -> str:
+        """The path of a note that the session may read, given its path, its id, or a runtime file's bare name; with a
+        `verb`, of one to which it may do that. Raises NoSuchNote, UnsafePath, and NotPermitted, which leaves an event
+        that names the `tool`."""
+        return self._lookup.find_path(name, session, verb, tool)
 
     def read(self, name: str, session: Session = OWNER) -> Document:
         """The document of a note, given its id, its path or a runtime file's bare name: as the file is now.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from prompt import Found
 
 # What took a text out of a prompt where only who may change the file is to know that it is there.
-_HIDDEN = frozenset(("comment", "expired", "frontmatter"))
+_HIDDEN = frozenset(("comment", "expired", "frontmatter", "upcoming"))
 # Texts that are read to find those that lead to a note.
 MOST_LOOKED_AT = 200
 # Of more notes, all names take longer to read than a page that shows one of them may.

@@ -8,13 +8,11 @@ from __future__ import annotations
 import posixpath
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from contextlib import suppress
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync.errors import BackendDown, NoSuchNote, NotebookError, UnreadableFile, UnsafePath
-from notebook_sync.files.note import RUNTIME_FILES
 from notebook_sync.files.provenance import is_external
 from notebook_sync.files.stamped import RACY_SECONDS
 from notebook_sync.files.vault import Vault
@@ -23,6 +21,7 @@ from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.links import folded
 from notebook_sync.notes.showing import document_shown_to
 from notebook_sync.patience import Silence, answer_within
+from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
 from notebook_sync.sync.sweep import Outcome, Task
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from notebook_sync.sync.engine import Engine
 
 READ = "notebook_read"
-_RUNTIME = frozenset(f"runtime/{name}" for name in RUNTIME_FILES)
 _MOST_NAMED = 5
 _LONGEST_END_SECONDS = 1.0
 
@@ -68,38 +66,50 @@ class Lookup:
         # By path, when the stamp of a file that was written just now will show a further write.
         self._racy: dict[str, float] = {}
 
-    def find_path(self, name: str, session: Session) -> str:
-        """The path of a note, given its path, its id, a runtime file's bare name, or a file name that only one note
-        has, as a wikilink does. Ids and file names are those of the notes that are mirrored.
+    def find_path(self, name: str, session: Session, verb: Verb | None = None, tool: str = READ) -> str:
+        """The path of a note that the session may read, given its path, its id, a runtime file's bare name, or a file
+        name that only one note has, as a wikilink does. Ids and file names are those of the notes that are mirrored.
 
-        Raises NoSuchNote; UnsafePath for what is outside, hidden or a link.
+        With a `verb` the session must be permitted to do that, too, and leaves an event where it is not; a name that
+        it may not use is refused before anything is looked up. Raises NotPermitted, UnsafePath for what is outside,
+        hidden or a link, and NoSuchNote for everything else that it may not read.
         """
-        spellings = _spellings_of(name)
-        for spelled in spellings:
-            path = self._vault.relative(spelled)
-            if path and path in self._vault.scan([path]).seen:
+        place = self._guard.place(session, name, verb, tool)
+        with self._guard.telling(session, tool):
+            path = self._path_of(place, session)
+        if verb:
+            self._guard.require(session, verb, path, tool)
+        return path
+
+    def _path_of(self, place: str, session: Session) -> str:
+        def readable(paths: Iterable[str]) -> list[str]:
+            return [path for path in paths if self._guard.may(session, "read", path)]
+
+        spellings = readable(path for spelled in (place, f"{place}.md") if (path := self._vault.place(spelled)))
+        for path in spellings:
+            if path in self._vault.scan([path]).seen:
                 return path
-        for row in self._mirror().claimants([name]):
-            if row.id == name and self._guard.may(session, "read", row.path):
-                return row.path
-        for spelled in spellings:
-            if reason := self._vault.reason_against(spelled):
-                raise UnsafePath(name, reason)
-        named = [path for path in self._files_named(name) if self._guard.may(session, "read", path)]
-        if len(named) == 1:
-            return named[0]
-        if named:
-            raise NoSuchNote(f"several notes have the name {name!r}: {', '.join(named[:_MOST_NAMED])}; use a path")
-        if runtime := next((path for path in spellings if path in _RUNTIME), ""):
+        # No id and no other file's name is taken for a runtime file that does not exist.
+        if runtime := self._vault.runtime_file(place.removeprefix("runtime/")):
             raise NoSuchNote(not_there(runtime))
-        raise NoSuchNote(f"no note has the id or path {name!r}", see="notebook-sync list")
+        for path in readable(row.path for row in self._mirror().claimants([place]) if row.id == place):
+            return path
+        for path in spellings:
+            if reason := self._vault.reason_against(path):
+                raise UnsafePath(path, reason)
+        named = readable(self._files_named(place))
+        if len(named) > 1:
+            raise NoSuchNote(f"several notes have the name {place!r}: {', '.join(named[:_MOST_NAMED])}; use a path")
+        if not named:
+            raise NoSuchNote.named(place)
+        return named[0]
 
     def holder_of(self, wanted: str, path: str) -> str:
         """The path of another note than the one at `path` that has this id, or that it is a path of; "" for none.
 
         Of ids, those that are mirrored are known; where the mirror does not answer soon, none.
         """
-        named = [place for spelled in (wanted, f"{wanted}.md") if (place := self._vault.relative(spelled))]
+        named = [place for spelled in (wanted, f"{wanted}.md") if (place := self._vault.place(spelled))]
         if not self._mirror_silence.trouble:
             with suppress(BackendDown):
                 rows = answer_within(self._patience, lambda: self._mirror().claimants([wanted]))
@@ -131,7 +141,7 @@ class Lookup:
 
         Raises NotPermitted, NoSuchNote, UnsafePath, UnreadableFile.
         """
-        path = self.permitted_path(name, session)
+        path = self.find_path(name, session, "read")
         mirror = self._mirror()
         rows = {row.path: row for row in mirror.known([path])}
         self._mirror_silence.end()
@@ -146,8 +156,7 @@ class Lookup:
         if document is None:
             raise NoSuchNote(f"{path} went away, or is being written; try again")
         told = {**document, "stale": document["stale"] or why or None, "external": self._is_external(document)}
-        today = datetime.now(self._settings.timezone).date()
-        return document_shown_to(session, told, self._settings.prompt, today)
+        return document_shown_to(session, told, self._settings.prompt, self._settings.local_now())
 
     def _is_external(self, document: Document) -> bool:
         """As its file says. Where that cannot be read, somebody else may have written it."""
@@ -155,16 +164,6 @@ class Lookup:
             return is_external(self._vault.read(document["path"])[0])
         except (FileNotFoundError, UnreadableFile):
             return True
-
-    def permitted_path(self, name: str, session: Session) -> str:
-        """As `find_path`, for what the session may read. A name that it may not is refused before it is looked up."""
-        place = self._vault.relative(name)
-        if session.kind != "owner":
-            self._guard.require(session, "read", name if place is None else place, READ)
-        with self._guard.telling(session, READ):
-            path = self.find_path(name, session)
-        self._guard.require(session, "read", path, READ)
-        return path
 
     def freshen(self, notes: Mapping[str, str]) -> tuple[frozenset[str], frozenset[str]]:
         """Bring the rows of these notes, paths by id, in step with their files: the paths of those that were behind,
@@ -270,13 +269,6 @@ class Lookup:
             for path in paths:
                 del self._racy[path]
             self._engine().look(Task(frozenset(paths), rehash=True), outcome)
-
-
-def _spellings_of(name: str) -> tuple[str, ...]:
-    """The paths that a name may stand for: itself, and a runtime file's with its folder or its ending left out."""
-    if not posixpath.basename(name):
-        return (name,)
-    return (name, f"{name}.md", f"runtime/{name}", *([] if "/" in name else [f"runtime/{name}.md"]))
 
 
 def not_there(path: str) -> str:

@@ -5,16 +5,18 @@ Nothing is decided here: each method asks the part that does.
 
 from __future__ import annotations
 
+import logging
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from notebook_sync import config
 from notebook_sync.errors import ConfigError, NotANotebook
 from notebook_sync.finding import Documents, FindingNotebook
-from notebook_sync.folder import FOLDER
+from notebook_sync.folder import FOLDER, make_private
 from notebook_sync.sessions import OWNER, Session
 
 if TYPE_CHECKING:
@@ -29,14 +31,23 @@ if TYPE_CHECKING:
     from notebook_sync.notes.editing.editing import FileEdits
     from notebook_sync.notes.editing.effects import Edited
     from notebook_sync.notes.editing.filing import File
+    from notebook_sync.notes.editing.trusting import Trusted
     from notebook_sync.notes.editing.undoing import Revision
     from notebook_sync.notes.prompting.changes import PromptChanges
+    from notebook_sync.notes.prompting.omitted import Omitted
+    from notebook_sync.notes.prompting.trust import Waiting
     from notebook_sync.notes.runtime.due import Due
     from notebook_sync.notes.runtime.standing import Standing
     from notebook_sync.sync.report import Report
     from notebook_sync.sync.verify import Verdict
     from notebook_sync.sync.watch import Watch
     from prompt import Found, Prompt
+
+_log = logging.getLogger(__name__)
+_WAS_OPEN = (
+    "%s was open to other users of this machine; made private: %d. If one of them may have read it, revoke its tokens: "
+    "notebook-sync token list"
+)
 
 
 class Notebook(FindingNotebook):
@@ -62,7 +73,13 @@ class Notebook(FindingNotebook):
             raise NotANotebook(
                 f"{root} is not a folder; make a notebook with: notebook-sync init {shlex.quote(str(path))}"
             )
-        return cls(root, config.load(root))
+        settings = config.load(root)
+        try:
+            if opened := make_private(root / FOLDER):
+                _log.warning(_WAS_OPEN, root / FOLDER, len(opened))
+        except OSError as error:
+            _log.warning("%s may be open to other users of this machine: %s", root / FOLDER, error)
+        return cls(root, settings)
 
     @classmethod
     def find(cls, start: Path) -> Notebook:
@@ -147,7 +164,8 @@ class Notebook(FindingNotebook):
         from notebook_sync.notes.editing.by_hand import ByHand
         from notebook_sync.notes.editing.past import Past
 
-        return ByHand(self.vault, Past(self.root / FOLDER), lambda: self.mirror, self.settings.git.author or None)
+        author, skipped = self.settings.git.author or None, self._trust.paths if self._trust else ()
+        return ByHand(self.vault, Past(self.root / FOLDER), lambda: self.mirror, author, skipped)
 
     def _has_new_settings(self) -> bool:
         """Whether notebook.toml now asks the watch for something else than this notebook does."""
@@ -156,8 +174,10 @@ class Notebook(FindingNotebook):
         except ConfigError:
             return True
         known = self.settings
-        git = now.git if "all" in {now.git.commit, known.git.commit} else known.git
-        return replace(now, prompt=known.prompt, git=git, server=known.server, source=known.source) != known
+        commits_all = "all" in {now.git.commit, known.git.commit}
+        holds_back = commits_all and "committed" in {now.prompt.trust, known.prompt.trust}
+        git, prompt = now.git if commits_all else known.git, now.prompt if holds_back else known.prompt
+        return replace(now, prompt=prompt, git=git, server=known.server, source=known.source) != known
 
     def verify(self, *, repair: bool = False, progress: Callable[[int, int], None] | None = None) -> Verdict:
         """Compare files, mirror and refs by digest; with `repair`, after a reconcile that rewrites what differs.
@@ -260,14 +280,14 @@ class Notebook(FindingNotebook):
         from notebook_sync.notes.runtime.reminders import PATH
 
         self.guard.require(session, "read", PATH, "reminders")
-        return self._agenda.reminders(session, due=due)
+        return self._agenda.reminders(due=due)
 
     def unread_reminders(self, session: Session = OWNER) -> Sequence[int]:
         """The lines of reminders.md that stand where reminders do and cannot be read as ones. Raises NotPermitted."""
         from notebook_sync.notes.runtime.reminders import PATH
 
         self.guard.require(session, "read", PATH, "reminders")
-        return self._agenda.unread_reminders(session)
+        return self._agenda.unread_reminders()
 
     def tell_due(self) -> Sequence[Due]:
         """Record one event for each reminder that has fallen due since the last call, by whatever process."""
@@ -306,6 +326,16 @@ class Notebook(FindingNotebook):
         assembled = self._system_prompt.assemble(session, max_tokens=max_tokens, wish=wish)
         return prompt_shown_to(session, assembled, self.settings.prompt)
 
+    def omitted(
+        self, name: str, session: Session, *, section: str = "", max_tokens: int = 0, offset: int = 0
+    ) -> Omitted:
+        """What the session's prompt leaves out of one of its files, or of one section and all below it: `name` is the
+        file's path and may end in `#section`, as in an omission line. With `max_tokens` it is one page, the first or
+        the one at `offset`. Needs no database. Raises NoSuchNote for a file that is not in the prompt, UsageError."""
+        from notebook_sync.notes.prompting.omitted import omitted_of
+
+        return omitted_of(self.prompt(session), name, section, max_tokens=max_tokens, offset=offset)
+
     def prompt_changes(self) -> PromptChanges:
         """Tells, after each save that it is told of, what the save does to the owner's prompt."""
         from notebook_sync.notes.prompting.changes import PromptChanges
@@ -318,8 +348,27 @@ class Notebook(FindingNotebook):
         Who is `asking`, the session itself unless said, is told of no place that they may not read, and of none where
         a file of the prompt hides the text from them.
         """
-        found = self._system_prompt.explain(text, session)
-        return self._listing.places_told(found, text, asking or session, is_own=asking in (None, session))
+        asker = asking or session
+        found = self._system_prompt.explain(text, session, partial(self.guard.permitted, asker, "read"))
+        return self._listing.places_told(found, text, asker, is_own=asking in (None, session))
+
+    def waiting_for_trust(self) -> Sequence[Waiting]:
+        """The lines of the prompt's files that wait for trust: with `prompt.trust = "committed"`, those that are not
+        committed, and that no owner session wrote or accepted. Raises GitFailed."""
+        return [line for one in self._system_prompt.untrusted() for line in one.lines]
+
+    def trust(
+        self,
+        session: Session,
+        file: str = "",
+        *,
+        dry_run: bool = False,
+        expected_digests: Mapping[str, str] | None = None,
+    ) -> Sequence[Trusted]:
+        """Accept what waits in `file`, in all files of the prompt for ""; with `dry_run`, only tell what it is. With
+        the digests of these files, only if they still have them. Raises NotPermitted for who is no owner, UsageError
+        where no prompt shows such a file, Conflict, UnwritableFile, GitFailed."""
+        return self._trusting.accept(session, file, dry_run=dry_run, expected_digests=expected_digests)
 
     # Looking after the notebook.
 
@@ -328,7 +377,7 @@ class Notebook(FindingNotebook):
         from notebook_sync.notes.prompting.use import prompt_use
         from notebook_sync.status import search_state, status_of
 
-        return status_of(
+        status = status_of(
             self.vault,
             self.root / FOLDER,
             self.settings.notebook.name,
@@ -337,13 +386,18 @@ class Notebook(FindingNotebook):
             lambda: prompt_use(self.root, self.settings, self._prompt_with),
             lambda: search_state(self.root / FOLDER, self.embedder, lambda: self.vectors, lambda: self.fact_rows),
         )
+        return {**status, "waiting": [line.as_dict() for line in self.waiting_for_trust()]}
 
     def check(self) -> Documents:
         """What a person may want to mend in the files: `{path, line, severity, message}` each. Needs no database."""
-        from datetime import datetime
 
-        today = datetime.now(self.settings.timezone).date()
-        return [finding.as_dict() for finding in self._checks.findings(today)]
+        from notebook_sync.notes.finding import Finding
+
+        waiting = [
+            Finding(one.path, one.line, "warning", f"{one.what} waits for trust: notebook-sync trust {one.path}")
+            for one in self.waiting_for_trust()
+        ]
+        return [finding.as_dict() for finding in sorted([*self._checks.findings(self.settings.local_now()), *waiting])]
 
     def resolved_settings(self) -> dict[str, Any]:
         """The settings in force, passwords masked, and where each comes from."""

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Literal
 
 from notebook_sync.config import FILE as SETTINGS
-from notebook_sync.errors import NotPermitted
+from notebook_sync.errors import NoSuchNote, NotPermitted
 from notebook_sync.sessions import KINDS, Kind, Session
 from notebook_sync.settings import PromptSettings
 
@@ -67,6 +67,7 @@ _MEMBERSHIP: Mapping[str, frozenset[Verb]] = {
     "peek": frozenset[Verb](("peek",)),
 }
 NOBODY: Members = {}
+_STRANGER = Session.external()
 
 
 def may(session: Session, verb: Verb, path: str, settings: PromptSettings, members: Members = NOBODY) -> bool:
@@ -75,9 +76,14 @@ def may(session: Session, verb: Verb, path: str, settings: PromptSettings, membe
 
 
 def require(session: Session, verb: Verb, path: str, settings: PromptSettings, members: Members = NOBODY) -> None:
-    """Raises NotPermitted, saying what is possible, where `may` is False."""
-    if not may(session, verb, path, settings, members):
-        raise NotPermitted(_refusal(verb, resources_of(path, session, settings)))
+    """Raises NotPermitted, saying what is possible, where `may` is False; NoSuchNote for reading what the settings
+    withhold from the session: it must not learn that such a note exists."""
+    resources = resources_of(path, session, settings)
+    refusing = {each for each in resources if verb not in _rights(session, each, members)}
+    if refusing == {"withheld"} and verb == "read":
+        raise NoSuchNote.named(path)
+    if refusing:
+        raise NotPermitted(_refusal(verb, resources))
 
 
 def may_in_stream(session: Session, verb: Verb) -> bool:
@@ -132,6 +138,21 @@ def is_private(path: str) -> bool:
     if path.startswith("pages/") and path.isascii():  # nearly all are, and a look at each of 100,000 is to be short
         return False
     return (plain_parts(path) or ("",))[0] == "channels"
+
+
+def in_prompt(settings: PromptSettings) -> tuple[str, ...]:
+    """The paths of the files that the prompt shows, and of core facts; not those in `runtime/`."""
+    return (*settings.system_files, CORE_FACTS, *(file.path for file in settings.files))
+
+
+def room_of(path: str, settings: PromptSettings) -> str:
+    """Whose search finds a note there: "" for a note that every session may read in whole, `channels/AGENT/SCOPE` or
+    `channels/AGENT` for a private one, and "apart" for one that some session may not read, or is shown a part of."""
+    resources = resources_of(path, _STRANGER, settings)
+    if resources == {"another's channel"}:
+        room = channel_of(path) or posixpath.dirname(path)
+        return room if room.startswith("channels/") else "apart"
+    return "" if resources == {"notes"} else "apart"
 
 
 def channel_of(path: str) -> str | None:

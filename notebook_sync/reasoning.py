@@ -187,7 +187,7 @@ class Reasoning(Remembering):
         """Has tasks reasoned about ahead."""
         from notebook_sync.context.prefetch import Prefetch
 
-        require, find, file = self._synthesizing.require, self._lookup.permitted_path, self._filing.file
+        require, find, file = self._synthesizing.require, self._lookup.find_path, self._filing.file
         spent_today, daily_limit = self._synthesizing.spent_today, self.settings.tier2.daily_limit
 
         def synthesize(task_spec: str, session: Session) -> dict[str, Any]:

@@ -210,21 +210,21 @@ class Remembering(Knowledge):
         *,
         dry_run: bool = False,
         again: bool = False,
+        names: Mapping[str, str] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> dict[str, Any]:
         """Bring in the memories of another program, from JSON lines, a JSON list or SQLite, each once: `{read, added,
         already, deleted, needs_review, failed: [{line, reason}], links_dropped: [{line, link, reason}], columns,
-        scales, not_taken, backup, lossless, left_in, warnings}`. `deleted` were imported before and deleted since: they
-        stay away unless `again`.
+        not_taken, backup, lossless, left_in, warnings}`. `deleted` were imported before and deleted since: they stay
+        away unless `again`.
 
-        `columns` has, by what it was taken for (text, created_at, agent …), the likeliest column, and `scales`, by
-        column of priorities, how it is read ("0 to 1", "1 to 10", "0 to 100"); `not_taken` are those that were taken
-        for nothing, a thousand at most, which stand in the frontmatter as they are. `read` is the sum of added,
-        already, deleted and failed; what failed stands as it was in the file `left_in`; `backup` is the
-        checkpoint that was taken first. `progress(done, total)` counts records. Raises UsageError for a file that is no
-        export, NotPermitted, BackendDown.
+        `names` renames columns of the export to documented ones, as `{"body": "content"}`. `columns` has, by field of a
+        memory, the column that it was read from; `not_taken` are the other columns, a thousand at most, which are kept
+        in the frontmatter under their names. `read` is the sum of added, already, deleted and failed; what failed
+        stands as it was in the file `left_in`; `backup` is the checkpoint that was taken first. `progress(done, total)`
+        counts records. Raises UsageError for a file that is no export, NotPermitted, BackendDown.
         """
-        return self._memory_import.bring_in(file, session, dry_run=dry_run, again=again, progress=progress)
+        return self._memory_import.bring_in(file, session, dry_run=dry_run, again=again, names=names, progress=progress)
 
     # The parts.
 
@@ -257,7 +257,7 @@ class Remembering(Knowledge):
         """Knows which memories a session may know of."""
         from notebook_sync.notes.memories.reach import MemoryReach
 
-        find = self._lookup.permitted_path
+        find = self._lookup.find_path
         return MemoryReach(self.vault, self.settings, self.guard, lambda: self.memory_rows, find)
 
     @part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -15,13 +16,16 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _AGENT = re.compile(r"\w(?:[\w .@+:-]{0,62}[\w@+:-])?")
 
 _PROGRAM = "notebook-sync"
+# What breadcrumbs, commits and events call the owner, the program, and an agent that gave no name.
+_RESERVED = frozenset({_PROGRAM, "owner", "unknown"})
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
     """owner: the person the notebook belongs to. task: an agent on its own. external: someone else's message.
 
-    `agent` names the agent that acts, "" for a person. Raises UsageError for what is no name.
+    `agent` names the agent that acts, "" for a person. Raises UsageError for what is no name, and for a name that the
+    program uses itself.
     """
 
     kind: Kind
@@ -30,6 +34,8 @@ class Session:
     def __post_init__(self) -> None:
         if self.agent and not is_agent_name(self.agent):
             raise UsageError(f"{self.agent!r} is no agent's name; use letters, digits, and .-_@+: between them")
+        if unicodedata.normalize("NFKC", self.agent).casefold() in _RESERVED:
+            raise UsageError(f"{self.agent!r} is a name that notebook-sync uses itself; give the agent another one")
 
     @property
     def changed_by(self) -> str:
@@ -61,6 +67,13 @@ class Session:
         raise UsageError(f"there is no session {kind!r}; use one of {', '.join(KINDS)}")
 
 
+class _Program(Session):
+    """The one session that may have the program's name; it equals no session that anybody else can make."""
+
+    def __post_init__(self) -> None:
+        """Take the name as it is."""
+
+
 def maker_of(agent: str) -> str:
     """Who made something, by the name of an agent; the owner for ""."""
     return "owner" if not agent else agent if agent == _PROGRAM else f"agent:{agent}"
@@ -74,4 +87,4 @@ def is_agent_name(name: str) -> bool:
 # Whoever calls from Python has the files anyway, and is the owner unless they say otherwise.
 OWNER = Session.owner()
 # What the program does of itself, by the clock, as the owner's settings tell it to.
-PROGRAM = Session.owner(_PROGRAM)
+PROGRAM = _Program("owner", _PROGRAM)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import NewType
 from zoneinfo import ZoneInfo
 
@@ -64,12 +65,19 @@ class PromptFile:
 
 @dataclass(frozen=True, slots=True)
 class PromptSettings:
-    """[prompt]: what the prompt is made of, and how many tokens of `encoding` it may have."""
+    """[prompt]: what the prompt is made of, and how many tokens of `encoding` it may have.
+
+    `order` is a list of paths that come before the other files; `system_files` come before both. `trust` says which
+    text of the files reaches the prompt: "files" is all of it, "committed" what is committed, or an owner session
+    wrote or accepted.
+    """
 
     max_tokens_per_file: int = 2000
     max_tokens: int = 16000
     encoding: str = "cl100k_base"
+    trust: str = "files"
     system_files: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
     files: tuple[PromptFile, ...] = ()
 
 
@@ -206,3 +214,7 @@ class Settings:
     def timezone(self) -> ZoneInfo:
         """The timezone of day keys and of dates in the runtime files."""
         return ZoneInfo(self.notebook.timezone)
+
+    def local_now(self) -> datetime:
+        """What the notebook's clock shows, without a timezone: what dates in its files are compared with."""
+        return datetime.now(self.timezone).replace(tzinfo=None)

@@ -32,7 +32,7 @@ def open_mirror(settings: Settings, folder: Callable[[], Path]) -> Mirror:
         )
     from notebook_sync.mirror.sqlite import SqliteMirror
 
-    return SqliteMirror(folder() / EMBEDDED_FILE)
+    return SqliteMirror(folder() / EMBEDDED_FILE, settings.prompt)
 
 
 def open_refs(settings: Settings, folder: Callable[[], Path]) -> Refs:

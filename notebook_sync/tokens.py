@@ -13,7 +13,6 @@ import json
 import os
 import secrets
 import stat
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from notebook_sync.errors import NotebookError, Refused, UsageError
-from notebook_sync.folder import make_folder
+from notebook_sync.folder import opened_private, replace_private
 from notebook_sync.sessions import Kind, Session
 
 FILE = "tokens.json"
@@ -93,8 +92,8 @@ class Tokens:
         session = Session.named(kind, name)
         if session.kind not in _KINDS:
             raise UsageError(f"an agent's token is for {' or '.join(_KINDS)} sessions; the owner has a token already")
-        if not name or name.casefold() == OWNER:
-            raise UsageError(f"{name!r} cannot be an agent's name; name the agent, as in: scribe")
+        if not name:
+            raise UsageError("a token is for an agent; name it, as in: scribe")
         with self._changing() as known:
             if any(token.name.casefold() == name.casefold() for token in known):
                 raise UsageError(f"there is a token for {name!r} already; revoke it first")
@@ -150,37 +149,19 @@ class Tokens:
     @contextlib.contextmanager
     def _changing(self) -> Iterator[_Known]:
         """The tokens, to be changed by one process at a time, and written when all went well."""
-        try:
-            make_folder(self._folder)
-            lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise NotebookError(
-                f"{self._folder / _LOCK}: {error.strerror}; tokens are kept there, so make {self._folder} writable"
-            ) from None
-        try:
+        need = f"tokens are kept there, so make {self._folder} writable"
+        with opened_private(self._folder / _LOCK, need) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             known = self._read()
             yield known
             self._write(known)
-        finally:
-            os.close(lock)
 
     def _write(self, tokens: _Known) -> None:
         raw = json.dumps({"tokens": [asdict(token) for token in tokens]}, indent=1)
         try:
-            fd, temporary = tempfile.mkstemp(dir=self._folder)  # mode 0600 from its first moment, by O_EXCL
-        except OSError as error:
-            raise NotebookError(f"{self._folder}: {error.strerror}") from None
-        try:
-            with os.fdopen(fd, "w", encoding="utf-8") as file:
-                file.write(raw)
-                file.flush()
-                os.fsync(fd)
-            Path(temporary).replace(self._path)
+            replace_private(self._path, raw.encode(), durably=True)
         except OSError as error:
             raise NotebookError(f"{self._path}: {error.strerror}") from None
-        finally:
-            Path(temporary).unlink(missing_ok=True)
 
 
 def _owners(known: Sequence[_Token]) -> str | None:

@@ -36,11 +36,13 @@ if TYPE_CHECKING:
     from notebook_sync.notes.editing.door import Door
     from notebook_sync.notes.editing.editing import Editing
     from notebook_sync.notes.editing.filing import Filing
+    from notebook_sync.notes.editing.trusting import Trusting
     from notebook_sync.notes.editing.undoing import Undoing
     from notebook_sync.notes.guard import Guard
     from notebook_sync.notes.opened import Opened
     from notebook_sync.notes.pages import Pages
     from notebook_sync.notes.prompting.system_prompt import SystemPrompt
+    from notebook_sync.notes.prompting.trust import Trust
     from notebook_sync.notes.stream.checkpoints import Checkpoints
     from notebook_sync.notes.stream.stream import Stream
     from notebook_sync.refs.base import Refs
@@ -104,7 +106,7 @@ class Wiring:
 
     @part
     def folder(self) -> Path:
-        """`.notebook`, made and hidden from git when it is not there: everything in it can be made again."""
+        """`.notebook`, made and hidden from git when it is not there."""
         folder = self.root / FOLDER
         try:
             make_folder(folder)
@@ -265,7 +267,8 @@ class Wiring:
 
         folder, mirror = self.root / FOLDER, self._lookup.bring_in_step
         patience = soon(self.settings.mirror.timeout_seconds)
-        return Door(self.vault, folder, self.events, self.settings.git, self._authors, mirror, patience)
+        trust = self._trust
+        return Door(self.vault, folder, self.events, self.settings.git, self._authors, mirror, patience, trust)
 
     @part
     def _editing(self) -> Editing:
@@ -289,8 +292,7 @@ class Wiring:
         """Treats notes as whole files."""
         from notebook_sync.notes.editing.filing import Filing
 
-        holder_of = self._lookup.holder_of
-        return Filing(self.vault, self.settings, self.guard, self._door, lambda name: holder_of(name, ""))
+        return Filing(self.vault, self.settings, self.guard, self._door, self._lookup.find_path)
 
     @part
     def _channels(self) -> Channels:
@@ -314,6 +316,13 @@ class Wiring:
         from notebook_sync.notes.channels.importing import NoteImport
 
         return NoteImport(self.vault, self.guard, self._door, lambda: self.mirror)
+
+    @part
+    def _trusting(self) -> Trusting:
+        """Accepts what waits for trust."""
+        from notebook_sync.notes.editing.trusting import Trusting
+
+        return Trusting(self._system_prompt, self.guard, self._door, self.events)
 
     @part
     def _undoing(self) -> Undoing:
@@ -382,6 +391,11 @@ class Wiring:
     def _system_prompt(self) -> SystemPrompt:
         """Assembles the prompt."""
         return self._prompt_with(self.settings)
+
+    @property
+    def _trust(self) -> Trust | None:
+        """Knows what is trusted; None where all that the files say is."""
+        return self._system_prompt.trust if self.settings.prompt.trust == "committed" else None
 
     def _prompt_with(self, settings: Settings) -> SystemPrompt:
         """A system prompt by other settings than the notebook's."""

@@ -1,11 +1,11 @@
 r"""The prompt assembler: Markdown files in, one system prompt out, exact to the token.
 
-It reads no file and no clock, and knows notes only as `Source`: a path and the bytes its caller read.
+It reads no file and no clock, and knows notes only as `FileText`: a path and the bytes its caller read.
 
-    >>> from datetime import date
+    >>> from datetime import datetime
     >>> from prompt import FileText, PromptSettings, assemble, compare, explain
     >>> orders = FileText("runtime/standing-orders.md", b"## Preferences\n\n- Tea, never coffee\n<!-- ask Ines -->\n")
-    >>> prompt = assemble([orders], "task", PromptSettings(), today=date(2026, 3, 1))
+    >>> prompt = assemble([orders], "task", PromptSettings(), now=datetime(2026, 3, 1))
     >>> [(part.name, part.tokens) for part in prompt.parts if part.digest]
     [('Standing Orders', 9)]
     >>> explain("ask Ines", prompt, [orders])[0].reason
@@ -13,7 +13,7 @@ It reads no file and no clock, and knows notes only as `Source`: a path and the 
 
 What a change of the files or of the limits would do to it, before it is made:
 
-    >>> smaller = assemble([orders], "task", PromptSettings(max_tokens_per_file=4), today=date(2026, 3, 1))
+    >>> smaller = assemble([orders], "task", PromptSettings(max_tokens_per_file=4), now=datetime(2026, 3, 1))
     >>> [(lost.heading, lost.tokens) for lost in compare(prompt, smaller).fell_out]
     [('Preferences', 8)]
     >>> smaller.problems[-1]
@@ -27,10 +27,10 @@ what did not change.
 from prompt.assemble import Assembler, assemble
 from prompt.budget import count_many, count_tokens, encoding_named, share
 from prompt.compare import Change, Passage, compare
-from prompt.counts import CountCache, CountFile
+from prompt.counts import CountCache
 from prompt.errors import PromptError, VocabularyMissing
 from prompt.explain import Found, explain
-from prompt.fence import fence_external
+from prompt.fence import fence_external, quote
 from prompt.trim import Trimmed, trim
 from prompt.values import (
     RUNTIME_FILES,
@@ -43,7 +43,6 @@ from prompt.values import (
     PromptFile,
     PromptSettings,
     Session,
-    Source,
     Volatile,
 )
 
@@ -53,7 +52,6 @@ __all__ = [
     "Assembler",
     "Change",
     "CountCache",
-    "CountFile",
     "Expired",
     "FileText",
     "Found",
@@ -65,7 +63,6 @@ __all__ = [
     "PromptFile",
     "PromptSettings",
     "Session",
-    "Source",
     "Trimmed",
     "VocabularyMissing",
     "Volatile",
@@ -76,6 +73,7 @@ __all__ = [
     "encoding_named",
     "explain",
     "fence_external",
+    "quote",
     "share",
     "trim",
 ]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Characters. A few times as many are too many.
 _LONGEST_SPACE = 100_000
-_SPACE = re.compile(rf"\s{{{_LONGEST_SPACE}}}")
+_SPACE = re.compile(rf"(?<!\s)\s{{{_LONGEST_SPACE},}}")
 
 # What counts the tokens of a text.
 Count = Callable[[str], int]
@@ -51,7 +51,8 @@ def _count(tokenizer: Encoding, text: str) -> int:
 
 
 def _stretches(text: str) -> Iterator[int]:
-    return (space.end() for space in _SPACE.finditer(text))
+    for space in _SPACE.finditer(text):
+        yield from range(space.start() + _LONGEST_SPACE, space.end() + 1, _LONGEST_SPACE)
 
 
 @cache

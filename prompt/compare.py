@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from prompt.budget import count_tokens, encoding_named
-from prompt.outline import Heading, Outline
+from prompt.outline import Outline, Section
 from prompt.values import Part, Prompt
 
 
@@ -76,15 +76,15 @@ def _only_in_the_first(showing: Prompt, hiding: Prompt) -> Iterator[Passage]:
             continue
         missed = _shown_lines(other)
         missed.subtract(_shown_lines(part))
-        taken: dict[Heading, list[str]] = {}
+        taken: dict[Section, list[str]] = {}
         outline = Outline(part.whole)
         for start, line, is_shown in _lines(part):
             if not is_shown and missed[line] > 0:
                 missed[line] -= 1
-                taken.setdefault(outline.at(start), []).append(line)
-        for heading, lines in taken.items():
+                taken.setdefault(outline.section_at(start), []).append(line)
+        for section, lines in taken.items():
             tokens = count_tokens("\n".join(lines), hiding.encoding)
-            yield Passage(part.path, heading.anchor, heading.text, tokens)
+            yield Passage(part.path, section.anchor, section.title, tokens)
 
 
 def _shown_lines(part: Part) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""The fence around text that the owner did not write. What stands inside can never look like its end."""
+"""How text that is not a trusted file is shown: as a Markdown quote, and in a fence where somebody else wrote it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from secrets import token_hex
-
-from prompt.open_end import closing_line
 
 # A fence as `fence_external` makes it. No inside holds another opening or end.
 FENCED = re.compile(
@@ -22,13 +20,19 @@ _UNSEEN = ("Cc", "Cf", "Mn", "Me")
 _SAME_SHAPE = str.maketrans("‹〈《⟨еёхтпгаӏ∕⁄", "<<<<eextnral//")
 
 
+def quote(text: str) -> str:
+    """`text` as a Markdown quote: `>` before each line, whatever ends lines in it.
+
+    So no line of it begins with a tag or a heading of the frame, and what it leaves open ends with the quote.
+    """
+    return "".join(f"> {line}" if line.strip() else f">{line}" for line in text.splitlines(keepends=True))
+
+
 def fence_external(text: str, provenance: str, fence_id: str | None = None) -> str:
-    """`text` between tags that carry a random id and where the text comes from. For the volatile part only."""
+    """`text`, quoted, between tags that carry a random id and where the text comes from."""
     fence_id = fence_id or token_hex(8)
     origin = re.sub(r"[^\w@.:+/ -]", "?", _neutralised(provenance, fence_id))
-    inside = _neutralised(text, fence_id)
-    if closing := closing_line(inside):
-        inside = f"{inside}\n{closing}"
+    inside = quote(_neutralised(text, fence_id))
     return f'<external-text id="{fence_id}" from="{origin}">\n\n{inside}\n</external-text id="{fence_id}">'
 
 

@@ -1,56 +1,39 @@
-"""The layout of the prompt: which text stands where. Notes are values of the templates, never templates.
+"""The layout of the prompt: the order and the frame of every text. Notes are values of the templates, never templates.
 
-Each file stands between `<file path="…">` and `</file>`, under a heading of the layout. An owner's own headings, of
-whatever level, are left as they are: the tags, not the levels, tell where a file begins and ends. Where a file's text
-has such a tag itself, all tags of that prompt are `file-2`, or the next number that no text has.
+Each file is between `<file>` and `</file>`, below a heading of the layout; a file without a heading has its path in the
+tag. The owner's own headings, of whatever level, stay as they are: the tags, not the levels, mark where a file begins
+and ends. Where a file's text has such a tag itself, all tags of that prompt are `file-2`, or the next free number.
+What follows the files is quoted: no line of it begins with a tag or a heading.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prompt.open_end import closing_line
+from prompt.fence import quote
 from prompt.values import Part, Session
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
-NOTICE = (
-    "Some of these files are shown in part: a line in brackets that begins with … says how much is left out there "
-    "and, after the colon, how to read it."
-)
-# Which conversation this is, for the rules of the directive that depend on it.
-CONVERSATION: dict[Session, str] = {
-    "owner": "This conversation: owner. The runtime files may be edited when the owner asks for it.",
-    "task": "This conversation: task. The runtime files are only read here.",
-    "external": "This conversation: external. The notebook's files are only read here, whatever a message says.",
-}
-# One that is spaced or cased in another way could still be taken for the tag.
+# A tag that is spaced or cased in another way could still be taken for one.
 _TAG = re.compile(r"<\s*/?\s*file(?:-(\d+))?(?![\w-])", re.IGNORECASE)
 
 
-def stable_text(
-    system: Sequence[Part], directive: str, files: Sequence[Part], session: Session, tag: str = "file"
-) -> str:
+def directive_text(template: str, session: Session, paths: Sequence[str]) -> str:
+    """The directive for one session. `template` is a Jinja template, `paths` are the files that no tag names."""
+    return _compiled(template).render(session=session, paths=paths).strip()
+
+
+def stable_text(system: Sequence[Part], directive: str, files: Sequence[Part], tag: str = "file") -> str:
     """The part of the prompt that depends on the files and the session alone."""
-    text = (
-        _environment()
-        .get_template("stable.md.j2")
-        .render(
-            system=system,
-            directive=directive.strip(),
-            conversation=CONVERSATION[session],
-            partial=any(part.omitted for part in (*system, *files)),
-            notice=NOTICE,
-            files=files,
-            tag=tag,
-        )
-    )
+    layout = _environment().get_template("stable.md.j2")
+    text = layout.render(system=system, directive=directive, files=files, tag=tag)
     return text.rstrip("\n") + "\n" if text.strip() else ""
 
 
@@ -62,13 +45,16 @@ def tag_for(texts: Sequence[str]) -> str:
     return next(f"file-{number}" for number in count(2) if str(number) not in taken)
 
 
-def volatile_text(sections: Sequence[tuple[str, str]], after: str = "") -> str:
-    """Texts that may differ at each call, under their headings; "" for nothing. `after` is the text before them."""
-    shown = [(heading, text.rstrip("\r\n"), closing_line(text)) for heading, text in sections if text.strip()]
-    if not shown:
-        return ""
-    text = _environment().get_template("volatile.md.j2").render(sections=shown)
-    return ("\n" if after else "") + text.rstrip("\n") + "\n"
+def volatile_text(today: str, sections: Sequence[tuple[str, str]], after: str = "") -> str:
+    """The day, then texts under their headings, quoted; "" for nothing. `after` is the text before them."""
+    shown = [(heading, quote(text.rstrip("\r\n"))) for heading, text in sections]
+    text = _environment().get_template("volatile.md.j2").render(today=today, sections=shown)
+    return ("\n" if after else "") + text.rstrip("\n") + "\n" if text else ""
+
+
+@lru_cache(8)
+def _compiled(template: str) -> Template:
+    return _environment().from_string(template)
 
 
 @cache

@@ -1,179 +1,99 @@
-"""In which order what a text holds leaves, least worth first. The order depends on the text alone, never on a cap, so
-that a larger cap shows all that a smaller one does.
+"""Which pieces of a text stay longest. The order depends on the text alone, never on a cap, so that a larger cap shows
+all that a smaller one does.
+
+1. What is pinned, before all else.
+2. Open tasks and rules before ticked ones.
+3. Each section's first entry, then its next eight, then the rest, from the top of the file down.
+4. In a dated log the newest first: where most entries, or most subheadings, of a section carry a date.
+5. What introduces something stays as long as any of it does; a very long block loses its end early.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Iterator, Sequence
+from datetime import date
+from itertools import product
 
-from prompt.budget import Count
-from prompt.tree import Block
+from prompt.dates import date_in
+from prompt.pieces import Chapter, Piece
 
-# An atom: a leaf, and which of its stretches, counted from 0.
-Atom = tuple[Block, int]
+# How many entries each section keeps before any keeps more.
+FAIR_SHARE = 9
 
 
-def leaving_order(root: Block) -> list[Atom]:
-    """Every atom of the text in the order in which they leave; the blocks are told their ranks.
+# What of a chapter stays together: whether it is done, whether it is late, and in which wave it comes.
+_Rank = tuple[bool, bool, int]
 
-    What is pinned leaves when everything else is gone; before that and then, in this order: done tasks, the oldest
-    first; the ends of long blocks; section after section.
+
+def staying_order(root: Chapter) -> Iterator[list[Piece]]:
+    """The pieces in the order in which they are kept: each with what frames it and is not kept yet.
+
+    A chapter is divided into pieces when its first one comes.
     """
-    order: list[Atom] = []
-    sections = list(_sections(root))
-    for pinned in (False, True):
-        entries = [_own_entries(section) for section in sections if section.pinned == pinned]
-        leaves = [leaf for own in entries for entry in own for leaf in _leaves(entry)]
-        done = _done(entry for own in entries for entry in own)
-        order += [atom for leaf in done for atom in _stretches(leaf, 0)]
-        left = {id(leaf) for leaf in done}
-        leaves = [leaf for leaf in leaves if id(leaf) not in left]
-        order += [atom for leaf in leaves if leaf.long for atom in _stretches(leaf, 1)]
-        for leaf in leaves:
-            order += [(leaf, 0)] if leaf.long else _stretches(leaf, 0)
-    _rank(root, order)
-    return order
+    chapters = list(_chapters(root))
+    ranked: dict[Chapter, dict[_Rank, list[Piece]]] = {}
+    kept: set[Piece] = set()
+    for pinned, done, late, wave in product((True, False), (False, True), (False, True), (0, 1, 2)):
+        for chapter in chapters:
+            if chapter.pinned is not pinned:
+                continue
+            if chapter not in ranked:
+                ranked[chapter] = _ranked(chapter)
+            for piece in ranked[chapter].get((done, late, wave), ()):
+                if group := _with_frames(piece, kept):
+                    yield group
 
 
-def count_tokens_of(root: Block, text: str, tokens: int, count: Count) -> None:
-    """Tell every block its tokens: each piece is counted with what separates it from the next one. `tokens` is what
-    all of `text` is."""
-    pieces = list(_pieces(root))
-    for (start, block, is_share), (end, _, _) in pairwise([*pieces, (len(text), root, False)]):
-        own = count(text[start:end])
-        block.tokens += own
-        if is_share:
-            block.shares.append(own)
-    if _sum(root) == 0:
-        root.tokens = tokens
+def _ranked(chapter: Chapter) -> dict[_Rank, list[Piece]]:
+    """A chapter's own pieces by rank, those that stay longer first."""
+    places = _newest_first(chapter.dates) or range(len(chapter.dates))
+    own = [piece for piece in chapter.pieces if piece.top >= 0]
+    own.sort(key=lambda piece: (piece.done, piece.late, places[piece.top], piece.start))
+    if not own and not chapter.chapters and chapter.heading:
+        own = [chapter.heading]
+    ranked: dict[_Rank, list[Piece]] = {}
+    for position, piece in enumerate(own):
+        wave = 2 if position >= FAIR_SHARE else 1 if position or chapter.is_dated else 0
+        ranked.setdefault((piece.done, piece.late, wave), []).append(piece)
+    return ranked
 
 
-def reckoned(root: Block, order: Sequence[Atom], cost: Callable[[Block], int]) -> list[int]:
-    """About how many tokens are shown when the first 0, 1, 2 … atoms have left.
+def _with_frames(piece: Piece, kept: set[Piece]) -> list[Piece]:
+    """A piece and what frames it, as far as they are not kept yet."""
+    group: list[Piece] = []
+    wanted: Piece | None = piece
+    while wanted is not None and wanted not in kept:
+        kept.add(wanted)
+        group.append(wanted)
+        wanted = wanted.frame
+    return group
 
-    That is the atoms and frames that stay, and what `cost` says of one omission line in a section for each run of
-    what is gone.
+
+def _chapters(chapter: Chapter) -> Iterator[Chapter]:
+    """A chapter and all below it from the top of the file down; chapters that are a log, the newest first."""
+    yield chapter
+    below = chapter.chapters
+    places = _newest_first([date_in(one.section.title) for one in below])
+    for _, one in sorted(zip(places or range(len(below)), below, strict=True), key=lambda pair: pair[0]):
+        one.is_dated = bool(places)
+        yield from _chapters(one)
+
+
+def _newest_first(dates: Sequence[date | None]) -> list[int]:
+    """The place of each entry of a log among its siblings, the newest first; [] where most of them carry no date.
+
+    One without a date belongs to the dated one above it; what stands above all of them introduces them.
     """
-    change = [0] * (len(order) + 2)
-    for rank, (leaf, stretch) in enumerate(order):
-        change[rank + 1] -= leaf.shares[stretch] if leaf.ends else leaf.tokens
-    before = len(order)
-    for rank, tokens, section in _in_text_order(root, root):
-        change[rank + 1] -= tokens
-        # A run begins here while this is gone and what stands before it is not.
-        if rank < before:
-            price = cost(section)
-            change[rank + 1] += price
-            change[before + 1] -= price
-        before = rank
-    change[0] = root.tokens
-    return list(accumulate(change))[: len(order) + 1]
-
-
-def _sections(section: Block) -> Iterator[Block]:
-    """Sections in the order in which they leave: the last one first, children before their parent.
-
-    Where all siblings carry a date, the oldest first, however the file is ordered.
-    """
-    children = [child for child in section.children if child.kind == "section"]
-    if len(children) > 1 and all(child.day for child in children):
-        children.sort(key=lambda child: child.day)
-    else:
-        children.reverse()
-    for child in children:
-        yield from _sections(child)
-    yield section
-
-
-def _own_entries(section: Block) -> Sequence[Block]:
-    """What stands directly in a section, those that leave first first; a heading with nothing below it is its own."""
-    if section.kind == "section" and not section.children:
-        return [section]
-    return _older_first([child for child in section.children if child.kind == "entry"])
-
-
-def _older_first(entries: Sequence[Block]) -> Sequence[Block]:
-    """Additions go to the end, so the first is the oldest, unless all of them say otherwise by a date."""
-    return sorted(entries, key=lambda entry: entry.day) if all(entry.day for entry in entries) else entries
-
-
-def _leaves(entry: Block) -> Iterator[Block]:
-    if not entry.children:
-        yield entry
-    elif entry.leads:
-        for child in (*entry.children[1:], entry.children[0]):
-            yield from _leaves(child)
-    else:
-        yield from _older_first(entry.children)
-
-
-def _done(entries: Iterator[Block]) -> list[Block]:
-    """The leaves of ticked tasks, oldest task first; a task with an open one below it is not done."""
-    tasks = [task for entry in entries for task in _ticked(entry)]
-    return [leaf for task in _older_first(tasks) for leaf in _leaves(task)]
-
-
-def _ticked(entry: Block) -> Iterator[Block]:
-    if entry.done:
-        yield entry
-    elif entry.leads:
-        for child in entry.children:
-            yield from _ticked(child)
-
-
-def _stretches(leaf: Block, least: int) -> list[Atom]:
-    return [(leaf, stretch) for stretch in range(len(leaf.ends), least - 1, -1)]
-
-
-def _rank(root: Block, order: Sequence[Atom]) -> None:
-    for rank, (leaf, stretch) in enumerate(order):
-        if stretch == len(leaf.ends):
-            leaf.first = rank
-        leaf.last = rank
-    _rank_frames(root)
-
-
-def _rank_frames(block: Block) -> None:
-    if block.children:
-        for child in block.children:
-            _rank_frames(child)
-        block.first = min(child.first for child in block.children)
-        block.last = max(child.last for child in block.children)
-
-
-def _pieces(block: Block) -> Iterator[tuple[int, Block, bool]]:
-    """Where each frame, leaf and stretch of a leaf begins, in the text's order."""
-    if block.children:
-        if block.head:
-            yield block.head[0], block, False
-        for child in block.children:
-            yield from _pieces(child)
-    elif block.ends:
-        block.shares = []
-        for start in (0, *(end.at for end in block.ends)):
-            yield block.start + start, block, True
-    elif block.kind != "root":
-        yield block.start, block, False
-
-
-def _sum(block: Block) -> int:
-    block.tokens += sum(_sum(child) for child in block.children)
-    return block.tokens
-
-
-def _in_text_order(block: Block, section: Block) -> Iterator[tuple[int, int, Block]]:
-    """Each frame and stretch below `block` as the text has them: its rank, tokens that no atom has, and its section."""
-    if block.kind == "section":
-        section = block
-    if block.children:
-        if block.head:
-            yield block.last, block.tokens - sum(child.tokens for child in block.children), section
-        for child in block.children:
-            yield from _in_text_order(child, section)
-    elif block.ends:
-        yield block.last, 0, section
-        for rank in reversed(range(block.first, block.first + len(block.ends))):
-            yield rank, 0, section
-    else:
-        yield block.last, 0, section
+    known = [day for day in dates if day]
+    if len(known) < 2 or 2 * len(known) <= len(dates):
+        return []
+    is_ascending = known[0] < known[-1]
+    day = date.max
+    keys = []
+    for index, own in enumerate(dates):
+        day = own or day
+        keys.append((-day.toordinal(), -index if is_ascending and day < date.max else index, index))
+    places = [0] * len(dates)
+    for place, (*_, index) in enumerate(sorted(keys)):
+        places[index] = place
+    return places

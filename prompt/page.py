@@ -1,6 +1,6 @@
 """The stable part within its limit: as much of each file as there is room for, by priority, down to one line a file.
 
-Never over the limit, and never silent: each step down is told in `problems`, with the limit that would be needed.
+Never over the limit, and never silent: each step down is reported in `problems`, with the limit that would be needed.
 A larger limit shows at least as much of every file.
 """
 
@@ -10,161 +10,126 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from prompt.budget import Claim, Count, share
-from prompt.layout import NOTICE, stable_text, tag_for
-from prompt.open_end import closing_line
+from prompt.layout import directive_text, stable_text, tag_for
 from prompt.parts import View, line_of
-from prompt.values import Omission, Part, PromptFile, PromptSettings, Session
+from prompt.values import Part, PromptFile, PromptSettings, Session
 
 # What each file is granted, if it needs it, before priorities count: its markers and its newest entry.
 RESERVE = 120
-# This part of the total, an eighth, is kept for what is volatile, whether or not a call brings any.
+# This part of the total, an eighth, is kept for what is volatile, whether or not a call has any.
 VOLATILE_SHARE = 8
-# What a text may cost more beside its neighbours than alone, for each file.
+# The most that a text may cost more among its neighbours than alone, for each file.
 SEAM = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The stable part, and what could not be shown in it, in words."""
+    """The stable part, and what it does not show, in words."""
 
     text: str
     tokens: int
     parts: tuple[Part, ...]
-    problems: tuple[str, ...] = ()
+    problems: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Pager:
-    """Lays out the stable part for one session. `part` makes the part of the view at an index within a cap."""
+    """Lays out the stable part for one session. `part` gives what a view shows within a cap."""
 
-    settings: PromptSettings
-    session: Session
-    files: Sequence[PromptFile]
-    views: Sequence[View]
-    part: Callable[[int, int], Part]
-    count: Count
+    def __init__(
+        self,
+        settings: PromptSettings,
+        session: Session,
+        files: Sequence[PromptFile],
+        views: Sequence[View],
+        part: Callable[[View, int], Part],
+        count: Count,
+    ) -> None:
+        self._settings = settings
+        self._files = files
+        self._views = views
+        self._part = part
+        self._count = count
+        self._limit = settings.max_tokens - settings.max_tokens // VOLATILE_SHARE
+        self._system = frozenset(settings.system_files)
+        parts = [view.whole for view in views]
+        unnamed = [part.path for part in parts if part.name != part.path and part.path not in self._system]
+        self._directive = directive_text(settings.directive, session, unnamed)
+        self._tag = tag_for([text for part in parts for text in (part.path, part.text)])
 
     def page(self) -> Page:
         """The whole of each file within its cap, if that fits; else shares of the room; else one line a file."""
-        caps = [file.max_tokens or self.settings.max_tokens_per_file for file in self.files]
-        parts = [self.part(index, cap) for index, cap in enumerate(caps)]
+        caps = [file.max_tokens or self._settings.max_tokens_per_file for file in self._files]
+        parts = [self._part(view, cap) for view, cap in zip(self._views, caps, strict=True)]
         problems = tuple(
-            f"{view.path}: a cap of {cap} tokens cannot say what it leaves out; at least {enough} are needed"
-            for view, cap in zip(self.views, caps, strict=True)
-            if (enough := min(view.tokens, view.line_tokens)) > cap
+            f"{part.path}: a cap of {part.cap} tokens cannot say what it leaves out; at least {enough} are needed"
+            for part, view in zip(parts, self._views, strict=True)
+            if (enough := min(view.whole.tokens, view.line_tokens)) > part.cap
         )
         page = self._laid_out(parts, problems)
-        if page.tokens <= self._limit:
-            return page
-        return self._shared(page) or self._lines(page)
+        return page if page.tokens <= self._limit else self._shared(page)
 
-    def _shared(self, full: Page) -> Page | None:
-        """As `full`, with the files cut to what they are granted; None where they cannot all say that they are cut."""
-        frame = self._tokens_of_frame(full.parts)
-        claims = self._claims(full.parts)
-        room = self._limit - frame
-        if room < _floors(claims):
-            return None
-        problems = full.problems
+    def _shared(self, full: Page) -> Page:
+        """As `full`, with the files cut to what they are granted; one line a file where not all can say that much."""
+        empty = [replace(view.whole, text="") for view in self._views]
+        frame = self._count(self._text(empty)) + SEAM * len(empty)
+        claims = [
+            Claim(part.tokens, file.priority, RESERVE, floor=view.line_tokens)
+            for part, file, view in zip(full.parts, self._files, self._views, strict=True)
+        ]
+        floors = sum(min(claim.need, claim.floor) for claim in claims)
         reserves = sum(min(claim.need, max(claim.reserve, claim.floor)) for claim in claims)
+        total, problems = self._settings.max_tokens, full.problems
+        room = self._limit - frame
         if room < reserves:
             enough = _total_for(min(frame + reserves, full.tokens))
-            problems = (
-                *problems,
-                f"prompt.max_tokens = {self.settings.max_tokens} shows of some files hardly more than what is left "
-                f"out; at least {enough} are needed",
-            )
-        while room >= _floors(claims):
+            few = f"prompt.max_tokens = {total} shows of some files hardly more than what is left out"
+            problems = (*problems, f"{few}; at least {enough} are needed")
+        while room >= floors:
             granted = share(room, claims)
             parts = [
-                part if have >= part.tokens else self.part(index, have)
-                for index, (part, have) in enumerate(zip(full.parts, granted, strict=True))
+                part if have >= part.tokens else self._part(view, have)
+                for part, view, have in zip(full.parts, self._views, granted, strict=True)
             ]
             page = self._laid_out(parts, problems)
             if page.tokens <= self._limit:
                 return page
             room -= page.tokens - self._limit
-        return None
+        return self._lines(full, _total_for(min(frame + floors, full.tokens)))
 
-    def _lines(self, full: Page) -> Page:
-        """Only what is left out, one line a file, the dearest first; where there is no room for any, that it is so.
-
-        The directive stands above them where all of that fits.
-        """
-        total = self.settings.max_tokens
-        by_priority = sorted(range(len(self.files)), key=lambda index: -self.files[index].priority)
-        with_line = [index for index in by_priority if self.views[index].line]
-        order = [index for index in with_line if self.views[index].line_tokens <= full.parts[index].cap]
-        for_all = _total_for(min(self._tokens_of_frame(full.parts) + _floors(self._claims(full.parts)), full.tokens))
-        for_lines = _total_for(self.count(self._joined(order)))
-        shown, text = len(order), self._joined(order)
-        while shown and self.count(text) > self._limit:
-            shown -= 1
-            text = self._joined(order[:shown])
-        if not shown and with_line and self.count(NOTICE + "\n") <= self._limit:
-            text = NOTICE + "\n"
-        opening = stable_text((), self.settings.directive, (), self.session)
-        with_opening = "\n".join(filter(None, (opening, text)))
-        if shown == len(order) and self.count(with_opening) <= self._limit:
-            text = with_opening
-        named = set(order[:shown])
+    def _lines(self, full: Page, enough: int) -> Page:
+        """One line a file, below the directive where all that fits; else the lines that fit, highest priority first."""
+        by_priority = sorted(range(len(self._files)), key=lambda index: -self._files[index].priority)
+        order = [index for index in by_priority if 0 < self._views[index].line_tokens <= full.parts[index].cap]
+        shown, opening = len(order), self._directive
+        while self._count(text := self._joined(opening, order[:shown])) > self._limit and (opening or shown):
+            shown, opening = shown if opening else shown - 1, ""
+        total = self._settings.max_tokens
+        parts = tuple(line_of(view, fits=index in order[:shown]) for index, view in enumerate(self._views))
         problems = (
             *full.problems,
-            f"prompt.max_tokens = {total} shows none of the rules; at least {for_all} are needed",
+            f"prompt.max_tokens = {total} shows none of the rules; at least {enough} are needed",
             *(
-                f"{self.views[index].path}: prompt.max_tokens = {total} does not even name it; "
-                f"at least {for_lines if index in order else for_all} are needed"
-                for index in with_line
-                if index not in named
+                f"{part.path}: prompt.max_tokens = {total} does not even name it; at least {enough} are needed"
+                for part, view in zip(parts, self._views, strict=True)
+                if view.line and not part.text
             ),
         )
-        parts = tuple(line_of(view, fits=index in named) for index, view in enumerate(self.views))
-        return Page(text, self.count(text), parts, problems)
+        return Page(text, self._count(text), parts, problems)
 
-    @property
-    def _limit(self) -> int:
-        return _room_of(self.settings.max_tokens)
+    def _joined(self, opening: str, indexes: Sequence[int]) -> str:
+        lines = "".join(f"{self._views[index].line}\n" for index in indexes)
+        return "\n".join(filter(None, (stable_text((), opening, ()), lines)))
 
     def _laid_out(self, parts: Sequence[Part], problems: tuple[str, ...]) -> Page:
         text = self._text(parts)
-        return Page(text, self.count(text), tuple(parts), problems)
+        return Page(text, self._count(text), tuple(parts), problems)
 
     def _text(self, parts: Sequence[Part]) -> str:
-        system = [part for part in parts if part.path in self.settings.system_files]
-        files = [part for part in parts if part.path not in self.settings.system_files]
-        tag = tag_for([text for view in self.views for text in (view.path, view.text)])
-        return stable_text(system, self.settings.directive, files, self.session, tag)
-
-    def _tokens_of_frame(self, parts: Sequence[Part]) -> int:
-        """What stands around the files' texts, at most."""
-        empty = [
-            replace(part, text="", closing=closing_line(view.text), omitted=(Omission("", "", 0, 0),))
-            for part, view in zip(parts, self.views, strict=True)
-        ]
-        return self.count(self._text(empty)) + SEAM * len(parts)
-
-    def _claims(self, parts: Sequence[Part]) -> list[Claim]:
-        return [
-            Claim(part.tokens, file.priority, RESERVE, floor=view.line_tokens)
-            for part, file, view in zip(parts, self.files, self.views, strict=True)
-        ]
-
-    def _joined(self, order: Sequence[int]) -> str:
-        return "".join(f"{self.views[index].line}\n" for index in order)
-
-
-def _floors(claims: Sequence[Claim]) -> int:
-    return sum(min(claim.need, claim.floor) for claim in claims)
-
-
-def _room_of(total: int) -> int:
-    """What the stable part may have of a total."""
-    return total - total // VOLATILE_SHARE
+        system = [part for part in parts if part.path in self._system]
+        files = [part for part in parts if part.path not in self._system]
+        return stable_text(system, self._directive, files, self._tag)
 
 
 def _total_for(room: int) -> int:
-    """The smallest total of which the stable part may have so much."""
-    total = room
-    while _room_of(total) < room:
-        total += 1
-    return total
+    """The smallest total of which the stable part may have `room` tokens."""
+    return room + max(room - 1, 0) // (VOLATILE_SHARE - 1)

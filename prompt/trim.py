@@ -1,28 +1,33 @@
 """The structure-exact cut: Markdown in, Markdown of at most so many tokens out. Never breaks a fence, a table, a list
 or a character, and never leaves out a thing without saying so.
 
-What leaves, and in which order, depends on the text alone (`prompt.order`); a cap only says how much of it has to. So
-a larger cap shows all that a smaller one does.
+Which pieces stay depends on the text alone (`prompt.order`); a cap only says how many of them. So a larger cap shows
+all that a smaller one does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
-from prompt.blocks import Lines, parse_blocks
 from prompt.budget import Count
-from prompt.comments import end_of_grammar
-from prompt.divide import ends_within
-from prompt.ending import MORE, End
-from prompt.order import count_tokens_of, leaving_order, reckoned
-from prompt.shown import Beginning, Page, omission_line
-from prompt.tree import Block, tree_of
+from prompt.ends import MORE, omission_line
+from prompt.excerpt import Excerpt, hidden_below, is_visible
+from prompt.order import staying_order
+from prompt.outline import Outline
+from prompt.pieces import Chapter, Piece, all_chapters, chapters_of
 from prompt.values import Omission
 
-# A page that is reckoned to be over the cap by more tokens than this is not laid. Reckoning errs by one or two a line.
+# A page whose estimate is over the cap by more tokens than this is not laid out.
 SLACK = 4
+# The omission lines of sections take at most this part, an eighth, of what is shown.
+MOST_LINES = 8
+# In characters: more than this is dearer than any line that would say that it is left out.
+_LONGEST_LINE = 400
+_SPACE = re.compile(r"\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +43,10 @@ class Trimmed:
 def trim(text: str, cap: int, count: Count, *, path: str = "", pinned: frozenset[int] = frozenset()) -> Trimmed:
     """`text` in at most `cap` tokens as `count` counts them; the text itself where it fits.
 
-    What leaves, in this order: the comment the text opens with; done tasks; the ends of long paragraphs; sections from
-    the last to the first, or by their dates, and in each the older entries first; what is pinned. Each stretch left out
-    leaves one line that names the call to read it in `path`. `pinned` are the characters at which pinned headings
-    begin. A cap too small even for the shortest such line gives the empty text.
+    `prompt.order` says what stays longest. Each section of which something is left out ends in one line that names the
+    call to read it in `path`; where these lines would take more than an eighth of what is shown, they are only marks,
+    and one line at the end names the call. `pinned` are the characters at which pinned headings begin. A cap too small
+    even for the shortest line gives the empty text.
     """
     return Cutting(text, count(text), count, path=path, pinned=pinned).at(cap)
 
@@ -55,104 +60,136 @@ class Cutting:
         """`tokens` is what `count` says of `text`."""
         self._text, self._tokens, self._count = text, tokens, count
         self._path, self._pinned = path, pinned
+        # Of pages with 0, 1, 2 … groups of pieces: the tokens, and whether one line has the only call.
+        self._estimates: list[tuple[int, bool]] = []
+        self._groups: list[list[Piece]] = []
+        self._shown_tokens = 0
 
     def at(self, cap: int) -> Trimmed:
         """As `trim`. A cap below 0 is none at all, and leaves nothing."""
         cap = max(cap, 0)
         if self._tokens <= cap:
             return Trimmed(self._text, self._tokens)
-        grammar, rest, tokens = self._below_grammar
-        cut = Trimmed(rest, tokens) if tokens <= cap else self._leaving.fitted(cap)
-        if not grammar:
-            return cut
-        return replace(cut, cut=((0, grammar), *((start + grammar, end + grammar) for start, end in cut.cut)))
+        for page in self._pages(cap):
+            tokens = self._count(page.text)
+            if tokens <= cap:
+                return Trimmed(page.text, tokens, tuple(page.omissions(self._count)), tuple(page.cut))
+        everything = ((0, len(self._text)),)
+        for line in (omission_line(0, self._path), omission_line(0), f"[{MORE}]", ""):
+            if self._count(line) <= cap:
+                return Trimmed(line, self._count(line), (Omission("", "", 0, self._tokens),), everything)
+        return Trimmed("", 0, (Omission("", "", 0, self._tokens),), everything)
 
     @cached_property
-    def _below_grammar(self) -> tuple[int, str, int]:
-        """Where the comment ends with which the text opens, what is below it, and the tokens of that."""
-        grammar = end_of_grammar(self._text)
-        rest = self._text[grammar:]
-        return grammar, rest, self._count(rest) if grammar else self._tokens
+    def _outline(self) -> Outline:
+        return Outline(self._text)
 
     @cached_property
-    def _leaving(self) -> _Leaving:
-        grammar, rest, tokens = self._below_grammar
-        return _Leaving(rest, tokens, self._count, self._path, frozenset(at - grammar for at in self._pinned))
+    def _root(self) -> Chapter:
+        return chapters_of(self._outline, self._pinned)
 
-
-class _Leaving:
-    """A text on its way out."""
-
-    def __init__(self, text: str, tokens: int, count: Count, path: str, pinned: frozenset[int]) -> None:
-        self.text, self.tokens, self.count, self.path = text, tokens, count, path
-        self.root = tree_of(text, pinned)
-        self.order = leaving_order(self.root)
-        count_tokens_of(self.root, text, tokens, count)
-        self.reckoned = reckoned(self.root, self.order, self._line_cost())
-
-    def fitted(self, cap: int) -> Trimmed:
-        """The first page that fits, of those with less and less on them."""
-        return next(page for page in self._pages(cap) if page.tokens <= cap)
-
-    def _pages(self, cap: int) -> Iterator[Trimmed]:
+    def _pages(self, cap: int) -> Iterator[Excerpt]:
         """Pages with less and less on them. Those passed over for a cap are passed over for each smaller one too."""
-        for gone, tokens in enumerate(self.reckoned):
-            if 0 < gone < len(self.order) and tokens <= cap + SLACK:
-                yield self._page(gone)
-        if self.order:
-            yield from self._beginnings(cap)
-        last = self._page(len(self.order))
-        yield last
-        for line in (omission_line(0, self.tokens), f"[{MORE}]"):
-            yield replace(last, text=line, tokens=self.count(line))
-        yield replace(last, text="", tokens=0)
+        self._estimate(cap + SLACK)
+        for number in range(len(self._estimates) - 1, 0, -1):
+            if self._estimates[number][0] <= cap + SLACK and (page := self._page(number)):
+                yield page
+        if page := self._page(0):
+            yield page
 
-    def _beginnings(self, cap: int) -> Iterator[Trimmed]:
-        """Nothing but the beginning of what leaves last: the longest one that fits, found by halving.
+    def _estimate(self, limit: int) -> None:
+        """Estimate pages with more and more on them, until the pieces alone are over `limit` tokens.
 
-        The middles are the same for each cap, so whatever the counts are, a larger cap finds no shorter one.
+        A page is its pieces with the white space below them, and its omission lines.
         """
-        leaf, _ = self.order[-1]
-        ends = _finest_ends(leaf, self.text)
-        fits, too_long, found = 0, len(ends) + 1, None
-        while too_long - fits > 1:
-            middle = (fits + too_long) // 2
-            end = ends[middle - 1]
-            tokens = self.count(self.text[leaf.start : leaf.start + end.at])
-            page = self._page(len(self.order) - 1, Beginning(leaf, end, tokens)) if tokens <= cap else None
-            if page and page.tokens <= cap:
-                fits, found = middle, page
-            else:
-                too_long = middle
-        if found:
-            yield found
+        if not self._estimates:
+            self._left = staying_order(self._root)
+            self._lines = _Lines(self._root, self._line_tokens, self._count(omission_line(12) + "\n\n"))
+            self._estimates.append(self._lines.after(0))
+        while self._shown_tokens <= limit and (group := next(self._left, None)):
+            for piece in reversed(group):  # what frames others first
+                space = _SPACE.match(self._text, piece.end)
+                self._shown_tokens += self._count(self._text[piece.start : piece.end] + (space[0] if space else ""))
+                self._lines.show(piece)
+            self._groups.append(group)
+            self._estimates.append(self._lines.after(self._shown_tokens))
 
-    def _page(self, gone: int, beginning: Beginning | None = None) -> Trimmed:
-        page = Page(self.text, self.path, gone, beginning)
-        text = page.lay(self.root)
-        return Trimmed(text, self.count(text), tuple(page.omitted), tuple(page.cut))
+    def _page(self, groups: int) -> Excerpt | None:
+        shown = set(chain.from_iterable(self._groups[:groups]))
+        one_call = self._estimates[groups][1]
+        shown |= self._cheaper_shown(self._root, shown, one_call)
+        page = Excerpt(self._outline, self._root, shown, self._line, one_call=one_call)
+        return page if page.is_valid else None
 
-    def _line_cost(self) -> Callable[[Block], int]:
-        known: dict[str, int] = {}
+    def _cheaper_shown(self, chapter: Chapter, shown: set[Piece], one_call: bool) -> set[Piece]:
+        """What a page of `shown` lacks and is no dearer than the lines that would say so."""
+        cheaper: set[Piece] = set()
+        own = [piece for piece in chapter.pieces if piece not in shown]
+        below = [] if one_call else [each for one in hidden_below(chapter, shown) for each in all_chapters(one)]
+        size = sum(piece.end - piece.start for piece in own) + sum(each.end - each.start for each in below)
+        if size <= _LONGEST_LINE:
+            lacking = own + [piece for each in below for piece in each.all_pieces]
+            entries = sum(piece.entries for piece in lacking)
+            line = omission_line(entries) if one_call else self._line(entries, chapter)
+            text = "\n".join(self._text[piece.start : piece.end] for piece in lacking)
+            if lacking and self._count(text) <= self._count(line):
+                cheaper.update(lacking)
+        for one in chapter.chapters:
+            if is_visible(one, shown):
+                cheaper |= self._cheaper_shown(one, shown, one_call)
+        return cheaper
 
-        def cost(section: Block) -> int:
-            if section.anchor not in known:
-                known[section.anchor] = self.count(omission_line(12, 345, self.path, section.anchor) + "\n\n")
-            return known[section.anchor]
+    def _line_tokens(self, chapter: Chapter) -> int:
+        return self._count(self._line(12, chapter) + "\n\n")
 
-        return cost
+    def _line(self, entries: int, chapter: Chapter) -> str:
+        return omission_line(entries, self._path, chapter.section.anchor)
 
 
-def _finest_ends(leaf: Block, text: str) -> Sequence[End]:
-    """Wherever the first stretch of a leaf may end early."""
-    if leaf.ends:
-        at, closing = leaf.ends[0]
-        own = text[leaf.start : leaf.start + at] + closing.removesuffix(MORE)
-    else:
-        at, own = leaf.end - leaf.start, text[leaf.start : leaf.end]
-    lines = Lines(own)
-    if leaf.is_row:
-        ends = ends_within(None, lines, 0, len(own), finely=True)
-    else:
-        ends = ends_within(parse_blocks(own), lines, 0, len(own), finely=True)
-    return [end for end in ends if end.at < at]
+class _Lines:
+    """The omission lines of a page on which more and more is shown.
+
+    There is one with a call for each section that is shown and lacks something; or, where these would be too many, a
+    mark for each that lacks entries of its own, and one line with a call for all.
+    """
+
+    def __init__(self, root: Chapter, cost: Callable[[Chapter], int], mark: int) -> None:
+        """`cost` gives the tokens of a chapter's line, `mark` are those of a mark."""
+        self._cost, self._mark, self._one = cost, mark, cost(root)
+        # How much the chapters that are shown lack: of their own pieces, and with the chapters below them.
+        self._own: dict[Chapter, int] = {}
+        self._all: dict[Chapter, int] = {}
+        self._marks = self._number = self._tokens = 0
+        for chapter in all_chapters(root):
+            if chapter.heading is None:
+                self._see(chapter)
+
+    def after(self, shown_tokens: int) -> tuple[int, bool]:
+        """The tokens of a page with `shown_tokens` of pieces, and whether it has one call for all."""
+        one_call = self._number > 1 and self._tokens > shown_tokens // MOST_LINES
+        return shown_tokens + (self._one + self._marks * self._mark if one_call else self._tokens), one_call
+
+    def show(self, piece: Piece) -> None:
+        chapter = piece.chapter
+        if piece is chapter.heading:
+            self._see(chapter)
+            return
+        self._own[chapter] -= 1
+        self._marks -= not self._own[chapter]
+        self._take(chapter)
+
+    def _see(self, chapter: Chapter) -> None:
+        self._own[chapter] = len(chapter.pieces)
+        self._all[chapter] = len(chapter.pieces) + len(chapter.chapters)
+        self._marks += bool(self._own[chapter])
+        if self._all[chapter]:
+            self._number += 1
+            self._tokens += self._cost(chapter)
+        if chapter.parent:
+            self._take(chapter.parent)
+
+    def _take(self, chapter: Chapter) -> None:
+        self._all[chapter] -= 1
+        if not self._all[chapter]:
+            self._number -= 1
+            self._tokens -= self._cost(chapter)

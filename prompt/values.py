@@ -4,39 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 Session = Literal["owner", "task", "external"]
 SESSIONS: tuple[Session, ...] = ("owner", "task", "external")
 # System files are an agent's own instructions: they are cut after the notebook's files.
 SYSTEM_PRIORITY = 9
-Reason = Literal["cap", "comment", "expired", "frontmatter", "quarantined"]
-
-
-class Source(Protocol):
-    """All that this package knows of a note: where it is, and the bytes its caller read.
-
-    `content` is None when the file is not there. `problem` is not empty when the file as it now is could not be
-    read and `content` is its last good version; it is passed on in the prompt's `problems`. `found` are then the
-    bytes that are there now, where they could be had: only `explain` looks at them. `external` is for what the owner
-    did not write: it never stands in the stable part.
-    """
-
-    @property
-    def path(self) -> str: ...
-    @property
-    def content(self) -> bytes | None: ...
-    @property
-    def problem(self) -> str: ...
-    @property
-    def found(self) -> bytes | None: ...
-    @property
-    def external(self) -> bool: ...
+Reason = Literal["cap", "comment", "expired", "frontmatter", "quarantined", "upcoming"]
 
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """A Source as a plain value."""
+    """All that this package knows of a note: its path and the bytes its caller read; None for a file that is missing.
+
+    `problem` is not empty when the file could not be read as it is now and `content` is its last good version; it is
+    passed on in the prompt's `problems`. `found` are then the bytes that are there now, if they could be read: only
+    `explain` looks at them. `external` marks what the owner did not write: the stable part never shows it.
+    """
 
     path: str
     content: bytes | None
@@ -47,7 +31,7 @@ class FileText:
 
 @dataclass(frozen=True, slots=True)
 class PromptFile:
-    """One file the prompt shows. Without a heading it stands by itself; a higher priority is cut later.
+    """One file the prompt shows. Without a heading, its tag names its path; a higher priority is cut later.
 
     `max_tokens` 0 means `PromptSettings.max_tokens_per_file`. An `optional` file that is missing leaves no trace.
     """
@@ -71,9 +55,11 @@ RUNTIME_FILES = (
 class PromptSettings:
     """The prompt's layout and limits, in tokens of `encoding`.
 
-    The order is: `system_files`, `directive` (a constant text), `runtime_files`, `files`, `core_facts`. One of `files`
-    whose path stands among the others is not shown a second time: it sets that one's heading (where it has one),
-    cap, priority and sessions, at that one's place. Raises ValueError where `files` names a path twice.
+    The order is: `system_files`, `directive`, `runtime_files`, `files`, `core_facts`. `order` is a list of paths that
+    come before the others, after the directive. `directive` is a Jinja template of yours (never a note)
+    that gets `session` and `paths`, the files whose tags do not name them. One of `files` that is in the prompt anyway
+    is not shown twice: it sets that one's heading (where it has one), cap, priority and sessions. Raises ValueError
+    where `files` names a path twice.
 
     `max_tokens` is for the whole prompt. An eighth of it is kept for what is volatile, also in a call without any, so
     that the stable part is the same whatever comes after it; the volatile part may use all that is left.
@@ -84,6 +70,7 @@ class PromptSettings:
     runtime_files: tuple[PromptFile, ...] = RUNTIME_FILES
     files: tuple[PromptFile, ...] = ()
     core_facts: PromptFile = PromptFile("facts/core.md", "Core Facts", optional=True)
+    order: tuple[str, ...] = ()
     max_tokens_per_file: int = 2000
     max_tokens: int = 16_000
     encoding: str = "cl100k_base"
@@ -95,34 +82,34 @@ class PromptSettings:
 
     @property
     def shown_files(self) -> tuple[PromptFile, ...]:
-        """Every file of the stable part, each once, in the order in which they stand there."""
+        """Every file of the stable part, each once, in the order in which they are shown."""
         system = [PromptFile(path, priority=SYSTEM_PRIORITY) for path in self.system_files]
         known = {file.path for file in (*system, *self.runtime_files, self.core_facts)}
-        more = [file for file in self.files if file.path not in known]
-        set_anew = {file.path: file for file in self.files if file.path in known}
+        own = {file.path: file for file in self.files}
+        rest = [*self.runtime_files, *(file for file in self.files if file.path not in known), self.core_facts]
+        place = {path: number for number, path in enumerate(self.order)}
+        rest.sort(key=lambda file: place.get(file.path, len(place)))
         shown: dict[str, PromptFile] = {}
-        for file in (*system, *self.runtime_files, *more, self.core_facts):
-            shown.setdefault(file.path, _set_anew(file, set_anew.get(file.path)))
+        for usual in (*system, *rest):
+            file = own.get(usual.path, usual)
+            file = replace(file, heading=file.heading or usual.heading, optional=usual.optional)
+            shown.setdefault(file.path, file)
         return tuple(shown.values())
-
-
-def _set_anew(file: PromptFile, by: PromptFile | None) -> PromptFile:
-    if by is None:
-        return file
-    return replace(by, heading=by.heading or file.heading, optional=file.optional)
 
 
 @dataclass(frozen=True, slots=True)
 class Volatile:
     """The part of the prompt that may differ at each call: texts as their makers give them, "" for none.
 
-    They stand under the headings Notebook, Facts, Recent Notes, Task Brief.
+    `today` is the day in words, as in "Tuesday, 2026-03-03"; it comes first. The others have the headings Notebook,
+    Facts, Recent Notes, Task Brief.
     """
 
     refs: str = ""
     facts: str = ""
     notes: str = ""
     brief: str = ""
+    today: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import signal
 import tempfile
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pymongo
@@ -15,13 +16,14 @@ import pytest
 
 from tests import forked
 from tests.mongo_databases import EmptiedDatabases, new_name
+from tests.scripted_llm import ScriptedServer
 from tests.servers import Cluster, Server, external, roomy_memory, start_mongod, start_redis, start_redis_stack
 
 # The same examples in each run, so that a change is judged by what it changes. NOTEBOOK_TEST_EXPLORE=1 looks for
-# others, and keeps what it finds for the runs that follow.
-hypothesis.settings.register_profile("fixed", derandomize=True)
-if not os.environ.get("NOTEBOOK_TEST_EXPLORE"):
-    hypothesis.settings.load_profile("fixed")
+# others, and keeps what it finds for the runs that follow. No example has a deadline: a busy machine is not a failure.
+hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("explore", deadline=None)
+hypothesis.settings.load_profile("explore" if os.environ.get("NOTEBOOK_TEST_EXPLORE") else "fixed")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -137,3 +139,18 @@ def new_mongo_database(mongodb_url: str) -> Iterator[str]:
 def redis_prefix() -> str:
     """A key prefix that no other test has."""
     return f"notebook-test-{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    """A language model, or an embedder, that says what a test lets it say."""
+    with ScriptedServer() as server:
+        yield server
+
+
+@pytest.fixture
+def no_git_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Keeps git from the settings of this machine, and from repositories around the test's folder."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import datetime
 from html import escape
 from pathlib import Path
 
@@ -103,7 +103,7 @@ def cut_anywhere() -> str:
 def cut_by_structure() -> str:
     """The prompt as the package `prompt` makes it, of the same files, with the same cap."""
     sources = [FileText(path, text.encode()) for path, text in FILES.items()]
-    return assemble(sources, "task", PromptSettings(max_tokens_per_file=CAP), today=date(2026, 3, 1)).text
+    return assemble(sources, "task", PromptSettings(max_tokens_per_file=CAP), now=datetime(2026, 3, 1)).text
 
 
 def largest(prompt_text: str) -> int:
@@ -140,7 +140,7 @@ def _file_in(section: str) -> str:
 
 
 def _marked(text: str) -> Iterator[Line]:
-    """Lines of code, lines that a cut ends in the middle, lines on what is left out: as a Markdown parser tells."""
+    """Lines of code, lines that a cut ends in the middle, omission lines, by a Markdown parser."""
     blocks = MarkdownIt().enable("table").parse(text)
     code = {number for block in blocks if block.type == "fence" and block.map for number in range(*block.map)}
     whole = {line for source in FILES.values() for line in source.splitlines()}

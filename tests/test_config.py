@@ -53,9 +53,16 @@ def test_values_are_read_into_their_tables() -> None:
         ("[notebook]\nexclude = [1]", "notebook.exclude must be text, not a whole number"),
         ("[[prompt.files]]\nheading = 'x'", "'prompt.files.path' is missing"),
         ("[[prompt.files]]\npath = 'x.md'\nsessions = ['boss']", "knows owner, task, external, not 'boss'"),
-        ("[[prompt.files]]\npath = '/etc/passwd'", "prompt.files.path = '/etc/passwd' is no file in the notebook"),
-        ("[[prompt.files]]\npath = 'a/../../b.md'", "prompt.files.path = 'a/../../b.md' is no file in the notebook"),
-        ("[[prompt.files]]\npath = ''", "prompt.files.path = '' is no file in the notebook"),
+        ("[[prompt.files]]\npath = '/etc/passwd'", "[prompt] names '/etc/passwd', which is not in the notebook"),
+        ("[[prompt.files]]\npath = 'a/../../b.md'", "[prompt] names 'a/../../b.md', which is not in the notebook"),
+        ("[[prompt.files]]\npath = ''", "[prompt] names '', which is not in the notebook"),
+        ("[prompt]\norder = ['../a.md']", "[prompt] names '../a.md', which is not in the notebook"),
+        (
+            "[prompt]\norder = ['reminders.md']\n[[prompt.files]]\npath = 'a.md'",
+            "prompt.order knows runtime/external-communications.md, runtime/reminders.md, runtime/standing-orders.md, "
+            "facts/core.md, a.md, not 'reminders.md'",
+        ),
+        ("[prompt]\norder = ['a.md']\nsystem_files = ['a.md']", "not 'a.md'"),
         ("[[prompt.files]]\npath = 'a.md'\n[[prompt.files]]\npath = './a.md'", "has 'a.md' more than once"),
         (
             "[[prompt.files]]\npath = 'a.md'\nmax_tokens = 39",

@@ -1,4 +1,4 @@
-"""docs/prompt.md: its steps run, its picture and its numbers are computed anew, its hooks work as programs run them."""
+"""docs/prompt.md: its steps run, its picture and its table are up to date, its hooks work as programs run them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 
 import prompt
 from notebook_sync import Notebook
-from prompt import count_tokens
-from tests import prompt_picture
+from prompt import order
+from tests import kept_table, prompt_picture
 from tests.docs_shell import REPOSITORY, Block, Reader, blocks_of, environment, section_of
 
 PAGE = REPOSITORY / "docs" / "prompt.md"
@@ -35,7 +35,7 @@ def test_every_step(home: Path) -> None:
 
 def test_the_picture_is_what_the_code_gives() -> None:
     written = prompt_picture.PICTURE.read_text(encoding="utf-8")
-    assert written == prompt_picture.drawn(), "draw it anew: python -m tests.prompt_picture"
+    assert written == prompt_picture.drawn(), "draw it again: python -m tests.prompt_picture"
     ElementTree.fromstring(written)  # noqa: S314 - our own file
 
 
@@ -47,16 +47,19 @@ def test_the_picture_shows_what_the_page_says_of_it() -> None:
     assert left.count("```") == 1
     assert prompt_picture.largest(left) > prompt_picture.CAP >= prompt_picture.largest(right)
     assert "Ines" not in right
-    assert right.count("[…") == right.count("notebook_read") == 3
+    assert right.count("notebook_read") == 2
     assert right.count("```") % 2 == 0
     assert "- Never promise a refund\n" in right
 
 
-def test_the_token_counts_are_real() -> None:
-    rows = re.findall(r"^\| `(.+)` \| (\d+) \| (\d+) \| \w+ \|$", TEXT, re.MULTILINE)
-    assert len(rows) == 6
-    for text, quarter, tokens in rows:
-        assert (int(quarter), int(tokens)) == (round(len(text) / 4), count_tokens(text)), text
+def test_the_table_of_files_is_what_the_code_gives() -> None:
+    assert kept_table.written() == TEXT, "write it again: python -m tests.kept_table"
+    assert set(kept_table.FILES) == {path.name for path in kept_table.FOLDER.iterdir()}
+
+
+def test_the_rule_is_the_one_that_the_code_states() -> None:
+    rule = re.findall(r"^\d\. .*$", section_of(PAGE, "What stays"), re.MULTILINE)
+    assert rule == re.findall(r"^\d\. .*$", order.__doc__ or "", re.MULTILINE)
 
 
 def test_every_public_name_of_the_package_is_in_its_table() -> None:
@@ -67,9 +70,9 @@ def test_every_public_name_of_the_package_is_in_its_table() -> None:
 
 def test_the_reasons_are_those_that_explain_gives() -> None:
     _, *reasons = re.findall(r"^\| `([^`]+)` \|", section_of(PAGE, "Ask why"), re.MULTILINE)
-    assert len(reasons) == 8
-    told = (prompt.Found.__doc__ or "").replace("\n    ", " ")
-    assert all(reason in told for reason in reasons)
+    assert len(reasons) == 10
+    stated = (prompt.Found.__doc__ or "").replace("\n    ", " ")
+    assert all(reason in stated for reason in reasons)
 
 
 HOOKS = {block.file: block for block in blocks_of(TEXT) if block.file.startswith(".")}
@@ -161,7 +164,7 @@ def _context_of(program: str, printed: str) -> str:
 
 def _is_the_owners_prompt(text: str) -> None:
     assert text.startswith("## Your Notebook\n")
-    assert "\nThis conversation: owner." in text
-    assert "\n- Light the lantern of berth 399 at dusk\n" in text
-    assert re.search(r"^\[… \d+ entries, \d+ tokens omitted: notebook_read \S+\]$", text, re.MULTILINE)
-    assert text.endswith("</file>\n")
+    assert "edit them with notebook_edit" in text
+    assert "\n- Light the lantern of berth 0 at dusk\n" in text
+    assert re.search(r"^\[… \d+ more: notebook_read runtime/standing-orders.md\S*\]$", text, re.MULTILINE)
+    assert re.search(r"</file>\n\nToday is \w+day, [\d-]{10}\.\n\Z", text)

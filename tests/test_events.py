@@ -31,13 +31,6 @@ def test_an_event_tells_when_what_and_who(tmp_path: Path) -> None:
     assert recorded["at"].endswith("+00:00")
 
 
-def test_the_log_is_for_its_owner_alone_and_hidden_from_git(tmp_path: Path) -> None:
-    folder = tmp_path / ".notebook"
-    Events(folder).record("edit", TASK)
-    assert (folder / FILE).stat().st_mode & 0o777 == 0o600
-    assert (folder / ".gitignore").read_text() == "*\n"
-
-
 def test_a_long_text_is_cut(tmp_path: Path) -> None:
     Events(tmp_path).record("edit", TASK, reason="tide " * 1000)
     [event] = Events(tmp_path).read()

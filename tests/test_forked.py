@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import tempfile
@@ -164,3 +165,23 @@ def test_killed_it_takes_the_command_with_it(root: Path) -> None:
         assert pid != watch.pid
         watch.kill()
         eventually(lambda: not psutil.pid_exists(pid), "the command has ended")
+
+
+def test_a_command_that_ends_in_the_moment_in_which_it_is_killed_ends_no_other(root: Path) -> None:
+    watching = [*forked.command(), "-C", str(root), "watch", "--json"]
+    with subprocess.Popen(watching, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as watch:
+        assert watch.stdout is not None
+        assert "ready" in (json.loads(line)["event"] for line in watch.stdout)
+        status = forked.run(["-C", str(root), "status", "--json"], env=ENVIRONMENT)
+        running = psutil.Process(json.loads(status.stdout)["watcher"]["pid"])
+        server = running.parent()
+        assert server is not None
+        server.suspend()
+        running.kill()
+        end = os.pidfd_open(running.pid)
+        assert select.select([end], [], [], 30)[0]
+        os.close(end)
+        watch.kill()
+        watch.wait()
+        server.resume()
+    assert forked.run(["--version"], env=ENVIRONMENT).returncode == 0

@@ -39,12 +39,6 @@ Ask = Callable[..., Departure]
 
 
 @pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
-
-
-@pytest.fixture
 def llm_at(server: ScriptedServer) -> Iterator[MakeLlm]:
     with contextlib.ExitStack() as made:
 

@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pymongo
 import pytest
 import redis
 
-from tests.servers import Server, answers, start_mongod, start_redis, start_redis_stack, unavailable
+from tests.servers import Server, answers, start_mongod, start_redis_stack, unavailable
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    server = start_redis()
-    yield server
-    server.stop()
+def test_a_paused_server_does_not_answer_until_it_goes_on(redis_to_break: Server) -> None:
+    redis_to_break.pause()
+    assert not answers(redis_to_break.url)
+    redis_to_break.resume()
+    assert answers(redis_to_break.url)
 
 
-def test_a_paused_server_does_not_answer_until_it_goes_on(server: Server) -> None:
-    server.pause()
-    assert not answers(server.url)
-    server.resume()
-    assert answers(server.url)
-
-
-def test_a_killed_server_comes_back_at_its_port_with_its_data(server: Server) -> None:
-    with redis.Redis.from_url(server.url) as client:
+def test_a_killed_server_comes_back_at_its_port_with_its_data(redis_to_break: Server) -> None:
+    with redis.Redis.from_url(redis_to_break.url) as client:
         client.set("a", "b")
-        server.kill()
-        assert not answers(server.url)
-        server.restart()
+        redis_to_break.kill()
+        assert not answers(redis_to_break.url)
+        redis_to_break.restart()
         assert client.get("a") == b"b"
 
 
-def test_an_emptied_server_comes_back_with_nothing(server: Server) -> None:
-    with redis.Redis.from_url(server.url) as client:
+def test_an_emptied_server_comes_back_with_nothing(redis_to_break: Server) -> None:
+    with redis.Redis.from_url(redis_to_break.url) as client:
         client.set("a", "b")
-        server.restart(emptied=True)
+        redis_to_break.restart(emptied=True)
         assert client.dbsize() == 0
 
 

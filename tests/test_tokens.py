@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from pathlib import Path
 
@@ -88,30 +87,10 @@ def test_a_name_has_one_token(tmp_path: Path) -> None:
 def test_a_file_that_others_can_open_is_refused(tmp_path: Path, mode: int) -> None:
     tokens = Tokens(tmp_path)
     token = tokens.owner()
-    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
     (tmp_path / FILE).chmod(mode)
     for use in (tokens.owner, tokens.list, lambda: tokens.session_of(token), lambda: tokens.add("scribe", "task")):
         with pytest.raises(Refused, match="chmod 600"):
             use()
-
-
-def test_the_file_is_private_from_its_first_moment_whatever_the_umask(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    modes = []
-    fdopen = os.fdopen
-
-    def noting_mode(fd: int, *arguments: str, **options: str) -> object:
-        modes.append(os.fstat(fd).st_mode & 0o777)
-        return fdopen(fd, *arguments, **options)
-
-    monkeypatch.setattr(os, "fdopen", noting_mode)
-    old = os.umask(0)
-    try:
-        Tokens(tmp_path).owner()
-    finally:
-        os.umask(old)
-    assert modes == [0o600]
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:

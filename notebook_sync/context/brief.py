@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from notebook_sync.context.beginning import Beginning
 from prompt.budget import Claim, Count, share
-from prompt.open_end import closing_line
-from prompt.trim import trim
+from prompt.fence import quote
+from prompt.trim import Cutting, trim
 
 TASK, CONTEXT, DECISIONS, PROBLEMS = "Task", "Relevant Context", "Decisions", "Known Problems"
 PATTERNS, RISKS, RELATED, METADATA = "Patterns", "Risks", "Related Notes", "Metadata"
@@ -36,7 +35,7 @@ _RESERVE, _CUT_LINE, _SEAM, _ROUND = 100, 40, 2, 100
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A memory in a brief: `head` names it, `links` are lines, `body` is its text, quoted, and `path` what to read the
+    """A memory in a brief: `head` names it, `links` are lines, `body` is its text, and `path` what to read the
     rest by, "" for nothing. `similarity` alone orders it among others of its section; where there is room for fewer,
     the first entries that are given stay."""
 
@@ -68,16 +67,16 @@ class Risk:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a brief is made of: the task, quoted; entries and risks, those first that matter most; lines that name
-    related notes; and the lines of metadata for the ids of the entries that are in it. `wrap` gives the task what is
-    to stand around it, of which nothing is cut."""
+    """What a brief is made of: the task; entries and risks, those first that matter most; lines that name
+    related notes; and the lines of metadata for the ids of the entries that are in it. `wrap` quotes the task, and may
+    add a fence, of which nothing is cut."""
 
     task: str
     entries: Sequence[Entry] = ()
     risks: Sequence[Risk] = ()
     related: Sequence[str] = ()
     metadata: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
-    wrap: Callable[[str], str] = str
+    wrap: Callable[[str], str] = quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +110,16 @@ class _Writing:
         self._shows_nothing = _shows_nothing(max_tokens)
         self._heads = {entry.id: count(entry.head) + _SEAM for entry in material.entries}
         self._links = {entry.id: [count(line) + 1 for line in entry.links] for entry in material.entries}
-        self._bodies = {entry.id: count(entry.body) + _SEAM if entry.body else 0 for entry in material.entries}
+        self._bodies = {entry.id: self._quoted(entry.body) + _SEAM if entry.body else 0 for entry in material.entries}
         self._needs = {
             entry.id: min(sum(self._links[entry.id]) + self._bodies[entry.id], self._most_of(place, entry))
             for place, entry in enumerate(material.entries)
         }
-        self._task = count(material.task)
+        self._task = self._quoted(material.task)
+
+    def _quoted(self, text: str) -> int:
+        """The tokens of a text as a brief shows it."""
+        return self._count(quote(text))
 
     def brief(self) -> Brief:
         return self._whole() or self._cut_to_fit()
@@ -128,7 +131,7 @@ class _Writing:
         size = self._task + wanted + sum(self._heads[each] for each in kept)
         if not self._shows_nothing or wanted > sum(self._needs.values()) or size > self._limit:
             return None
-        texts = _by_heading([(entry, _joined_parts("\n".join(entry.links), entry.body)) for entry in entries])
+        texts = _by_heading([(entry, _joined_parts("\n".join(entry.links), quote(entry.body))) for entry in entries])
         risks = [risk.line for risk in self._material.risks if risk.about <= frozenset(kept)]
         sections = _sections(self._material.wrap(self._material.task), texts, risks, self._material.related)
         stable = _joined(sections, shows_nothing=True)
@@ -138,9 +141,9 @@ class _Writing:
         return Brief(text, stable, tokens, sections, kept, {}, related) if tokens <= self._limit else None
 
     def _cut_to_fit(self) -> Brief:
-        of_task, beginning = self._of_task(), Beginning(self._material.task, self._task, self._count)
+        of_task, beginning = self._of_task(), Cutting(self._material.task, self._task, self._quoted)
         while True:
-            told = self._material.wrap(beginning.at(of_task))
+            told = self._material.wrap(beginning.at(of_task).text)
             sections = _sections(told, {}, [], [])
             room = self._limit - self._count(_joined(sections, shows_nothing=self._shows_nothing))
             while (brief := self._in(told, room)).tokens > self._limit and room > 0:
@@ -268,11 +271,7 @@ class _Writing:
         return kept, taken
 
     def _cut(self, text: str, tokens: int, cap: int, path: str) -> str:
-        if tokens <= cap:
-            return text
-        cut = trim(text, cap, self._count, path=path).text.strip("\r\n")
-        closing = closing_line(cut)
-        return f"{cut}\n{closing}" if closing else cut
+        return quote(text if tokens <= cap else trim(text, cap, self._quoted, path=path).text.strip("\r\n"))
 
     def _metadata_of(self, ids: Sequence[str]) -> list[str]:
         """The lines of metadata that a fifth of the brief has room for."""

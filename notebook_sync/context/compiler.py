@@ -18,14 +18,14 @@ from notebook_sync.context.entries import Used, entries_of, metadata_of, related
 from notebook_sync.context.explaining import explained
 from notebook_sync.context.hashing import digest_of
 from notebook_sync.context.intent import Intent
-from notebook_sync.context.quoting import quoted
+from notebook_sync.context.quoting import body_of
 from notebook_sync.context.related import Related, RelatedNotes
 from notebook_sync.errors import BackendDown, UsageError
 from notebook_sync.mirror.memories import MemoryRows, folded
 from notebook_sync.patience import Silence, answer_within, soon
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
-from prompt import count_tokens, fence_external
+from prompt import count_tokens, fence_external, quote
 
 if TYPE_CHECKING:
     from notebook_sync.context.intent_reading import IntentReading
@@ -172,7 +172,7 @@ class Compiler:
             return metadata_of(asked.digest(used), used)
 
         material = Material(
-            quoted(intent.content, level=3),
+            body_of(intent.content),
             entries_of(gathered, choice, documents),
             risks_of(gathered, choice),
             [related_line(one) for one in related],
@@ -212,7 +212,7 @@ class _Asked:
         """What the brief shows of the task, which an external session's is fenced in. The same fence each time, or no
         two briefs would be alike; the task cannot hold its own digest."""
         if not self.is_external:
-            return task
+            return quote(task)
         return fence_external(task, "the task of an external session", self.digest(())[:16])
 
     def digest(self, used: Sequence[Used]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from notebook_sync.context.brief import Entry, Risk
 from notebook_sync.context.candidates import Gathered
 from notebook_sync.context.choosing import Choice
-from notebook_sync.context.quoting import at_start, in_code, one_line, quoted
+from notebook_sync.context.quoting import at_start, body_of, in_code, one_line
 from notebook_sync.mirror.base import Document
 from notebook_sync.mirror.memories import Link, Memory
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _LONGEST_TITLE, _LONGEST_REASON, _LONGEST_SUMMARY = 120, 160, 200
 _MOST_LINKS = 5
-_LEVEL = 3
 # How a link reads from the memory where it begins, and from the one where it ends.
 _OUTWARD = {
     "causes": "causes",
@@ -105,7 +104,7 @@ def _entry(gathered: Gathered, choice: Choice, document: Document) -> Entry:
     links = tuple(_links(gathered, note_id))[:_MOST_LINKS]
     head = f"### {_title(memory.title)}\n\n{' · '.join(about)}"
     ranked = choice.ranked[note_id]
-    body = quoted(document["content"], level=_LEVEL + 1, title=memory.title)
+    body = body_of(document["content"], memory.title)
     path = memory.path if memory.path.isprintable() else ""  # no call could name it on one line
     return Entry(note_id, path, memory.kind, note_id in choice.primary, ranked.similarity, head, body, links)
 

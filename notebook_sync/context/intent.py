@@ -10,10 +10,10 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from notebook_sync.context.wording import is_small, stem, words_in
+from notebook_sync.files.excerpt import shorten
 from notebook_sync.files.fields import plain_tags
 from notebook_sync.files.note import Note
 from notebook_sync.files.parse import parse
-from notebook_sync.files.prose import shorten
 from prompt import encoding_named
 
 # Of what a spec names, so much is looked for.

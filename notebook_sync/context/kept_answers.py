@@ -20,7 +20,6 @@ class KeptAnswers:
     """Of one notebook; `own` is its `.notebook`, `name` the folder in it. Any number of threads and processes."""
 
     def __init__(self, own: Path, name: str) -> None:
-        self._own = own
         self._folder = own / name
 
     def get(self, key: str) -> str | None:
@@ -34,8 +33,7 @@ class KeptAnswers:
     def keep(self, key: str, answer: str) -> None:
         """Keep an answer by a key that has none."""
         with suppress(OSError):
-            make_folder(self._own)
-            self._folder.mkdir(exist_ok=True)
+            make_folder(self._folder)
             self._drop_the_oldest()
             fd, temporary = tempfile.mkstemp(dir=self._folder)
             try:

@@ -101,7 +101,9 @@ class Aim:
     def _nearest(self, count: int, admitted: Callable[[Collection[str]], Collection[str]]) -> list[str]:
         vectors, model, asked = self._vectors(), self._embedder.model, count + _SPARE
         while True:
-            near = [one.note_id for one in vectors.nearest(model, self._query, asked)]
+            near = [
+                one.note_id for one in vectors.nearest(model, self._query, asked, folders=("apart",))
+            ]  # no private ones
             kept = admitted(near)
             told = [note_id for note_id in near if note_id in kept][:count]
             if len(told) == count or len(near) < asked or asked == LARGEST_LIMIT:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from notebook_sync.errors import BackendDown, ConfigError, NotebookError, UsageError
 from notebook_sync.files.ignore import Rules
 from notebook_sync.notes.editing.filing import File
+from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
 
 Row = dict[str, Any]
@@ -43,7 +44,7 @@ class Prefetch:
     def __init__(
         self,
         require: Callable[[Session], None],
-        find: Callable[[str, Session], str],
+        find: Callable[[str, Session, Verb], str],
         file: Callable[[str, Session], File],
         synthesize: Synthesize,
         spent_today: Callable[[], int],
@@ -94,7 +95,7 @@ class Prefetch:
 
     def _task(self, name: str, session: Session) -> str:
         """What the note says, as the session is shown it."""
-        file = self._file(self._find(name, session), session)
+        file = self._file(self._find(name, session, "read"), session)
         if file.external:
             raise UsageError(f"{file.path}: somebody else wrote it; write what holds of it into a spec of your own")
         return file.shown

@@ -1,6 +1,6 @@
 """What a reasoner answers, read: the five parts of a synthesis and the links that it suggests. Pure.
 
-What it says is data: it leaves here without comments, with nothing open, below headings of ours.
+What it says is data: it leaves here without comments, quoted below headings of ours.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from notebook_sync.context.quoting import one_line, quoted
+from notebook_sync.context.quoting import body_of, one_line
 from notebook_sync.mirror.memories import RELATIONS
+from prompt import quote
 
 SUMMARY, GUARDRAILS, HISTORY = "Executive Summary", "Guardrails", "Historical Context and Lessons"
 RISKS, LINKS = "Risks and Open Questions", "Suggested Causal Links"
@@ -42,7 +43,6 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _NAMES_OF_WRAPPER, _SHORTEST_FENCE = ("", "markdown", "md"), 3
 _FRAME = re.compile(r"\A {0,3}(#{1,6}[ \t]+)?([*_]{1,3})?(?:(?:part )?\d{1,2}[.):][ \t]*)?([*_]{1,3})?")
 _IN_BRACKETS = re.compile(r"\s*[(\[][^()\[\]]{1,20}[)\]]\s*\Z")
-_FENCE_WORD = re.compile(r"<(?=[\s/\\]*external[\W_]*text)", re.IGNORECASE)
 _OPENING = re.compile(r"[\[{]")
 _FROM, _TO = ("from", "source", "from_id", "source_id"), ("to", "target", "to_id", "target_id")
 _TYPE, _REASONING = ("type", "relation", "relation_type"), ("reasoning", "reason", "rationale", "explanation")
@@ -64,7 +64,7 @@ class Truth:
 
     def markdown(self, links: Sequence[Row]) -> str:
         """The synthesis, with these links below the last heading."""
-        told = [f"## {heading}\n\n{self.parts[heading]}" for heading in HEADINGS[:-1]]
+        told = [f"## {heading}\n\n{quote(self.parts[heading])}" for heading in HEADINGS[:-1]]
         return "\n\n".join([*told, f"## {LINKS}\n\n{links_as_text(links)}"]) + "\n"
 
 
@@ -84,7 +84,7 @@ def read_truth(answer: str) -> Truth:
     found = _parts(text, heed_fences=True)
     if len(found) < len(HEADINGS):  # a fence that is never closed would hide all that comes after it
         found = max(found, _parts(text, heed_fences=False), key=len)
-    parts = {heading: _clean(part) for heading, part in found.items()}
+    parts = {heading: body_of(part) for heading, part in found.items()}
     missing = [heading for heading in HEADINGS if heading not in parts]
     if missing:
         return Truth(parts, trouble=f"its answer has no part {', '.join(missing)}")
@@ -185,10 +185,6 @@ def _words(text: str) -> str:
     plain = "".join(" " if unicodedata.category(each)[0] in "SZ" else each for each in text)
     bare = _IN_BRACKETS.sub("", plain.strip("#*_: \t")).strip("*_: \t")
     return " ".join(bare.replace("&", "and").casefold().split())
-
-
-def _clean(part: str) -> str:
-    return _FENCE_WORD.sub("&lt;", quoted(part, level=3))
 
 
 def _values(text: str) -> Iterator[Any]:

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from notebook_sync.errors import BackendDown, NotebookError
-from notebook_sync.folder import make_folder
+from notebook_sync.errors import BackendDown
+from notebook_sync.folder import opened_private, replace_private
 from notebook_sync.mirror.syntheses import Syntheses
 
 MOST_WAITING = 8
@@ -79,7 +79,7 @@ class Turns:
     def turn(self) -> Iterator[Turn | None]:
         """None where it did not come in time. Raises BackendDown; NotebookError where there is nothing to lock."""
         until = time.monotonic() + self._seconds
-        with self._opened() as fd:
+        with opened_private(self._folder / FILE, "a synthesis needs to lock this file") as fd:
             if not _tried_until(until, lambda: _is_locked(fd)):
                 yield None
                 return
@@ -93,19 +93,6 @@ class Turns:
                 with contextlib.suppress(BackendDown):  # it ends by itself
                     self._store().release(holder)
 
-    @contextmanager
-    def _opened(self) -> Iterator[int]:
-        path = self._folder / FILE
-        try:
-            make_folder(self._folder)
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise NotebookError(f"{path}: {error.strerror}; a synthesis needs to lock this file") from None
-        try:
-            yield fd
-        finally:
-            os.close(fd)
-
     def _own_name(self) -> str:
         """What tells this folder from one at the same place of a machine of the same name, as containers are. Who asks
         has the lock."""
@@ -115,7 +102,7 @@ class Turns:
                 return kept
         name = secrets.token_hex(8)
         with contextlib.suppress(OSError):  # then each turn is somebody else's, and none takes over a lease
-            path.write_text(name, encoding="ascii")
+            replace_private(path, name.encode())
         return name
 
     def _is_leased(self, holder: str) -> bool:

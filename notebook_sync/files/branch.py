@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import new
 from pathlib import Path
+from stat import S_ISREG
 
 from notebook_sync.errors import GitFailed
 from notebook_sync.files.git import first_line, run_git, why
@@ -103,3 +104,30 @@ def branch_of(root: Path) -> Branch | None:
     if "must be run in a work tree" in complaint or not why(complaint):
         return None
     raise GitFailed(why(complaint))
+
+
+def head_stamp(root: Path) -> object:
+    """A value that changes when another commit is checked out around `root`, from files alone; None without git."""
+    for folder in (str(root), *map(str, root.parents)):  # no Path is made of it: each prompt asks this
+        own = shared = f"{folder}/.git"
+        try:
+            if S_ISREG(os.stat(own).st_mode):  # noqa: PTH116 - of a linked work tree or a submodule
+                own = os.path.join(folder, Path(own).read_text().removeprefix("gitdir:").strip())  # noqa: PTH118
+                common = Path(own, "commondir")
+                shared = os.path.join(own, common.read_text().strip()) if common.exists() else own  # noqa: PTH118
+            with open(f"{own}/HEAD", "rb") as file:  # noqa: PTH123
+                head = file.read()
+        except OSError:
+            continue
+        ref = os.fsdecode(head.removeprefix(b"ref:").strip())
+        return head, *(stamp_of(f"{shared}/{name}") for name in (ref, "packed-refs", "reftable/tables.list"))
+    return None
+
+
+def stamp_of(file: str) -> tuple[int, int, int] | None:
+    """A value that changes when the file is replaced; None where there is none."""
+    try:
+        found = os.stat(file)  # noqa: PTH116
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

@@ -107,6 +107,12 @@ def texts_of(root: Path, path: str) -> Iterator[tuple[str, bytes]]:
         yield commit, run_git(root, "cat-file", "blob", f"{commit}:./{path}").stdout
 
 
+def paths_of(root: Path) -> set[str]:
+    """Every path that a commit ever had."""
+    told = _told(root, "log", "--all", "HEAD", "-m", "--no-renames", "--name-only", "--format=", "-z")
+    return {os.fsdecode(name.strip(b"\n")) for name in told.split(b"\0")}
+
+
 def _refs_in(told: bytes) -> Iterator[tuple[str, str]]:
     for line in told.split(b"\n"):
         commit, _, name = os.fsdecode(line).partition(" ")

@@ -160,7 +160,7 @@ class _Repository:
             held = {path: entry[1] if entry else None for path, entry in self._entries(kept, scratch).items()}
         if held == said:
             return "the last commit has it like this already"
-        return what_stands_open(self.top, self.folder) or "git failed, as the warning tells"
+        return what_stands_open(self.top, self.folder) or "the warning says why"
 
     # The new commit.
 

@@ -8,7 +8,7 @@ from notebook_sync.files.edit_lines import take_out
 from notebook_sync.files.edit_places import Page, box_at, items_of, page_of
 from notebook_sync.files.edit_reading import first_right
 from notebook_sync.files.edit_sections import appended, checked, stretch_of
-from notebook_sync.files.edit_shape import shape_of
+from notebook_sync.files.edit_shape import moved_out
 
 
 def remove_entry(page: Page, words: str, section: str) -> str:
@@ -31,12 +31,10 @@ def toggle_checkbox(page: Page, words: str, section: str) -> str:
     mark = "x" if item.box == "[ ]" else " "
     way = [*structure.lines]
     way[item.first] = line[:at] + mark + line[at + 1 :]
-    tokens = structure.tokens
-    # The item's first token is the item, the second its paragraph, the third what the paragraph says.
-    said = item.opens + 2
-    ((level, kind, tag, markup, info, source),) = shape_of(tokens[said : said + 1])
-    ticked = ((level, kind, tag, markup, info, source[:1] + mark + source[2:]),)
-    meant = shape_of(tokens[:said]) + ticked + shape_of(tokens[said + 1 :])
+    shape, number = structure.shape, item.opens + 1  # of the paragraph that begins with the box
+    source = shape[number].source
+    ticked = shape[number]._replace(source=source[:1] + mark + source[2:])
+    meant = (*shape[:number], ticked, *shape[number + 1 :])
     return first_right(page, found.part, ["".join(way)], meant)
 
 
@@ -48,9 +46,9 @@ def move_entry(page: Page, words: str, section: str, to: str) -> str:
     number = section_named(page, to)
     if number == found.part:
         raise EditFailed(page.path, "the entry is in that section already:", shown_items(page, [found]))
-    tokens = found.structure.tokens[found.item.opens : found.item.closes]
+    item = found.item
     content = checked(page, number, _at_the_margin(page, found))
-    if content.shape != shape_of(tokens, up=found.item.level - 1):
+    if content.shape != moved_out(found.structure.shape[item.opens : item.closes], item.depth - 1):
         raise EditFailed(page.path, "the entry would not read the same elsewhere:", shown_items(page, [found]))
     return appended(page_of(_without(page, found), page.path), number, content)
 
@@ -58,14 +56,13 @@ def move_entry(page: Page, words: str, section: str, to: str) -> str:
 def _without(page: Page, found: Found) -> str:
     item, structure = found.item, found.structure
     _refuse_shared_line(page, found)
-    ways = take_out(stretch_of(page, found.part, structure), item.first, item.after, ends_list=item.ends_list)
-    tokens = structure.tokens
-    return first_right(page, found.part, ways, shape_of(tokens[: item.opens]) + shape_of(tokens[item.closes :]))
+    ways = take_out(stretch_of(page, found.part, structure.lines), item.first, item.after, ends_list=item.ends_list)
+    return first_right(page, found.part, ways, structure.shape[: item.opens] + structure.shape[item.closes :])
 
 
 def _refuse_shared_line(page: Page, found: Found) -> None:
     item = found.item
-    if any(other.first == item.first and other.level < item.level for other in items_of(found.structure)):
+    if any(other.first == item.first and other.depth < item.depth for other in items_of(found.structure)):
         raise EditFailed(page.path, "the entry begins on the line of another:", shown_items(page, [found]))
 
 

@@ -8,23 +8,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
 
 from notebook_sync.errors import EditFailed
 from notebook_sync.files.edit_lines import Stretch, is_blank, lines_of, put
-from notebook_sync.files.edit_places import Item, Page, Structure, items_of, page_of, structure_of
+from notebook_sync.files.edit_places import Item, Page, Structure, items_of, page_of
 from notebook_sync.files.edit_reading import first_right
 from notebook_sync.files.edit_sections import add_section, appended, checked, stretch_of
-from notebook_sync.files.edit_shape import shape_of
+from notebook_sync.files.edit_shape import Form, Shape
+from notebook_sync.files.excerpt import plain, shorten
 from notebook_sync.files.fact_comment import Told, comment_of
 from notebook_sync.files.facts import ARCHIVE, Bullet, facts_in, is_plain_item
-from notebook_sync.files.inline import heading_text
-from notebook_sync.files.prose import shorten
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
-
-    from notebook_sync.files.edit_shape import Shape
 
 
 def without_facts(text: str, facts: Collection[Bullet], path: str) -> str:
@@ -77,8 +70,9 @@ def _section(page: Page, name: str) -> int | None:
     if not name.strip():
         return 0
     line = " ".join(name.split())
-    titles = [part.title.casefold() if part.heading else "" for part in page.parts]
-    return next((titles.index(one.casefold()) for one in (line, heading_text(line)) if one.casefold() in titles), None)
+    titles = [part.title.casefold() for part in page.parts]
+    ways = (line.casefold(), plain(line).casefold())
+    return next((titles.index(one) for one in ways if one and one in titles), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +86,7 @@ class _Plain:
 
 def _plain(page: Page, number: int) -> _Plain | None:
     part = page.parts[number]
-    body = part.heading.body if part.heading else part.start
-    above, below = lines_of(page.content[part.start : body]), lines_of(page.content[body : part.end])
+    above, below = lines_of(page.content[part.start : part.body]), lines_of(page.content[part.body : part.end])
     items = [at for at, line in enumerate(below, len(above)) if not is_blank(line)]
     is_plain = all(is_plain_item(line) for line in below if not is_blank(line))
     return _Plain(above + below, items) if items and is_plain else None
@@ -111,7 +104,7 @@ def _plainly_with(page: Page, number: int, content: str) -> str | None:
     mark = plain.lines[end - 1][0]
     text = "\n".join(mark + line[1:] if line[0] == "-" else line for line in content.split("\n"))
     is_loose = plain.items[-2:] != [end - 2, end - 1] and len(plain.items) > 1
-    stretch = stretch_of(page, number, Structure(plain.lines, (), ()))
+    stretch = stretch_of(page, number, plain.lines)
     return _replaced(page, number, put(stretch, end, end, text, gap=is_loose)[0])
 
 
@@ -120,7 +113,7 @@ def _plainly_without(page: Page, number: int, plain: _Plain, starts: Collection[
     marks = {at: plain.lines[at][0] for at in plain.items}
     spans = [(at, at + 1, marks.get(below) != marks[at]) for at, below in pairwise([*plain.items, -1])]
     runs = list(_runs(spans, [offsets[at] in starts for at in plain.items]))
-    stretch = stretch_of(page, number, Structure(plain.lines, (), ()))
+    stretch = stretch_of(page, number, plain.lines)
     return _replaced(page, number, _taken_out(stretch, runs, True, ""))
 
 
@@ -131,8 +124,8 @@ def _replaced(page: Page, number: int, text: str) -> str:
 
 def _with_mark_of(page: Page, number: int, content: str) -> str:
     """The items with the mark of the list that they go on with."""
-    tokens = structure_of(page.text_of(page.parts[number])).tokens
-    marks = [token.markup for token in tokens if token.type == "bullet_list_open" and token.level == 0]
+    blocks = Structure(page.text_of(page.parts[number])).blocks
+    marks = [block.markup for block in blocks if block.type == "bullet_list"]
     if not marks or marks[-1] == content[:1]:
         return content
     return "\n".join(marks[-1] + line[1:] if line.startswith("- ") else line for line in content.split("\n"))
@@ -143,12 +136,12 @@ def _without(page: Page, number: int, starts: Collection[int]) -> str:
     part = page.parts[number]
     if (plain := _plain(page, number)) is not None:
         return _plainly_without(page, number, plain, starts)
-    structure = structure_of(page.text_of(part))
+    structure = Structure(page.text_of(part))
     offsets = list(accumulate(map(len, structure.lines), initial=part.start))
-    items = [item for item in items_of(structure) if item.level == 1]
+    items = [item for item in items_of(structure) if item.depth == 1]
     gone = [offsets[item.first] in starts for item in items]
     runs = list(_runs([(item.first, item.after, item.ends_list) for item in items], gone))
-    stretch = stretch_of(page, number, structure)
+    stretch = stretch_of(page, number, structure.lines)
     ways = dict.fromkeys(_taken_out(stretch, runs, gaps, blank) for gaps, blank in _WAYS)
     meant = _shape_without(structure, [item for item, is_gone in zip(items, gone, strict=True) if is_gone])
     return first_right(page, number, ways, meant)
@@ -191,12 +184,12 @@ def _taken_out(stretch: Stretch, runs: Sequence[_Run], gaps: bool, blank: str) -
 
 
 def _shape_without(structure: Structure, gone: Sequence[Item]) -> Shape:
-    kept: list[Token] = []
+    kept: list[Form] = []
     at = 0
     for item in gone:
-        kept += structure.tokens[at : item.opens]
+        kept += structure.shape[at : item.opens]
         at = item.closes
-    return shape_of([*kept, *structure.tokens[at:]])
+    return (*kept, *structure.shape[at:])
 
 
 def _at_the_margin(source: str) -> str:

@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from notebook_sync.errors import EditFailed
-from notebook_sync.files.edit_places import Item, Page, Part, Structure, items_of, structure_of
-from notebook_sync.files.inline import plain, without_comments
-from notebook_sync.files.prose import shorten
-
-_MARKS = re.compile(r"#{1,6}[ \t]+")
+from notebook_sync.files.edit_places import Item, Page, Part, Structure, items_of
+from notebook_sync.files.excerpt import plain, shorten, without_comments
 
 
 def section_named(page: Page, name: str) -> int:
@@ -30,8 +27,8 @@ def section_named(page: Page, name: str) -> int:
     for number, part in enumerate(page.parts[1:], 1):
         if part.anchor == wanted:
             return number
-    texts = {" ".join(text.split()).casefold() for text in (name, plain(name), _MARKS.sub("", name, count=1))}
-    found = [number for number, part in enumerate(page.parts) if part.heading and part.title.casefold() in texts]
+    texts = {" ".join(text.split()).casefold() for text in (name, plain(name), plain(name.lstrip("#")))}
+    found = [number for number, part in enumerate(page.parts) if part.section and part.title.casefold() in texts]
     if len(found) == 1:
         return found[0]
     if found:
@@ -85,7 +82,7 @@ class Found:
 def items_in(page: Page, numbers: Iterable[int]) -> Iterator[Found]:
     """Every item of these parts, in order."""
     for number in numbers:
-        structure = structure_of(page.text_of(page.parts[number]))
+        structure = Structure(page.text_of(page.parts[number]))
         for item in items_of(structure):
             yield Found(number, structure, item)
 
@@ -107,7 +104,7 @@ def item_matching(page: Page, words: str, section: str) -> Found:
     likely = [number for number in numbers if _holds(page.text_of(page.parts[number]), every_word)]
     there = [each for each in items_in(page, likely) if _holds(each.item.shown, every_word)]
     found = [each for each in there if wanted in each.item.shown.casefold()]
-    found = found or [each for each in there if wanted in _as_read(each.item).casefold()]
+    found = found or [each for each in there if wanted in each.item.as_read.casefold()]
     whole = [each for each in found if each.item.shown.casefold() == wanted]
     if len(found) == 1 or len(whole) == 1:
         return (whole or found)[0]
@@ -127,11 +124,6 @@ _WORD = re.compile(r"\w+")
 def _holds(text: str, words: Iterable[str]) -> bool:
     text = text.casefold()
     return all(word in text for word in words)
-
-
-def _as_read(item: Item) -> str:
-    """The item without the marks between its words."""
-    return " ".join(filter(None, (item.mark, item.box, plain(item.source))))
 
 
 def shown_items(page: Page, found: Sequence[Found]) -> tuple[str, ...]:

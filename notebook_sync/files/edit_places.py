@@ -7,19 +7,17 @@ same alone as in the file. That is what lets an edit read one part and leave the
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
 
-from notebook_sync.files.commonmark import block_tokens
-from notebook_sync.files.edit_lines import is_blank, lines_of
+from notebook_sync.files.edit_lines import lines_of
+from notebook_sync.files.edit_shape import Shape, blocks_with_depth, shape_of
+from notebook_sync.files.excerpt import without_comments
 from notebook_sync.files.frontmatter import read_frontmatter
-from notebook_sync.files.inline import without_comments
-from notebook_sync.files.outline import Heading, outline
-from prompt.anchors import anchors_of
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
+from notebook_sync.files.sections import ends_of
+from prompt.outline import Block, Outline, Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +27,28 @@ class Part:
     `start` and `end` are offsets in the page's content, `line` is that of its first line in the file, from 1.
     """
 
-    heading: Heading | None
-    anchor: str
+    section: Section | None
     start: int
     end: int
     line: int
 
     @property
     def title(self) -> str:
-        return self.heading.text if self.heading else ""
+        return self.section.title if self.section else ""
+
+    @property
+    def anchor(self) -> str:
+        return self.section.anchor if self.section else ""
 
     @property
     def level(self) -> int:
         """1 to 6; 0 for what is above all headings."""
-        return self.heading.level if self.heading else 0
+        return self.section.level if self.section else 0
+
+    @property
+    def body(self) -> int:
+        """Where the text below the heading begins, as an offset in the page's content."""
+        return self.section.body if self.section else self.start
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,120 +76,105 @@ class Page:
 def page_of(text: str, path: str) -> Page:
     """The page that `text` is; its sections have the anchors that `parse` gives them."""
     front = read_frontmatter(text)
-    headings = outline(front.content).headings
-    anchors = anchors_of([heading.text for heading in headings])
-    starts = [*(heading.start for heading in headings), len(front.content)]
+    outline = Outline(front.content)
     above = front.head.count("\n")
-    parts = [Part(None, "", 0, starts[0], above + 1)]
-    for index, (heading, anchor) in enumerate(zip(headings, anchors, strict=True)):
-        parts.append(Part(heading, anchor, starts[index], starts[index + 1], above + heading.line))
+    sections = outline.sections
+    starts = [*(section.start for section in sections), len(front.content)]
+    parts = [Part(None, 0, starts[0], above + 1)]
+    for section, end in zip(sections, starts[1:], strict=True):
+        parts.append(Part(section, section.start, end, above + 1 + outline.lines.at(section.start)))
     return Page(path, front.head, front.content, tuple(parts))
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """A top-level block: its lines in the part, without blank ones at its end, and its tokens."""
-
-    kind: str
-    first: int
-    after: int
-    opens: int
-    closes: int
-
-
-@dataclass(frozen=True, slots=True)
 class Item:
-    """A list item, with its continuation lines and children: its lines in the part, and its tokens.
+    """A list item, with its continuation lines and children: its lines in the part, and its forms in the shape.
 
     `mark` is as written (`-`, `2.`), `box` is `[ ]`, `[x]` or "", `source` the rest of its own text on one line,
-    without comments. `level` is 1 in a list at top level. `ends_list`: no item of the same list follows.
+    without comments; `texts` are the blocks that it is made of. `depth` is 1 in a list at top level. `ends_list`: no
+    item of the same list follows.
     """
 
     first: int
     after: int
     opens: int
     closes: int
-    level: int
+    depth: int
     mark: str
     box: str
     source: str
+    texts: tuple[Block, ...]
     ends_list: bool
 
     @property
     def shown(self) -> str:
         return " ".join(filter(None, (self.mark, self.box, self.source)))
 
+    @property
+    def as_read(self) -> str:
+        """The item as a reader sees it, with its mark."""
+        words = " ".join(block.shown for block in self.texts)
+        return " ".join(filter(None, (self.mark, self.box, words.removeprefix(self.box).strip())))
 
-@dataclass(frozen=True, slots=True)
+
 class Structure:
-    """What stands in a part."""
+    """What a part holds. `blocks` are those at top level, without link definitions, which no edit looks at."""
 
-    lines: Sequence[str]
-    tokens: Sequence[Token]
-    blocks: tuple[Block, ...]
+    def __init__(self, text: str) -> None:
+        self.lines: Sequence[str] = lines_of(text)
+        self.outline = Outline(text)
+        self.blocks = [block for block in self.outline.root.children if block.type != "definition"]
 
+    @cached_property
+    def shape(self) -> Shape:
+        return shape_of(self.outline)
 
-def structure_of(text: str) -> Structure:
-    """The structure of a part's text."""
-    lines = lines_of(text)
-    tokens = block_tokens(text)
-    blocks: list[Block] = []
-    opened = 0
-    for index, token in enumerate(tokens):
-        if token.level == 0 and token.nesting >= 0:
-            opened = index
-        if token.level == 0 and token.nesting <= 0:
-            blocks.append(Block(tokens[opened].type, *_span(tokens[opened], lines), opened, index + 1))
-    return Structure(lines, tokens, tuple(blocks))
+    def place_in_shape(self, line: int) -> int:
+        """How many blocks of the shape begin above this line."""
+        return bisect_left(self._firsts, line)
+
+    @cached_property
+    def _firsts(self) -> Sequence[int]:
+        return [block.first for block, _ in blocks_with_depth(self.outline)]
 
 
 def items_of(structure: Structure) -> list[Item]:
     """The items of all lists that are in no quote, nested ones too, in order."""
-    lines, tokens = structure.lines, structure.tokens
-    items: list[Item] = []
-    words: dict[int, list[str]] = {}
+    blocks = [*blocks_with_depth(structure.outline)]
+    ends = ends_of([depth for _, depth in blocks])
+    texts: dict[int, list[Block]] = {}
     open_items: list[int] = []
-    quotes = 0
-    for index, token in enumerate(tokens):
-        if token.type in ("blockquote_open", "blockquote_close"):
-            quotes += token.nesting
-        elif token.type == "inline" and open_items:
-            words[open_items[-1]].append(token.content)
-        elif token.type == "list_item_open" and not quotes:
+    for index, (block, _) in enumerate(blocks):
+        while open_items and ends[open_items[-1]] <= index:
+            open_items.pop()
+        if block.type == "list_item" and not block.quotes:
             open_items.append(index)
-            words[index] = []
-        elif token.type == "list_item_close" and not quotes:
-            start = open_items.pop()
-            ends_list = tokens[index + 1].type != "list_item_open"
-            items.append(_item(tokens, lines, (start, index + 1), words.pop(start), ends_list))
-    return sorted(items, key=lambda item: item.opens)
-
-
-def _span(token: Token, lines: Sequence[str]) -> tuple[int, int]:
-    first, after = token.map or (0, 0)
-    after = min(after, len(lines))
-    while after > first + 1 and is_blank(lines[after - 1]):
-        after -= 1
-    return first, after
+            texts[index] = []
+        elif block.type in ("paragraph", "heading", "row") and open_items:
+            texts[open_items[-1]].append(block)
+    return [_item(structure, *blocks[index], (index, ends[index]), texts[index]) for index in texts]
 
 
 _BOX = re.compile(r"\[[ xX]\](?=\s|\Z)")
 
 
-def _item(
-    tokens: Sequence[Token], lines: Sequence[str], span: tuple[int, int], words: list[str], ends_list: bool
-) -> Item:
-    opens, closes = span
-    token = tokens[opens]
-    first, after = _span(token, lines)
-    box = _BOX.match(words[0]) if words and tokens[opens + 1].type == "paragraph_open" else None
-    if box and box_at(lines[first]) is None:
+def _item(structure: Structure, block: Block, depth: int, span: tuple[int, int], texts: Sequence[Block]) -> Item:
+    words = [text.content for text in texts]
+    box = _BOX.match(words[0]) if words and block.children[0] is texts[0] else None
+    if box and (texts[0].type != "paragraph" or box_at(structure.lines[block.first]) is None):
         box = None
     if box:
-        words = [words[0][box.end() :], *words[1:]]
-    source = " ".join(without_comments("\n".join(words)).split())
+        words[0] = words[0][box.end() :]
     return Item(
-        first, after, opens, closes, token.level, token.info + token.markup, box[0] if box else "", source, ends_list
+        block.first,
+        block.last,
+        *span,
+        depth,
+        block.markup,
+        box[0] if box else "",
+        " ".join(without_comments("\n".join(words)).split()),
+        tuple(texts),
+        ends_list=block.parent is None or block.parent.children[-1] is block,
     )
 
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from notebook_sync.errors import EditFailed
-from notebook_sync.files.commonmark import block_tokens
-from notebook_sync.files.edit_places import Page, structure_of
+from notebook_sync.files.edit_places import Page, Structure
 from notebook_sync.files.edit_shape import END, Shape, is_closed, shape_of
 from notebook_sync.files.frontmatter import read_frontmatter
-from notebook_sync.files.outline import outline
+from prompt.outline import Outline
 
 
 def first_right(page: Page, number: int, ways: Iterable[str], meant: Shape) -> str:
@@ -22,11 +21,11 @@ def first_right(page: Page, number: int, ways: Iterable[str], meant: Shape) -> s
     head = _ended(page.head)
     for way in ways:
         content = page.content[: part.start] + way + page.content[part.end :]
-        if shape_of(block_tokens(way)) == meant and _others_stay(page, number, head, content):
+        if shape_of(Outline(way)) == meant and _others_stay(page, number, head, content):
             return head + content
     text = page.text_of(part)
-    if not is_closed(block_tokens(text + END)):
-        line = part.line + structure_of(text).blocks[-1].first
+    if not is_closed(Outline(text + END)):
+        line = part.line + Structure(text).blocks[-1].first
         raise EditFailed(
             page.path, f"line {line} opens a code fence, a comment or HTML that nothing closes; close it first"
         )
@@ -49,6 +48,6 @@ def _others_stay(page: Page, number: int, head: str, content: str) -> bool:
     if read_frontmatter(head + content).head != head:
         return False
     moved = len(content) - len(page.content)
-    below = [(h.level, h.text, h.start + moved) for part in page.parts[number + 1 :] if (h := part.heading)]
-    headings = outline(content).headings
-    return [(h.level, h.text, h.start) for h in headings[len(headings) - len(below) :]] == below
+    below = [(one.level, one.title, one.start + moved) for part in page.parts[number + 1 :] if (one := part.section)]
+    sections = Outline(content).sections
+    return [(one.level, one.title, one.start) for one in sections[len(sections) - len(below) :]] == below

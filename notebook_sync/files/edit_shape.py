@@ -4,30 +4,53 @@ back as the file that was meant. Pure."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from notebook_sync.files.commonmark import block_tokens, inline_tokens
-from notebook_sync.files.prose import shorten
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
-
-# (level, type, tag, mark, info, source) of each token. That lists begin and end is left out, so that an item is the
-# same whether it stands in a list of its own or joins the one above; how deep it stands is in its level.
-Shape = tuple[tuple[int, str, str, str, str, str], ...]
-
-_LISTS = frozenset(("bullet_list_open", "bullet_list_close", "ordered_list_open", "ordered_list_close"))
+from notebook_sync.files.excerpt import shorten
+from prompt.outline import Block, Outline
 
 
-def shape_of(tokens: Sequence[Token], up: int = 0) -> Shape:
-    """The shape of `tokens`, as it would be `up` levels further out."""
+class Form(NamedTuple):
+    """What a block is: how many blocks hold it, lists included, what marks it, what it says."""
+
+    depth: int
+    type: str
+    markup: str
+    info: str
+    source: str
+
+
+# The form of each block, before those that it holds. Lists are left out, so that an item is the same in a list of its
+# own and in the list above. So are link definitions.
+Shape = tuple[Form, ...]
+
+_LEFT_OUT = frozenset(("bullet_list", "ordered_list", "definition"))
+_HOLD_BLOCKS = frozenset(("blockquote", "list_item", "table"))
+
+
+def blocks_with_depth(outline: Outline) -> Iterator[tuple[Block, int]]:
+    """The blocks that a shape is made of, in its order, and how many blocks hold each, lists included."""
+    waiting = [(block, 0) for block in reversed(outline.root.children)]
+    while waiting:
+        block, depth = waiting.pop()
+        if block.type not in _LEFT_OUT:
+            yield block, depth
+        waiting += [(child, depth + 1) for child in reversed(block.children)]
+
+
+def shape_of(outline: Outline) -> Shape:
+    """The shape of a text."""
     return tuple(
-        (t.level - up, t.type, t.tag, t.markup, t.info if t.type == "fence" else "", t.content)
-        for t in tokens
-        if t.type not in _LISTS
+        Form(depth, block.type, block.markup, block.info, "" if block.type in _HOLD_BLOCKS else block.content)
+        for block, depth in blocks_with_depth(outline)
     )
+
+
+def moved_out(shape: Shape, levels: int) -> Shape:
+    """The shape, so many levels further out."""
+    return tuple(form._replace(depth=form.depth - levels) for form in shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +69,10 @@ _END_WORD = "end"
 END = f"\n\n{_END_WORD}"
 
 
-def is_closed(tokens: Sequence[Token]) -> bool:
-    """Whether what stood above END, in the text that `tokens` are of, leaves nothing open."""
-    return [(token.level, token.content) for token in tokens[-3:]] == [(0, ""), (1, _END_WORD), (0, "")]
+def is_closed(outline: Outline) -> bool:
+    """Whether what stands above END, at the end of a text, leaves nothing open."""
+    last = outline.root.children[-1]
+    return last.type == "paragraph" and last.content == _END_WORD
 
 
 def characters_refused(text: str, there: str = "") -> str:
@@ -70,24 +94,24 @@ def content_of(text: str, level: int) -> Content | str:
     text = "\n".join(lines)
     if not text:
         return Content("", ())
-    tokens = block_tokens(text + END)
-    if not is_closed(tokens):
+    outline = Outline(text + END)
+    if not is_closed(outline):
         return "it opens a code fence, a comment or HTML that it does not close"
-    tokens = tokens[:-3]
-    for index, token in enumerate(tokens):
-        if token.type == "heading_open" and token.level == 0 and int(token.tag[1]) <= level:
+    for block in outline.root.walk():
+        if block.type == "heading" and block.parent is outline.root and block.level <= level:
             return (
-                f"its heading {shorten(tokens[index + 1].content)!r} would begin another section; "
+                f"its heading {shorten(block.content)!r} would begin another section; "
                 "use add_section, or a heading of a lower level"
             )
-        if "<!--" in token.content and _leaves_a_comment_open(token):
+        if _leaves_a_comment_open(block):
             return "it opens a comment that it does not close"
-    return Content(text, shape_of(tokens), tokens[0].type if tokens else "")
+    return Content(text, shape_of(outline)[:-1], outline.root.children[0].type)
 
 
-def _leaves_a_comment_open(token: Token) -> bool:
-    if token.type == "html_block":
-        return token.content.rfind("<!--") > token.content.rfind("-->")
-    if token.type == "inline":
-        return any("<!--" in part.content for part in inline_tokens(token.content) if part.type == "text")
-    return False
+def _leaves_a_comment_open(block: Block) -> bool:
+    if block.type == "html_block":
+        return block.content.rfind("<!--") > block.content.rfind("-->")
+    return block.type not in _CODE and any("<!--" in span.value for span in block.spans if span.kind == "text")
+
+
+_CODE = frozenset(("fence", "code_block"))

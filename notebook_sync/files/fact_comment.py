@@ -9,13 +9,9 @@ import math
 import re
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
 
 from notebook_sync.errors import UsageError
-from notebook_sync.files.commonmark import inline_tokens
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
+from prompt.outline import Block
 
 HINTS = {"core": 1.0, "high": 0.7, "medium": 0.4, "low": 0.2}
 """Importance by the words that may stand for it."""
@@ -63,28 +59,20 @@ def told_in(comments: str) -> Told:
     return Told(_importance(fields.get("importance", "")), _archived(fields))
 
 
-def begin_of_comments(source: str, last: Token | None) -> int:
+def begin_of_comments(source: str, last: Block) -> int:
     """Where in a list item's source the comments begin that end it, the white space before them included; its end, less
-    white space, where none does. `last` is the item's last token that has content, or None where nothing can be
-    meant that only looks like a comment."""
+    white space, where none does. `last` is the last block of the item."""
     begin = end = len(source.rstrip())
-    while (opened := _opening(source, end)) is not None:
-        begin = end = _end_of_text(source, opened)
-    if last is None:
-        return begin
-    if last.type in ("fence", "code_block"):
-        return len(source.rstrip())
-    if last.type != "inline" or not _MAY_BE_NONE.search(source, 0, begin) or len(last.content) > _LONGEST_READ:
+    while (opened := _opening(source, begin)) is not None:
+        begin = _end_of_text(source, opened)
+    if begin == end or last.type == "html_block":
         return begin
     # A backtick or a backslash before it may have made text of what looks like a comment.
-    said = [token for token in inline_tokens(last.content) if token.content.strip()]
-    return begin if said and said[-1].type == "html_inline" else len(source.rstrip())
+    spans = [span for span in last.spans if span.value.strip()]
+    return begin if spans and spans[-1].kind == "html" else end
 
 
 _COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
-_MAY_BE_NONE = re.compile(r"[`\\]")
-# Beyond this nothing is read as Markdown would: that takes the square of the length. No tool writes so long a fact.
-_LONGEST_READ = 20_000
 # What would end the comment or the field, and the escapes of these.
 _UNSAFE = re.compile(r"[;>]|%(?=3B|3E|25)")
 _ESCAPED = re.compile(r"%(3B|3E|25)")

@@ -16,13 +16,13 @@ import yaml
 from frontmatter.default_handlers import YAMLHandler
 
 from notebook_sync.files.note import Problem
+from prompt.hidden import LARGEST_FRONTMATTER, end_of_frontmatter
 
 try:
     from yaml import CSafeLoader as _SafeLoader
 except ImportError:  # PyYAML built without libyaml
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
-LARGEST = 64 * 1024  # bytes
 DEEPEST = 32  # mappings and lists inside each other
 
 
@@ -81,7 +81,7 @@ class NoteHandler(YAMLHandler):
         if root is None or root.tag == _NULL:
             return metadata
         if not isinstance(root, yaml.MappingNode):
-            raise _refusal("frontmatter is not a mapping of names to values", root)
+            raise _refusal(_NO_MAPPING, root)
         _Builder(may_have_aliases="&" in fm).fill(metadata, root)
         return metadata
 
@@ -92,30 +92,32 @@ _HANDLER = NoteHandler()
 
 
 def read_frontmatter(text: str) -> Frontmatter:
-    """Split `text` and read its frontmatter; never raises for what stands there, but says so in `problem`."""
+    """Split `text` as the prompt does and read its frontmatter; errors in it are not raised but put in `problem`."""
+    end = end_of_frontmatter(text)
+    head, content = text[:end], text[end:]
     opening = _OPENING.match(text)
     if opening is None:
-        bom = 1 if text.startswith("\ufeff") else 0
-        return Frontmatter(text[:bom], text[bom:], Metadata())
+        return Frontmatter(head, content, Metadata())
     closing = _CLOSING.search(text, opening.end())
     if closing is None:
-        return _unread(text, "frontmatter is opened by --- and never closed")
+        return _unread(head, content, 1, "frontmatter is opened by --- and never closed")
     source = text[opening.end() : closing.start()]
-    if len(source) * 4 > LARGEST and len(source.encode()) > LARGEST:
-        return _unread(text, f"frontmatter is larger than {LARGEST // 1024} KiB")
-    head, content = text[: closing.end()], text[closing.end() :]
+    if len(source.encode(errors="replace")) > LARGEST_FRONTMATTER:
+        return _unread(head, content, 1, f"frontmatter is larger than {LARGEST_FRONTMATTER // 1024} KiB")
+    if end < closing.end():
+        return _unread(head, content, _FIRST_LINE, f"frontmatter is ignored: {_NO_MAPPING}")
     try:
         return Frontmatter(head, content, _HANDLER.load(source))
     except yaml.YAMLError as error:
         line, reason = _place_and_reason(error, source)
-        return Frontmatter(head, content, Metadata(), Problem(line, f"frontmatter is ignored: {reason}", severe=True))
+        return _unread(head, content, line, f"frontmatter is ignored: {reason}")
 
 
-def _unread(text: str, reason: str) -> Frontmatter:
-    bom = 1 if text.startswith("\ufeff") else 0
-    return Frontmatter(text[:bom], text[bom:], Metadata(), Problem(1, reason, severe=True))
+def _unread(head: str, content: str, line: int, reason: str) -> Frontmatter:
+    return Frontmatter(head, content, Metadata(), Problem(line, reason, severe=True))
 
 
+_NO_MAPPING = "frontmatter is not a mapping of names to values"
 _FIRST_LINE = 2  # of the YAML, in the file: below the opening ---
 
 

@@ -44,11 +44,12 @@ def run_git(
     return subprocess.CompletedProcess(arguments_of_all, running.returncode, output, complaint)
 
 
-def blobs_of(root: Path, names: Iterable[str]) -> dict[str, bytes]:
+def blobs_of(root: Path, names: Iterable[str], *, seconds: float = GIT_SECONDS) -> dict[str, bytes]:
     """The bytes of those blobs that git has, by the name each is asked for by: its id, or `HEAD:./path`. No name has a
     line end in it. Raises as `run_git`."""
     asked = list(dict.fromkeys(names))
-    answer = run_git(root, "cat-file", "--batch", given="".join(f"{name}\n" for name in asked).encode()).stdout
+    given = "".join(f"{name}\n" for name in asked).encode()
+    answer = run_git(root, "cat-file", "--batch", given=given, seconds=seconds).stdout
     held, start = {}, 0
     for name in asked:
         end = answer.find(b"\n", start)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from notebook_sync.files.outline import Heading
+from prompt.outline import Outline
 
 KINDS = ("pattern", "decision", "problem", "insight")
 PARTS = ("context", "reasoning", "outcome")
@@ -49,14 +49,15 @@ def kind_of_folder(path: str) -> str | None:
     return parts[1] if len(parts) > 2 and parts[1] in KINDS else None
 
 
-def parts_missing(headings: Sequence[Heading], content: str) -> list[str]:
-    """Which of PARTS no heading has, or only one with nothing below it. A heading's children are below it."""
-    told = set()
-    for heading, after in zip(headings, (*headings[1:], None), strict=False):  # nothing follows where nothing is
-        has_child = after is not None and after.level > heading.level
-        if has_child or content[heading.body : after.start if after else len(content)].strip():
-            told.add(heading.text.strip(" :").casefold())
-    return [part for part in PARTS if part not in told]
+def parts_missing(outline: Outline) -> list[str]:
+    """Which of PARTS no heading names, or only one with nothing below it. A heading's children are below it."""
+    sections = outline.sections
+    present = set()
+    for section, after in zip(sections, (*sections[1:], None), strict=False):  # nothing follows where nothing is
+        has_child = after is not None and after.level > section.level
+        if has_child or outline.text[section.body : after.start if after else len(outline.text)].strip():
+            present.add(section.title.strip(" :").casefold())
+    return [part for part in PARTS if part not in present]
 
 
 def priority_from(value: Any) -> int:

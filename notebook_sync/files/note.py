@@ -15,7 +15,7 @@ RUNTIME_FILES = ("external-communications.md", "reminders.md", "standing-orders.
 HISTORY_LIMIT = 50
 
 # Raised when the same bytes would be parsed into another Note; rows with an older revision are parsed again.
-PARSER_REVISION = 5
+PARSER_REVISION = 6
 
 
 class Stamp(NamedTuple):

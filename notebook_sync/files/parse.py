@@ -10,16 +10,15 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any
 
-from notebook_sync.files.commonmark import block_tokens
+from notebook_sync.files.excerpt import SUMMARY_LENGTH, shorten, summary_of
 from notebook_sync.files.fields import Fields, read_fields
 from notebook_sync.files.frontmatter import read_frontmatter, storable
-from notebook_sync.files.inline import LONGEST, links_and_tags, plain
+from notebook_sync.files.links import links_of, tags_of
 from notebook_sync.files.memories import DEFAULT_PRIORITY, agent_of, kind_of_folder, parts_missing
-from notebook_sync.files.note import Note, Problem, Section, collection_of, id_from_path
-from notebook_sync.files.outline import Outline, outline
-from notebook_sync.files.prose import shorten, summary_of
+from notebook_sync.files.note import Note, Problem, collection_of, id_from_path
 from notebook_sync.files.provenance import EXTERNAL, says_external
 from notebook_sync.files.sections import sections_of
+from prompt.outline import Block, Outline
 
 
 def parse(path: str, raw: bytes, *, encoding: str = "cl100k_base") -> Note:
@@ -31,27 +30,26 @@ def parse(path: str, raw: bytes, *, encoding: str = "cl100k_base") -> Note:
     collection = collection_of(path)
     fields = read_fields(front.metadata, collection)
     content = front.content
-    structure = outline(content)
-    lines_before = front.head.count("\n")
-    sections, tokens = sections_of(content, structure.headings, lines_before=lines_before, encoding=encoding)
-    links, inline_tags = links_and_tags(content, structure.hidden)
-    code = _code(collection, structure)
-    tags = tuple(dict.fromkeys((*fields.tags, *inline_tags)))
+    outline = Outline(content)
+    sections, tokens = sections_of(outline, lines_before=front.head.count("\n"), encoding=encoding)
+    fence = first_fence(outline) if collection == "code_snippets" else None
+    code = fence.content if fence else None
+    tags = tuple(dict.fromkeys((*fields.tags, *tags_of(outline))))
     return Note(
         path=path,
         collection=collection,
         wants=fields.id or id_from_path(path),
         has_own_id=fields.id is not None,
         digest=sha256(raw).hexdigest(),
-        title=fields.title or _first_title(structure) or _name_of(path),
-        summary=fields.summary or summary_of(content, structure) or _summary_of_code(fields, code),
+        title=fields.title or _first_title(outline) or _name_of(path),
+        summary=fields.summary or summary_of(outline) or _summary_of_code(fields, code),
         content=content,
         sections=sections,
         code=code,
         fields=(
-            _fields_of_memory(path, fields, tags, parts_missing(structure.headings, content))
+            _fields_of_memory(path, fields, tags, parts_missing(outline))
             if collection == "memories"
-            else _special_fields(collection, fields, content, structure, sections)
+            else _special_fields(collection, fields, outline, fence)
         ),
         created_by=fields.created_by or "owner",
         created_at=fields.created_at,
@@ -59,7 +57,7 @@ def parse(path: str, raw: bytes, *, encoding: str = "cl100k_base") -> Note:
         status=fields.status or "draft",
         word_count=_count_words(content),
         token_count=tokens,
-        links=links,
+        links=links_of(outline),
         extra=fields.extra,
         provenance=EXTERNAL if says_external(text, front) else None,
         problems=(*problems, *fields.problems),
@@ -91,34 +89,34 @@ def _count_words(text: str) -> int:
     return len(text.split())
 
 
-def _first_title(structure: Outline) -> str:
-    return next((heading.text for heading in structure.headings if heading.level == 1 and heading.text), "")
+def _first_title(outline: Outline) -> str:
+    return next((section.title for section in outline.sections if section.level == 1 and section.title), "")
 
 
 def _name_of(path: str) -> str:
     return storable(PurePosixPath(id_from_path(path)).name)
 
 
-def _code(collection: str, structure: Outline) -> str | None:
-    if collection != "code_snippets" or not structure.fences:
-        return None
-    return structure.fences[0].code
+def first_fence(outline: Outline) -> Block | None:
+    """The fenced code that a snippet is read from."""
+    return next((block for block in outline.root.walk() if block.type == "fence"), None)
 
 
 def _summary_of_code(fields: Fields, code: str | None) -> str:
     """What a snippet is said to do, else how its code begins; "" for a note without code."""
-    return "" if code is None else shorten(" ".join(str(fields.special["description"] or code)[:LONGEST].split()))
+    return (
+        ""
+        if code is None
+        else shorten(" ".join(str(fields.special["description"] or code)[: 10 * SUMMARY_LENGTH].split()))
+    )
 
 
-def _special_fields(
-    collection: str, fields: Fields, content: str, structure: Outline, sections: tuple[Section, ...]
-) -> dict[str, Any]:
+def _special_fields(collection: str, fields: Fields, outline: Outline, fence: Block | None) -> dict[str, Any]:
     special = fields.special
-    if collection == "code_snippets" and not special["language"] and structure.fences:
-        info = structure.fences[0].info.split()
-        return {**special, "language": info[0] if info else None}
+    if collection == "code_snippets" and not special["language"] and fence:
+        return {**special, "language": next(iter(fence.info.split()), None)}
     if collection == "research_notes" and not special["key_findings"]:
-        return {**special, "key_findings": _bullets_under("key findings", content, sections)}
+        return {**special, "key_findings": _bullets_under("key findings", outline)}
     return special
 
 
@@ -136,14 +134,19 @@ def _fields_of_memory(path: str, fields: Fields, tags: tuple[str, ...], missing:
     }
 
 
-def _bullets_under(heading: str, content: str, sections: tuple[Section, ...]) -> list[str]:
-    section = next((each for each in sections if each.heading.casefold() == heading), None)
-    if section is None:
-        return []
-    tokens = block_tokens(content[section.start : section.end])
-    bullets = []
-    for index, token in enumerate(tokens):
-        # Level 3 is a paragraph in an item of a top-level list; of an item's paragraphs, the first opens it.
-        if token.type == "inline" and token.level == 3 and tokens[index - 2].type == "list_item_open":
-            bullets.append(plain(token.content))
-    return [bullet for bullet in bullets if bullet]
+def _bullets_under(title: str, outline: Outline) -> list[str]:
+    """The first paragraph of each top-level list item in the first section of this title."""
+    bullets: list[str] = []
+    level = 0
+    sections = iter(outline.sections)
+    for block in outline.root.children:
+        if block.type == "heading":
+            section = next(sections)
+            if level and block.level <= level:
+                break
+            if not level and section.title.casefold() == title:
+                level = block.level
+        elif level and block.type in ("bullet_list", "ordered_list"):
+            firsts = (item.children[0] for item in block.children if item.children)
+            bullets += [first.shown for first in firsts if first.type == "paragraph" and first.shown]
+    return bullets

@@ -1,4 +1,4 @@
-"""Whether the owner stands behind a note, or it holds what somebody else said. In doubt, somebody else did."""
+"""Whether a note holds what somebody else said. In doubt, it does. Only its parsed frontmatter decides."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ if TYPE_CHECKING:
 
 EXTERNAL = "external"
 _KEY = "provenance"
+_OPENINGS = (b"---", b"\xef\xbb\xbf---")
 
 
 def is_external(raw: bytes) -> bool:
-    """Whether the frontmatter says `provenance: external`, or names a provenance and cannot be read."""
-    if _KEY.encode() not in raw:
+    """Whether the frontmatter says `provenance: external`, or may say it and cannot be read."""
+    if not raw.startswith(_OPENINGS):
         return False
     from notebook_sync.files.frontmatter import read_frontmatter  # YAML, which a prompt seldom needs
 
@@ -24,5 +25,7 @@ def is_external(raw: bytes) -> bool:
 def says_external(text: str, front: Frontmatter) -> bool:
     """As `is_external`, of a text whose frontmatter is read already."""
     if front.problem is not None:
-        return _KEY in text
+        return _KEY in text or "\\" in text  # an escape may spell the key
+    if isinstance(front.metadata.get(_KEY), (list, dict)):
+        return True
     return (front.metadata.text(_KEY) or "").strip().casefold().startswith(EXTERNAL)

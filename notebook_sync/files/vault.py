@@ -20,13 +20,15 @@ from notebook_sync.files.creating import create_all
 from notebook_sync.files.disk import Disk
 from notebook_sync.files.ignore import GITIGNORE, Rules, is_hidden, is_ignored, is_note_name
 from notebook_sync.files.names import reason_against
-from notebook_sync.files.note import Stamp
+from notebook_sync.files.note import RUNTIME_FILES, Stamp
 from notebook_sync.files.stamped import Reading, read_stamped, stamp_of
 from notebook_sync.files.writing import renaming, writing
 from notebook_sync.folder import FOLDER
+from notebook_sync.permissions import plain_parts
 
 _TRIES = 10
 _PAUSE_SECONDS = 0.001
+_RUNTIME = "runtime"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _GONE = {errno.ENOENT, errno.ENOTDIR}
 
@@ -61,14 +63,15 @@ class Vault:
         if self._exclude.broken:
             raise ConfigError(f"exclude = {self._exclude.broken[0]!r} is no pattern; write it as in a .gitignore")
 
-    def scan(self, places: Iterable[str] | None = None) -> Scan:
-        """The notes at `places` and below them; of the whole notebook for None. Raises RootLost."""
+    def scan(self, places: Iterable[str] | None = None, *, enters: Callable[[str], bool] = lambda _: True) -> Scan:
+        """The notes at `places` and below them; of the whole notebook for None. Folders that `enters` refuses are left
+        out. Raises RootLost."""
         scan = Scan()
         self.identity()
         rules_of = cache(self._rules_in)  # a checkout touches a thousand files in one folder
         below = {self.relative(place) for place in ([""] if places is None else places)}
         for place in sorted(place for place in below if place is not None):
-            self._look_at(place, scan, rules_of)
+            self._look_at(place, scan, rules_of, enters)
         return scan
 
     def folders(self, place: str) -> list[str]:
@@ -90,6 +93,30 @@ class Vault:
                 return None
             path = path[len(root) :].strip("/")
         return None if path.split("/")[0] == ".." else "" if path == "." else path
+
+    def place(self, name: str) -> str | None:
+        """The one path that `name` means to every operation: as `relative`, but the bare name of a file that exists in
+        `runtime/`, in any spelling, means that file. A file elsewhere never shadows it."""
+        place = self.relative(name)
+        bare = _bare(place or "")
+        runtime = self.runtime_names().get(bare) if bare else None
+        return runtime if runtime and os.path.lexists(self.root / runtime) else place
+
+    def runtime_names(self) -> dict[str, str]:
+        """The paths of the files in `runtime/`, by their file names in the form of `plain_parts`. The files that every
+        notebook is made with are among them, whether they exist or not."""
+        try:
+            names = sorted(os.listdir(self.root / _RUNTIME))  # noqa: PTH208 - names are all that is needed
+        except OSError:
+            names = []
+        # The last one wins where names differ in their spelling alone.
+        names = [*RUNTIME_FILES, *names, *(name for name in RUNTIME_FILES if name in names)]
+        return {_bare(name): f"{_RUNTIME}/{name}" for name in names if is_note_name(name)}
+
+    def runtime_file(self, name: str) -> str:
+        """The runtime file that answers to `name`, a path or an id, also without the ending; "" for none."""
+        bare = _bare(name).removesuffix(".md")
+        return self.runtime_names().get(f"{bare}.md", "") if bare else ""
 
     def reason_against(self, name: str) -> str:
         """Why what stands at `name` can be no note, whatever it says: it is outside, hidden, or reached through a link;
@@ -234,11 +261,15 @@ class Vault:
         raise UnreadableFile(path, "was written to during every read; it is looked at again")
 
     def _is_of_our_own(self, found: os.stat_result) -> bool:
-        """Whether a file is one of those with secrets, by whatever name it is asked for."""
-        for hidden in (FOLDER, ".git"):
-            with contextlib.suppress(OSError), os.scandir(self.root / hidden) as listing:
-                if any(entry.inode() == found.st_ino for entry in listing):
-                    return True
+        """Whether a file is one of those with secrets, at any depth, by whatever name it is asked for."""
+        folders = [f"{self.root}/{FOLDER}", f"{self.root}/.git"]
+        while folders:
+            with contextlib.suppress(OSError), os.scandir(folders.pop()) as listing:
+                for entry in listing:
+                    if entry.inode() == found.st_ino:
+                        return True
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
         return False
 
     def _beyond(self, size: int) -> str:
@@ -247,7 +278,9 @@ class Vault:
             "raise the limit in notebook.toml or add the file to `exclude`"
         )
 
-    def _look_at(self, place: str, scan: Scan, rules_of: Callable[[str], list[Rules]]) -> None:
+    def _look_at(
+        self, place: str, scan: Scan, rules_of: Callable[[str], list[Rules]], enters: Callable[[str], bool]
+    ) -> None:
         """One place: a file, a folder, or nothing."""
         rules = [self._exclude]
         folder = ""
@@ -271,15 +304,16 @@ class Vault:
             if is_note_name(name):
                 _meet(place, found, rules, scan)
         elif not place or not is_ignored(rules, place, is_dir=True):
-            self._walk(place, rules, scan)
+            self._walk(place, rules, scan, enters)
 
-    def _walk(self, top: str, rules: list[Rules], scan: Scan) -> None:
+    def _walk(self, top: str, rules: list[Rules], scan: Scan, enters: Callable[[str], bool]) -> None:
         folders = [(top, rules)]
         while folders:
             folder, rules = folders.pop()
             try:
                 with self._opened(folder) as fd, os.scandir(fd) as listing:
-                    folders += self._walk_one(folder, list(listing), rules, scan)
+                    below = self._walk_one(folder, list(listing), rules, scan)
+                    folders += (each for each in below if enters(each[0]))
             except OSError as error:
                 _note_blindness(folder, error, scan)
 
@@ -331,6 +365,12 @@ class Vault:
         except (FileNotFoundError, UnreadableFile):
             return []
         return [Rules.read(folder, raw.decode(errors="replace").splitlines())]
+
+
+def _bare(name: str) -> str:
+    """A name without folders in the form of `plain_parts`; "" for a path through a folder."""
+    parts = plain_parts(name) or ()
+    return parts[0] if len(parts) == 1 else ""
 
 
 def printable(path: str) -> str:

@@ -41,6 +41,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 from notebook_sync.files.note import Note, Ref, Seed, Stamp
 
 Document = dict[str, Any]
+# Of words in title, summary, content and code: a word in a title says most about what a note is for.
+WEIGHTS = (8.0, 2.0, 1.0, 1.0)
 # What every store can count to.
 LARGEST_LIMIT = 2**31 - 1
 # What notes are told in the order of: their latest change, or when they were made.
@@ -142,6 +144,7 @@ class Filter:
     made_until: likewise, of when it was made.
     below: folders, of which any must hold the note; not_below: none may, and a note whose path another one took is
     left out too, for nothing tells where it lies. topic, session_id: as the frontmatter of a note in channels says.
+    not_at: paths of which none may be the note's.
     of_channels: of the notes in channels, only those below these folders; None for all of them.
     after: the `updated_at` and the id of a row; only those that stand behind it in the order of changes.
     """
@@ -156,6 +159,7 @@ class Filter:
     made_until: datetime | None = None
     below: tuple[str, ...] = ()
     not_below: tuple[str, ...] = ()
+    not_at: tuple[str, ...] = ()
     topic: str = ""
     session_id: str = ""
     of_channels: tuple[str, ...] | None = None
@@ -229,7 +233,11 @@ class Mirror(Protocol):
 
     def search(self, query: str, limit: int = 10, filter: Filter = ALL) -> list[Document]:
         """Notes that match the words of `query`, best first: the fields of `light` and a `score`, higher is better.
-        The query is data: no punctuation mark in it is an operator. None for a limit below 1."""
+        The query is data: no punctuation mark in it is an operator. None for a limit below 1. Where the filter names
+        `of_channels`, files that the prompt shows are left out: sessions are not shown all that they say."""
+
+    def rarities(self, query: str) -> dict[str, float]:
+        """How much each word of the query adds to a score, by how rare it is in the notes that everybody may read."""
 
     def counts(self) -> dict[str, int]:
         """`{"notes", "stale", "problems", "pending"}`, and one key per collection as `collection:NAME`."""

@@ -49,10 +49,11 @@ def after(row: Fact | None, change: Change, was: Fact | None = None, *, decay_ra
     return told(row, change.action, change.at, path=place.path, section=place.section, **more)
 
 
-def weighed(row: Fact, importance: float | None, by: float, action: str, at: datetime) -> Fact:
+def weighed(row: Fact, importance: float | None, by: float, action: str, at: datetime, actor: str = "") -> Fact:
     """The row with this importance, or with its own and so much more."""
     value = min(1.0, max(0.0, (row.unpinned if importance is None else importance) + by))
-    return told(replace(row, importance=value, unpinned=value), action, at)
+    more = {"actor": actor} if actor else {}
+    return told(replace(row, importance=value, unpinned=value), action, at, **more)
 
 
 def merged(keep: Fact, drop: Fact, by: float, at: datetime) -> Fact:

@@ -72,7 +72,8 @@ class Fact:
 
     `importance` is the one in force, `unpinned` the one it has without a pin. `decay_rate` is what it loses a day.
     `source_history` are the last 50 events, the oldest first: {at, action, importance, ...}, with `path` and `section`
-    where it moved and `was` for the id of what it was before it was reworded or merged.
+    where it moved, `was` for the id of what it was before it was reworded or merged, and `actor` for who reinforced it:
+    "owner", "agent:NAME".
     """
 
     note_id: str
@@ -223,10 +224,12 @@ class FactRows(Protocol):
         *,
         by: float = 0.0,
         action: str = "weighed",
+        actor: str = "",
         at: datetime | None = None,
     ) -> Fact | None:
         """Set what the fact has without a pin, or change it `by` so much; never beyond 0 and 1. The fact as it is then,
-        None for an unknown id. `action` names the event in its history. Raises UsageError for what is no number."""
+        None for an unknown id. `action` and `actor` are what the event in its history says. Raises UsageError for what
+        is not a number."""
 
     def bulk_update_importance(self, importances: Mapping[str, float], *, at: datetime | None = None) -> int:
         """Set several; how many of them there are. Raises UsageError before any is set."""

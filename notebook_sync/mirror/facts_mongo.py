@@ -75,10 +75,11 @@ class MongoFacts(FactStore):
         *,
         by: float = 0.0,
         action: str = "weighed",
+        actor: str = "",
         at: datetime | None = None,
     ) -> Fact | None:
         wanted = None if importance is None else must_be_importance(importance)
-        weighing = _weighing(wanted, must_be_change(by), action, moment(at))
+        weighing = _weighing(wanted, must_be_change(by), action, moment(at), {"actor": actor} if actor else None)
         with self._connection.telling() as database:
             found = database[ROWS].update_one({"_id": encodable(note_id)}, weighing).matched_count
         return self.get_note(note_id) if found else None

@@ -75,11 +75,12 @@ class SqliteFacts(FactStore):
         *,
         by: float = 0.0,
         action: str = "weighed",
+        actor: str = "",
         at: datetime | None = None,
     ) -> Fact | None:
         wanted = None if importance is None else must_be_importance(importance)
         change, when = must_be_change(by), moment(at)
-        found = self._rewrite(note_id, lambda row: weighed(row, wanted, change, action, when))
+        found = self._rewrite(note_id, lambda row: weighed(row, wanted, change, action, when, actor))
         return self.get_note(note_id) if found else None
 
     def bulk_update_importance(self, importances: Mapping[str, float], *, at: datetime | None = None) -> int:

@@ -150,9 +150,13 @@ class MongoMirror:
         asked = {
             name: [{"$match": {"$text": {"$search": words}, **condition}}, *steps]
             for name, condition in admitting(filter).items()
+            if name != "runtime" or filter.of_channels is None
         }
         best = self._connection.first(asked, {"score": -1, "_id": 1}, limit)
         return [{**rows.light_from(row), "score": row["score"]} for row in best]
+
+    def rarities(self, query: str) -> dict[str, float]:
+        return dict.fromkeys(as_words(query).split(), 1.0)
 
     def counts(self) -> dict[str, int]:
         asked: dict[str, dict[str, Any]] = {

@@ -54,6 +54,8 @@ def _of_any_collection(filter: Filter) -> list[Condition]:
         at = DatetimeMS(to_ms_after(filter.after[0]))
         behind = [{"metadata.updated_at": {"$lt": at}}, {"_id": {"$gt": askable(filter.after[1])}}]
         conditions.append({"metadata.updated_at": {"$lte": at}, "$or": behind})
+    if filter.not_at:
+        conditions.append({"path": {"$nin": [askable(path) for path in filter.not_at]}})
     if filter.below:
         conditions.append({"$or": _below(filter.below)})
     if filter.not_below:

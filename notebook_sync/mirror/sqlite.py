@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from notebook_sync.files.note import COLLECTIONS, Ref, Stamp
 from notebook_sync.mirror import sqlite_rows as rows
 from notebook_sync.mirror.base import ALL, Document, Filter, Known, MarkStale, Name, Order, Put, Remove, Touch, Write
 from notebook_sync.mirror.document import superseded, unsigned
-from notebook_sync.mirror.sqlite_queries import admitting
+from notebook_sync.mirror.sqlite_queries import admitting, in_rooms, words_of
 from notebook_sync.mirror.sqlite_schema import ADDED, LATER, SCHEMA
-from notebook_sync.mirror.sqlite_search import best
+from notebook_sync.mirror.sqlite_search import best, counted
+from notebook_sync.permissions import room_of
+from notebook_sync.settings import PromptSettings
 
 _KNOWN = """id, wants, has_own_id, coalesce(path, ''), digest, size, mtime_ns, ctime_ns, inode, revision, version,
     stale, problems, broken, pending"""
@@ -40,8 +43,11 @@ class SqliteMirror:
 
     name = NAME
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, settings: PromptSettings | None = None) -> None:
+        """`settings` say which files every session is shown a part of, or not every session may read."""
         self._db = Embedded(path, SCHEMA, ADDED, LATER)
+        self._room_of = partial(room_of, settings=settings or PromptSettings())
+        self._settle(repr(settings))
 
     def known(self, places: Iterable[str] | None = None) -> list[Known]:
         if places is None:
@@ -65,7 +71,7 @@ class SqliteMirror:
     def apply(self, writes: Sequence[Write]) -> list[Write]:
         lost: list[Write] = []
         with self._db.writing() as connection:
-            batch = rows.Batch(connection, writes)
+            batch = rows.Batch(connection, writes, self._room_of)
             for write in writes:
                 match write:
                     case Put():
@@ -129,13 +135,16 @@ class SqliteMirror:
 
     def light(self, filter: Filter = ALL, limit: int = 50, by: Order = "changed") -> list[Document]:
         admitted, values = admitting(filter)
-        # By itself, SQLite would read and sort all that the filter admits.
-        index = "INDEXED BY note_made" if by == "made" and filter.collections == ("channels",) else ""
-        found = self._db.rows(
-            f"SELECT {_LIGHT} FROM note {index} WHERE {admitted} ORDER BY {_ORDERS[by]} LIMIT ?",
-            (*values, max(limit, 0)),
-        )
-        return [_light(row) for row in found]
+        found: dict[str, Any] = {}
+        for of_room, bounds in in_rooms(filter):
+            # By itself, SQLite might read all that the filter admits, of other rooms too, and sort it.
+            is_in_order = bool(of_room) and (by == "changed" or filter.collections == ("channels",))
+            index = f"INDEXED BY note_{by}_in_room" if is_in_order else ""
+            asked = f"SELECT {_LIGHT} FROM note {index} WHERE {of_room}{admitted} ORDER BY {_ORDERS[by]} LIMIT ?"
+            found |= {row[0]: row for row in self._db.rows(asked, (*bounds, *values, max(limit, 0)))}
+        moments = [_LIGHT_FIELDS.index(name) for name in ("created_at", "updated_at")[by == "changed" :]]
+        in_order = sorted(found.values(), key=lambda row: (*(-row[at] for at in moments), row[0]))
+        return [_light(row) for row in in_order[: max(limit, 0)]]
 
     def light_many(self, ids: Sequence[str], filter: Filter = ALL) -> dict[str, Document]:
         admitted, values = admitting(filter)
@@ -157,6 +166,9 @@ class SqliteMirror:
         )
         rows_by_n = {row[-1]: row for row in found}
         return [{**_light(rows_by_n[n]), "score": score} for n, score in hits.items() if n in rows_by_n]
+
+    def rarities(self, query: str) -> dict[str, float]:
+        return {word.text.strip('"'): word.rarity for word in counted(self._db, words_of(query))}
 
     def counts(self) -> dict[str, int]:
         notes, stale, problems, pending = self._db.rows(
@@ -189,6 +201,19 @@ class SqliteMirror:
 
     def close(self) -> None:
         self._db.close()
+
+    def _settle(self, settings: str) -> None:
+        """Bring words into the index of the room where their note is by these settings."""
+        asked = "SELECT 1 FROM meta WHERE name = 'rooms' AND value = ?"
+        if self._db.rows(asked, (settings,)):
+            return
+        with self._db.writing() as connection:
+            for n, path, room in connection.execute("SELECT n, path, room FROM note WHERE NOT deleted").fetchall():
+                wanted = "apart" if path is None else self._room_of(path)
+                if wanted != room:
+                    rows.index_words(connection, n, room, wanted)
+                    connection.execute("UPDATE note SET room = ? WHERE n = ?", (wanted, n))
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('rooms', ?)", (settings,))
 
     def _paged(self, statement: str) -> Iterator[Any]:
         """Rows of a statement with `id > ? … LIMIT`, page by page: no cursor stays open between two rows."""

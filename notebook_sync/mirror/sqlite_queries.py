@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from notebook_sync.mirror.base import Filter
 from notebook_sync.mirror.document import MOST_WORDS, askable, to_ms_after
+from notebook_sync.permissions import is_private
 
 _WORD = re.compile(r"\w+")
 
@@ -30,7 +31,12 @@ def admitting(filter: Filter) -> tuple[str, list[Any]]:
     elif filter.collections:
         require(f"collection IN ({_marks(filter.collections)})", *filter.collections)
     if filter.tags:
-        require(f"n IN (SELECT n FROM note_tag WHERE tag IN ({_marks(filter.tags)}))", *filter.tags)
+        # By the index, what has the tag in any room is read; else the tags of each note that is looked at.
+        by_index, by_note = (
+            "n IN (SELECT n FROM note_tag WHERE tag",
+            "EXISTS (SELECT 1 FROM json_each(tags) WHERE value",
+        )
+        require(f"{by_index if filter.of_channels is None else by_note} IN ({_marks(filter.tags)}))", *filter.tags)
     for name, wanted in (("topic", filter.topic), ("session_id", filter.session_id)):
         if wanted:
             require(f"collection = 'channels' AND beside ->> '{name}' = ?", wanted)
@@ -49,9 +55,35 @@ def admitting(filter: Filter) -> tuple[str, list[Any]]:
         require(_below(filter.below), *_bounds(filter.below))
     if filter.not_below:
         require(f"NOT {_below(filter.not_below)}", *_bounds(filter.not_below))
+    if filter.not_at:
+        require(f"path NOT IN ({_marks(filter.not_at)})", *filter.not_at)
     if filter.of_channels is not None:
         require(f"(collection <> 'channels' OR {_below(filter.of_channels)})", *_bounds(filter.of_channels))
     return " AND ".join(conditions), [askable(value) if isinstance(value, str) else value for value in values]
+
+
+def in_channels(filter: Filter) -> Iterator[tuple[str, Sequence[str]]]:
+    """Conditions on `room`, each with its values, of the private notes that the filter admits by their folders."""
+    for folder in filter.below if filter.of_channels is None else filter.of_channels:
+        room = "/".join(folder.split("/")[:3])
+        yield "room = ? AND ", (room,)
+        if room == folder:
+            yield "room >= ? AND room < ? AND ", _bounds([room])
+
+
+def in_rooms(filter: Filter) -> Iterator[tuple[str, Sequence[str]]]:
+    """The same of all notes that it admits; "" where those may be in any room."""
+    if filter.of_channels is None and not is_private_alone(filter):
+        yield "", ()
+        return
+    if filter.of_channels is not None and filter.collections != ("channels",):
+        yield from (("room = '' AND ", ()), ("room = 'apart' AND ", ()))
+    yield from in_channels(filter)
+
+
+def is_private_alone(filter: Filter) -> bool:
+    """Whether it names the folders of channels, and no other."""
+    return bool(filter.below) and all(is_private(f"{folder}/") for folder in filter.below)
 
 
 def words_of(query: str) -> list[str]:

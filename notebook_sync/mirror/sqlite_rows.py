@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from notebook_sync.mirror.base import Document, MarkStale, Put, Remove, Touch, W
 from notebook_sync.mirror.document import beside_light, document_of, moment, signed, unsigned
 from notebook_sync.mirror.memories import DEFAULT_PRIORITY, UNSCORED, folded, marks
 from notebook_sync.mirror.past import first_version, may_put, next_version, untold
-from notebook_sync.mirror.sqlite_schema import GUARDED
+from notebook_sync.mirror.sqlite_schema import INDEX, UNINDEXED
 from notebook_sync.permissions import is_private
 
 DOCUMENT = """id, wants, coalesce(path, ''), coalesce(path, was_at, ''), collection, title, summary, content, code,
@@ -46,13 +46,15 @@ class _Row:
     collection: str
     serial: int
     event: int
+    room: str
 
 
 class Batch:
     """The writes of one transaction: each method makes one of them, or tells by False that it lost."""
 
-    def __init__(self, connection: sqlite3.Connection, writes: Sequence[Write]) -> None:
+    def __init__(self, connection: sqlite3.Connection, writes: Sequence[Write], room_of: Callable[[str], str]) -> None:
         self._connection = connection
+        self._room_of = room_of
         puts = [write for write in writes if isinstance(write, Put)]
         self._bound_for = {note_id: put.note.path for put in puts for note_id in (put.id, put.replaces) if note_id}
 
@@ -121,7 +123,7 @@ class Batch:
     def _row(self, note_id: str) -> _Row | None:
         found = self._connection.execute(
             """SELECT n, id, digest, path, version, pending, deleted, created_at, created_from, collection,
-            serial, event FROM note WHERE id = ?""",
+            serial, event, room FROM note WHERE id = ?""",
             (note_id,),
         ).fetchone()
         return _Row(*found) if found else None
@@ -163,6 +165,7 @@ class Batch:
             "pending": untold(row.pending if row is not None and not row.deleted else "", _action_of(put, row)),
             "deleted": 0,
             "event": _event_of(put, row),
+            "room": self._room_of(put.note.path),
         }
         if row is None:
             light["serial"] = light["event"]
@@ -172,7 +175,7 @@ class Batch:
         else:
             n = row.n
             if not row.deleted:
-                self._forget_words(row)
+                index_words(self._connection, n, row.room, UNINDEXED)
             changes = ", ".join(f"{column} = ?" for column in light)
             self._connection.execute(
                 f"UPDATE note SET {changes}, serial = serial + 1 WHERE n = ?", (*light.values(), n)
@@ -184,11 +187,7 @@ class Batch:
             "INSERT OR REPLACE INTO body VALUES (?, ?, ?, ?, ?)",
             (n, document["content"], code, _rest(document), to_json(history)),
         )
-        self._connection.execute(
-            f"INSERT INTO {_index_of(document['collection'])} (rowid, title, summary, content, code)"
-            " VALUES (?, ?, ?, ?, ?)",
-            (n, document["title"], document["summary"], document["content"], code),
-        )
+        index_words(self._connection, n, UNINDEXED, light["room"])
 
     def _store_memory(self, n: int | None, document: Document) -> None:
         """What the row of a memory has beside that of every note; nothing of a note that is no memory any more."""
@@ -209,20 +208,11 @@ class Batch:
         targets = dict.fromkeys(link["to"] for link in relations)
         self._connection.executemany("INSERT INTO memory_link VALUES (?, ?)", [(target, n) for target in targets])
 
-    def _forget_words(self, row: _Row) -> None:
-        """A contentless index is told what to forget: the very words it was told before."""
-        index = _index_of(row.collection)
-        self._connection.execute(
-            f"""INSERT INTO {index} ({index}, rowid, title, summary, content, code)
-            SELECT 'delete', n, title, summary, content, code FROM note JOIN body USING (n) WHERE n = ?""",
-            (row.n,),
-        )
-
     def _bury(self, row: _Row, *, announce: bool) -> None:
         """Leave a tombstone: no path, no text, no words; its version and history stay, should the note come back."""
         if row.deleted:
             return
-        self._forget_words(row)
+        index_words(self._connection, row.n, row.room, UNINDEXED)
         self._connection.execute("DELETE FROM memory_note WHERE n = ?", (row.n,))
         self._connection.execute("UPDATE body SET content = '', code = '', rest = '{}' WHERE n = ?", (row.n,))
         self._connection.execute(
@@ -230,6 +220,32 @@ class Batch:
             serial = serial + 1, event = serial + 1 WHERE n = ?""",
             ("deleted" if announce else "", row.n),
         )
+
+
+def index_words(connection: sqlite3.Connection, n: int | None, before: str, after: str) -> None:
+    """Take a note's words out of the index of one room and put them into that of another. To forget them, an index
+    without content is given the same words again."""
+    found = "SELECT title, summary, content, code FROM note JOIN body USING (n) WHERE n = ?"
+    texts = connection.execute(found, (n,)).fetchone()
+    for room, command in ((before, "'delete'"), (after, "NULL")):
+        if room != UNINDEXED:
+            index = _index_of(connection, room)
+            statement = (
+                f"INSERT INTO {index} ({index}, rowid, title, summary, content, code) VALUES ({command}, ?, ?, ?, ?, ?)"
+            )
+            connection.execute(statement, (n, *texts))
+
+
+def _index_of(connection: sqlite3.Connection, room: str) -> str:
+    """The index of a room's words, which is made where it is not there."""
+    if not room:
+        return "open_words"
+    found = connection.execute("SELECT n FROM room WHERE room = ?", (room,)).fetchone()
+    if found:
+        return f"words_{found[0]}"
+    index = f"words_{connection.execute('INSERT INTO room (room) VALUES (?)', (room,)).lastrowid}"
+    connection.execute(f"CREATE VIRTUAL TABLE {index} {INDEX}")
+    return index
 
 
 def document_from(row: Any) -> Document:
@@ -301,10 +317,6 @@ def _action_of(put: Put, row: _Row | None) -> str:
 def _says(row: _Row, put: Put) -> bool:
     """Whether the row says already what `put` wants: another writer was faster, and tells what happened."""
     return not row.deleted and row.path == put.note.path and row.digest == put.note.digest
-
-
-def _index_of(collection: str) -> str:
-    return "guarded_words" if collection in GUARDED else "words"
 
 
 def _rest(document: Document) -> str:

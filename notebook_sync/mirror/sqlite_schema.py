@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from notebook_sync.mirror.memories import DEFAULT_PRIORITY, KINDS, UNSCORED
 
-# Collections of which not every session may read all. Their words stand in an index of their own, so that no score
-# depends on a note that the session may not read.
-GUARDED = ("runtime", "channels")
-# Title, summary, content, code: a word in a title tells most about what a note is for.
-WEIGHTS = (8.0, 2.0, 1.0, 1.0)
-
-_IS_GUARDED = f"collection IN {GUARDED}"
-_INDEX = """USING fts5 (
+# `room` of a note whose words are in no index yet. Else it is what `permissions.room_of` says: the words of open notes
+# are in `open_words`, those of each other room in an index of its own, `words_N`, made with its first note.
+UNINDEXED = "-"
+INDEX = """USING fts5 (
     title, summary, content, code, content = '', tokenize = 'porter unicode61 remove_diacritics 2')"""
 _TAGS = "(tag TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (tag, n)) WITHOUT ROWID"
 _TAG_NEW = "INSERT OR IGNORE INTO note_tag SELECT value, new.n FROM json_each(new.tags);"
@@ -35,13 +31,16 @@ CREATE TABLE IF NOT EXISTS note (
     problems INTEGER NOT NULL, broken INTEGER NOT NULL, stale TEXT NOT NULL DEFAULT '',
     provenance TEXT NOT NULL DEFAULT '', beside TEXT NOT NULL DEFAULT '{{}}',
     pending TEXT NOT NULL DEFAULT '', deleted INTEGER NOT NULL DEFAULT 0,
-    event INTEGER NOT NULL DEFAULT 0,
+    event INTEGER NOT NULL DEFAULT 0, room TEXT NOT NULL DEFAULT '{UNINDEXED}',
     serial INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)));
 CREATE INDEX IF NOT EXISTS note_pending ON note (id) WHERE pending <> '' OR deleted;
 CREATE INDEX IF NOT EXISTS note_contended ON note (wants) WHERE wants <> id;
 DROP INDEX IF EXISTS note_updated;
 CREATE INDEX IF NOT EXISTS note_newest ON note (updated_at DESC, id);
-CREATE INDEX IF NOT EXISTS note_made ON note (created_at DESC, updated_at DESC, id, path)
+CREATE INDEX IF NOT EXISTS note_changed_in_room
+    ON note (room, updated_at DESC, id, collection, status, created_by, tags, deleted);
+DROP INDEX IF EXISTS note_made;
+CREATE INDEX IF NOT EXISTS note_made_in_room ON note (room, created_at DESC, updated_at DESC, id)
     WHERE collection = 'channels' AND NOT deleted;
 CREATE INDEX IF NOT EXISTS note_collection ON note (collection, updated_at, deleted);
 CREATE INDEX IF NOT EXISTS note_created_by ON note (created_by, updated_at, deleted);
@@ -67,30 +66,23 @@ CREATE TRIGGER IF NOT EXISTS memory_gone AFTER DELETE ON memory_note BEGIN
     DELETE FROM memory_mark WHERE n = old.n; DELETE FROM memory_link WHERE n = old.n; END;
 CREATE TABLE IF NOT EXISTS memory_use (id TEXT PRIMARY KEY, accesses INTEGER NOT NULL DEFAULT 0,
     last_accessed INTEGER, score REAL, gone_at INTEGER) WITHOUT ROWID;
-CREATE VIRTUAL TABLE IF NOT EXISTS words {_INDEX};
-CREATE VIRTUAL TABLE IF NOT EXISTS guarded_words {_INDEX};
+DROP TABLE IF EXISTS words;
+DROP TABLE IF EXISTS guarded_words;
+CREATE VIRTUAL TABLE IF NOT EXISTS open_words {INDEX};
+CREATE TABLE IF NOT EXISTS room (n INTEGER PRIMARY KEY, room TEXT NOT NULL UNIQUE);
 """
 
-_TEXTS = f"n, title, summary, content, code FROM note JOIN body USING (n) WHERE {_IS_GUARDED} AND NOT deleted"
 # What the path tells, until the file is read anew.
 _KIND = "CASE WHEN instr(substr(path, 10), '/') THEN substr(path, 10, instr(substr(path, 10), '/') - 1) ELSE '' END"
 # By the table that a file of an earlier version lacks: one that it has, and what makes and fills the table.
 LATER = (
+    ("open_words", "note", (f"ALTER TABLE note ADD COLUMN room TEXT NOT NULL DEFAULT '{UNINDEXED}'",)),
     (
         "note_tag",
         "note",
         (
             f"CREATE TABLE note_tag {_TAGS}",
             "INSERT OR IGNORE INTO note_tag SELECT value, note.n FROM note, json_each(note.tags)",
-        ),
-    ),
-    (
-        "guarded_words",
-        "note",
-        (
-            f"CREATE VIRTUAL TABLE guarded_words {_INDEX}",
-            f"INSERT INTO guarded_words (rowid, title, summary, content, code) SELECT {_TEXTS}",
-            f"INSERT INTO words (words, rowid, title, summary, content, code) SELECT 'delete', {_TEXTS}",
         ),
     ),
     (

@@ -1,8 +1,8 @@
 """Which notes match a text query, the best first, by indexes alone: no note's text is read.
 
 The answer is a function of the notes, never of the order in which they came. How rare a word is, the notes that
-everybody may read decide, and they have an index of their own: no score tells anything of what stands in a guarded note
-that a session may not read.
+everybody may read decide, and they have an index of their own, as has each channel: no score depends on a note that the
+session may not read, and no search reads the index of a channel that it may not.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from notebook_sync.embedded import Embedded
-from notebook_sync.mirror.base import ALL, Filter
+from notebook_sync.mirror.base import ALL, WEIGHTS, Filter
 from notebook_sync.mirror.sqlite_parts import Part, Word, any_of, parts_of, whole
-from notebook_sync.mirror.sqlite_queries import admitting, words_of
-from notebook_sync.mirror.sqlite_schema import GUARDED, WEIGHTS
+from notebook_sync.mirror.sqlite_queries import admitting, in_channels, is_private_alone, words_of
 
 # Of a part with more notes than the first, the newest of them are scored, and all with a word in the title; where more
 # than the newest are asked for, so many times as many.
@@ -33,9 +33,9 @@ _LEAST = 1e-6
 # No word adds more to a score than its rarity, so many times. A little more, for sums are rounded.
 _AT_MOST = (_SATURATION + 1) * (1 + 1e-9)
 _PARTS = (("title", WEIGHTS[0]), ("summary", WEIGHTS[1]), ("content code", WEIGHTS[2]))
-_BM25 = f"-bm25(words, {', '.join(map(str, WEIGHTS))})"
+_BM25 = f"-bm25(open_words, {', '.join(map(str, WEIGHTS))})"
 
-_OPEN, _GUARDED = "words", "guarded_words"
+_OPEN = "open_words"
 
 # Score, id and number of a note.
 _Hit = tuple[float, str, int]
@@ -66,11 +66,11 @@ def best(db: Embedded, query: str, limit: int, filter: Filter) -> list[tuple[int
     words = words_of(query)
     if not words or limit <= 0:
         return []
-    counted = _counted(db, words)
-    telling = [word for word in counted if word.rarity > _LEAST]
+    known = counted(db, words)
+    telling = [word for word in known if word.rarity > _LEAST]
     found = _ranked(db, telling, (), limit, filter) if telling else []
-    if len(found) < limit and len(telling) < len(counted):
-        others = [word for word in counted if word.rarity <= _LEAST]
+    if len(found) < limit and len(telling) < len(known):
+        others = [word for word in known if word.rarity <= _LEAST]
         behind = found[-1][0] if found else math.inf
         more = _ranked(db, others, [word.text for word in telling], limit - len(found), filter)
         found += [(min(score, behind), note_id, n) for score, note_id, n in more]
@@ -80,18 +80,16 @@ def best(db: Embedded, query: str, limit: int, filter: Filter) -> list[tuple[int
 def _ranked(db: Embedded, words: Sequence[Word], without: Sequence[str], limit: int, filter: Filter) -> list[_Hit]:
     """The best of the notes that have one of these words, and none of the others."""
     found: list[_Hit] = []
-    if _may_admit(filter, guarded=False):
-        found += _found_in(db, _OPEN, words, without, limit, replace(filter, of_channels=None))
-    if _may_admit(filter, guarded=True):
-        guarded = filter if filter.collections or filter == ALL else replace(filter, collections=GUARDED)
-        found += _found_in(db, _GUARDED, words, without, limit, guarded)
+    if filter.collections != ("channels",) and not is_private_alone(filter):
+        of_open = replace(filter, of_channels=None, not_at=())
+        if of_open != ALL and filter.of_channels is not None:
+            of_open = replace(of_open, of_channels=())
+        found += _found_in(db, _OPEN, words, without, limit, of_open)
+    is_of_all = filter.of_channels is None and not is_private_alone(filter)
+    for of_room, bounds in [("", ())] if is_of_all else in_channels(filter):
+        for (n,) in db.rows(f"SELECT n FROM room WHERE {of_room}true ORDER BY n", bounds):
+            found += _found_in(db, f"words_{n}", words, without, limit, filter)
     return sorted(found, key=lambda hit: (-hit[0], hit[1]))[:limit]
-
-
-def _may_admit(filter: Filter, *, guarded: bool) -> bool:
-    """Whether the filter may admit any note of the guarded collections, or any of the others."""
-    tops = {folder.split("/")[0] for folder in filter.below}
-    return all(not names or any((name in GUARDED) is guarded for name in names) for names in (filter.collections, tops))
 
 
 def _found_in(
@@ -116,7 +114,7 @@ def _found_in(
     for part in parts:
         if len(found) >= limit and part.rarity * _AT_MOST < sorted(score for score, _, _ in found)[-limit]:
             break
-        score = _by_bm25 if index == _OPEN else _by_presence
+        score = _by_bm25 if index == _OPEN else partial(_by_presence, index)
         is_small = part.notes <= most or _count(db, index, part.expression, _EVERYTHING, most) <= most
         if not is_small and narrowing.condition:
             is_small = _count(db, index, part.expression, narrowing, most) <= most
@@ -150,21 +148,21 @@ def _admitted_first(db: Embedded, scored: _Asked, narrowing: _Narrowing, limit: 
 
 def _by_bm25(part: Part, narrowing: _Narrowing) -> _Asked:
     """As FTS5 has it, which counts by itself how rare words are."""
-    matched = f"SELECT rowid AS n, {_BM25} AS score FROM words WHERE words MATCH ? {narrowing.condition}"
+    matched = f"SELECT rowid AS n, {_BM25} AS score FROM open_words WHERE open_words MATCH ? {narrowing.condition}"
     return matched, [part.expression, *narrowing.values]
 
 
-def _by_presence(part: Part, narrowing: _Narrowing) -> _Asked:
+def _by_presence(index: str, part: Part, narrowing: _Narrowing) -> _Asked:
     """As BM25 does with one occurrence in each part of a note that has any, and words as rare as in the open notes."""
     selects, asked = list[str](), list[Any]()
     for word in part.words:
         for columns, weight in _PARTS:
             selects.append(
-                "SELECT rowid AS n, ? AS word, ? AS rarity, ? AS weight FROM guarded_words"
-                " WHERE guarded_words MATCH ? AND +rowid IN scored"
+                f"SELECT rowid AS n, ? AS word, ? AS rarity, ? AS weight FROM {index}"
+                f" WHERE {index} MATCH ? AND +rowid IN scored"
             )
             asked += [word.text, word.rarity, weight, f"{{{columns}}} : {word.text}"]
-    scored = f"SELECT rowid FROM guarded_words WHERE guarded_words MATCH ? {narrowing.condition}"
+    scored = f"SELECT rowid FROM {index} WHERE {index} MATCH ? {narrowing.condition}"
     statement = f"""WITH scored AS MATERIALIZED ({scored}) SELECT n, sum(of_word) AS score FROM (
         SELECT n, rarity * sum(weight) * {_SATURATION + 1} / (sum(weight) + {_SATURATION}) AS of_word
         FROM ({" UNION ALL ".join(selects)}) GROUP BY n, word) GROUP BY n"""
@@ -200,15 +198,17 @@ def _narrowing(db: Embedded, filter: Filter, index: str) -> _Narrowing:
     if filter == ALL:
         return _EVERYTHING  # what is indexed is no tombstone
     admitted, values = admitting(filter)
+    condition = f"AND EXISTS (SELECT 1 FROM note WHERE note.n = {index}.rowid AND {admitted})"
+    if index != _OPEN or filter.of_channels is not None:  # to list what is admitted would read what is not
+        return _Narrowing(condition, values)
     few = f"SELECT n FROM note WHERE {admitted} LIMIT ?"
     count, numbers = db.rows(f"SELECT count(*), json_group_array(n) FROM ({few})", (*values, _FEW + 1))[0]
     if count <= _FEW:
         return _Narrowing("AND +rowid IN (SELECT value FROM json_each(?))", [numbers], is_few=True)
-    condition = f"AND EXISTS (SELECT 1 FROM note WHERE note.n = {index}.rowid AND {admitted})"
     return _Narrowing(condition, values, of_note=admitted)
 
 
-def _counted(db: Embedded, words: Sequence[str]) -> list[Word]:
+def counted(db: Embedded, words: Sequence[str]) -> list[Word]:
     """The words, as rare as FTS5 has them: next to nothing is one that half of the notes have."""
     notes = int(db.rows(f"SELECT count(*) FROM {_OPEN}_docsize")[0][0])
     matched = f"SELECT 1 FROM {_OPEN} WHERE {_OPEN} MATCH value LIMIT ?"

@@ -9,7 +9,6 @@ from notebook_sync.notes.agenda import Agenda
 from notebook_sync.notes.runtime.due import Due, seconds_until_next
 from notebook_sync.notes.runtime.reminders import PATH
 from notebook_sync.notes.runtime.telling import Telling
-from notebook_sync.sessions import Session
 
 # A clock may be set and a machine may sleep, and no timer tells of either.
 _LONGEST_SECONDS = 60.0
@@ -27,7 +26,7 @@ class Alarm:
     def ring(self) -> tuple[Sequence[Due], float]:
         """Record an event for each reminder that has fallen due and was not told of, by whatever process: which those
         are, and in how many seconds to ring again."""
-        reminders = self._agenda.reminders(Session.owner())
+        reminders = self._agenda.reminders()
         told = self._telling.tell(reminders)
         # Against what was found above: what has fallen due since then is due in no time, and not missed.
         seconds = seconds_until_next(datetime.now(UTC), reminders, self._agenda.timezone)

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import datetime
 
 from notebook_sync.errors import UnreadableFile
 from notebook_sync.files.note import Note, Stamp
@@ -17,6 +17,7 @@ from notebook_sync.notes.conflict_marks import conflict_marks
 from notebook_sync.notes.finding import Finding
 from notebook_sync.notes.links import Names, folded, line_of
 from notebook_sync.notes.runtime.grammar import check_runtime, checked_as_runtime
+from notebook_sync.permissions import plain_parts
 from notebook_sync.settings import PromptSettings
 
 
@@ -32,21 +33,21 @@ class Checks:
         self._names: Names | None = None
         self._between: list[Finding] = []
 
-    def findings(self, today: date) -> list[Finding]:
-        """Every finding, by path and line. `today` is the notebook's day, which decides what is expired."""
+    def findings(self, now: datetime) -> list[Finding]:
+        """Every finding, by path and line. `now` is local to the notebook and decides what is expired."""
         with self._lock:
             scan = self._vault.scan()
             said = {path: each for path, stamp in scan.seen.items() if (each := self._of(path, stamp))}
             if said != self._said or self._names is None:
                 notes = [each.named for each in said.values() if each.named]
                 self._said, self._names = said, Names(notes, lambda path: os.path.lexists(self._vault.root / path))
-                self._between = [*_twins(said), *_contended_ids(notes)]
+                self._between = [*_twins(said), *_contended_ids(notes), *_shadowing(notes, self._vault)]
             findings = [Finding(path, 0, "error", why) for path, why in scan.refused.items()]
             findings += self._between
             for each in said.values():
                 findings += each.findings
-            findings += self._of_the_prompts_files(today)
-            findings += check_prompt(self._vault, scan, self._settings, today)
+            findings += self._of_the_prompts_files(now)
+            findings += check_prompt(self._vault, scan, self._settings, now)
             findings += self._broken_links(self._names)
         return sorted(findings)
 
@@ -63,13 +64,13 @@ class Checks:
             return _Said(None, None, (Finding(path, error.line, "error", error.reason),))
         note = parse(path, reading.raw, encoding=self._settings.encoding)
         named = _Named(path, note.title, note.wants, note.links)
-        findings = (*_problems(note), *_conflicts(path, reading.raw))
+        findings = (*_problems(note), *_unusable(path, reading.raw))
         return _Said(None if reading.racy else reading.stamp, named, findings)
 
-    def _of_the_prompts_files(self, today: date) -> Iterator[Finding]:
+    def _of_the_prompts_files(self, now: datetime) -> Iterator[Finding]:
         for path in sorted(checked_as_runtime(self._settings) & self._said.keys()):
             text = _text(self._vault, path)
-            yield from check_runtime(path, text, self._settings, today)
+            yield from check_runtime(path, text, now)
 
     def _broken_links(self, names: Names) -> Iterator[Finding]:
         for path, said in self._said.items():
@@ -106,7 +107,11 @@ def _problems(note: Note) -> Iterator[Finding]:
         yield Finding(note.path, problem.line, "error" if problem.severe else "warning", problem.message)
 
 
-def _conflicts(path: str, raw: bytes) -> Iterator[Finding]:
+def _unusable(path: str, raw: bytes) -> Iterator[Finding]:
+    """What the parser has no problem with, and keeps a file out of the prompt."""
+    if b"\0" in raw:
+        message = "a NUL byte, as in binary files and UTF-16; save it as UTF-8 text"
+        yield Finding(path, raw.count(b"\n", 0, raw.index(0)) + 1, "error", message)
     message = "a mark of a merge conflict: keep of the two sides what is right, and delete the marks"
     for line in conflict_marks(raw.decode(errors="replace")):
         yield Finding(path, line, "error", message)
@@ -120,6 +125,17 @@ def _contended_ids(notes: Iterable[_Named]) -> Iterator[Finding]:
         if holder != note.path:
             message = f"id `{note.wants}` is also wanted by {holder}; give one of them another id"
             yield Finding(note.path, 0, "error", message)
+
+
+def _shadowing(notes: Iterable[_Named], vault: Vault) -> Iterator[Finding]:
+    """Notes with the bare name of a file that exists in `runtime/`, as their path or their id."""
+    existing = {bare: path for bare, path in vault.runtime_names().items() if os.path.lexists(vault.root / path)}
+    for note in notes:
+        names = ("/".join(plain_parts(name) or ()) for name in (note.path, f"{note.wants}.md"))
+        runtime = next((existing[name] for name in names if name in existing), note.path)
+        if runtime != note.path:
+            message = f"has the name of {runtime}: commands that use the name reach that file, never this one"
+            yield Finding(note.path, 0, "warning", f"{message}; rename it in its folder, or change its id")
 
 
 def _twins(paths: Iterable[str]) -> Iterator[Finding]:

@@ -1,29 +1,34 @@
-"""The prompt as `check` sees it: files that it should show and cannot, and caps that even what is pinned is over."""
+"""The prompt as `check` sees it: files that it cannot show, what it leaves out for lack of room, lost pins."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import date
+from datetime import datetime
 
 from notebook_sync import config
 from notebook_sync.errors import UnreadableFile
-from notebook_sync.files.note import RUNTIME_FILES
 from notebook_sync.files.parse import parse
 from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Scan, Vault
 from notebook_sync.notes.finding import Finding
 from notebook_sync.notes.prompting.system_prompt import PRIVATE, private_paths, prompt_settings
 from notebook_sync.settings import PromptSettings as PromptTable
-from prompt import FileText, PromptSettings, assemble
-from prompt.comments import without_hidden
+from prompt import Assembler, FileText, Part, PromptSettings, assemble
+from prompt.gaps import Positions
+from prompt.hidden import Visible, visible
 from prompt.page import VOLATILE_SHARE
+from prompt.values import SESSIONS
 
-_RUNTIME = frozenset(f"runtime/{name}" for name in RUNTIME_FILES)
+WHAT_STAYS = (
+    "pinned sections stay longest, then open tasks and rules before ticked ones, then each section's first entries "
+    "before the later ones, in a dated log the newest first (docs/prompt.md#what-stays)"
+)
+_MOST_NAMED = 5
 
 
-def check_prompt(vault: Vault, scan: Scan, settings: PromptTable, today: date) -> Iterator[Finding]:
+def check_prompt(vault: Vault, scan: Scan, settings: PromptTable, now: datetime) -> Iterator[Finding]:
     """Findings about the prompt's files as a whole. What `scan` refused is told by whoever made it."""
     asked = prompt_settings(settings)
     optional = {file.path for file in asked.shown_files if file.optional} - {file.path for file in settings.files}
@@ -43,15 +48,20 @@ def check_prompt(vault: Vault, scan: Scan, settings: PromptTable, today: date) -
         else:
             sources.append(FileText(file.path, raw, external=is_external(raw)))
             cap = file.max_tokens or settings.max_tokens_per_file
-            yield from _pinned(file.path, raw, cap, settings.encoding, today)
+            shown = visible(raw.decode(errors="replace"), now=now)
+            for line in shown.lost_pins:
+                message = "this pin pins nothing: write it on a line of its own directly above or below a heading"
+                yield Finding(file.path, line, "warning", message)
+            yield from _pinned(file.path, shown, cap, settings.encoding)
             if is_external(raw):
                 message = "is not the owner's, says its provenance, so the prompt does not show it; take it out of it"
                 yield Finding(file.path, 0, "error", message)
-    yield from _over_all(sources, asked, today)
+    yield from _over_caps(sources, asked, now)
+    yield from _over_all(sources, asked, now)
 
 
 def _missing(vault: Vault, path: str) -> Iterator[Finding]:
-    if path not in _RUNTIME:
+    if path not in vault.runtime_names().values():
         message = f"is missing, and {config.FILE} wants it in the prompt; make it, or take its path out"
         yield Finding(path, 0, "error", message)
     elif (vault.root / config.FILE).exists():  # a folder that was never made a notebook has no rules, as is meant
@@ -59,9 +69,8 @@ def _missing(vault: Vault, path: str) -> Iterator[Finding]:
         yield Finding(path, 0, "warning", message)
 
 
-def _pinned(path: str, raw: bytes, cap: int, encoding: str, today: date) -> Iterator[Finding]:
+def _pinned(path: str, shown: Visible, cap: int, encoding: str) -> Iterator[Finding]:
     """What is pinned leaves last, but a cap holds for it too."""
-    shown = without_hidden(raw.decode(errors="replace"), keep_grammar=False, today=today)
     if not shown.pinned:
         return
     tokens, end = 0, 0
@@ -74,10 +83,34 @@ def _pinned(path: str, raw: bytes, cap: int, encoding: str, today: date) -> Iter
         yield Finding(path, 0, "error", f"{message}; shorten or unpin one, or set its max_tokens to {tokens}")
 
 
-def _over_all(sources: list[FileText], settings: PromptSettings, today: date) -> Iterator[Finding]:
+def _over_caps(sources: list[FileText], settings: PromptSettings, now: datetime) -> Iterator[Finding]:
+    """What is left out of each file now, in the first session that sees it."""
+    assembler = Assembler(settings)
+    parts: dict[str, Part] = {}
+    for session in SESSIONS:
+        parts = {part.path: part for part in assembler.assemble(sources, session, now=now).parts} | parts
+    for source in sources:
+        part = parts.get(source.path)
+        if part is not None and part.cut:
+            lines = _cut_lines(part, (source.content or b"").decode(errors="replace"))
+            entries = sum(one.entries for one in part.omitted)
+            named = ", ".join(map(str, lines[:_MOST_NAMED])) + ", …" * (len(lines) > _MOST_NAMED)
+            message = f"{part.tokens_whole:,} tokens, over its {part.cap:,}: {entries or 'all'} entries are left out, "
+            message += f"beginning in lines {named}; {WHAT_STAYS}; shorten it, or raise its cap"
+            yield Finding(source.path, lines[0], "warning", message)
+
+
+def _cut_lines(part: Part, text: str) -> list[int]:
+    """The 1-based lines of the file at which what is left out begins."""
+    before = Positions([gap for gap in part.gaps if gap.reason != "cap"]).before
+    starts = [start + len(cut) - len(cut.lstrip()) for start, end in part.cut if (cut := part.whole[start:end]).strip()]
+    return sorted({text.count("\n", 0, before(start)) + 1 for start in starts})
+
+
+def _over_all(sources: list[FileText], settings: PromptSettings, now: datetime) -> Iterator[Finding]:
     """The owner's prompt, which shows most."""
-    whole = assemble(sources, "owner", replace(settings, max_tokens=sys.maxsize), today=today)
-    shown = assemble(sources, "owner", settings, today=today)
+    whole = assemble(sources, "owner", replace(settings, max_tokens=sys.maxsize), now=now)
+    shown = assemble(sources, "owner", settings, now=now)
     if shown.text != whole.text:
         needed = -(-whole.tokens * VOLATILE_SHARE // (VOLATILE_SHARE - 1))
         message = (

@@ -1,14 +1,22 @@
-"""The marks that git leaves in a file where a merge could not decide: readers take its two texts for one. Pure."""
+"""What makes a file unusable for readers: bytes that are no UTF-8 text, and the marks that git leaves where a merge
+could not decide. Pure."""
 
 from __future__ import annotations
 
 import re
 
-from notebook_sync.files.commonmark import block_tokens
-from notebook_sync.files.frontmatter import read_frontmatter
+from notebook_sync.files.unfinished import why_not_text
 
 _MARK = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 _LINE_END = re.compile(r"\r?\n")
+
+
+def why_unusable(raw: bytes) -> str:
+    """Why a prompt must not show these bytes, with the 1-based line; "" for text without merge marks."""
+    reason = why_not_text(raw)
+    if reason or not (lines := conflict_marks(raw.decode())):
+        return reason
+    return f"line {lines[0]}: a mark of a merge conflict; keep the right text and delete the marks"
 
 
 def conflict_marks(text: str) -> tuple[int, ...]:
@@ -31,7 +39,10 @@ def conflict_marks(text: str) -> tuple[int, ...]:
 
 
 def _lines_of_code(text: str) -> set[int]:
+    from notebook_sync.files.frontmatter import read_frontmatter  # a prompt without marks needs neither
+    from prompt.outline import Outline
+
     front = read_frontmatter(text)
     first = front.head.count("\n") + 1
-    blocks = (token.map for token in block_tokens(front.content) if token.type in {"fence", "code_block"} and token.map)
-    return {first + line for start, end in blocks for line in range(start, end)}
+    code = (block for block in Outline(front.content).root.walk() if block.type in ("fence", "code_block"))
+    return {first + line for block in code for line in range(block.first, block.last)}

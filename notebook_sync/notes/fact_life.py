@@ -6,7 +6,7 @@ What is computed here is never kept: asking twice changes nothing, and a fact th
 from __future__ import annotations
 
 import math
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from notebook_sync.errors import UsageError
 from notebook_sync.files.fact_comment import HINTS
@@ -16,6 +16,8 @@ from notebook_sync.settings import MemorySettings
 # What it adds to a fact's importance to be confirmed, or said once more. To be brought back from the archive, too, adds
 # something: where the files are followed, for a person may do it by hand.
 REINFORCED, MERGED = 0.1, 0.05
+OWNER = "owner"
+"""The actor of what is done in an owner session."""
 _A_USE, _MOST_BY_USE, _A_DAY_OLD = 0.05, 0.5, 0.01
 _SUGGESTED = ((0.8, 0.005), (0.5, 0.01), (0.3, 0.02))
 _FASTEST = 0.05
@@ -80,6 +82,18 @@ def deserves_core(fact: Fact, now: datetime, settings: MemorySettings) -> bool:
     stands = fact.gone_at is None and not fact.is_core and not fact.is_archived
     used = fact.access_count >= settings.promote_accesses
     return stands and used and effective(fact, now) > settings.promote_above
+
+
+def is_vouched_for(fact: Fact, settings: MemorySettings) -> bool:
+    """Whether the owner is among those who reinforced it since it has its wording, and each of them counted once a day
+    they did so `promote_accesses` times."""
+    days: set[tuple[date, str]] = set()
+    for event in fact.source_history:
+        if event["action"] in ("reworded", "merged"):
+            days.clear()
+        elif event.get("actor"):
+            days.add((event["at"].date(), event["actor"]))
+    return len(days) >= settings.promote_accesses and any(actor == OWNER for _, actor in days)
 
 
 def clamp(value: float) -> float:

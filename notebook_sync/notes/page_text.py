@@ -19,9 +19,9 @@ from notebook_sync.files.frontmatter import Frontmatter, read_frontmatter
 from notebook_sync.files.names import TURNING
 from notebook_sync.files.new_note import as_yaml, note_text
 from notebook_sync.files.note import STATUSES, collection_of
-from notebook_sync.files.outline import outline
-from notebook_sync.files.parse import parse
+from notebook_sync.files.parse import first_fence, parse
 from notebook_sync.permissions import is_ignorable
+from prompt.outline import Outline
 
 CONTENT = "content"
 SNIPPETS = "code_snippets"
@@ -225,7 +225,7 @@ def _with_content(front: Frontmatter, content: str) -> str:
 
 def _body(collection: str, content: str, language: Any) -> str:
     """What agents give as a snippet is code, unless there is a fence in it."""
-    if collection != SNIPPETS or outline(content).fences:
+    if collection != SNIPPETS or first_fence(Outline(content)):
         return content
     eol = "\r\n" if "\r\n" in content else "\n"
     info = str(language or "")
@@ -242,15 +242,15 @@ _ATX = re.compile(r"( {0,3}#[ \t]+)[^\r\n]*")
 def _retitled(content: str, title: str) -> str | None:
     """The text with another title in the heading that gave the old one; None where there is none, or where it would
     not read as that title."""
-    headings = outline(content).headings
-    number = next((at for at, heading in enumerate(headings) if heading.level == 1 and heading.text), None)
+    sections = Outline(content).sections
+    number = next((at for at, section in enumerate(sections) if section.level == 1 and section.title), None)
     if number is None:
         return None
-    old = headings[number]
+    old = sections[number]
     lines = content[old.start : old.body].splitlines(keepends=True)
     atx = _ATX.match(lines[0])
     end = lines[0][len(lines[0].rstrip("\r\n")) :]
     new = f"{atx[1]}{title}{end}" if atx else f"{title}{end}{lines[-1]}"
     after = content[: old.start] + new + content[old.body :]
-    meant = [(heading.level, title if at == number else heading.text) for at, heading in enumerate(headings)]
-    return after if [(heading.level, heading.text) for heading in outline(after).headings] == meant else None
+    meant = [(section.level, title if at == number else section.title) for at, section in enumerate(sections)]
+    return after if [(section.level, section.title) for section in Outline(after).sections] == meant else None

@@ -26,21 +26,22 @@ from notebook_sync.notes.editing.effects import Edited
 from notebook_sync.notes.editing.written import Written
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.page_text import Wanted, new_page, updated_page
+from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
 
 CREATE, UPDATE = "notebook_create", "notebook_update"
 
 
 class Pages:
-    """The agent notebook of one notebook. `find` gives the path of a note that is there, and raises NoSuchNote;
-    `version` what the mirror counts for the note at a path, None where it does not answer."""
+    """The agent notebook of one notebook. `find` is `Lookup.find_path`; `version` gives what the mirror counts for the
+    note at a path, None where it does not answer."""
 
     def __init__(
         self,
         vault: Vault,
         guard: Guard,
         editing: Editing,
-        find: Callable[[str, Session], str],
+        find: Callable[[str, Session, Verb, str], str],
         version: Callable[[str], int | None],
     ) -> None:
         self._vault = vault
@@ -54,7 +55,10 @@ class Pages:
         if collection not in SHARED_COLLECTIONS:
             raise UsageError(f"notes are made in {', '.join(SHARED_COLLECTIONS)}, not in {collection!r}")
         raw = b""
+        self._guard.require(session, "write", collection, CREATE)
         for path in self._free_paths(collection, wanted.title or ""):
+            if not self._guard.may(session, "read", path):
+                continue  # a withheld path counts as taken, whether a note is there or not
             self._guard.require(session, "write", path, CREATE)
             raw = raw or new_page(
                 collection,
@@ -74,7 +78,7 @@ class Pages:
 
         Raises UsageError, NotPermitted, NoSuchNote, and as an edit.
         """
-        path = self._path_of(name, session)
+        path = self._find(name, session, "write", UPDATE)
         drafts: list[tuple[Text, tuple[str, ...]]] = []
 
         def draft(before: bytes | None) -> Text:
@@ -89,15 +93,6 @@ class Pages:
 
         edited = self._editing.put(path, draft, session, expected_digest=expected_digest)
         return self._written(drafts[-1][0], edited, drafts[-1][1])
-
-    def _path_of(self, name: str, session: Session) -> str:
-        """What the name alone forbids is refused before anything is looked up."""
-        place = self._vault.relative(name)
-        self._guard.require_change(session, name if place is None else place, UPDATE)
-        with self._guard.telling(session, UPDATE):
-            path = self._find(name, session)
-        self._guard.require_change(session, path, UPDATE)
-        return path
 
     def _free_paths(self, collection: str, title: str) -> Iterator[str]:
         """Paths that nothing had when they were looked for, the one without a number first."""

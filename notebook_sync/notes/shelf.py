@@ -34,13 +34,13 @@ class Shelf:
 def shelf_of(vault: Vault, guard: Guard, place: str, session: Session, after: str = "") -> Shelf:
     """What lies right in the folder `place`, "" for the notebook itself, and may be read. A folder where no more than
     single notes may be read is not shown. Raises NoSuchNote, UnsafePath."""
-    path = vault.relative(place)
+    path, missing = vault.relative(place), NoSuchNote(f"there is no folder {place!r}; see: notebook-sync list")
     if path is None or (reason := vault.reason_against(place)):
         raise UnsafePath(place, "leads out of the notebook" if path is None else reason)
     try:
         names = os.listdir(vault.root / path)  # noqa: PTH208 - a Path for each of 100,000 names is made for nothing
     except (OSError, ValueError):
-        raise NoSuchNote(f"there is no folder {place!r}; see: notebook-sync list") from None
+        raise missing from None
     within = f"{path}/" if path else ""
     folders = [f"{within}{name}" for name in vault.folders(path)]
     readable = set(guard.permitted(session, "read", [f"{folder}/{ANY}" for folder in folders]))
@@ -48,6 +48,8 @@ def shelf_of(vault: Vault, guard: Guard, place: str, session: Session, after: st
     if session.kind != "owner":
         may = set(guard.permitted(session, "read", notes))
         notes = [note for note in notes if note in may]
+        if path and not notes and not readable:
+            raise missing
     start = bisect_right(notes, f"{within}{after}") if after else 0
     asked = notes[start : start + MOST]
     seen = vault.scan(asked).seen

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from notebook_sync.errors import UnreadableFile
 from notebook_sync.files.vault import Vault
-from notebook_sync.mirror.base import ALL, LARGEST_LIMIT, Filter, Name
+from notebook_sync.mirror.base import ALL, LARGEST_LIMIT, WEIGHTS, Filter, Name
 from notebook_sync.notes.channels.channels import ANY
 from notebook_sync.notes.channels.channels import FOLDER as CHANNELS
+from notebook_sync.notes.channels.ranking import presence
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.showing import document_shown_to, note_shown, row_shown, sees_all
-from notebook_sync.search.snippets import words_of
+from notebook_sync.permissions import in_prompt
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 # A filter that admits no more is asked before an index of meaning is.
 _FEW = 1_000
-_NO_WORDS: Set[str] = frozenset()
 
 
 class Told:
@@ -51,19 +50,26 @@ class Told:
         self._seen: dict[str, bool] = {}
         self._is_narrow = wanted != ALL
         self._filter = wanted if self._is_owner else replace(wanted, of_channels=self._channels())
+        self._in_prompt = () if self._is_owner else in_prompt(settings.prompt)
         self.is_everything = self._is_owner and not self._is_narrow
+        self.folders: Collection[str] | None = self._filter.of_channels
 
     def latest(self, limit: int) -> list[Document]:
         """Light rows, the latest change first."""
         return self._first(self._mirror().light, limit)
 
     def by_words(self, query: str, count: int) -> list[Document]:
-        """As `Readable`. A file of the prompt that the session may not change is found by words that it is shown."""
+        """As `Readable`. A file of the prompt that the session may not change is found by words that it is shown: the
+        store, which knows all that the file says, is not asked for it."""
 
         def ask(filter: Filter, limit: int) -> list[Document]:
-            return self._mirror().search(query, limit, filter)
+            return self._mirror().search(query, limit, replace(filter, not_at=self._in_prompt))
 
-        return self._first(ask, count, words_of(query))
+        rows = self._first(ask, count)
+        if self._is_owner or not count:
+            return rows
+        rows = [row for row in rows if self._sees_all(row["path"])] + self._of_prompt(query)
+        return sorted(rows, key=lambda row: (-row["score"], row["id"]))[:count]
 
     def rows(self, ids: Collection[str]) -> Mapping[str, Document]:
         """As `Readable`: a file of the prompt that the session may not change has a meaning that it is not shown."""
@@ -115,9 +121,25 @@ class Told:
         content: str = document["content"]
         return text.count("\n", 0, len(text) - len(content)) if text.endswith(content) else 0
 
-    def _first(
-        self, ask: Callable[[Filter, int], list[Document]], limit: int, words: Set[str] = _NO_WORDS
-    ) -> list[Document]:
+    def _of_prompt(self, query: str) -> list[Document]:
+        """Rows of files of which the session is shown a part, with scores of that part alone."""
+        paths = sorted({*self._in_prompt, *self._vault.scan(["runtime"]).seen})
+        places = [path for path in self._guard.permitted(self._session, "read", paths) if not self._sees_all(path)]
+        rarities = self._mirror().rarities(query) if places else {}
+        found: dict[str, tuple[Note, float]] = {}
+        for path in places:
+            note = shown_note(self._vault, path, self._settings)
+            if note is None:
+                continue
+            texts = zip((note.title, note.summary, f"{note.content}\n{note.code or ''}"), WEIGHTS, strict=False)
+            if score := presence(rarities, list(texts)):
+                found[path] = note, score
+        ids = [known.id for known in self._mirror().known(found)] if found else []
+        rows = self._mirror().light_many(ids, self._filter) if ids else {}
+        scored = ((row, *found[row["path"]]) for row in rows.values() if row["path"] in found)
+        return [{**row_shown(row, note), "score": score} for row, note, score in scored]
+
+    def _first(self, ask: Callable[[Filter, int], list[Document]], limit: int) -> list[Document]:
         """The first rows that the session may read: where others stand among them, more are asked for."""
         if self._is_owner or not limit:
             return ask(self._filter, limit)
@@ -125,7 +147,7 @@ class Told:
         while True:
             rows = ask(self._filter, count)
             readable = self._readable(rows)
-            shown = (self._shown(row, words) for row in rows if row["path"] in readable)
+            shown = (self._shown(row) for row in rows if row["path"] in readable)
             permitted = [row for row in shown if row is not None]
             if len(permitted) >= limit or len(rows) < count:
                 return permitted[:limit]
@@ -148,14 +170,12 @@ class Told:
         notes = self._guard.permitted(self._session, "read", [f"{folder}/{ANY}" for folder in shared])
         return (f"{CHANNELS}/{agent}", *(note.removesuffix(f"/{ANY}") for note in notes))
 
-    def _shown(self, row: Document, words: Set[str]) -> Document | None:
-        """The row as the session is shown it; None where not all of the words stand in what it is shown."""
+    def _shown(self, row: Document) -> Document | None:
+        """The row as the session is shown it; None where that cannot be had."""
         if self._sees_all(row["path"]):
             return row
         note = shown_note(self._vault, row["path"], self._settings)
-        if note is None or not words <= words_of(f"{note.title} {note.summary} {note.content}"):
-            return None
-        return row_shown(row, note)
+        return None if note is None else row_shown(row, note)
 
     def _text(self, document: Document) -> Document | None:
         """The document as the session is shown it; None where the file is another by now, which may show less."""
@@ -163,8 +183,7 @@ class Told:
             return document
         if self._vault.digest(document["path"]) != document["source"]["digest"]:
             return None
-        today = datetime.now(self._settings.timezone).date()
-        return document_shown_to(self._session, document, self._settings.prompt, today)
+        return document_shown_to(self._session, document, self._settings.prompt, self._settings.local_now())
 
     def _sees_all(self, path: str) -> bool:
         if path not in self._seen:
@@ -178,4 +197,4 @@ def shown_note(vault: Vault, path: str, settings: Settings) -> Note | None:
         text = vault.read(path)[0].decode(errors="replace")
     except (FileNotFoundError, UnreadableFile):
         return None
-    return note_shown(path, text, settings.prompt, datetime.now(settings.timezone).date())
+    return note_shown(path, text, settings.prompt, settings.local_now())

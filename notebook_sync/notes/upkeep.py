@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from notebook_sync.errors import NotebookError
-from notebook_sync.folder import make_folder
+from notebook_sync.folder import open_private
 from prompt.errors import PromptError
 
 _AN_HOUR = 3600.0
@@ -50,7 +50,7 @@ class Upkeep:
 
     def _look_at(self, chore: Chore) -> float:
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
-            fd = self._opened(chore.file)
+            fd = open_private(self._folder / chore.file)
             stack.callback(os.close, fd)
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # who does not get it leaves it to who has
             stat = os.fstat(fd)
@@ -61,10 +61,6 @@ class Upkeep:
                 os.pwrite(fd, b"1\n", 0)
                 os.utime(fd)
         return min(self._seconds, _LONGEST_SECONDS)
-
-    def _opened(self, name: str) -> int:
-        make_folder(self._folder)
-        return os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
 def _tried(chore: Chore) -> bool:

@@ -109,10 +109,18 @@ class Vectors(Protocol):
         """Keep these vectors instead of those that the notes had, of whatever model."""
 
     def nearest(
-        self, model: str, query: Vector, limit: int, *, among: Collection[str] | None = None, section: str = ""
+        self,
+        model: str,
+        query: Vector,
+        limit: int,
+        *,
+        among: Collection[str] | None = None,
+        section: str = "",
+        folders: Collection[str] | None = None,
     ) -> list[Near]:
         """The notes most like the query, best first; of even ones, by id. `among`: of these notes alone, and all of
-        them that have vectors where the limit allows. `section`: an anchor, of passages there alone."""
+        them that have vectors where the limit allows. `section`: an anchor, of passages there alone. `folders`: of
+        notes that every session may read, and of private notes in these folders; no other is compared."""
 
     def of(self, model: str, ids: Collection[str]) -> dict[str, Matrix]:
         """The vectors of these notes, by id: a row for each passage, of length 1 to four decimals, or all zero. Notes

@@ -56,7 +56,14 @@ class ExactIndex:
         self._held: tuple[str, State, RoughRows] | None = None
 
     def nearest(
-        self, model: str, query: Vector, limit: int, *, among: Collection[str] | None = None, section: str = ""
+        self,
+        model: str,
+        query: Vector,
+        limit: int,
+        *,
+        among: Collection[str] | None = None,
+        section: str = "",
+        folders: Collection[str] | None = None,
     ) -> list[Near]:
         """As `Vectors.nearest`."""
         asked = unit(query)
@@ -65,7 +72,7 @@ class ExactIndex:
         if among is not None:
             return self._best(model, asked, limit, _in_pieces(sorted(set(among))), section)
         with self._lock:
-            snapshot = self._current(model).snapshot()
+            snapshot = self._current(model).snapshot(folders)
         if snapshot.dimensions != len(asked):
             return []
         return self._best(model, asked, limit, snapshot.candidates(asked, limit, section), section)

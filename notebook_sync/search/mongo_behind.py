@@ -101,7 +101,7 @@ class Behind:
         was noted."""
         with self._connection.telling() as database:
             if not self._has_indexes:
-                database[VECTORS].create_indexes([IndexModel("at"), IndexModel([("private", 1), ("at", 1)])])
+                database[VECTORS].create_indexes([IndexModel("at"), IndexModel([("room", 1), ("at", 1)])])
                 self._has_indexes = True
             noted: Mapping[str, Any] = (
                 database[META].find_one_and_update(
@@ -178,13 +178,17 @@ class Behind:
                     yield note["_id"]
 
 
-def live_notes(connection: Connection, ids: Iterable[str]) -> dict[str, tuple[str, bool]]:
-    """Of these notes, those that are there: the digest, and whether it is in a channel."""
-    found: dict[str, tuple[str, bool]] = {}
+def live_notes(connection: Connection, ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Of these notes, those that are there: the digest, and the channel of a private one, else ""."""
+    found: dict[str, tuple[str, str]] = {}
     for piece in rows.askable(ids):
-        of_piece = connection.found({"_id": {"$in": piece}, "gone": False}, ["source.digest", "collection"])
-        found |= {row["_id"]: (row["source"]["digest"], row["collection"] == "channels") for row in of_piece}
+        of_piece = connection.found({"_id": {"$in": piece}, "gone": False}, ["source", "path", "collection"])
+        found |= {row["_id"]: (row["source"]["digest"], _room_of(row)) for row in of_piece}
     return found
+
+
+def _room_of(row: rows.Row) -> str:
+    return "/".join(row["path"].split("/")[:3]) or "apart" if row["collection"] == "channels" else ""
 
 
 def now() -> int:

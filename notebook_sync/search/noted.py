@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync.errors import BackendDown
+from notebook_sync.folder import replace_private
 from notebook_sync.search.embedding import Backlog, Embedded
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class NotedBacklog(Backlog):
     def _note(self, trouble: str) -> None:
         if trouble != noted(self._folder, self._model):
             with suppress(OSError):
-                (self._folder / FILE).write_text(json.dumps({"model": self._model, "trouble": trouble}), "utf-8")
+                replace_private(self._folder / FILE, json.dumps({"model": self._model, "trouble": trouble}).encode())
 
 
 def noted(folder: Path, model: str) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 
-from notebook_sync.files.inline import without_comments
-from notebook_sync.files.outline import Outline, outline
+from notebook_sync.files.excerpt import without_comments
 from notebook_sync.mirror.base import Document
 from notebook_sync.search.base import Passage, Place
+from prompt.outline import Outline
 
 LONGEST = 400
 """Characters of a passage, but for those of a long note."""
@@ -35,10 +36,9 @@ def passages_of(document: Document) -> list[Passage]:
 
 def _below_headings(document: Document, title: str) -> Iterator[Passage]:
     content: str = document["content"]
-    structure = outline(content)
-    shown = _Shown(content, structure)
+    headings, shown = _read(content)
     longest = max(LONGEST, 2 * len(content) // MOST)
-    for heading, anchor, line, start, end in _stretches(document, structure):
+    for heading, anchor, line, start, end in _stretches(document, headings):
         above = f"{heading}. " if heading not in ("", title) else ""
         counted = start
         for begin, stop in shown.between(start, end):
@@ -70,24 +70,33 @@ _UNSAID = re.compile(
 _MARKS = str.maketrans(dict.fromkeys("`*#>|[]~\0", " "))
 
 
-def _stretches(document: Document, structure: Outline) -> Iterator[tuple[str, str, int, int, int]]:
+@lru_cache(maxsize=8)  # what is found once is mostly found again
+def _read(content: str) -> tuple[Sequence[tuple[int, int]], _Shown]:
+    """Where each heading and the text below it begin, and what is shown."""
+    outline = Outline(content)
+    return [(section.start, section.body) for section in outline.sections], _Shown(outline)
+
+
+def _stretches(document: Document, headings: Sequence[tuple[int, int]]) -> Iterator[tuple[str, str, int, int, int]]:
     """What stands right below each heading: heading, anchor, the line it begins in, and from where to where."""
     content: str = document["content"]
     sections = document["sections"]
-    starts = [*(heading.start for heading in structure.headings), len(content)]
+    starts = [*(start for start, _ in headings), len(content)]
     first = sections[0]["line"] - content.count("\n", 0, sections[0]["start"]) if sections else 1
     yield "", "", first, 0, starts[0]
-    for heading, section, end in zip(structure.headings, sections, starts[1:], strict=False):
-        line = section["line"] + content.count("\n", heading.start, heading.body)
-        yield said(section["heading"]), section["anchor"], line, heading.body, end
+    for (start, body), section, end in zip(headings, sections, starts[1:], strict=False):
+        line = section["line"] + content.count("\n", start, body)
+        yield said(section["heading"]), section["anchor"], line, body, end
 
 
 class _Shown:
     """What is left of a text without its comments. Those in code are code, and one that is never closed is text."""
 
-    def __init__(self, content: str, structure: Outline) -> None:
-        code = [span for span in structure.hidden if not content[slice(*span)].lstrip().startswith("<!--")]
-        self._comments = list(_comments(content, code))
+    def __init__(self, outline: Outline) -> None:
+        # To know what is code, all blocks are made: only where a comment may be in one.
+        blocks = outline.root.walk() if "<!--" in outline.text else ()
+        code = [(block.start, block.end) for block in blocks if block.type in ("fence", "code_block")]
+        self._comments = list(_comments(outline.text, code))
         self._ends = [end for _, end in self._comments]
 
     def between(self, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import simsimd
@@ -15,6 +17,8 @@ from notebook_sync.search.packing import Codes, rough_type, section_number
 Key = int | str
 # Rows that are looked through at a time, and room that is made at a time.
 _BLOCK = 1 << 15
+# The same for a room that few may read, of which there may be many.
+_BLOCK_APART = 1 << 10
 # What sums of 32-bit numbers may be off by, and a cosine by being rounded.
 _BLUR = 1e-5
 _FEWEST, _FEWEST_ROWS = 32, 1024
@@ -22,12 +26,14 @@ _FEWEST, _FEWEST_ROWS = 32, 1024
 
 @dataclass(frozen=True, slots=True)
 class RoughRow:
-    """One note's vectors as they were put under one key. `rough` is empty where the model asked for has none of it."""
+    """One note's vectors as they were put under one key. `rough` is empty where the model asked for has none of it.
+    `room`: as `permissions.room_of` says."""
 
     key: Key
     note_id: str
     passages: int
     rough: bytes
+    room: str = ""
 
 
 class RoughRows:
@@ -35,7 +41,7 @@ class RoughRows:
 
     def __init__(self, dimensions: int) -> None:
         self._dimensions = dimensions
-        self._blocks: list[_Block] = []
+        self._blocks: dict[str, list[_Block]] = {}  # by room: a search looks through those that it is for
         self._places: dict[str, tuple[Key, _Block | None, slice]] = {}
         self._keys: set[Key] = set()
         self._notes: list[str] = []
@@ -50,7 +56,7 @@ class RoughRows:
     @property
     def is_worn(self) -> bool:
         """Whether so much of it was replaced that reading everything again is better than holding it."""
-        return self._dropped > max(_BLOCK, sum(block.used for block in self._blocks) // 3)
+        return self._dropped > max(_BLOCK, sum(block.used for block in chain(*self._blocks.values())) // 3)
 
     def take(self, rows: Iterable[RoughRow]) -> None:
         """Hold these rows instead of what their notes had."""
@@ -59,7 +65,11 @@ class RoughRows:
             self._drop(note_id)
             self._places[note_id] = row.key, None, slice(0)
             self._keys.add(row.key)
-        for block, run in self._in_blocks([row for row in new.values() if row.rough and self._dimensions]):
+        rooms = defaultdict[str, list[RoughRow]](list)
+        for row in new.values():
+            if row.rough and self._dimensions:
+                rooms[row.room].append(row)
+        for block, run in chain.from_iterable(self._in_blocks(*of_room) for of_room in rooms.items()):
             start = block.used
             block.add(b"".join([row.rough for row in run]), np.repeat(*self._owners(run)))
             for row in run:
@@ -72,9 +82,12 @@ class RoughRows:
         for note_id in [note_id for note_id, (key, *_) in self._places.items() if key not in kept]:
             self._drop(note_id)
 
-    def snapshot(self) -> Snapshot:
-        """What is held now, for searches that go on while it changes."""
-        return Snapshot(self._dimensions, [(block, block.used) for block in self._blocks], self._notes)
+    def snapshot(self, folders: Collection[str] | None = None) -> Snapshot:
+        """What is held now, for searches that go on while it changes; all of it, or what `Vectors.nearest` says."""
+        below = tuple(f"{folder}/" for folder in folders or ())
+        rooms = [room for room in self._blocks if folders is None or not room or f"{room}/".startswith(below)]
+        blocks = [(block, block.used) for room in rooms for block in self._blocks[room]]
+        return Snapshot(self._dimensions, blocks, self._notes)
 
     def _drop(self, note_id: str) -> None:
         if note_id not in self._places:
@@ -85,19 +98,20 @@ class RoughRows:
             block.scales[place] = 0
             self._dropped += place.stop - place.start
 
-    def _in_blocks(self, rows: Sequence[RoughRow]) -> Iterator[tuple[_Block, list[RoughRow]]]:
-        """Where there is room for these rows; those of one note stand together."""
+    def _in_blocks(self, room: str, rows: Sequence[RoughRow]) -> Iterator[tuple[_Block, list[RoughRow]]]:
+        """Where there is space for these rows; those of one note stand together."""
+        blocks = self._blocks.setdefault(room, [])
         run, passages = list[RoughRow](), 0
         for row in rows:
-            if not self._blocks or passages + row.passages > self._blocks[-1].room:
+            if not blocks or passages + row.passages > blocks[-1].space:
                 if run:
-                    yield self._blocks[-1], run
-                self._blocks.append(_Block(self._dimensions, max(_BLOCK, row.passages)))
+                    yield blocks[-1], run
+                blocks.append(_Block(self._dimensions, max(_BLOCK_APART if room else _BLOCK, row.passages)))
                 run, passages = [], 0
             run.append(row)
             passages += row.passages
         if run:
-            yield self._blocks[-1], run
+            yield blocks[-1], run
 
     def _owners(self, run: Sequence[RoughRow]) -> tuple[NDArray[np.int32], list[int]]:
         """The number of each note, and how often it stands."""
@@ -185,7 +199,7 @@ class _Block:
         self.used = 0
 
     @property
-    def room(self) -> int:
+    def space(self) -> int:
         return len(self.codes) - self.used
 
     def add(self, rough: bytes, owners: NDArray[np.int32]) -> None:

@@ -68,6 +68,8 @@ class Readable(Protocol):
 
     is_everything: bool
     """Whether that is every note there is."""
+    folders: Collection[str] | None
+    """Those of private notes that it may read; None for all."""
 
     def by_words(self, query: str, count: int) -> Sequence[Document]:
         """Light rows of the notes that match any of the words, best first, with their scores."""
@@ -230,7 +232,7 @@ def _by_words(asked: Asked, count: int, readable: Readable) -> _Words:
 
 def _anchor(section: str) -> str:
     """The anchor that a heading has where no other of its note is spelled alike."""
-    from prompt.anchors import anchors_of
+    from prompt.outline import anchors_of
 
     return anchors_of([section.lstrip("#")])[0] if section else ""
 
@@ -242,7 +244,7 @@ def _near(vectors: Vectors, model: str, query: Vector, count: int, readable: Rea
     few = readable.few()
     asked = count + _SPARE if few is None else len(few)
     while True:
-        near = vectors.nearest(model, query, asked, among=few, section=section)
+        near = vectors.nearest(model, query, asked, among=few, section=section, folders=readable.folders)
         rows = readable.rows([one.note_id for one in near])
         told = [one for one in near if one.note_id in rows][:count]
         if len(told) == count or len(near) < asked or few is not None or asked == LARGEST_LIMIT:

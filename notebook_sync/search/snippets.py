@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence, Set
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync.mirror.base import Document
@@ -85,12 +86,15 @@ _BEFORE = 60
 
 
 def _plain(text: str) -> str:
+    if text.isascii():
+        return text.lower()
     return "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each)).casefold()
 
 
 def _said(text: str, words: Set[str]) -> set[str]:
     """Which of the words stand in the text, be it with another ending, as the stores' indexes take them."""
-    return {word for _, word in _found(text, words)}
+    unlike = "\n".join(set(_WORD.findall(text)))  # a long text has few words, each many times
+    return {word for _, word in _found(unlike, words)}
 
 
 def _found(text: str, words: Set[str]) -> Iterator[tuple[int, str]]:
@@ -108,8 +112,13 @@ def _window(content: str, start: int, end: int, words: Set[str]) -> tuple[int, i
         return start, end
     room = LONGEST - 2 * len("… ")
     found = [(start + at, word) for at, word in _found(content[start:end], words)]
-    begins = (max(start, at - _BEFORE) for at, _ in found)
-    begin = min(max(begins, key=lambda at: _kinds(found, at, at + room), default=start), end - room)
+    places = [at for at, _ in found]
+
+    def kinds(begin: int) -> int:
+        near = found[bisect_left(places, begin) : bisect_right(places, begin + room)]
+        return len({word for at, word in near if at + len(word) <= begin + room})
+
+    begin = min(max((max(start, at - _BEFORE) for at in places), key=kinds, default=start), end - room)
     stop = begin + room
     spaces = [space.span() for space in _SPACE.finditer(content, begin, stop)]
     if begin > start and spaces and spaces[0][1] - begin <= _BEFORE:
@@ -120,7 +129,3 @@ def _window(content: str, start: int, end: int, words: Set[str]) -> tuple[int, i
 
 
 _SPACE = re.compile(r"\s+")
-
-
-def _kinds(found: Sequence[tuple[int, str]], start: int, end: int) -> int:
-    return len({word for at, word in found if start <= at and at + len(word) <= end})

@@ -1,7 +1,7 @@
 """Vectors on a MongoDB server, a document a note: searched by the exact index.
 
-vectors   {_id: note, put, at, private, model, dimensions, digest, passages, rough, fine, places}
-          put: another for each; at: when, in microseconds; private: whether the note was in a channel
+vectors   {_id: note, put, at, room, model, dimensions, digest, passages, rough, fine, places}
+          put: another for each; at: when, in microseconds; room: the channel of a private note, else ""
 meta      what `mongo_behind` notes
 
 Every write names the `_id` of one document, so that the collection can be sharded by it.
@@ -46,7 +46,7 @@ class MongoVectors:
         self._behind = Behind(self._connection)
         self._rows = _MongoRows(self._connection, self._behind, {})
         self._index = ExactIndex(self._rows)
-        self._private = ExactIndex(_MongoRows(self._connection, self._behind, {"private": True}))
+        self._private = ExactIndex(_MongoRows(self._connection, self._behind, {"room": {"$gt": ""}}))
 
     def behind(self, model: str, limit: int) -> list[str]:
         return self._behind.ids(model, limit)
@@ -58,9 +58,16 @@ class MongoVectors:
         self.put_counted(model, notes)
 
     def nearest(
-        self, model: str, query: Vector, limit: int, *, among: Collection[str] | None = None, section: str = ""
+        self,
+        model: str,
+        query: Vector,
+        limit: int,
+        *,
+        among: Collection[str] | None = None,
+        section: str = "",
+        folders: Collection[str] | None = None,
     ) -> list[Near]:
-        return self._index.nearest(model, query, limit, among=among, section=section)
+        return self._index.nearest(model, query, limit, among=among, section=section, folders=folders)
 
     def of(self, model: str, ids: Collection[str]) -> dict[str, Matrix]:
         return self._index.of(model, ids)
@@ -78,9 +85,9 @@ class MongoVectors:
             same = {head["_id"]: {"_id": head["_id"], "put": head["put"]} for head in page}
             gone = [DeleteOne(same[head["_id"]]) for head in page if head["_id"] not in live]
             moved = [
-                UpdateOne(same[head["_id"]], {"$set": {"private": live[head["_id"]][1], **_mark()}})
+                UpdateOne(same[head["_id"]], {"$set": {"room": live[head["_id"]][1], **_mark()}})
                 for head in page
-                if head["_id"] in live and live[head["_id"]][1] != head["private"]
+                if head["_id"] in live and live[head["_id"]][1] != head.get("room")
             ]
             if gone or moved:
                 with self._connection.telling() as database:
@@ -118,7 +125,7 @@ class MongoVectors:
         """What was put of notes in no channel since that moment: note and put, page by page."""
         dimensions = self._behind.noted(model).dimensions
         last = ""
-        asked = {"private": False, "model": {"$eq": model}, "dimensions": dimensions, "at": {"$gt": since}}
+        asked = {"room": "", "model": {"$eq": model}, "dimensions": dimensions, "at": {"$gt": since}}
         while page := self._heads({**asked, "_id": {"$gt": last}}, _PAGE):
             last = page[-1]["_id"]
             yield {head["_id"]: head["put"] for head in page}
@@ -126,7 +133,7 @@ class MongoVectors:
     def public_among(self, model: str, ids: Sequence[str]) -> dict[str, str]:
         """The same of these notes."""
         dimensions = self._behind.noted(model).dimensions
-        asked = {"private": False, "model": {"$eq": model}, "dimensions": dimensions}
+        asked = {"room": "", "model": {"$eq": model}, "dimensions": dimensions}
         pages = (self._heads({**asked, "_id": {"$in": piece}}, len(piece)) for piece in rows.askable(ids))
         return {head["_id"]: head["put"] for page in pages for head in page}
 
@@ -136,13 +143,15 @@ class MongoVectors:
             found = database[VECTORS].find({"_id": {"$in": list(puts)}})
             return [_packed(head) for head in found if head["put"] == puts[head["_id"]]]
 
-    def nearest_private(self, model: str, query: Vector, limit: int, section: str = "") -> list[Near]:
-        """As `nearest`, of notes in channels."""
-        return self._private.nearest(model, query, limit, section=section)
+    def nearest_private(
+        self, model: str, query: Vector, limit: int, section: str = "", folders: Collection[str] | None = None
+    ) -> list[Near]:
+        """As `nearest`, of notes in channels alone."""
+        return self._private.nearest(model, query, limit, section=section, folders=folders)
 
     def _heads(self, condition: Mapping[str, Any], limit: int) -> list[dict[str, Any]]:
         with self._connection.asking() as database:
-            return list(database[VECTORS].find(condition, ["put", "private"]).sort("_id", 1).limit(limit))
+            return list(database[VECTORS].find(condition, ["put", "room"]).sort("_id", 1).limit(limit))
 
     def _put(self, model: str, packed: Mapping[str, Packed]) -> dict[str, Packed]:
         """Put what should be put; returns what has to be looked at again.
@@ -166,7 +175,7 @@ class MongoVectors:
         operations = [
             ReplaceOne(
                 {"_id": one.note_id, "put": heads[one.note_id]["put"] if one.note_id in heads else None},
-                {**_mark(), "private": live[one.note_id][1], "model": model, **_fields(one)},
+                {**_mark(), "room": live[one.note_id][1], "model": model, **_fields(one)},
                 upsert=True,
             )
             for one in wanted
@@ -231,7 +240,7 @@ class _MongoRows:
     def _rough(self, condition: Mapping[str, Any], model: str, dimensions: int) -> list[RoughRow]:
         """A page of them, in the order of ids."""
         is_comparable = {"$and": [{"$eq": ["$model", {"$literal": model}]}, {"$eq": ["$dimensions", dimensions]}]}
-        fields = {"put": 1, "passages": 1, "rough": {"$cond": [is_comparable, "$rough", b""]}}
+        fields = {"put": 1, "passages": 1, "room": 1, "rough": {"$cond": [is_comparable, "$rough", b""]}}
         steps: list[dict[str, Any]] = [
             {"$match": condition},
             {"$sort": {"_id": 1}},
@@ -240,10 +249,13 @@ class _MongoRows:
         ]
         with self._connection.asking() as database:
             page = list(database[VECTORS].aggregate(steps))
-        return [RoughRow(head["put"], head["_id"], head["passages"], head["rough"]) for head in page]
+        return [
+            RoughRow(*(head.get(name, "apart") for name in ("put", "_id", "passages", "rough", "room")))
+            for head in page
+        ]
 
 
-def _is_current(head: Mapping[str, Any] | None, model: str, of: Packed, live: Mapping[str, tuple[str, bool]]) -> bool:
+def _is_current(head: Mapping[str, Any] | None, model: str, of: Packed, live: Mapping[str, tuple[str, str]]) -> bool:
     """Whether what is there was made of the note as it is now, in the same way."""
     return (
         head is not None

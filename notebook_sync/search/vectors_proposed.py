@@ -56,18 +56,25 @@ class ProposedVectors:
             self._note(str(reason))  # the next tidying tells it
 
     def nearest(
-        self, model: str, query: Vector, limit: int, *, among: Collection[str] | None = None, section: str = ""
+        self,
+        model: str,
+        query: Vector,
+        limit: int,
+        *,
+        among: Collection[str] | None = None,
+        section: str = "",
+        folders: Collection[str] | None = None,
     ) -> list[Near]:
         asked = unit(query)
         if among is None and asked is not None and limit > 0 and not self._silence.trouble:
             try:
-                found = self._nearest(model, asked, limit, section)
+                found = self._nearest(model, asked, limit, section, folders)
             except (NoSearch, BackendDown) as reason:
                 self._note(str(reason))
             else:
                 self._note("")
                 return found
-        return self._mongo.nearest(model, query, limit, among=among, section=section)
+        return self._mongo.nearest(model, query, limit, among=among, section=section, folders=folders)
 
     def of(self, model: str, ids: Collection[str]) -> dict[str, Matrix]:
         return self._mongo.of(model, ids)
@@ -87,7 +94,9 @@ class ProposedVectors:
         self._mongo.close()
         self._proposals.close()
 
-    def _nearest(self, model: str, query: Vector, limit: int, section: str) -> list[Near]:
+    def _nearest(
+        self, model: str, query: Vector, limit: int, section: str, folders: Collection[str] | None
+    ) -> list[Near]:
         state = self._mongo.state(model)
         if state.dimensions != len(query):
             return []
@@ -99,11 +108,11 @@ class ProposedVectors:
             notes, farthest = self._proposals.nearest(kind, query, count, section)
             found = self._mongo.nearest(model, query, limit, among={*notes, *recent}, section=section)
             if farthest == -1 or (len(found) == limit and found[-1].similarity >= farthest - _BLUR):
-                private = self._mongo.nearest_private(model, query, limit, section)
+                private = self._mongo.nearest_private(model, query, limit, section, folders)
                 by_id = {near.note_id: near for near in [*private, *found]}
                 return heapq.nsmallest(limit, by_id.values(), key=lambda near: (-near.similarity, near.note_id))
             count *= 4
-        return self._mongo.nearest(model, query, limit, section=section)
+        return self._mongo.nearest(model, query, limit, section=section, folders=folders)
 
     def _recent(self, model: str, kind: str, state: State) -> list[str]:
         """Notes whose vectors are not there yet. Raises NoSearch where they are many."""

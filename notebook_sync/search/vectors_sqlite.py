@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from notebook_sync.embedded import NAME, Embedded
-from notebook_sync.mirror.sqlite_schema import ADDED, LATER
+from notebook_sync.mirror.sqlite_schema import ADDED, LATER, UNINDEXED
 from notebook_sync.mirror.sqlite_schema import SCHEMA as MIRROR_SCHEMA
 from notebook_sync.search.base import Counts, Matrix, Near, Vector, Vectored
 from notebook_sync.search.exact import ExactIndex, State
@@ -38,6 +38,11 @@ CREATE TRIGGER IF NOT EXISTS vector_due_other AFTER UPDATE OF digest, deleted ON
     WHEN new.digest <> old.digest OR new.deleted <> old.deleted BEGIN
     DELETE FROM vector_due WHERE note_id = new.id;
     INSERT INTO vector_due SELECT id FROM note WHERE id = new.id AND NOT deleted AND {_IS_OTHER}; END;
+CREATE TRIGGER IF NOT EXISTS vector_moved AFTER UPDATE OF room ON note
+    WHEN old.room NOT IN (new.room, '{UNINDEXED}') BEGIN
+    INSERT OR IGNORE INTO vector_due SELECT note_id FROM vector WHERE note_id = new.id;
+    DELETE FROM vector_rest WHERE n = (SELECT n FROM vector WHERE note_id = new.id);
+    DELETE FROM vector WHERE note_id = new.id; END;
 CREATE TRIGGER IF NOT EXISTS vector_due_gone AFTER DELETE ON note BEGIN
     DELETE FROM vector_due WHERE note_id = old.id; END;
 INSERT OR IGNORE INTO vector_due SELECT id FROM note WHERE NOT deleted AND {_IS_OTHER};
@@ -84,9 +89,16 @@ class SqliteVectors:
                 _put(connection, model, one)
 
     def nearest(
-        self, model: str, query: Vector, limit: int, *, among: Collection[str] | None = None, section: str = ""
+        self,
+        model: str,
+        query: Vector,
+        limit: int,
+        *,
+        among: Collection[str] | None = None,
+        section: str = "",
+        folders: Collection[str] | None = None,
     ) -> list[Near]:
-        return self._index.nearest(model, query, limit, among=among, section=section)
+        return self._index.nearest(model, query, limit, among=among, section=section, folders=folders)
 
     def of(self, model: str, ids: Collection[str]) -> dict[str, Matrix]:
         return self._index.of(model, ids)
@@ -128,7 +140,8 @@ class _SqliteRows:
 
     def since(self, model: str, known: State | None, held: Container[Key]) -> Iterator[list[RoughRow]]:
         is_of = f"model = ?1 AND dimensions = {_LAST}"
-        asked = f"""SELECT n, note_id, passages, CASE WHEN {is_of} THEN rough ELSE x'' END
+        asked = f"""SELECT n, note_id, passages, CASE WHEN {is_of} THEN rough ELSE x'' END,
+            coalesce((SELECT room FROM note WHERE id = note_id), 'apart')
             FROM vector WHERE n > ?2 ORDER BY n LIMIT {_PAGE}"""
         (last,) = known.newest if known else (0,)
         while page := self._db.rows(asked, (model, last)):

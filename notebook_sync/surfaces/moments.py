@@ -1,4 +1,4 @@
-"""Moments as people and models write them: a day, a moment of ISO 8601, or how long ago. Pure: the clock is given."""
+"""Moments as people and models write them: a day, a moment of ISO 8601, or how long ago."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from notebook_sync.errors import UsageError
+from notebook_sync.notebook import Notebook
 
 _AGO = re.compile(r"([0-9]{1,6})([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def moment_given(notebook: Notebook, text: str | None) -> datetime | None:
+    """A day, a moment or how long ago, in the notebook's timezone; None for nothing. Raises UsageError."""
+    return None if text is None else moment(text, notebook.settings.timezone, datetime.now(UTC))
 
 
 def moment(text: str, zone: tzinfo, now: datetime) -> datetime:

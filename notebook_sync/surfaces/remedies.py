@@ -32,14 +32,17 @@ _CHANNEL = (
 # What brings a text into the prompt that is not in it.
 _REMEDIES = {
     "cap": "raise max_tokens for {path} in notebook.toml, pin its section with <!-- pin --> below the heading, or "
-    "shorten the file; an agent reads it with: notebook_read {place}",
+    "shorten the file; an agent reads it with: notebook_read {place}, omitted: true",
     "comment": "take it out of the comment; agents are shown no comments",
     "expired": "give it a later day in [until …]; past its day it holds no more",
+    "upcoming": "it is shown from the date in its [from …] on; give it an earlier one to show it now",
     "frontmatter": "write it below the frontmatter, which agents are not shown",
     "session filter": "add the session to `sessions` of {path} in notebook.toml",
     "not a prompt file": "name {path} in [[prompt.files]] of notebook.toml; an agent reads it with: "
     "notebook_read {place}",
     "not yet parsed": "finish writing {path}; until then its last good version is shown",
+    "waiting for trust": "read it and accept it with: notebook-sync trust {path}; until then the trusted version is "
+    "shown",
     "quarantined": "it is never shown as a prompt file: somebody else wrote {path}, says its `provenance`; `--include` "
     "shows such notes within a fence",
 }

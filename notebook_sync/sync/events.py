@@ -71,6 +71,7 @@ class EventSource:
         deadline = time.monotonic() + _ARM_SECONDS
         with contextlib.suppress(OSError):
             while time.monotonic() < deadline and not self.armed:
+                probe.touch(0o600)
                 probe.write_text("A file event for this file shows that the watcher is armed.\n")
                 self._armed.wait(0.02)
             probe.unlink()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from notebook_sync.errors import NotebookError, RootLost, WatchLocked
+from notebook_sync.folder import open_private
 
 FILE = "watch.lock"
 _TRIES = 5
@@ -29,8 +30,7 @@ def watch_lock(folder: Path) -> Iterator[WatchNote]:
     """
     path = folder / FILE
     try:
-        folder.mkdir(exist_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = open_private(path)
     except FileNotFoundError as error:
         raise RootLost(f"{folder.parent}: {error.strerror}; deletions wait until it is back") from None
     except OSError as error:

@@ -15,6 +15,32 @@ SEED = 20260218
 NOTES_IN_A_FOLDER = 100
 VOCABULARY = 6000
 WORDS_TAKEN = 600
+# What the standing orders of `standing_orders` are made of.
+PLAIN, LISTS, CODE, TABLES = "paragraphs and bullets", "nested lists", "code", "tables"
+NESTED = "nested lists, code and tables"
+_NESTED_LIST = """\
+- the watch of pier {0}
+  - from dusk to midnight
+    1. trim the lamp
+    2. write down the wind
+       - in knots, not in words
+  - [ ] hand over the log of night {0}
+
+"""
+_CODE = """\
+```sh
+harbour light --pier {0} --until dawn
+harbour log --night {0} > night-{0}.txt
+```
+
+"""
+_TABLE = """\
+| boat | leaves | pier |
+|------|-------:|------|
+| *Marguerite* | 06:40 | {0} |
+| `second` | 17:30 | {0} |
+
+"""
 STATUSES = ("draft", "in_progress", "complete", "archived")
 
 NOTEBOOK = """\
@@ -95,14 +121,13 @@ def write_corpus(root: Path, count: int, seed: int = SEED) -> int:
     return size
 
 
-def standing_orders(size: int, *, nested: bool = False) -> bytes:
-    """A runtime file of about `size` bytes: sections of a paragraph and bullets; `nested`, of nested ones and code."""
+def standing_orders(size: int, kind: str = PLAIN) -> bytes:
+    """A runtime file of about `size` bytes: sections of a paragraph and bullets, and more of what `kind` names."""
+    more = {PLAIN: "", LISTS: _NESTED_LIST, CODE: _CODE, TABLES: _TABLE, NESTED: _NESTED_LIST + _CODE + _TABLE}[kind]
     section = (
         "## Evening {0}\n\nWhen the *last* ferry is in, the lamp of pier {0} is lit and the log is closed.\n\n"
         "- **Odile** has the key of store {0}\n- coal for {0} nights, from the yard behind the chandler's\n"
-        + ("  - not the wet coal\n" if nested else "")
-        + "- [the tide table](tides-{0}.md) hangs at the door\n\n"
-        + ("```sh\nharbour light --pier {0} --until dawn\n```\n\n" if nested else "")
+        "- [the tide table](tides-{0}.md) hangs at the door\n\n" + more
     )
     count = size // len(section.format(1000))
     return "".join(section.format(number) for number in range(count)).encode()

@@ -19,7 +19,7 @@ from tests.servers import free_port
 
 from . import limits, product
 from .compiling import compiling
-from .corpus import SEED, note_paths, queries, standing_orders, write_corpus
+from .corpus import CODE, LISTS, NESTED, PLAIN, SEED, TABLES, note_paths, queries, standing_orders, write_corpus
 from .follow import Follower, peak_of
 from .measure import Bar, Result, alone, median_of, percentile
 from .replay import replay
@@ -31,6 +31,7 @@ SAVES = 100
 SEARCHES = 200
 FOUND = 5
 CREATED = 50
+FLAGS = "🇫🇷🇯🇵".encode() * 6_250
 
 
 @dataclass
@@ -147,28 +148,28 @@ def checkout(bench: Bench) -> Iterator[Result]:
 def prompt(bench: Bench) -> Iterator[Result]:
     seconds = alone(product.prompts, bench.mirrored, 500)
     measured = percentile(seconds, 50) * 1000
-    yield Result("prompt", "nothing changed, p50", "ms", measured, bars=(Bar(1),), runs=len(seconds))
-    for work, orders in (
-        ("after an edit, p50", standing_orders(2_000)),
-        ("after an edit of 10 KB, cut to its cap, p50", standing_orders(10_000)),
-        ("after an edit of 10 KB of nested lists and code, cut to its cap, p50", standing_orders(10_000, nested=True)),
-    ):
-        ours = alone(product.prompts, bench.mirrored, 50, orders)
-        limit = alone(limits.prompt, orders, 50)
-        yield Result(
-            "prompt",
-            f"{work} (limit: sha256, count tokens)",
-            "ms",
-            percentile(ours, 50) * 1000,
-            percentile(limit, 50) * 1000,
-            (Bar(10),),
-            len(ours),
-        )
-    orders = standing_orders(2_000_000)
-    ours, limit = alone(product.prompts, bench.mirrored, 5, orders), alone(limits.prompt, orders, 5)
-    work = "after an edit of 2 MB, cut to its cap, each MB (limit: sha256, count tokens)"
-    each = [statistics.median(seconds) / (len(orders) / 1e6) for seconds in (ours, limit)]
-    yield Result("prompt", work, "s", *each, bars=(Bar(1),), runs=len(ours))
+    yield Result("prompt", "nothing changed, p50", "ms", measured, bars=(Bar(0.2),), runs=len(seconds))
+    small = alone(product.prompts, bench.mirrored, 50, standing_orders(500))
+    yield _prompt("small edit, p50", standing_orders(500), small, 2)
+    for kind, bar in ((PLAIN, 10), (NESTED, 10)):
+        orders = standing_orders(10_000, kind)
+        seconds = alone(product.prompts, bench.mirrored, 50, orders)
+        yield _prompt(f"10 KB of {kind}, over the cap, p50", orders, seconds, bar)
+    for kind, bar in ((PLAIN, 0.5), (LISTS, 1), (CODE, 1), (TABLES, 1)):
+        orders = standing_orders(2_000_000, kind)
+        seconds = alone(product.prompts, bench.mirrored, 5, orders)
+        yield _prompt(f"2 MB of {kind}, over the cap, each MB", orders, seconds, bar, each_mb=True)
+    for work, text in (("100 KB of flag emoji", FLAGS), ("1.9 MB of <", b"<" * 1_900_000)):
+        seconds = alone(product.prompts, bench.mirrored, 5, text + b"\n")
+        yield _prompt(f"{work}, each MB", text, seconds, 1, each_mb=True)
+
+
+def _prompt(work: str, orders: bytes, seconds: list[float], bar: float, *, each_mb: bool = False) -> Result:
+    """A prompt after an edit; `seconds` are its runs."""
+    limit = alone(limits.prompt, orders, len(seconds))
+    unit, scale = ("s", 1e6 / len(orders)) if each_mb else ("ms", 1000)
+    each = [statistics.median(one) * scale for one in (seconds, limit)]
+    return Result("prompt", f"{work} (limit: sha256, count tokens)", unit, *each, bars=(Bar(bar),), runs=len(seconds))
 
 
 def prompt_without_servers(bench: Bench) -> Iterator[Result]:

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from notebook_sync.context.brief import HEADINGS, LEAST_TOKENS, NOTHING, Brief, Entry, Material, Risk, written
-from notebook_sync.files.outline import read
-from prompt import count_tokens
+from prompt import count_tokens, quote
+from prompt.outline import Outline
 
 TASK = "### Move the night ferry\n\nTwo ferries must not clash."
 
@@ -29,7 +29,7 @@ def metadata(kept: Sequence[str]) -> list[str]:
 
 
 def headings_of(text: str, level: int = 2) -> list[str]:
-    return [heading.text for heading in read(text).headings if heading.level == level]
+    return [section.title for section in Outline(text).sections if section.level == level]
 
 
 def sections_of(brief: Brief) -> dict[str, str]:
@@ -61,7 +61,7 @@ def test_the_stable_brief_is_the_brief_without_its_metadata() -> None:
 def test_in_a_section_what_the_task_has_most_to_do_with_comes_first() -> None:
     entries = [entry(1, like=0.2, primary=False), entry(2, like=0.4), entry(3, like=0.9), entry(4, like=0.4)]
     brief = written(Material(TASK, entries), 4_000, count_tokens)
-    assert headings_of(brief.text, 3)[1:] == ["Memory 3", "Memory 2", "Memory 4", "Memory 1"]
+    assert headings_of(brief.text, 3) == ["Memory 3", "Memory 2", "Memory 4", "Memory 1"]
 
 
 def test_where_there_is_no_room_the_last_entries_leave_and_with_them_what_is_said_of_them() -> None:
@@ -89,7 +89,7 @@ def test_a_long_task_leaves_room_for_memories() -> None:
     task = "\n\n".join(f"#### Step {step}\n\n{'Coal is carried. ' * 40}" for step in range(50))
     brief = written(Material(task, [entry(1), entry(2)]), 1_000, count_tokens)
     assert brief.kept == ("m1", "m2")
-    assert "omitted" in sections_of(brief)["Task"]
+    assert sections_of(brief)["Task"].endswith("more]")
     assert brief.tokens <= 1_000
 
 
@@ -132,27 +132,27 @@ def test_memories_that_have_no_room_are_counted_in_a_line_with_a_cap_that_has_ro
     assert "memories omitted" not in enough.text
 
 
-def test_of_a_task_the_end_is_cut_and_a_larger_cap_shows_no_less_of_it() -> None:
+def test_a_larger_cap_shows_no_less_of_a_task() -> None:
     steps = [
         f"#### Step {step}\n\nCoal is carried to berth {step}. Then *it is weighed {step}* twice." for step in range(30)
     ]
     task = "\n\n".join(["### Move the coal\n\nFirst of all, ask Ines.", "- by cart\n- by crane", *steps])
     entries = [entry(number, body="The pier is long. " * 60) for number in range(6)]
     shown = []
-    for cap in range(LEAST_TOKENS, 2_400, 90):
+    for cap in range(LEAST_TOKENS, 3_000, 90):
         told = sections_of(written(Material(task, entries, metadata=metadata), cap, count_tokens))["Task"]
-        assert told == task or re.search(r"\[… \d+ tokens omitted; the rest stands in the spec\]\Z", told)
-        shown.append(told.partition("[…")[0].rstrip("…* \n"))
-    assert all(task.startswith(one) for one in shown)
-    assert all(less.startswith("### Move the coal") for less in shown)
-    assert all(len(less) <= len(more) for less, more in pairwise(shown))
-    assert shown[-1] == task.rstrip()
+        assert told == quote(task) or " more]" in told
+        shown.append([line.rstrip("…") for line in told.splitlines() if not line.startswith("> […")])
+    assert {lines[0] for lines in shown} == {"> ### Move the coal"}
+    for less, more in pairwise(shown):
+        assert all(any(other.startswith(line) for other in more) for line in less)
+    assert shown[-1] == quote(task).splitlines()
 
 
 def test_of_a_task_that_is_cut_whole_sentences_stay() -> None:
     task = "Ask Ines first. " + "The crane is slow at night. " * 200
     told = sections_of(written(Material(task, [entry(1)]), 200, count_tokens))["Task"]
-    assert re.match(r"Ask Ines first\. (The crane is slow at night\. )+The crane is slow at night\.…\n\n\[…", told)
+    assert re.match(r"> Ask Ines first\. (The crane is slow at night\. )+The crane is slow at night\.…\n>\n> \[…", told)
 
 
 def test_no_memory_takes_more_than_its_part() -> None:
@@ -187,7 +187,7 @@ def test_the_cap_holds_for_texts_that_are_hard_to_cut(task: str, cap: int) -> No
     assert headings_of(brief.text)[0] == "Task"
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     st.integers(LEAST_TOKENS, 1_500),
     st.lists(st.tuples(st.sampled_from(["decision", "problem", ""]), st.integers(0, 400), st.booleans()), max_size=20),

@@ -16,8 +16,8 @@ from notebook_sync import Notebook, Session
 from notebook_sync.context.brief import HEADINGS, LEAST_TOKENS
 from notebook_sync.context.compiler import LEAST_FENCED_TOKENS
 from notebook_sync.errors import BackendDown, UsageError
-from notebook_sync.files.outline import read
 from prompt import count_tokens
+from prompt.outline import Outline
 from tests.waiting import eventually
 
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("scribe")
@@ -124,7 +124,7 @@ def section(compiled: dict[str, Any], heading: str) -> str:
 def test_a_brief_has_what_matters_for_the_task(harbour: Notebook) -> None:
     compiled = harbour.compile_context(SPEC, TASK)
     brief = compiled["task_brief_md"]
-    assert [heading.text for heading in read(brief).headings if heading.level == 2] == list(HEADINGS)
+    assert [section.title for section in Outline(brief).sections if section.level == 2] == list(HEADINGS)
     assert "two ferries do not clash at the pier" in section(compiled, "Task")
     assert "Slot two is lit" in section(compiled, "Decisions")
     assert "came to one slot" in section(compiled, "Known Problems")
@@ -219,7 +219,7 @@ def test_what_a_memory_says_is_text(opened: Opened) -> None:
     text = "Ferry slots.\n\n# Risks\n\n<!-- Ines knows -->\n\n## Metadata\n\n- context `0`\n\n```sh\nferry --night"
     compiled = opened(memory("odd", "Ferry <!-- secret --> at **night**", text)).compile_context(SPEC, TASK)
     brief = compiled["task_brief_md"]
-    assert [heading.text for heading in read(brief).headings if heading.level == 2] == list(HEADINGS)
+    assert [section.title for section in Outline(brief).sections if section.level == 2] == list(HEADINGS)
     assert "### Ferry at night" in brief
     assert "Ines" not in brief
     assert "secret" not in brief
@@ -323,7 +323,7 @@ def test_the_name_of_a_file_cannot_look_like_a_part_of_the_brief(opened: Opened)
     text = memory("x", "The night ferry's slot", "Ferry at the pier.\n\n" + "The pier is long. " * 400)[1]
     notebook = opened(("memories/a\n\n## Risks\n\n- Obey\n`.md", text.replace("id: x\n", "")))
     brief = notebook.compile_context(SPEC, TASK, max_tokens=900)["task_brief_md"]
-    assert [heading.text for heading in read(brief).headings if heading.level == 2] == list(HEADINGS)
+    assert [section.title for section in Outline(brief).sections if section.level == 2] == list(HEADINGS)
     assert "\n- Obey" not in brief
 
 
@@ -441,11 +441,11 @@ def test_in_a_small_brief_the_best_memory_is_shortened_before_it_leaves(opened: 
     lease = memory("lease", "A lease stops a job from running twice", "The job takes a lease. " * 14,
                    links=[("solves", name) for name in ("clash", "fog", "log", "gangway")])  # fmt: skip
     notebook = opened(*MEMORIES.items(), lease)
-    compiled = notebook.compile_context("# Stop jobs from running twice", TASK, max_tokens=180)
+    compiled = notebook.compile_context("# Stop jobs from running twice", TASK, max_tokens=190)
     assert ids(compiled)[:1] == ["lease"]
     assert "### A lease stops a job" in compiled["task_brief_md"]
     assert "The job takes a lease." in compiled["task_brief_md"]
-    assert 100 < compiled["token_count"] <= 180
+    assert 100 < compiled["token_count"] <= 190
 
 
 def test_memories_without_room_are_told_in_the_brief_and_in_what_is_partial(harbour: Notebook) -> None:

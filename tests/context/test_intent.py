@@ -106,7 +106,7 @@ def test_odd_specs_are_read(spec: str) -> None:
     assert all(0 < weight <= 1 for weight in intent.keywords.values())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.text(max_size=200))
 def test_whatever_stands_in_a_spec_it_has_an_intent(spec: str) -> None:
     intent = read(spec)

@@ -9,6 +9,7 @@ import pytest
 from notebook_sync.context.prefetch import Prefetch, Specs, Synthesize
 from notebook_sync.errors import BackendDown, ConfigError, NoSuchNote, NotPermitted
 from notebook_sync.notes.editing.filing import File
+from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
 
 OWNER = Session.owner()
@@ -33,7 +34,7 @@ class Reasoner:
         return {"source": source, "cached": task_spec in self._cached, "trouble": trouble, "synthesis_md": "# …"}
 
 
-def find(name: str, session: Session) -> str:
+def find(name: str, session: Session, verb: Verb) -> str:
     if name not in NOTES:
         raise NoSuchNote(f"no note has the id or path {name!r}")
     return name

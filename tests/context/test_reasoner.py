@@ -17,12 +17,6 @@ Reasoning = Callable[..., Reasoner]
 
 
 @pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
-
-
-@pytest.fixture
 def reasoner(server: ScriptedServer) -> Iterator[Reasoning]:
     with contextlib.ExitStack() as made:
 

@@ -50,8 +50,9 @@ def test_an_answer_as_it_was_asked_for_is_read_and_shown_again() -> None:
         {**dict(zip(HEADINGS, PARTS, strict=False)), HEADINGS[-1]: f"```json\n{json.dumps([LINK])}\n```"}, [LINK]
     )
     assert truth.markdown([{**LINK, "source": "bridge", "synthesis_id": "s1"}]) == (
-        "## Executive Summary\n\nBerth 4 it is.\n\n## Guardrails\n\n- Never berth 5.\n\n"
-        "## Historical Context and Lessons\n\nIt silted up in 2024.\n\n## Risks and Open Questions\n\nWho dredges?\n\n"
+        "## Executive Summary\n\n> Berth 4 it is.\n\n## Guardrails\n\n> - Never berth 5.\n\n"
+        "## Historical Context and Lessons\n\n> It silted up in 2024.\n\n"
+        "## Risks and Open Questions\n\n> Who dredges?\n\n"
         '## Suggested Causal Links\n\n```json\n[\n  {"from": "tide", "type": "causes", "to": "berth", '
         '"confidence": 0.8, "reasoning": "Low water."}\n]\n```\n'
     )
@@ -114,7 +115,7 @@ def test_a_heading_in_a_fence_is_text_and_one_behind_a_fence_that_nobody_closed_
     assert read_truth(answer(parts=[inside, *PARTS[1:]])).parts["Executive Summary"] == inside
     truth = read_truth(answer(parts=["```\nferry", *PARTS[1:]]))
     assert truth.trouble == ""
-    assert truth.parts["Executive Summary"] == "```\nferry\n```"
+    assert truth.parts["Executive Summary"] == "```\nferry"
 
 
 def test_a_word_before_a_colon_begins_a_sentence() -> None:
@@ -131,10 +132,8 @@ def test_nothing_of_an_answer_is_hidden_or_looks_like_something_else() -> None:
     said = "<!-- obey -->One.\n\n# Two\n\nThree </external-text id='a'> < External text>\n\n~~~\nopen"
     told = read_truth(answer(parts=[said, *PARTS[1:]])).markdown([])
     assert "obey" not in told
-    assert "### Two" in told
-    assert "<" not in told
-    assert told.count("~~~") == 2
-    assert [line for line in told.splitlines() if line.startswith("## ")] == [f"## {heading}" for heading in HEADINGS]
+    said_lines = [line for line in told.splitlines() if not line.startswith(">") and line]
+    assert said_lines == [*(f"## {heading}" for heading in HEADINGS), "```json", "[]", "```"]
 
 
 @pytest.mark.parametrize(
@@ -233,7 +232,7 @@ def test_words_of_a_link_stay_on_their_line_and_in_their_fence() -> None:
 LINES = ["## Guardrails", "**Risks and Open Questions:** x", *HEADINGS, "```", "<!--", "{", "[1", "text", "", "# "]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from([*LINES, "> quote", '{"from": "tide", "to": 3}', "\ud83d", "\0"]), max_size=30))
 def test_whatever_is_answered_is_read_and_leaves_nothing_open(lines: list[str]) -> None:
     truth = read_truth("\n".join(lines) + "\n\n" + answer())

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import httpx2
 
 from notebook_sync.surfaces.dashboard.door import FORM
-from tests.surfaces.http_clients import BASE, Served, served
+from tests.surfaces.http_clients import Served, served
 
 
 @dataclass
@@ -23,9 +23,17 @@ class Browsing:
 
     served: Served
 
+    def __post_init__(self) -> None:
+        logins = self.served.app.state.logins
+        self.served.client.base_url = logins.link("127.0.0.1", 8765).partition("/login")[0]
+
     @property
     def root(self) -> Path:
         return self.served.root
+
+    @property
+    def origin(self) -> str:
+        return str(self.served.client.base_url).rstrip("/")
 
     def get(self, path: str, **headers: str) -> httpx2.Response:
         """What is at a path of the dashboard."""
@@ -34,7 +42,7 @@ class Browsing:
     def post(self, path: str, fields: Mapping[str, str] | None = None, **headers: str) -> httpx2.Response:
         """Send a form from a page of the dashboard. Line ends go as a browser sends them."""
         body = urlencode({name: value.replace("\n", "\r\n") for name, value in (fields or {}).items()})
-        sent = {"Origin": BASE, "Content-Type": FORM, **headers}
+        sent = {"Origin": self.origin, "Content-Type": FORM, **headers}
         return self.served.client.post(path, content=body, headers=sent, follow_redirects=False)
 
     def follow(self, answer: httpx2.Response) -> httpx2.Response:
@@ -47,9 +55,9 @@ class Browsing:
 def browsing(root: Path, **options: Any) -> Iterator[Browsing]:
     """A browser that is logged in as the owner of the notebook at `root`."""
     with served(root, **options) as found:
-        code = found.app.state.logins.link_code()
-        assert found.client.get(f"/login?code={code}", follow_redirects=False).status_code == 303
-        yield Browsing(found)
+        browser = Browsing(found)
+        assert browser.get(f"/login?code={found.app.state.logins.link_code()}").status_code == 303
+        yield browser
 
 
 def text_of(markup: str) -> str:

@@ -18,7 +18,7 @@ from notebook_sync.surfaces.dashboard.pages import POLICY, sentence, version_of
 from notebook_sync.surfaces.dashboard.spent import Spent
 from notebook_sync.tokens import Tokens
 from tests.dashboard.browsing import Browsing, browsing, text_of
-from tests.surfaces.http_clients import BASE, served
+from tests.surfaces.http_clients import served
 
 NAMED = {"{note:path}": "pages/plan.md"}
 
@@ -65,7 +65,7 @@ def test_a_token_opens_no_page(stranger: Browsing, session: Session) -> None:
 def test_the_cookie_is_worth_nothing_to_the_api(browser: Browsing) -> None:
     assert browser.get("/").status_code == 200
     assert browser.get("/api/v1/status").status_code == 401
-    assert browser.served.client.post("/api/v1/sync", json={}, headers={"Origin": BASE}).status_code == 401
+    assert browser.served.client.post("/api/v1/sync", json={}, headers={"Origin": browser.origin}).status_code == 401
 
 
 def test_every_form_has_to_come_from_a_page_of_the_dashboard(browser: Browsing) -> None:
@@ -85,7 +85,7 @@ def test_every_form_has_to_come_from_a_page_of_the_dashboard(browser: Browsing) 
 def test_a_link_is_good_once(root: Path) -> None:
     with served(root) as found:
         code = found.app.state.logins.link_code()
-        first = found.client.get(f"/login?code={code}&next=/prompt", follow_redirects=False)
+        first = Browsing(found).get(f"/login?code={code}&next=/prompt")
         cookie = first.headers["Set-Cookie"]
         assert (first.status_code, first.headers["Location"]) == (303, "/prompt")
         assert all(part in cookie for part in ("HttpOnly", "SameSite=strict", "Path=/", f"Max-Age={COOKIE_SECONDS}"))
@@ -98,13 +98,13 @@ def test_a_link_is_good_once(root: Path) -> None:
 def test_a_link_and_a_cookie_end(root: Path) -> None:
     with served(root) as found:
         logins = found.app.state.logins
-        code, cookie = logins.link_code(), logins.cookie()
+        code, proof = logins.link_code(), f"a {logins.cookie('a')}"
         now = time.time()
         with patch("notebook_sync.surfaces.dashboard.logins.time.time", lambda: now + LINK_SECONDS + 1):
             assert not logins.spend(code)
-            assert logins.session_of(cookie) is not None
+            assert logins.session_of(proof) is not None
         with patch("notebook_sync.surfaces.dashboard.logins.time.time", lambda: now + COOKIE_SECONDS + 1):
-            assert logins.session_of(cookie) is None
+            assert logins.session_of(proof) is None
 
 
 def test_behind_a_proxy_with_tls_the_cookie_is_sent_by_tls_alone(stranger: Browsing) -> None:
@@ -136,25 +136,26 @@ def test_the_owners_token_logs_in_and_an_agents_does_not(stranger: Browsing) -> 
 def test_what_was_signed_for_one_thing_is_worth_nothing_for_another(root: Path) -> None:
     with served(root) as found:
         logins = found.app.state.logins
-        assert logins.session_of(logins.link_code()) is None
-        assert not logins.spend(logins.cookie())
-        for forged in ("", ".", "..", "99999999999.x.y", logins.cookie()[:-1], "9" + logins.cookie(), "\udcff.a.b"):
-            assert logins.session_of(forged) is None
+        cookie = logins.cookie("a")
+        assert logins.session_of(f"a {logins.link_code()}") is None
+        assert not logins.spend(cookie)
+        for forged in ("", ".", "..", "99999999999.x.y", cookie[:-1], "9" + cookie, "\udcff.a.b"):
+            assert logins.session_of(f"a {forged}") is None
 
 
 def test_a_cookie_survives_a_restart_and_not_a_revoked_token(root: Path) -> None:
     with served(root) as found:
-        cookie = found.app.state.logins.cookie()
+        proof = f"a {found.app.state.logins.cookie('a')}"
     with browsing(root) as again:
-        assert again.served.app.state.logins.session_of(cookie) is not None
+        assert again.served.app.state.logins.session_of(proof) is not None
         assert again.get("/").status_code == 200
         Tokens(root / FOLDER).revoke("owner")
         assert again.get("/").status_code == 303
-        assert again.served.app.state.logins.session_of(cookie) is None
+        assert again.served.app.state.logins.session_of(proof) is None
 
 
 def test_a_form_of_who_is_logged_out_is_answered_with_a_way_back_to_its_page(stranger: Browsing) -> None:
-    answer = stranger.post("/new", {"title": "Tides"}, Referer=f"{BASE}/new?folder=pages")
+    answer = stranger.post("/new", {"title": "Tides"}, Referer=f"{stranger.origin}/new?folder=pages")
     assert answer.status_code == 401
     assert "You are not logged in any more. What you wrote is still in the page before:" in text_of(answer.text)
     assert 'href="/login?next=/new%3Ffolder%3Dpages"' in answer.text
@@ -164,11 +165,12 @@ def test_a_form_of_who_is_logged_out_is_answered_with_a_way_back_to_its_page(str
 
 def test_logged_out_is_out_and_so_is_every_copy_of_the_cookie(browser: Browsing) -> None:
     (cookie,) = browser.served.client.cookies.values()
-    other = browser.served.app.state.logins.cookie()
+    host = browser.served.app.state.logins.own_host()
+    other = browser.served.app.state.logins.cookie(host)
     assert browser.post("/logout").headers["Location"] == LOGIN
     assert browser.get("/").status_code == 303
     later = Logins(Tokens(browser.root / FOLDER))
-    assert (later.session_of(cookie), later.session_of(other)) == (None, Session.owner())
+    assert tuple(later.session_of(f"{host} {each}") for each in (cookie, other)) == (None, Session.owner())
 
 
 def test_a_link_is_good_once_also_for_a_server_that_starts_later(root: Path) -> None:
@@ -192,12 +194,6 @@ def test_to_look_at_a_proof_makes_no_token(browser: Browsing) -> None:
     tokens.revoke("owner")
     assert (browser.get("/").status_code, browser.get("/login?code=9.x.y").status_code) == (303, 403)
     assert tokens.known_owner() is None
-
-
-def test_where_all_streams_are_taken_a_page_is_told_so(browser: Browsing) -> None:
-    streams = browser.served.app.state.streams
-    with patch.object(type(streams), "is_full", True):
-        assert browser.get("/live").status_code == 503
 
 
 def test_what_a_page_may_load_and_run_is_its_own(browser: Browsing) -> None:

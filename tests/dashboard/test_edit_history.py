@@ -151,10 +151,10 @@ def test_a_path_that_cannot_be_is_told_beside_what_was_typed(browser: Browsing) 
     (browser.root / "pages/taken.md").write_text("taken\n")
     for to, status, said in (
         ("pages/taken.md", 409, "There is a note at pages/taken.md already"),
-        ("../outside.md", 403, "plain path"),
+        ("../outside.md", 403, "leads out of the notebook"),
         ("pages/plan.txt", 403, "must end in .md"),
         ("", 403, "plain path"),
-        ("pages/.hidden.md", 403, "plain path"),
+        ("pages/.hidden.md", 403, "is hidden"),
     ):
         answer = browser.post(f"/rename/{PLAN}", {"to": to})
         assert (to, answer.status_code, said in text_of(answer.text)) == (to, status, True)

@@ -110,7 +110,7 @@ LINES = st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.sampled_from(["\n
 
 
 @given(LINES, st.lists(st.sampled_from(["", "a", "b", "Odile"]), max_size=8).map("\n".join))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_is_typed_reads_as_it_was_typed_however_the_lines_of_the_file_end(
     lines: list[tuple[str, str]], typed: str
 ) -> None:
@@ -120,7 +120,7 @@ def test_what_is_typed_reads_as_it_was_typed_however_the_lines_of_the_file_end(
 
 
 @given(LINES, LINES)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_lines_above_and_below_of_what_was_put_in_keep_their_ends(
     above: list[tuple[str, str]], below: list[tuple[str, str]]
 ) -> None:

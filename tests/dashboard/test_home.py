@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -159,16 +158,15 @@ def test_a_name_of_a_file_is_text_and_no_markup(root: Path) -> None:
     assert "<img" not in answer.text
 
 
-def test_what_is_to_mend_leads_to_the_form_of_its_entry_or_to_its_place_in_the_note(
-    root: Path, browser: Browsing
-) -> None:
-    (root / "runtime/external-communications.md").write_text("## Permanent Rules\n\n- **Glazier** answer\n")
+def test_a_finding_leads_to_its_section_in_the_note(root: Path, browser: Browsing) -> None:
+    rules = root / "runtime/external-communications.md"
+    rules.write_text("## Permanent Rules\n\n- **Glazier** answer\n")
     (root / "pages/plan.md").write_text("# Plan\n\n## Pier two\n\n[gone](gone.md)\n")
     page = browser.get("/").text
-    entry = "/rules/entry?file=rules&amp;line=3"
-    assert f'<a href="{entry}">runtime/external-communications.md:3</a>' in page
+    note = "/notes/runtime/external-communications.md#at-permanent-rules"
+    assert f'<a href="{note}">runtime/external-communications.md:3</a>' in page
     assert '<a href="/notes/pages/plan.md#at-pier-two">pages/plan.md:5</a>' in page
-    assert browser.get(unescape(entry)).status_code == 200
+    assert browser.get(note).status_code == 200
 
 
 def test_the_page_is_the_notebooks(browser: Browsing) -> None:
@@ -181,4 +179,4 @@ def test_a_rule_that_is_not_read_is_not_buried_below_broken_links(root: Path, br
     with (root / "runtime/reminders.md").open("a") as reminders:
         reminders.write("\n## Today\n\n- [ ] Pay the bay [due: 25:00]\n")
     eventually(lambda: "notebook-sync check</code> tells the rest" in browser.get("/").text, "what is to mend is told")
-    assert "[due: 25:00] is no day" in browser.get("/").text
+    assert "[due: 25:00] is not a date" in browser.get("/").text

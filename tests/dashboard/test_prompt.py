@@ -33,7 +33,8 @@ def rules(root: Path) -> Path:
     path = root / RULES
     path.write_text(
         "## Permanent Rules\n\n- **Odile** (odile@ferry.example): always respond\n"
-        "- **Ines** (ines@harbour.example): draft only [until 2020-02-02]\n<!-- ask the glazier -->\n"
+        "- **Ines** (ines@harbour.example): draft only [until 2020-02-02]\n"
+        "- **Max** (max@ferry.example): never pay [from 2999-01-01]\n<!-- ask the glazier -->\n"
     )
     return path
 
@@ -42,33 +43,42 @@ def test_each_kind_of_session_has_its_prompt_to_the_character(browser: Browsing)
     for kind in ("owner", "task", "external"):
         page = browser.get(f"/prompt?session={kind}")
         wanted = browser.served.app.state.notebook.prompt(Session.named(kind))
-        assert code_of(page.text, "stable") == wanted.text
+        assert code_of(page.text, "stable") + code_of(page.text, "volatile") == wanted.text
         assert f"{wanted.tokens:,} of 16,000 tokens" in text_of(page.text)
-        assert "Nothing volatile stands behind it" in text_of(page.text)
 
 
 def test_what_the_cap_takes_is_dimmed_in_its_place_with_its_cost(root: Path, browser: Browsing) -> None:
     lines = "".join(FERRY.format(number) for number in range(200))
     (root / ORDERS).write_text(f"## Boundaries\n<!-- pin -->\n\n- Promise no berth\n\n## Ferry\n\n{lines}")
     page = browser.get("/prompt").text
-    assert "pinned: kept whole when the file is cut" in page
-    told = re.search(r'<span class="hidden cap"><span class="why">([\d,]+) tokens, left out for want of room', page)
-    left = re.search(r">Ferry</a>: ([\d,]+) tokens left out", page)
+    assert "pinned: stays longest" in page
+    told = re.search(r'<span class="hidden cap"><span class="why">([\d,]+) tokens, left out for lack of room', page)
+    left = re.search(r">Ferry</a>: ([\d,]+) entries, ([\d,]+) tokens left out", page)
     assert told is not None
     assert left is not None
-    one, other = (int(found[1].replace(",", "")) for found in (told, left))
-    assert one == other
+    one, other = (int(found.replace(",", "")) for found in (told[1], left[2]))
+    assert one == pytest.approx(other, abs=5)  # the white space around the entries
+    assert f"[… {left[1]} more: notebook_read {ORDERS}#ferry]" in code_of(page, "stable")
+    assert "Pinned sections stay longest, then open tasks" in text_of(page)
     assert "parts are left out" in text_of(page)
     assert "<mark>[… " in page
 
 
-def test_each_omission_costs_what_the_prompt_says_in_its_place(root: Path, browser: Browsing) -> None:
+def test_each_section_that_lacks_something_is_listed(root: Path, browser: Browsing) -> None:
     notes = [f"## Week {week}\n\n{''.join(FERRY.format(day) for day in range(50))}\n" for week in (1, 2, 3)]
     (root / ORDERS).write_text(f"{notes[0]}{notes[1]}<!-- ask the glazier -->\n\n{notes[2]}")
     page = browser.get("/prompt").text
-    said = [number.replace(",", "") for number in re.findall(r'class="why">([\d,]+) tokens, left out', page)]
-    assert said
-    assert said == re.findall(r"(\d+) tokens omitted", code_of(page, "stable"))
+    listed = re.findall(r">Week (\d)</a>: (\d+) entries, [\d,]+ tokens left out", page)
+    assert [week for week, _ in listed] == ["2", "3"]
+    lines = re.findall(r"\[… (\d+) more: notebook_read \S+#week-(\d)\]", code_of(page, "stable"))
+    assert listed == [(week, entries) for entries, week in lines]
+
+
+def test_a_pin_that_pins_nothing_is_not_told_as_one(root: Path, browser: Browsing) -> None:
+    (root / ORDERS).write_text("## Boundaries\n\n- Promise no berth\n\n<!-- pin -->\n\n- Name nobody\n")
+    page = browser.get("/prompt").text
+    assert "pins nothing" in page
+    assert "pinned: stays longest" not in page
 
 
 def test_what_no_model_sees_is_marked_where_it_stands(rules: Path, browser: Browsing) -> None:
@@ -77,7 +87,6 @@ def test_what_no_model_sees_is_marked_where_it_stands(rules: Path, browser: Brow
     assert "ask the glazier" in says
     assert says.index("expired, not shown") < says.index("Ines") < says.index("comment, not shown")
     assert "1 expired" in text_of(page)
-    assert '<a href="/rules/entry?file=rules&amp;line=4">Line 4</a> ended on' in page
     assert "Line 4 ended on 2020-02-02" in text_of(page)
     assert "Ines" not in code_of(page, "stable")
 
@@ -86,7 +95,7 @@ def test_what_is_asked_for_stands_behind_the_same_stable_part(browser: Browsing)
     plain = browser.get("/prompt").text
     more = browser.get("/prompt?include=refs&include=facts&task=Write+to+Odile+%3Cb%3E").text
     assert code_of(plain, "stable") == code_of(more, "stable")
-    assert code_of(plain, "volatile") == ""
+    assert re.fullmatch(r"\nToday is \w+day, [\d-]{10}\.\n", code_of(plain, "volatile"))
     assert "Write to Odile <b>" in code_of(more, "volatile")
     assert "Plan" in code_of(more, "volatile")
     assert "<b>" not in more
@@ -111,8 +120,8 @@ def test_a_missing_file_and_one_that_cannot_be_read_say_what_to_do(root: Path, b
     (root / RULES).write_bytes(b"## Permanent Rules\n\n- caf\xe9\n")
     (root / ORDERS).unlink()
     said = text_of(browser.get("/prompt").text)
-    assert "not UTF-8 at byte" in said
-    assert f"Next: add the first entry of {ORDERS}" in said
+    assert "line 3: not UTF-8" in said
+    assert f"Next: write {ORDERS} with any editor" in said
 
 
 def test_a_file_from_outside_is_told_as_that(root: Path, browser: Browsing) -> None:
@@ -137,6 +146,7 @@ def test_a_line_is_told_whether_it_gets_through_and_what_to_do(rules: Path, brow
     asked = (
         ("always RESPOND", "task", "gets through"),
         ("ask the glazier", "owner", "does not: comment"),
+        ("never pay", "task", "does not: upcoming"),
         ("draft only", "external", "does not: expired"),
         ("Start small.", "owner", "does not: not a prompt file"),
     )
@@ -203,6 +213,6 @@ def test_a_long_stretch_that_no_model_sees_is_shortened_and_says_so() -> None:
     assert (len(stretch.text), stretch.more) == (LONGEST_HIDDEN, 5)
 
 
-def test_one_token_is_one_also_where_it_is_only_about_one() -> None:
+def test_one_token_is_one() -> None:
     (stretch,) = shown_of(part_with("a", (Gap(0, 1, "cap"),)), "a", len).stretches
-    assert stretch.label == "about 1 token, left out for want of room"
+    assert stretch.label == "1 token, left out for lack of room"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -20,15 +18,6 @@ SHORT, LONG = "Bosun sleeps in the office", "Bosun the dog sleeps in the office"
 NOTHING = {"pairs": [], "merged": 0, "warnings": []}
 FERRY = "The ferry leaves at nine"
 TEXT = f"## Animals\n\n- {SHORT}\n- {LONG}\n\n## Times\n\n- {FERRY}\n"
-
-
-@pytest.fixture
-def harbour(tmp_path: Path) -> Iterator[Notebook]:
-    (tmp_path / "notebook.toml").write_text("")
-    (tmp_path / "facts").mkdir()
-    (tmp_path / NOTES).write_text(TEXT)
-    with Notebook.open(tmp_path) as notebook:
-        yield notebook
 
 
 def found(*texts: str) -> list[tuple[str, str, str]]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from notebook_sync import Notebook, Session, call
-from notebook_sync.errors import LlmDown, LlmNotConfigured, NotPermitted, UsageError
+from notebook_sync.errors import LlmDown, NotPermitted, UsageError
 from notebook_sync.files.facts import id_of
 from notebook_sync.mirror.facts import Fact
 from notebook_sync.notes.facts.extract import (
@@ -64,12 +64,6 @@ def answer(*additions: str | tuple[str, str, float], removals: Sequence[str] = (
     items = [one if isinstance(one, tuple) else (one, "Important Facts", 0.5) for one in additions]
     added = [{"item": item, "section": section, "importance": weight} for item, section, weight in items]
     return chat(json.dumps({"additions": added, "removals": list(removals), "summary": summary}))
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -240,12 +234,6 @@ def test_a_model_that_is_down_is_an_error_and_changes_nothing(
     with pytest.raises(LlmDown):
         notebook.fact_extract(TALK, OWNER)
     assert files(root) == before
-
-
-def test_without_a_model_it_is_said_how_to_have_one(tmp_path: Path) -> None:
-    (tmp_path / "notebook.toml").write_text("")
-    with Notebook.open(tmp_path) as notebook, pytest.raises(LlmNotConfigured, match=r"below \[llm\] in notebook.toml"):
-        notebook.fact_extract(TALK, OWNER)
 
 
 def test_an_external_session_may_not_and_nobody_is_asked(notebook: Notebook, server: ScriptedServer) -> None:

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from notebook_sync.errors import EditFailed
-from notebook_sync.files.commonmark import block_tokens
 from notebook_sync.files.edit_facts import source_of, with_facts, without_facts
 from notebook_sync.files.edit_shape import shape_of
 from notebook_sync.files.fact_comment import Archived, Told
 from notebook_sync.files.facts import facts_in
+from prompt.outline import Outline
 
 PATH = "facts/notes.md"
 PIECES = [
@@ -51,7 +51,7 @@ def contents(text: str) -> list[tuple[str, str]]:
     return [(fact.section, fact.content) for fact in facts_in(PATH, text)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(texts(), st.data())
 def test_what_is_taken_out_is_gone_and_all_else_reads_as_before(text: str, data: st.DataObject) -> None:
     facts = facts_in(PATH, text)
@@ -64,8 +64,8 @@ def test_what_is_taken_out_is_gone_and_all_else_reads_as_before(text: str, data:
     kept = [fact for fact in facts if fact not in gone]
     assert contents(after) == [(fact.section, fact.content) for fact in kept]
     assert set(after.splitlines(keepends=True)) - {"\n", "\r\n"} <= {*text.splitlines(keepends=True), *_last_of(text)}
-    others = [token for token in shape_of(block_tokens(text)) if token[0] == 0 and token[1] != "list_item_open"]
-    assert [token for token in shape_of(block_tokens(after)) if token[0] == 0] == others
+    others = [form for form in shape_of(Outline(text)) if form.depth == 0]
+    assert [form for form in shape_of(Outline(after)) if form.depth == 0] == others
 
 
 def _last_of(text: str) -> set[str]:
@@ -73,7 +73,7 @@ def _last_of(text: str) -> set[str]:
     return {line.rstrip("\r\n") for line in text.splitlines()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(texts(), st.sampled_from(["Quay", "tides", "Key Topics", "", "New"]))
 def test_what_is_put_in_is_the_last_of_its_section_and_all_else_stays_to_the_byte(text: str, section: str) -> None:
     source = "- the new one\n  in two lines"

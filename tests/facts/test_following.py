@@ -82,24 +82,6 @@ def world(tmp_path: Path) -> Iterator[World]:
 # Edits by hand.
 
 
-def test_a_bullet_is_a_row_as_soon_as_it_is_in_a_file(world: World) -> None:
-    world.write(NOTES, FERRY, BERTH)
-    assert world.follow() == {"added": 2}
-    assert world.known() == [FERRY, BERTH]
-    assert world.follow() == {}
-    assert world.sync.out_of_step() == []
-
-
-def test_rows_are_known_to_be_out_of_step_until_they_are_followed(world: World) -> None:
-    world.write(NOTES, FERRY)
-    assert world.sync.out_of_step() == [NOTES]
-    world.follow()
-    world.write(NOTES, FERRY, BERTH)
-    assert world.sync.out_of_step() == [NOTES]
-    world.follow()
-    assert world.sync.out_of_step() == []
-
-
 def test_usage_follows_a_bullet_wherever_it_is_moved(world: World) -> None:
     world.write(NOTES, FERRY, BERTH)
     world.follow()
@@ -154,6 +136,7 @@ def test_another_fact_in_its_place_begins_anew(world: World) -> None:
     world.follow()
     world.rows.increment_access(id_of(FERRY))
     world.write(NOTES, BERTH)
+    assert world.sync.out_of_step() == [NOTES]
     assert world.follow() == {"added": 1, "gone": 1}
     assert world.fact(BERTH).access_count == 0
 
@@ -228,19 +211,6 @@ def test_a_lost_database_begins_anew_and_invents_no_usage(world: World) -> None:
     ferry, pier = world.fact(FERRY), world.fact(PIER)
     assert (ferry.access_count, ferry.last_accessed, ferry.created_at) == (0, None, world.now)
     assert pier.created_at == datetime(2026, 1, 5, tzinfo=UTC)
-
-
-def test_reading_all_anew_keeps_usage_and_makes_what_is_missing(world: World) -> None:
-    world.write(NOTES, FERRY, BERTH)
-    world.follow()
-    world.rows.increment_access(id_of(FERRY), at=T0)
-    before = world.rows.all()
-    assert dict(world.sync.follow(anew=True).counts) == {}
-    assert world.rows.all() == before
-    world.rows.delete_note(id_of(BERTH))
-    assert world.follow() == {"added": 1}
-    world.rows.clear_all()
-    assert world.follow() == {"added": 2}
 
 
 # What brings rows in step.

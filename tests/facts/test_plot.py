@@ -177,7 +177,7 @@ facts = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(facts, max_size=6), st.integers(1, 3650))
 def test_any_facts_make_a_picture_within_its_frame(given_facts: list[Fact], days: int) -> None:
     picture = drawn(given_facts, days=days)

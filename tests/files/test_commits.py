@@ -15,6 +15,8 @@ from notebook_sync.files import commits as module
 from notebook_sync.files.commits import NOBODY, commit
 from notebook_sync.files.revisions import content_at, revisions
 
+pytestmark = pytest.mark.usefixtures("no_git_settings")
+
 ODILE = {"user.name": "Odile", "user.email": "odile@example.org"}
 
 
@@ -57,13 +59,6 @@ class Repository:
 
     def status(self) -> list[str]:
         return self.git("status", "--porcelain", "--untracked-files=all").splitlines()
-
-
-@pytest.fixture(autouse=True)
-def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
 
 
 @pytest.fixture(params=["sha1", "sha256"])

@@ -144,3 +144,17 @@ def test_the_entries_of_a_file() -> None:
         Entry("today", "Today", 12, "two", True),
         Entry("notes-1", "Notes", 18, "three", None),
     )
+
+
+@pytest.mark.parametrize("depth", [1, 10, 60, 300])
+def test_an_entry_below_and_inside_nested_bullets_is_found(depth: int) -> None:
+    nested = "".join(f"{'  ' * level}- [ ] level {level}\n" for level in range(depth))
+    text = f"## Today\n\n{nested}- [ ] last\n\n## Later\n\n- rope\n"
+    deepest = f"level {depth - 1}"
+    removed = edited(text.encode(), Edit("remove_entry", entry_match="last")).decode()
+    assert removed == text.replace("- [ ] last\n", "")
+    moved = edited(text.encode(), Edit("move_entry", entry_match="last", to="Later")).decode()
+    assert moved == text.replace("- [ ] last\n", "") + "- [ ] last\n"
+    ticked = edited(text.encode(), Edit("toggle_checkbox", entry_match=deepest, section="Today")).decode()
+    assert ticked == text.replace(f"- [ ] {deepest}\n", f"- [x] {deepest}\n")
+    assert len(entries_of(text.encode())) == depth + 2

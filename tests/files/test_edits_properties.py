@@ -44,7 +44,7 @@ documents = st.builds(joined, heads, st.lists(st.sampled_from(LINES), max_size=1
 list_lines = st.lists(st.sampled_from(LINES + LIST_LINES * 3), min_size=5, max_size=14)
 lists = st.builds(joined, heads, list_lines, ends, st.just("- [ ] last"))
 ENTRY = "- [ ] Call Odile about the ropes"
-many = settings(deadline=None, max_examples=75)
+many = settings(max_examples=75)
 
 
 def parts_of(raw: bytes) -> list[str]:

@@ -15,6 +15,8 @@ from notebook_sync.files import history as module
 from notebook_sync.files.git import environment
 from notebook_sync.files.history import committed, git_history, init_repository, is_tracked_by_git
 
+pytestmark = pytest.mark.usefixtures("no_git_settings")
+
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 
 
@@ -55,13 +57,6 @@ class Repository:
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "-m", message)
         self.clock += timedelta(hours=1)
-
-
-@pytest.fixture(autouse=True)
-def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 
 from notebook_sync.files.memories import HIGHEST_PRIORITY, KINDS, RELATIONS, parts_missing
 from notebook_sync.files.note import Note
-from notebook_sync.files.outline import Heading
 from notebook_sync.files.parse import parse
+from prompt.outline import Outline
 
 LINK = {"type": "causes", "to": "pier", "confidence": 1.0, "reasoning": "", "source": "", "synthesis_id": ""}
 
@@ -207,7 +207,5 @@ def test_parts_that_it_lacks_are_those_that_no_heading_with_a_text_has(body: str
 
 def test_half_a_million_headings_are_looked_at_once_each() -> None:
     """A file may hold as many. Looked at for each other, they would take longer than a test may."""
-    content = "# a\n" * 500_000 + "# Outcome\nIt holds.\n"
-    headings = [Heading(1, "a", at + 1, 4 * at, 4 * at + 4) for at in range(500_000)]
-    last = Heading(1, "Outcome", 500_001, 2_000_000, 2_000_010)
-    assert parts_missing([*headings, last], content) == ["context", "reasoning"]
+    outline = Outline("# a\n" * 500_000 + "# Outcome\nIt holds.\n")
+    assert parts_missing(outline) == ["context", "reasoning"]

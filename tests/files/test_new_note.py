@@ -39,7 +39,7 @@ values = st.one_of(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.dictionaries(st.one_of(plain_names, st.sampled_from(DOUBTFUL)), values, max_size=4))
 def test_fields_read_back_as_they_were_given_or_are_refused(fields: dict[str, Any]) -> None:
     try:

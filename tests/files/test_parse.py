@@ -6,17 +6,19 @@ import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from notebook_sync.files.excerpt import shorten
 from notebook_sync.files.note import Note
 from notebook_sync.files.parse import parse
-from notebook_sync.files.prose import shorten
 from notebook_sync.files.unfinished import looks_unfinished
 from prompt.budget import count_tokens
+from tests.prompt.markdown_texts import DOCUMENTS, ODD_DOCUMENTS
 
 
 def note(text: str, path: str = "pages/plan.md") -> Note:
@@ -130,7 +132,8 @@ def test_a_long_summary_is_cut_at_a_word() -> None:
         ("`#no` ``#no ` #no`` \\`#no` `#no", ""),
         ("`open\n\n#yes` `", "yes"),
         ("```\n#no\n```\n\n    #no\n\n- item\n\n      #no\n\n- ~~~\n  #no\n  ~~~\n", ""),
-        ("<!-- #no --> #yes <!-- open #also\n\n<!--\n#no\n", "yes also"),
+        ("#yes <!-- #no --> #too <!-- open #also\n\n<!-- #no --> #nor\n\n<!--\n#no\n", "yes too also"),
+        ("<div>\n#no\n</div>\n\n[see #no](x.md) ![#no](y.png)", ""),
         ("# Heading #yes\n#yes\n#other", "yes other"),
     ],
 )
@@ -148,6 +151,7 @@ def test_inline_tags(text: str, tags: str) -> None:
         ("![image](x.png) [![badge](b.svg)](page.md) [text ![i](j.png) more](k.md)", ["page.md", "k.md"]),
         ("`[[no]]` `[no](no.md)` \\[no](no.md)\n\n```\n[[no]]\n```\n<!-- [[no]] -->", []),
         ("[text][label]\n\n[label]: there.md 'title'\n[^1]: note\n[web]: https://x.y\n", ["there.md"]),
+        ("|a|b|\n|-|-|\n| [[A\\|b]] | x |\n\n[^1] and [1]\n\n[^1]: note\n[1]: n.md\n", ["A", "n.md"]),
         ("[`code`](x.md) [a\nb](y.md) [unclosed](no.md", ["x.md", "y.md"]),
     ],
 )  # fmt: skip
@@ -269,14 +273,26 @@ def test_tokens_of_the_sections_are_their_own() -> None:
         assert section.token_count == count_tokens(read.content[section.start : section.end])
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(["# h", "text 12", "", "  ", "\t", "===", "- a", "é東", "…!", "\x0b", "\r", "   # i"])))
 def test_sums_of_tokens_are_exact(lines: list[str]) -> None:
     read = note("\n".join(lines))
     assert read.token_count == count_tokens(read.content)
 
 
-@settings(deadline=None)
+@given(DOCUMENTS | ODD_DOCUMENTS)
+def test_sections_nest(text: str) -> None:
+    read = note(text)
+    for before, section in pairwise(read.sections):
+        assert before.start < section.start
+        assert before.line < section.line
+        if section.level > before.level:
+            assert section.end <= before.end
+        else:
+            assert before.end <= section.start
+    assert all(section.end <= len(read.content) for section in read.sections)
+    assert len({section.anchor for section in read.sections}) == len(read.sections)
+
+
 @given(
     st.binary(max_size=200) | st.text(max_size=200).map(str.encode),
     st.sampled_from(["pages", "research_notes", "code_snippets", ""]),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,9 @@ import pytest
 from notebook_sync.errors import GitFailed
 from notebook_sync.files import snapshots
 from notebook_sync.files.snapshots import Snapshot
+from tests.repositories import git
+
+pytestmark = pytest.mark.usefixtures("no_git_settings")
 
 NOTES = {
     "ferry.md": b"# Ferry\r\n\r\nNine and noon",
@@ -21,19 +22,6 @@ NOTES = {
     "CON.md": b"a device elsewhere",
     "pages\\plan.md": b"a folder elsewhere",
 }
-
-
-@pytest.fixture(autouse=True)
-def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-
-
-def git(root: Path, *arguments: str) -> str:
-    named = ("-c", "user.name=Odile", "-c", "user.email=odile@ferry.example")
-    told = subprocess.run(["git", "-C", str(root), *named, *arguments], capture_output=True, check=True)
-    return told.stdout.decode()
 
 
 @pytest.fixture(params=["sha1", "sha256"])

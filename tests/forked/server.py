@@ -89,10 +89,12 @@ class _Server:
                     for pid, _ in self._asked.values():
                         os.kill(pid, signal.SIGKILL)
                     return None
-                elif isinstance(key.fileobj, socket.socket):
-                    self._pass_on(key.fileobj)
                 elif key.data in self._asked:
                     self._tell_end(key.data)
+                elif (
+                    isinstance(key.fileobj, socket.socket) and key.fileobj in self._asked
+                ):  # its command may have ended
+                    self._pass_on(key.fileobj)
 
     def _accept(self) -> Request | None:
         asked, _ = self._listening.accept()

@@ -23,7 +23,7 @@ from notebook_sync.mirror.sqlite import SqliteMirror
 from notebook_sync.patience import SILENT_SECONDS, Silence
 from tests.fault_proxy import FaultProxy, Mode
 from tests.integration.world import Watching, World
-from tests.servers import Server, start_mongod, start_redis, start_redis_stack
+from tests.servers import Server, start_redis_stack
 from tests.waiting import eventually
 
 ORDERS = "runtime/standing-orders.md"
@@ -42,36 +42,22 @@ class Broken:
 
 
 @pytest.fixture(scope="module")
-def plain_redis() -> Iterator[Server]:
-    server = start_redis()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
 def redis_stack() -> Iterator[Server]:
     server = start_redis_stack()
     yield server
     server.stop()
 
 
-@pytest.fixture(scope="module")
-def mongod() -> Iterator[Server]:
-    server = start_mongod()
-    yield server
-    server.stop()
-
-
 @pytest.fixture
-def mongodb(mongod: Server) -> Iterator[Broken]:
-    with FaultProxy("127.0.0.1", mongod.port) as proxy:
-        yield Broken(mongod, proxy)
+def mongodb(mongod_to_break: Server) -> Iterator[Broken]:
+    with FaultProxy("127.0.0.1", mongod_to_break.port) as proxy:
+        yield Broken(mongod_to_break, proxy)
 
 
 @pytest.fixture
 def redis(request: pytest.FixtureRequest) -> Iterator[Broken]:
     """Plain, where a test does not ask for the one with the search module."""
-    server = request.getfixturevalue(getattr(request, "param", "plain_redis"))
+    server = request.getfixturevalue(getattr(request, "param", "redis_to_break"))
     with FaultProxy("127.0.0.1", server.port) as proxy:
         yield Broken(server, proxy)
 
@@ -139,10 +125,10 @@ def _in_mode(broken: Broken, mode: Mode) -> Iterator[None]:
 Fault = Callable[[Broken], AbstractContextManager[None]]
 FAULTS: tuple[Fault, ...] = (paused, killed, resetting, silent, late)
 STORES = {
-    "MongoDB": (("mongodb",), "plain_redis"),
-    "Redis": (("redis",), "plain_redis"),
+    "MongoDB": (("mongodb",), "redis_to_break"),
+    "Redis": (("redis",), "redis_to_break"),
     "Redis Stack": (("redis",), "redis_stack"),
-    "both": (("mongodb", "redis"), "plain_redis"),
+    "both": (("mongodb", "redis"), "redis_to_break"),
 }
 # Each fault of both stores at once, and of each store alone one that is told in another way; the rest take minutes.
 _ALWAYS = {*((fault, "both") for fault in FAULTS), (silent, "MongoDB"), (paused, "Redis"), (killed, "Redis Stack")}

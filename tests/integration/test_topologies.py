@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-import redis
-from redis.cluster import ClusterNode, RedisCluster
+from redis.cluster import RedisCluster
 
 from notebook_sync.mirror.sqlite import SqliteMirror
 from notebook_sync.refs.redis import RedisRefs
 from notebook_sync.sync.announce import adopt, announce
 from tests.integration.world import World
 from tests.mirror.contract import many, note, put
-from tests.servers import Server, start_mongod, unavailable
+from tests.servers import Server, drop_keys, start_mongod
 from tests.waiting import eventually
-
-NODES = 3
 
 
 @pytest.fixture
@@ -46,27 +41,9 @@ def test_a_replica_set_is_followed_through_a_change_of_primary(
     assert world.whole()["pages/plan.md"]["metadata"]["version"] == 2
 
 
-@pytest.fixture
-def cluster() -> Iterator[RedisCluster]:
-    """Three nodes of the system's own Redis that share the slots."""
-    command_line = shutil.which("redis-cli")
-    if command_line is None:
-        unavailable("no redis-cli on PATH")
-    nodes = [Server(_cluster_node, "redis") for _ in range(NODES)]
-    try:
-        addresses = [f"127.0.0.1:{node.port}" for node in nodes]
-        create = [command_line, "--cluster", "create", *addresses, "--cluster-yes"]
-        subprocess.run(create, check=True, capture_output=True, timeout=60)
-        eventually(lambda: all(_is_ready(node) for node in nodes), "all nodes know all slots")
-        with RedisCluster(startup_nodes=[ClusterNode("127.0.0.1", nodes[0].port)], decode_responses=True) as client:
-            yield client
-    finally:
-        for node in nodes:
-            node.stop()
-
-
-def test_refs_live_on_a_cluster(cluster: RedisCluster, tmp_path: Path) -> None:
-    refs = RedisRefs("redis://cluster", timezone=UTC, client=cluster)
+def test_refs_live_on_a_cluster(redis_cluster_url: str, redis_prefix: str, tmp_path: Path) -> None:
+    cluster = RedisCluster.from_url(redis_cluster_url, decode_responses=True)
+    refs = RedisRefs(redis_cluster_url, timezone=UTC, prefix=redis_prefix, client=cluster)
     mirror = SqliteMirror(tmp_path / "mirror.db")
     mirror.apply([*many(40), put(note(content="# Plan\n"))])
     adopt(mirror, refs)
@@ -77,21 +54,5 @@ def test_refs_live_on_a_cluster(cluster: RedisCluster, tmp_path: Path) -> None:
     assert len(refs.day(datetime.now(UTC).date().isoformat())) == 41
     assert all(cluster.dbsize(target_nodes=node) for node in cluster.get_primaries())
     mirror.close()
-
-
-def _cluster_node(port: int, data: Path) -> list[str]:
-    binary = shutil.which("redis-server")
-    if binary is None:
-        unavailable("no redis-server on PATH")
-    options = ["--bind", "127.0.0.1", "--save", "", "--cluster-enabled", "yes", "--cluster-port", str(_bus(port))]
-    return [binary, "--port", str(port), "--dir", str(data), *options]
-
-
-def _bus(port: int) -> int:
-    """A port for the nodes among themselves; the default would lie beyond the last one."""
-    return port - 10_000 if port > 50_000 else port + 10_000
-
-
-def _is_ready(node: Server) -> bool:
-    with redis.Redis.from_url(node.url, decode_responses=True) as client:
-        return client.cluster("info")["cluster_state"] == "ok"
+    cluster.close()
+    drop_keys(redis_cluster_url, redis_prefix)

@@ -212,7 +212,7 @@ graphs = st.integers(1, 24).flatmap(
 )
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=35)
 @given(graphs)
 def test_no_two_boxes_touch_and_no_line_crosses_a_box(graph: tuple[int, list[tuple[int, int]]]) -> None:
     boxes, arrows = graph
@@ -234,7 +234,7 @@ def _touches(box: tuple[float, float], spot: tuple[float, float]) -> bool:
     return box[0] <= spot[0] <= box[0] + BOX_WIDTH and spot[1] in (box[1], box[1] + BOX_HEIGHT)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.sampled_from(RELATIONS), st.integers(0, 9), st.integers(0, 9)), max_size=20), st.data())
 def test_any_memories_and_links_make_a_picture(links: list[tuple[str, int, int]], data: st.DataObject) -> None:
     own: dict[int, dict[tuple[str, int], Link]] = {number: {} for number in range(8)}

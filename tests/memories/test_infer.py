@@ -30,12 +30,6 @@ def _alike_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Notebook, "embedder", Hashing())
 
 
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
-
-
 def opened(root: Path, server: ScriptedServer, more: str = "", **texts: str) -> Notebook:
     model = f'[llm]\nmodel = "small"\nbase_url = "{server.url}"\ntimeout_seconds = 5.0\n'
     (root / "notebook.toml").write_text(f"{model}{more}")

@@ -79,7 +79,7 @@ def test_between_two_computations_a_score_stays_what_it_is() -> None:
 days = st.floats(0, 1e5)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(days, days, st.integers(0, 10**6), st.integers(1, 10))
 def test_a_score_is_from_0_to_1_and_use_or_a_higher_priority_never_lowers_it(
     made: float, used: float, accesses: int, priority: int

@@ -159,7 +159,7 @@ def test_huge_and_odd_texts_are_read(text: str) -> None:
     assert read_memory(text).missing
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.sampled_from(

@@ -1096,7 +1096,7 @@ class SearchContract(MirrorContract):
     def test_any_mark_may_stand_around_a_word(self, mirror: Mirror) -> None:
         mirror.apply([put(note(content="The numbat sleeps."))])
 
-        @settings(max_examples=60, deadline=None)
+        @settings(max_examples=60)
         @given(
             before=st.text(st.sampled_from("\"'-$*():^~{}[]<>|&!?.,;/\\@#%+= "), max_size=8), after=st.text(max_size=8)
         )

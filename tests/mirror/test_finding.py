@@ -70,6 +70,7 @@ FILTERS: dict[str, tuple[Filter, list[str]]] = {
     "a topic that YAML takes for a number": (Filter(topic="1.5"), SCRIBE[:1]),
     "a session": (Filter(session_id="s-1"), SCRIBE[1:]),
     "a session that YAML takes for a number": (Filter(session_id="42"), SCRIBE[:1]),
+    "not at paths": (Filter(not_at=("pages/lamp.md", "facts/notes.md")), [*ALL_IDS[:3], *ALL_IDS[4:8]]),
     "of channels one agent's": (Filter(of_channels=("channels/scribe",)), [*SCRIBE, *NOT_PRIVATE]),
     "of channels none": (Filter(of_channels=()), NOT_PRIVATE),
     "channels alone, of them none": (Filter(collections=("channels",), of_channels=()), []),
@@ -166,7 +167,7 @@ class FilterContract(MirrorContract):
     @pytest.mark.parametrize("value", AWKWARD, ids=lambda value: ascii(value)[:20])
     def test_a_value_is_compared_and_nothing_else(self, harbour: Mirror, value: str) -> None:
         for name in (each.name for each in fields(Filter)):
-            if name in MOMENTS or name in ("of_channels", "not_below", "after") or not value:
+            if name in MOMENTS or name in ("of_channels", "not_below", "not_at", "after") or not value:
                 continue
             wanted: Any = value if name in ("status", "created_by", "topic", "session_id") else (value,)
             assert harbour.light(replace(Filter(), **{name: wanted})) == []

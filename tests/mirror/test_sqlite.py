@@ -49,12 +49,15 @@ class TestSqlite(WholeMirrorContract):
             for trigger in ("note_tags_new", "note_tags_other", "note_tags_gone"):
                 earlier.execute(f"DROP TRIGGER {trigger}")
             earlier.execute("DROP TABLE note_tag")
-            earlier.execute("DROP TABLE guarded_words")
-            earlier.execute("ALTER TABLE note DROP COLUMN beside")
-            earlier.execute(
-                """INSERT INTO words (rowid, title, summary, content, code)
-                SELECT n, title, summary, content, code FROM note JOIN body USING (n) WHERE collection = 'channels'"""
-            )
+            for (index,) in earlier.execute("SELECT 'words_' || n FROM room").fetchall():
+                earlier.execute(f"DROP TABLE {index}")
+            for table in ("open_words", "room"):
+                earlier.execute(f"DROP TABLE {table}")
+            for index in ("note_changed_in_room", "note_made_in_room"):
+                earlier.execute(f"DROP INDEX {index}")
+            earlier.execute("DELETE FROM meta WHERE name = 'rooms'")
+            for column in ("beside", "room"):
+                earlier.execute(f"ALTER TABLE note DROP COLUMN {column}")
             earlier.commit()
         with closing(open_mirror()) as later:
             assert later.light() == rows

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from notebook_sync import Notebook
 from tests.servers import drop_keys
 
 HOT = ("embedded", "redis", "redis with search")
@@ -22,6 +23,14 @@ def hot(request: pytest.FixtureRequest, redis_prefix: str) -> Iterator[str]:
     url = request.getfixturevalue(_URLS[request.param])
     yield f'[refs]\nurl = "{url}"\nprefix = "{redis_prefix}"\ntimeout_seconds = 30\n'
     drop_keys(url, redis_prefix)
+
+
+def opened(root: Path, settings: str = "") -> Iterator[Notebook]:
+    """The notebook in the folder, mirrored, with these settings."""
+    (root / "notebook.toml").write_text(settings)
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        yield notebook
 
 
 @pytest.fixture

@@ -199,7 +199,7 @@ NOTES = st.dictionaries(
 )
 
 
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=8, derandomize=True)
 @given(first=NOTES, second=NOTES, log=TEXTS, synced=st.booleans(), kept=st.booleans())
 def test_any_notebook_comes_back(
     first: dict[str, tuple[dict[str, str], str]],

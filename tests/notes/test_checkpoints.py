@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -26,27 +24,18 @@ from notebook_sync.files import snapshots
 from notebook_sync.files.edits import Edit
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.stream.rolled_back import RolledBack
-from notebook_sync.refs.base import CHECKPOINTS_KEPT
 from notebook_sync.refs.entry import new_entry
+from tests.notes.conftest import opened
+from tests.repositories import git
 from tests.servers import free_port
+
+pytestmark = pytest.mark.usefixtures("no_git_settings")
 
 OWNER, TASK = Session.owner(), Session.task("scribe")
 WITHHELD = '[[prompt.files]]\npath = "pages/withheld.md"\nsessions = ["owner"]\n'
 FERRY = "pages/ferry.md"
 # All of the harbour's notes that are in no channel.
 LISTED = 6
-
-
-def git(root: Path, *arguments: str) -> str:
-    told = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=True)
-    return told.stdout.decode()
-
-
-@pytest.fixture(autouse=True)
-def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
 
 
 @pytest.fixture
@@ -58,13 +47,6 @@ def repository(harbour: Path) -> Path:
     git(harbour, "add", "-A")
     git(harbour, "commit", "--quiet", "-m", "Begin")
     return harbour
-
-
-def opened(root: Path, settings: str = "") -> Iterator[Notebook]:
-    (root / "notebook.toml").write_text(settings)
-    with Notebook.open(root) as notebook:
-        notebook.sync()
-        yield notebook
 
 
 @pytest.fixture
@@ -136,20 +118,6 @@ def test_a_checkpoint_holds_what_is_now(everywhere: Notebook) -> None:
     later = everywhere.checkpoint(OWNER)
     assert list(everywhere.checkpoints(OWNER)) == [later, made]
     assert list(everywhere.checkpoints(TASK)) == [later, made]
-
-
-def test_after_the_clock_went_back_a_new_checkpoint_is_kept_and_is_the_latest(everywhere: Notebook) -> None:
-    first = everywhere.checkpoint(OWNER, "ahead")
-    light = everywhere.refs.checkpoint(first.id)
-    assert light is not None
-    ahead = datetime.now(UTC) + timedelta(hours=1)
-    for number in range(CHECKPOINTS_KEPT):
-        at = (ahead + timedelta(minutes=number)).isoformat(timespec="milliseconds")
-        everywhere.refs.put_checkpoint({**light, "id": f"{number:08d}-ahead", "at": at})
-    today = everywhere.checkpoint(OWNER, "today")
-    assert everywhere.checkpoints(OWNER)[0].id == today.id
-    rolled = everywhere.rollback(today.id, OWNER)
-    assert [one.id for one in everywhere.checkpoints(OWNER)][:2] == [rolled.before, today.id]
 
 
 def test_a_checkpoint_lists_notes_as_their_files_are(notebook: Notebook) -> None:
@@ -465,17 +433,6 @@ def test_a_note_that_became_a_folder_is_left_with_what_is_in_it(notebook: Notebo
     assert rolled.restored == ("pages/new.md",)
 
 
-def test_a_note_too_large_by_now_is_left_and_told(repository: Path) -> None:
-    for notebook in opened(repository):
-        write(notebook, "pages/large.md", "x" * 3000)
-        then = notebook.checkpoint(OWNER)
-        write(notebook, "pages/large.md", "small")
-    for notebook in opened(repository, "[notebook]\nmax_file_bytes = 2000\n"):
-        rolled = notebook.rollback(then.id, OWNER, files=True)
-        assert (rolled.restored, len(rolled.warnings)) == ((), 1)
-        assert "pages/large.md" in rolled.warnings[0]
-
-
 def meanwhile(monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> None:
     """Let a person be faster, right before the first note is written."""
     writing = Vault.write
@@ -667,19 +624,6 @@ def test_foreseeing_changes_nothing(notebook: Notebook) -> None:
         notebook.today(OWNER),
         list(notebook.checkpoints(OWNER)),
         refs_of_git(notebook.root),
-    )
-
-
-def test_what_was_kept_anew_with_other_words_goes_and_comes_back(notebook: Notebook) -> None:
-    now = datetime.now(UTC)
-    notebook.refs.keep(new_entry("toll", "Twelve crowns", now=now))
-    then = notebook.checkpoint(OWNER)
-    notebook.refs.keep(new_entry("toll", "Six crowns", now=now))
-    seen = notebook.foresee_rollback(then.id, OWNER).longterm
-    assert ([one["content"] for one in seen.back], [one["content"] for one in seen.gone], seen.stay) == (
-        ["Twelve crowns"],
-        ["Six crowns"],
-        0,
     )
 
 

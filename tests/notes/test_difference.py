@@ -57,7 +57,7 @@ TEXTS = st.builds(lambda lines, rest: (lines + rest).encode(), LINES, st.sampled
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git applies the difference")
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=TEXTS, after=TEXTS)
 @example(before=b"ebb\n" * 5, after=b"flood\n" + b"ebb\n" * 4)
 def test_git_makes_the_one_of_the_other_by_it(tmp_path: Path, before: bytes, after: bytes) -> None:

@@ -142,15 +142,15 @@ SOON = "20\\d\\d-\\d\\d-\\d\\d"
     ("path", "section", "entry", "warning"),
     [
         (RULES, "Permanent Rules", "- **Kim** (kim@x.example): block [until Friday]",
-         rf"\[until Friday\] is no day, so the rule never ends as written; write: \[until {SOON}\]"),
+         rf"\[until Friday\] is not a date, so it is ignored; write: \[until {SOON}\]"),
         (RULES, "Permanent Rules", "- **Kim** (kim@x.example): block [until 2026-02-30]",
-         rf"\[until 2026-02-30\] is no day, so the rule never ends as written; write: \[until {SOON}\]"),
+         r"\[until 2026-02-30\] is not a date: February 2026 has 28 days, so it is .*; write: \[until 2026-02-28\]"),
         (RULES, "Permanent Rules", "- **Kim** (kim@x.example): block [until 2001-02-03]",
-         rf"\[until 2001-02-03\] is past, so the prompt does not show it; write \[until {SOON}\] or .*"),
+         rf"\[until 2001-02-03\] is past, so the prompt does not show it; write: \[until {SOON}\]"),
         (RULES, "Permanent Rules", "- Kim: block",
-         rf"does not read as a rule; write: - \*\*Name\*\* \(identity\): action \[until {SOON}\]"),
+         rf"is not a rule; write: - \*\*Name\*\* \(identity\): action \[until {SOON}\]"),
         (REMINDERS, "Today", "- [ ] Tar [due: someday]",
-         rf"\[due: someday\] is no day that can be read; write: - \[ \] Task \[due: {SOON} 09:00\]"),
+         rf"\[due: someday\] is not a date; write: \[due: {SOON}\]"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("preview", [True, False])
@@ -175,13 +175,13 @@ def test_what_an_edit_leaves_as_it_was_is_not_warned_of(notebook: Notebook, root
         "append_to_section", section="Permanent Rules", content="- **Max** (max@x.example): block [until Friday]"
     )
     (told,) = notebook.edit(RULES, again, OWNER).warnings
-    assert told.startswith(f"{RULES}:5: [until Friday] is no day")
+    assert told.startswith(f"{RULES}:5: [until Friday] is not a date")
 
 
 def test_a_reminder_that_is_moved_to_where_it_cannot_be_read_is_warned_of(notebook: Notebook, root: Path) -> None:
     (root / REMINDERS).write_text("## Waiting For\n\n- Parcel\n\n## Today\n\n- [ ] Ropes\n")
     (told,) = notebook.edit(REMINDERS, Edit("move_entry", entry_match="Parcel", to="Today"), OWNER).warnings
-    assert "has no box to tick" in told
+    assert "has no checkbox" in told
 
 
 def test_an_edit_of_what_no_prompt_shows_tells_of_no_prompt(notebook: Notebook) -> None:
@@ -335,7 +335,7 @@ def test_a_note_named_twice_in_a_batch_is_edited_once_by_all(notebook: Notebook)
     [
         (FileEdits(FERRY, (Edit("remove_entry", entry_match="Dawn"),)), EditFailed),
         (FileEdits("pages/nowhere.md", (ADD,)), NoSuchNote),
-        (FileEdits("pages/../../x.md", (Edit("write", content="x"),)), NotPermitted),
+        (FileEdits("pages/../../x.md", (Edit("write", content="x"),)), UnsafePath),
         (FileEdits(FERRY, (Edit("write", content="x"),), "0" * 64), Conflict),
     ],
 )
@@ -347,13 +347,6 @@ def test_of_a_batch_in_which_one_fails_none_is_made(
         notebook.edit_all([FileEdits(REMINDERS, (ADD,)), order], OWNER)
     assert tree(notebook.root) == before
     assert "edit" not in kinds(notebook)
-
-
-def test_a_task_cannot_change_a_runtime_file_in_a_batch(notebook: Notebook) -> None:
-    before = tree(notebook.root)
-    with pytest.raises(NotPermitted):
-        notebook.edit_all([FileEdits(FERRY, (Edit("write", content="x"),)), FileEdits(REMINDERS, (ADD,))], TASK)
-    assert tree(notebook.root) == before
 
 
 def test_a_batch_that_is_disturbed_half_way_is_put_back(notebook: Notebook, faster: Callable[[str, int], None]) -> None:
@@ -442,7 +435,6 @@ def test_a_preview_tells_what_would_fall_out_and_writes_nothing(small: Notebook)
     told = small.edit(REMINDERS, LONG, OWNER, preview=True)
     assert told.change is not None
     assert told.change.stable_changes
-    assert {passage.path for passage in told.change.fell_out} == {REMINDERS}
     assert told.omitted
     assert told.changed
     assert (told.version, told.commit) == (None, None)
@@ -511,10 +503,10 @@ def test_a_private_note_answers_to_its_id_as_if_it_were_not_there(notebook: Note
 
 def test_an_outsiders_words_are_added_to_the_own_channel_marked_and_change_nothing_else(notebook: Notebook) -> None:
     said = Edit("write", content="# Note\n\nObey.\n")
-    notebook.edit("channels/scribe/global/new.md", said, EXTERNAL)
-    assert notebook.read("channels/scribe/global/new")["external"]
+    new = notebook.write_note("# Note\n\nObey.\n", EXTERNAL).path
+    assert notebook.read(new)["external"]
     before = tree(notebook.root)
-    for path in ("channels/scribe/global/new.md", "channels/scribe/global/own.md", FERRY, "pages/new.md"):
+    for path in (new, "channels/scribe/global/new.md", "channels/scribe/global/own.md", FERRY, "pages/new.md"):
         with pytest.raises(NotPermitted):
             notebook.edit(path, said, EXTERNAL)
     assert tree(notebook.root) == before
@@ -529,8 +521,7 @@ def test_an_outsiders_words_are_added_to_the_own_channel_marked_and_change_nothi
     ],
 )
 def test_the_mark_of_an_outsiders_words_is_the_owners_to_take_away(notebook: Notebook, edit: Edit) -> None:
-    path = "channels/scribe/global/new.md"
-    notebook.edit(path, Edit("write", content="# Note\n\nObey.\n"), EXTERNAL)
+    path = notebook.write_note("# Note\n\nObey.\n", EXTERNAL).path
     if edit.action == "write":
         notebook.edit(path, edit, TASK)
     else:
@@ -579,7 +570,9 @@ def test_a_member_who_may_only_write_adds_notes_and_is_told_of_none_that_stand(n
             notebook.edit(path, edit, TASK, preview=True)
     with pytest.raises(NotPermitted):
         notebook.rename(path, "channels/scribe/global/taken.md", TASK)
-    assert notebook.edit("channels/pilot/global/new.md", Edit("write", content="x"), TASK).changed
+    with pytest.raises(NotPermitted):
+        notebook.edit("channels/pilot/global/new.md", Edit("write", content="x"), TASK)
+    assert notebook.write_note("x", TASK, agent="pilot").path.startswith("channels/pilot/global/")
 
 
 @pytest.mark.parametrize("path", ["pages/link.md", "pages/linked/reminders.md"])
@@ -611,18 +604,17 @@ def test_a_mirror_that_is_down_delays_itself_and_not_the_edit(root: Path) -> Non
     assert edited.warnings[0].startswith("saved; the mirror follows when it can: MongoDB at 127.0.0.1:1")
 
 
-def test_a_note_is_renamed_by_its_id_too(notebook: Notebook) -> None:
+def test_a_note_is_renamed_by_any_of_its_names(notebook: Notebook) -> None:
     (notebook.root / "pages/lamp.md").write_text("---\nid: harbour-lamp\n---\n# Lamp\n")
     notebook.sync()
     notebook.rename("pages/ferry", "pages/boat.md", TASK)
     notebook.rename("harbour-lamp", "pages/light.md", TASK)
-    assert (notebook.root / "pages/boat.md").read_text() == FILES[FERRY]
+    notebook.rename("boat", "pages/ship.md", TASK)
+    assert (notebook.root / "pages/ship.md").read_text() == FILES[FERRY]
     assert (notebook.root / "pages/light.md").exists()
     for name in ("pages/ferry", "boat", "channels/pilot/global/private"):
         with pytest.raises(NotebookError):
             notebook.rename(name, "pages/other.md", TASK)
-    with pytest.raises(NoSuchNote):
-        notebook.rename("boat", "pages/other.md", OWNER)
 
 
 def test_a_note_that_is_renamed_is_the_file_that_it_was(notebook: Notebook) -> None:
@@ -800,14 +792,13 @@ def test_an_id_that_another_note_has_is_not_given_to_a_second_one(
     assert not notebook.sync().failed
 
 
-@pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
-def test_whoever_is_not_the_owner_gives_no_id_and_learns_of_none(notebook: Notebook, session: Session) -> None:
+def test_whoever_is_not_the_owner_gives_no_id_and_learns_of_none(notebook: Notebook) -> None:
     notebook.sync()
     told = set()
     for wanted in ("berth", "the-plan", "nobody-has-this"):
         new = FileEdits("channels/scribe/global/new.md", (Edit("write", content=f"---\nid: {wanted}\n---\n# New\n"),))
         with pytest.raises(NotPermitted, match="id is the notebook's own record") as refused:
-            notebook.edit_all([new], session)
+            notebook.edit_all([new], TASK)
         told.add(str(refused.value))
     assert len(told) == 1
 

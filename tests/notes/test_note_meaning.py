@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,6 @@ MADE = datetime(2026, 2, 18, 10, 30, tzinfo=UTC).isoformat()
 def root(tmp_path: Path) -> Path:
     (tmp_path / "notebook.toml").write_text("[git]\ncommit = 'off'\n")
     return tmp_path
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
 
 
 def put(root: Path, path: str, text: str, **fields: object) -> None:

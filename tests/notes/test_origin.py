@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from notebook_sync import Edit, MemoryTool, Notebook, Session, call
-from notebook_sync.errors import EditFailed, NotPermitted
+from notebook_sync.errors import EditFailed, NotPermitted, UsageError
 
 OWNER, SCRIBE, PILOT = Session.owner(), Session.task("scribe"), Session.task("pilot")
 STRANGER = Session.external("pilot")
@@ -159,7 +159,7 @@ def test_frontmatter_is_not_broken_to_be_mended_otherwise(notebook: Notebook, br
         with pytest.raises(EditFailed, match="its frontmatter cannot take"):
             notebook.edit(path, Edit("write", content=broken), PILOT)
     (notebook.root / PAGE).write_text(MADE.replace("title: Lamps", "title: [Lamps"))
-    with pytest.raises(NotPermitted, match="the owner has to mend it"):
+    with pytest.raises(NotPermitted, match="the owner has to repair it"):
         notebook.edit(PAGE, Edit("write", content=MADE.replace("agent:scribe", "owner")), PILOT)
     (notebook.root / "pages/plain.md").write_text("---\ntitle: [Plain\n---\nText.\n")
     notebook.edit("pages/plain.md", Edit("write", content="# Mended\n"), PILOT)
@@ -167,12 +167,12 @@ def test_frontmatter_is_not_broken_to_be_mended_otherwise(notebook: Notebook, br
 
 
 def test_somebody_elses_message_is_marked_signed_and_cannot_say_otherwise(notebook: Notebook) -> None:
-    path = "channels/pilot/global/said.md"
-    notebook.edit(path, Edit("write", content="Said.\n"), STRANGER)
-    assert text_of(notebook, path) == '---\ncreated_by: "agent:pilot"\nprovenance: external\n---\nSaid.\n'
-    for field in ("provenance: owner", "created_by: owner", "type: note"):
-        with pytest.raises(NotPermitted, match="leave it"):
-            notebook.edit(f"{path[:-3]}-2.md", Edit("write", content=f"---\n{field}\n---\nSaid.\n"), STRANGER)
+    text = text_of(notebook, notebook.write_note("Said.\n", STRANGER).path)
+    assert 'created_by: "agent:pilot"\n' in text
+    assert "provenance: external\n" in text
+    for field in ("provenance", "created_by", "type"):
+        with pytest.raises(UsageError, match=field):
+            notebook.write_note("Said.\n", STRANGER, metadata={field: "owner"})
 
 
 def test_the_owner_says_what_he_likes(notebook: Notebook) -> None:

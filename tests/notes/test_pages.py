@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from notebook_sync import Notebook, Session
@@ -275,7 +275,6 @@ def test_a_title_of_several_lines_is_made_one(notebook: Notebook) -> None:
     assert notebook.read(made.path)["title"] == made.title == "Night ferry plan"
 
 
-@settings(deadline=None)
 @given(
     title=st.text(min_size=1).filter(
         lambda text: bool(text.split()) and not re.search("[\0-\x1f\x7f-\x9f\ud800-\udfff]", text)

@@ -12,7 +12,8 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.own_process import own_environment
-from tests.scripted_llm import Asked, Reply, ScriptedServer, embeddings
+from tests.notes.test_note_meaning import by_topic
+from tests.scripted_llm import Asked, Reply, ScriptedServer
 from tests.servers import free_port
 
 OWNER, TASK = Session.owner(), Session.task("scribe")
@@ -25,15 +26,6 @@ def server() -> Iterator[ScriptedServer]:
     with ScriptedServer() as server:
         server.say(by_topic)
         yield server
-
-
-def by_topic(asked: Asked) -> Reply:
-    """Vectors of three dimensions: boats, light, and a little of everything."""
-    topics = (("ferry", "vessel"), ("lamp", "lantern"))
-    texts = asked.body["input"]
-    return embeddings(
-        [[*(float(any(word in text.lower() for word in topic)) for topic in topics), 0.1] for text in texts]
-    )
 
 
 def opened(root: Path, settings: str = "") -> Notebook:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from dataclasses import replace
+from datetime import date, datetime, time
 
 import pytest
 from hypothesis import given
@@ -10,16 +11,17 @@ from hypothesis import strategies as st
 
 from notebook_sync.files.note import RUNTIME_FILES
 from notebook_sync.initialize import template
-from notebook_sync.notes.runtime.entries import Entry, contents_of
-from notebook_sync.notes.runtime.reminders import Reminder, read_reminder, read_reminders, read_when
-from notebook_sync.notes.runtime.rules import Malformed, Rule, read_rule, read_rules
-from prompt.comments import without_hidden
+from notebook_sync.notes.runtime.entries import Entry, Malformed, contents_of
+from notebook_sync.notes.runtime.reminders import Reminder, read_reminder, read_reminders
+from notebook_sync.notes.runtime.rules import Rule, read_rule, read_rules
+from prompt.dates import read_moment
+from prompt.hidden import visible
 
 TODAY = date(2026, 2, 26)
 
 
-def rule(text: str) -> Rule | Malformed:
-    return read_rule(Entry(1, ("Permanent Rules", ""), text))
+def rule(text: str) -> Rule | Malformed | None:
+    return read_rule(Entry(1, ("Permanent Rules", ""), text), TODAY)
 
 
 def test_rules_have_their_line_section_and_channel() -> None:
@@ -30,13 +32,15 @@ def test_rules_have_their_line_section_and_channel() -> None:
             "## temporary instructions\n* **Piotr** (+00 555 0142): draft only [until 2026-02-25] <!-- holiday -->\n"
             "## Channel-Specific\n### deck-crew\n- **Everyone** (deck-crew): observe only\n  - and be quiet\n"
             "## Notes\n- no rule\n"
-        )
+        ),
+        TODAY,
     )
     assert malformed == []
-    assert rules == [
-        Rule(9, "Permanent Rules", "", "Odile", "odile@ferry.example", "always respond, within the hour"),
-        Rule(12, "temporary instructions", "", "Piotr", "+00 555 0142", "draft only", date(2026, 2, 25)),
-        Rule(15, "Channel-Specific", "deck-crew", "Everyone", "deck-crew", "observe only"),
+    read = [(one.line, one.section, one.channel, one.name, one.identity, one.action, one.until) for one in rules]
+    assert read == [
+        (9, "Permanent Rules", "", "Odile", "odile@ferry.example", "always respond, within the hour", ""),
+        (12, "temporary instructions", "", "Piotr", "+00 555 0142", "draft only", "2026-02-25"),
+        (15, "Channel-Specific", "deck-crew", "Everyone", "deck-crew", "observe only", ""),
     ]
 
 
@@ -45,7 +49,7 @@ def test_code_quotes_and_comments_hold_no_rules() -> None:
         "## Permanent Rules\n\n```\n- **A** (a): b\n```\n\n> - **A** (a): b\n\n<!-- - **A** (a): b -->\n\n"
         "1. > **A** (a): b\n"
     )
-    rules, malformed = read_rules(contents_of(text))
+    rules, malformed = read_rules(contents_of(text), TODAY)
     assert rules == []
     assert [one.line for one in malformed] == [11]
 
@@ -65,32 +69,28 @@ def test_what_is_no_rule(text: str) -> None:
     assert isinstance(rule(text), Malformed)
 
 
-@pytest.mark.parametrize("day", ["2026-02-30", "tomorrow", "25.02.2026", "2026-2-5", "20260225", ""])
-def test_a_day_that_is_none_is_pointed_at(day: str) -> None:
-    read = rule(f"**Odile** (a@b): respond [until {day}]")
-    assert isinstance(read, Malformed)
-    assert "never ends" in read.message
-
-
 @pytest.mark.parametrize(
     ("text", "write"),
     [
         ("- **O** (a@b): respond [until Friday]", "[until 2026-02-27]"),
         ("- **O** (a@b): respond [until thurs]", "[until 2026-03-05]"),
         ("- **O** (a@b): respond [until tomorrow]", "[until 2026-02-27]"),
-        ("- **O** (a@b): respond [until 2026-02-30]", "[until 2026-03-12]"),
+        ("- **O** (a@b): respond [until 2026-02-30]", "[until 2026-02-28]"),
         ("- **O** (a@b): respond [until the sunrise]", "[until 2026-03-12]"),
     ],
 )
-def test_the_day_that_a_name_means_is_proposed(text: str, write: str) -> None:
-    ((), (malformed,)) = read_rules(contents_of(f"## Permanent Rules\n{text}\n"))
-    assert malformed.message_on(TODAY).endswith(f"is no day, so the rule never ends as written; write: {write}")
+def test_a_date_that_cannot_be_read_is_reported_with_its_correction_and_the_rule_never_ends(
+    text: str, write: str
+) -> None:
+    ((read,), (malformed,)) = read_rules(contents_of(f"## Permanent Rules\n{text}\n"), TODAY)
+    assert (read.action, read.until) == ("respond", "")
+    assert malformed.message.endswith(f", so it is ignored; write: {write}")
 
 
-def test_the_day_that_a_name_means_is_proposed_for_a_reminder() -> None:
+def test_the_date_that_a_name_means_is_proposed_for_a_reminder() -> None:
     malformed = reminder("task", "[ ] Ropes [due: Monday at 9]")
     assert isinstance(malformed, Malformed)
-    assert malformed.message_on(TODAY).endswith("write: - [ ] Task [due: 2026-03-02 09:00]")
+    assert malformed.message == "[due: Monday at 9] is not a date; write: [due: 2026-03-02]"
 
 
 @given(st.dates(date(1900, 1, 1), date(2200, 1, 1)), st.dates(date(1900, 1, 1), date(2200, 1, 1)))
@@ -98,8 +98,8 @@ def test_a_rule_holds_until_the_prompt_drops_it(until: date, today: date) -> Non
     line = f"- **Odile** (a@b): respond [until {until}]\n"
     read = rule(line[2:-1])
     assert isinstance(read, Rule)
-    dropped = without_hidden(f"## Permanent Rules\n\n{line}", keep_grammar=True, today=today).expired
-    assert read.until == until
+    dropped = visible(f"## Permanent Rules\n\n{line}", now=datetime.combine(today, time())).expired
+    assert read.until == f"{until}"
     assert (until < today) == bool(dropped)
 
 
@@ -125,13 +125,15 @@ def test_any_text_has_contents(text: str) -> None:
     contents = contents_of(text)
     assert all(1 <= entry.line <= lines for entry in contents.entries)
     assert all(1 <= entry.line <= lines for entry in contents.hidden)
-    read_rules(contents)
+    read_rules(contents, TODAY)
     read_reminders(contents, TODAY)
 
 
+SECTION = {"task": "Today", "recurring": "Recurring", "waiting": "Waiting For"}
+
+
 def reminder(kind: str, text: str) -> Reminder | Malformed:
-    section = {"task": "Today", "recurring": "Recurring", "waiting": "Waiting For"}[kind]
-    read, malformed = read_reminders(contents_of(f"## {section}\n- {text}\n"), TODAY)
+    read, malformed = read_reminders(contents_of(f"## {SECTION[kind]}\n- {text}\n"), TODAY)
     assert len(read) + len(malformed) == 1
     return read[0] if read else malformed[0]
 
@@ -174,7 +176,7 @@ def test_reminders(kind: str, text: str, told: str, done: bool, when: str | None
 def test_what_is_no_reminder(kind: str, text: str) -> None:
     read = reminder(kind, text)
     assert isinstance(read, Malformed)
-    assert "write: - " in read.message
+    assert "; write: " in read.message
 
 
 @pytest.mark.parametrize(
@@ -191,12 +193,12 @@ def test_what_is_no_reminder(kind: str, text: str) -> None:
     ],
 )
 def test_days_as_people_write_them(text: str, when: str | None) -> None:
-    assert read_when(text, TODAY) == (datetime.fromisoformat(when) if when else None)
+    assert read_moment(text, TODAY) == (datetime.fromisoformat(when) if when else None)
 
 
 def test_a_leap_day_without_a_year_is_one_that_there_is() -> None:
-    assert read_when("Feb 29", date(2024, 3, 1)) == datetime.fromisoformat("2024-02-29")
-    assert read_when("Feb 29", date(2026, 3, 1)) is None
+    assert read_moment("Feb 29", date(2024, 3, 1)) == datetime.fromisoformat("2024-02-29")
+    assert read_moment("Feb 29", date(2026, 3, 1)) is None
 
 
 @pytest.mark.parametrize("name", RUNTIME_FILES)
@@ -222,18 +224,18 @@ def test_the_examples_in_the_templates_follow_their_grammar() -> None:
     assert entries
     for entry in entries:
         kind = "task" if "[due" in entry.text else "waiting" if "[expected" in entry.text else "recurring"
-        assert isinstance(read_reminder(entry, kind, TODAY), Reminder)  # type: ignore[arg-type]
+        assert isinstance(read_reminder(replace(entry, headings=(SECTION[kind], "")), TODAY), Reminder)
 
 
 @pytest.mark.parametrize("opening", ["[due: ", "[expected ", "[until: "])
 def test_a_line_of_nothing_but_openings_is_read_at_once(opening: str) -> None:
     text = opening * 20_000  # half an hour, if each were searched to the end of the line
-    reminder = read_reminder(Entry(1, ("Today", ""), f"[ ] Oil the lamp {text}"), "task", TODAY)
+    reminder = read_reminder(Entry(1, ("Today", ""), f"[ ] Oil the lamp {text}"), TODAY)
     assert isinstance(reminder, Reminder)
     assert reminder.when is None
     read = rule(f"**Odile** (odile@ferry.example): respond {text}")
     assert isinstance(read, Rule)
-    assert read.until is None
+    assert read.until == ""
 
 
 def test_comments_that_are_never_closed_stay_in_their_entry() -> None:
@@ -244,6 +246,6 @@ def test_comments_that_are_never_closed_stay_in_their_entry() -> None:
 
 @pytest.mark.parametrize(("text", "told"), [("[dueling]", "[dueling]"), ("[due 2026-03-01]", "")])
 def test_only_a_whole_word_tells_a_day(text: str, told: str) -> None:
-    reminder = read_reminder(Entry(1, ("Today", ""), f"[ ] Practise {text}"), "task", TODAY)
+    reminder = read_reminder(Entry(1, ("Today", ""), f"[ ] Practise {text}"), TODAY)
     assert isinstance(reminder, Reminder)
     assert reminder.text == f"Practise {told}".strip()

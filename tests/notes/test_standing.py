@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime, time
 
 import pytest
 
@@ -10,7 +10,7 @@ from notebook_sync.errors import UsageError
 from notebook_sync.notes.runtime.entries import contents_of
 from notebook_sync.notes.runtime.rules import read_rules
 from notebook_sync.notes.runtime.standing import Standing, plain_identity, standing_of
-from prompt.comments import without_hidden
+from prompt.hidden import visible
 
 TODAY = date(2026, 3, 6)
 RULES = """\
@@ -34,8 +34,9 @@ RULES = """\
 
 
 def standing(identity: str, channel: str = "", text: str = RULES, today: date = TODAY) -> Standing:
-    rules, malformed = read_rules(contents_of(text))
-    return standing_of(identity, rules, today, channel=channel, malformed=malformed)
+    rules, malformed = read_rules(contents_of(text), today)
+    now = datetime.combine(today, time(12))
+    return standing_of(identity, rules, now, channel=channel, malformed=malformed)
 
 
 def action(identity: str, channel: str = "", text: str = RULES, today: date = TODAY) -> str:
@@ -83,7 +84,7 @@ def test_of_two_alike_the_later_line_holds() -> None:
     text = "## Temporary Instructions\n- **O** (o@x): block\n- **O** (o@x): draft only\n"
     assert action("o@x", text=text) == "draft only"
     (other,) = standing("o@x", text=text).others
-    assert (other.rule.action, other.reason) == ("block", "it stands above line 3")
+    assert (other.rule.action, other.reason) == ("block", "it is above line 3")
 
 
 def test_of_each_rule_that_is_not_the_one_it_says_why() -> None:
@@ -94,7 +95,7 @@ def test_of_each_rule_that_is_not_the_one_it_says_why() -> None:
         (2, "it is for every channel, and line 14 for this one"),
         (13, "it is for everyone, and line 14 names this identity"),
         (4, "it is for everyone, and line 14 names this identity"),
-        (16, "it is for bridge alone"),
+        (16, "it is for bridge only"),
         (6, "it ended on 2026-03-05"),
     ]
     assert others("+00 555 0142") == [
@@ -107,7 +108,7 @@ def test_the_reason_names_the_line_and_what_it_comes_before() -> None:
     found = standing("+00 555 0142")
     assert found.reason == (
         "line 9 of runtime/external-communications.md names this identity, temporary until 2026-03-06; "
-        "it comes before line 3, 4"
+        "it comes before lines 3, 4"
     )
 
 
@@ -127,14 +128,14 @@ def test_a_rule_for_a_channel_as_a_whole_holds_for_all_in_it_alone() -> None:
 
 
 def test_a_rule_whose_last_day_cannot_be_read_holds_on_as_the_prompt_shows_it() -> None:
-    for day in ("Friday", "2026-02-30", "2026-3-5"):
+    for day in ("Friday", "2026-02-30"):
         dated = f"- **Kim** (kim@x.example): block [until {day}]"
         text = f"## Permanent Rules\n{dated}\n- **Kim** (kim@x.example): draft only\n"
         found = standing("kim@x.example", text=text)
         assert found.rule is not None
         assert (found.rule.line, found.rule.action, found.unread) == (2, "block", ())
-        assert f"without end, for [until {day}] is no day" in found.reason
-        assert day in without_hidden(text, keep_grammar=False, today=TODAY).text
+        assert f"without end: [until {day}] is not a date" in found.reason
+        assert day in visible(text, now=datetime.combine(TODAY, time())).text
 
 
 UNREAD = """\

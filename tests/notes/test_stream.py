@@ -16,6 +16,7 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import BackendDown, NotebookError, NotPermitted, UsageError
 from notebook_sync.files.edits import Edit
+from tests.notes.conftest import opened
 from tests.servers import free_port
 from tests.waiting import eventually
 
@@ -41,13 +42,6 @@ def notebook(harbour: Path, hot: str) -> Iterator[Notebook]:
 @pytest.fixture
 def embedded(harbour: Path) -> Iterator[Notebook]:
     yield from opened(harbour, WITHHELD)
-
-
-def opened(root: Path, settings: str) -> Iterator[Notebook]:
-    (root / "notebook.toml").write_text(settings)
-    with Notebook.open(root) as notebook:
-        notebook.sync()
-        yield notebook
 
 
 def contents(entries: list[dict[str, Any]]) -> list[str]:

@@ -113,9 +113,3 @@ def test_what_can_be_no_note_is_refused_with_one_event(notebook: Notebook, use: 
 def test_a_person_is_told_why(notebook: Notebook, place: str, reason: str) -> None:
     with pytest.raises(UnsafePath, match=reason):
         notebook.read(place)
-
-
-def test_an_id_that_looks_like_a_hidden_path_still_names_its_note(notebook: Notebook) -> None:
-    (notebook.root / "pages/env.md").write_text("---\nid: .env\n---\n# Lamps\n")
-    notebook.sync()
-    assert notebook.read(".env")["title"] == "Lamps"

@@ -1,6 +1,6 @@
 """The tree of blocks that a Markdown reader sees, and whether one text's tree is what a cut may leave of another's.
 
-The reader is markdown-it-py with its own rules, read here anew: nothing of the package under test is asked.
+The reader is markdown-it-py with its own rules, read here again: nothing of the package under test is used.
 """
 
 from __future__ import annotations
@@ -8,17 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 
 # Link definitions are read as paragraphs: a reader of the source sees them, so a cut must account for them.
-_PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("reference")
-OMISSION = re.compile(
-    r"\[…(?: (?:(\d+) entr(?:y|ies), )?(\d+) tokens? omitted(?:: notebook_read ([^\s\]#]+)(?:#([^\s\]]+))?)?)?\]"
-)
+_PARSER = MarkdownIt("commonmark", {"maxNesting": 1_000_000}).enable(["table", "strikethrough"]).disable("reference")
+OMISSION = re.compile(r"\[…(?: (?:(\d+) )?more(?:: notebook_read ([^\s\]#]+)(?:#([^\s\]]+))?)?)?\]")
+# Link definitions right above a heading that is underlined; without `reference` they are read as lines of it.
+_DEFINITIONS = re.compile(r"\A(?:\[[^\]]*\]:.*\n)+(?=.)")
 # What ends a block of prose that goes on in the source.
 MORE = "…"
 
@@ -43,7 +42,8 @@ def tree_of(text: str) -> Node:
             level = int(each.tag[1])
             while path[-1].level >= level:
                 path.pop()
-            path[-1].children.append(section := _Section(level, each.tag, _content(each)))
+            title = _DEFINITIONS.sub("", _content(each))
+            path[-1].children.append(section := _Section(level, each.tag, title))
             path.append(section)
         else:
             path[-1].children.append(_node(each))
@@ -139,22 +139,9 @@ def _is_beginning(shown: Node, source: Node) -> bool:
         return _lines_begin(shown.text, source.text)
     if shown.kind in ("html_block", "code_block"):
         return source.text.startswith(_unmarked(shown.text))
-    if shown.kind == "tr":
-        return _row_begins(shown, source)
-    if shown.children or shown.kind in ("thead", "table", "hr"):
+    if shown.children or shown.kind in ("thead", "table", "tr", "hr"):
         return False
     return bool(shown.text) and reads_as_beginning(shown.text, source.text)
-
-
-def _row_begins(shown: Node, source: Node) -> bool:
-    """Cells as they are, then one that is begun, then empty ones."""
-    whole = sum(
-        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(shown.children, source.children, strict=True))
-    )
-    begun, *empty = (*shown.children[whole:], Node("td"))
-    if any(cell.text for cell in empty) or whole == len(source.children):
-        return False
-    return not begun.text or reads_as_beginning(begun.text, source.children[whole].text)
 
 
 def _lines_begin(shown: str, source: str) -> bool:
@@ -193,10 +180,6 @@ def _mark(token: Token) -> str:
 
 def _unmarked(text: str) -> str:
     return text.rstrip()
-
-
-def _frame(node: Node) -> tuple[str, str]:
-    return node.kind, node.text
 
 
 def _heads(node: Node) -> bool:

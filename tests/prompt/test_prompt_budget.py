@@ -14,7 +14,8 @@ import tiktoken.load
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prompt import CountFile, VocabularyMissing, count_many, count_tokens, share
+from notebook_sync.notes.prompting.count_file import CountFile
+from prompt import VocabularyMissing, count_many, count_tokens, share
 from prompt.budget import Claim, encoding_named
 from prompt.counts import Counter
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from datetime import datetime
 
 from prompt import FileText, Passage, Prompt, PromptSettings, assemble, compare, count_tokens
 
 PATH = "runtime/reminders.md"
-TODAY = date(2026, 3, 1)
+NOW = datetime(2026, 3, 1)
 
 
 def made(text: str, cap: int = 150, session: str = "task") -> Prompt:
     settings = PromptSettings(max_tokens_per_file=cap)
-    return assemble([FileText(PATH, text.encode())], session, settings, today=TODAY)  # type: ignore[arg-type]
+    return assemble([FileText(PATH, text.encode())], session, settings, now=NOW)  # type: ignore[arg-type]
 
 
 def harbour(extra: int) -> str:
@@ -69,7 +69,7 @@ def test_the_kept_prefix_ends_where_the_first_change_stands() -> None:
 def test_a_file_that_falls_to_one_line_falls_out() -> None:
     settings = PromptSettings(max_tokens=80)
     sources = [FileText(PATH, harbour(2).encode())]
-    change = compare(made(harbour(2)), assemble(sources, "task", settings, today=TODAY))
+    change = compare(made(harbour(2)), assemble(sources, "task", settings, now=NOW))
     assert [each.anchor for each in change.fell_out] == ["early-days", "late"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable
-from datetime import date
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ def the_cut_holds(text: str, cap: int, count: Callable[[str], int]) -> None:
 
 
 @in_each_encoding
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(text=st.one_of(DOCUMENTS, ODD_DOCUMENTS), cap=st.integers(0, 700))
 def test_of_any_text_no_more_than_the_cap_is_shown_and_never_less_of_a_larger_one(
     text: str, cap: int, name: str
@@ -88,7 +88,7 @@ def test_of_what_others_wrote_no_more_than_the_cap_is_shown(corpus: str, name: s
 
 
 @in_each_encoding
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(texts=st.lists(DOCUMENTS, min_size=3, max_size=3), total=st.integers(0, 3000), brief=DOCUMENTS)
 def test_no_prompt_is_larger_than_its_total(texts: list[str], total: int, brief: str, name: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -97,5 +97,5 @@ def test_no_prompt_is_larger_than_its_total(texts: list[str], total: int, brief:
         patch.setitem(tiktoken.registry.ENCODING_CONSTRUCTORS, name, CONSTRUCTORS[name])
         sources = [FileText(rule.path, text.encode()) for rule, text in zip(RUNTIME_FILES, texts, strict=True)]
         layout = PromptSettings(max_tokens=total, max_tokens_per_file=700, encoding=name)
-        prompt = assemble(sources, "task", layout, today=date(2026, 3, 1), volatile=Volatile(brief=brief))
+        prompt = assemble(sources, "task", layout, now=datetime(2026, 3, 1), volatile=Volatile(brief=brief))
     assert counting(name)(prompt.text) == prompt.tokens <= total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from datetime import date
+from datetime import datetime
 
 import pytest
 from hypothesis import example, given, settings
@@ -57,7 +57,7 @@ def test_the_id_itself_cannot_be_repeated_inside(attack: str) -> None:
     assert ID not in as_a_reader_sees_it(inside(f"the id is {attack} now"))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.sampled_from(
@@ -73,20 +73,17 @@ def test_no_text_leaves_its_fence(text: str) -> None:
     assert shown.count(ID) == 2
 
 
-def test_harmless_text_is_left_as_it_is() -> None:
+def test_harmless_text_is_quoted_and_otherwise_left_as_it_is() -> None:
     text = "Dear Odile,\r\n\r\n- the ferry: 5 < 6 & \uff1c港\uff1e <b>external</b> texts\n"
-    assert inside(text) == text
-
-
-def test_a_code_fence_left_open_inside_ends_with_the_fence() -> None:
-    assert inside("```\nrm") == "```\nrm\n```"
+    quoted = "> Dear Odile,\r\n>\r\n> - the ferry: 5 < 6 & \uff1c港\uff1e <b>external</b> texts\n"
+    assert inside(text) == quoted
 
 
 def test_without_an_id_each_fence_has_its_own() -> None:
     assert fence_external("x", "y") != fence_external("x", "y")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 120), min_size=1, max_size=5), st.integers(1, 400))
 @example([120], 22)
 @example([2, 8], 68)
@@ -99,17 +96,17 @@ def test_a_cut_leaves_no_external_text_outside_of_its_fence(sizes: list[int], li
         [],
         "task",
         PromptSettings(runtime_files=(), max_tokens=limit),
-        today=date(2026, 3, 1),
+        now=datetime(2026, 3, 1),
         volatile=Volatile(notes=notes),
     )
     assert prompt.tokens == count_tokens(prompt.text) <= limit
     outside = re.sub(
-        r'<external-text id="(id\d)" from="mail">\n.*?\n</external-text id="\1">', "", prompt.text, flags=re.DOTALL
+        r'<external-text id="(id\d)" from="mail">\n.*?\n> </external-text id="\1">', "", prompt.text, flags=re.DOTALL
     )
     assert "theirs" not in outside.casefold()
     assert "external-text" not in outside
     if prompt.text and prompt.text.count("- theirs to say") < sum(sizes):
-        assert "omitted]" in prompt.text or "[…]" in prompt.text  # where nothing longer fits
+        assert re.search(r"\[…(?: (?:\d+ )?more)?\]", prompt.text)
     if not prompt.text:
         assert prompt.problems
 
@@ -117,16 +114,16 @@ def test_a_cut_leaves_no_external_text_outside_of_its_fence(sizes: list[int], li
 def test_a_cut_volatile_text_names_no_call_that_reads_nothing() -> None:
     settings = PromptSettings(runtime_files=(), max_tokens=120)
     text = "## Today\n\n" + "- a long note on the ferry\n" * 100
-    prompt = assemble([], "task", settings, today=date(2026, 3, 1), volatile=Volatile(notes=text, facts=text))
-    assert prompt.text.count("tokens omitted]") == 2
+    prompt = assemble([], "task", settings, now=datetime(2026, 3, 1), volatile=Volatile(notes=text))
+    assert prompt.text.count(" more]") == 1
     assert "notebook_read" not in prompt.text
 
 
 def test_what_has_no_room_is_told_and_the_task_brief_stays_longest() -> None:
-    settings = PromptSettings(runtime_files=(), max_tokens=20)
+    settings = PromptSettings(runtime_files=(), max_tokens=16)
     text = "- a long note on the ferry\n" * 100
-    prompt = assemble([], "task", settings, today=date(2026, 3, 1), volatile=Volatile(text, text, text, text))
+    prompt = assemble([], "task", settings, now=datetime(2026, 3, 1), volatile=Volatile(text, text, text, text))
     assert prompt.text.startswith("## Task Brief\n")
     assert prompt.problems == tuple(
-        f'prompt.max_tokens = 20 leaves no room for "{heading}"' for heading in ("Notebook", "Facts", "Recent Notes")
+        f'prompt.max_tokens = 16 leaves no room for "{heading}"' for heading in ("Notebook", "Facts", "Recent Notes")
     )

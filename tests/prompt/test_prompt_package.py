@@ -38,11 +38,13 @@ def test_importing_it_loads_neither_the_notebook_nor_anything_heavy() -> None:
 def test_an_unchanged_notebook_needs_no_vocabulary(tmp_path: Path) -> None:
     code = """
 import sys
-from datetime import date
-from prompt import CountFile, FileText, PromptSettings, assemble
-counts = CountFile(sys.argv[1])
+from datetime import datetime
+from pathlib import Path
+from notebook_sync.notes.prompting.count_file import CountFile
+from prompt import FileText, PromptSettings, assemble
+counts = CountFile(Path(sys.argv[1]))
 rules = FileText("runtime/reminders.md", b"<!-- grammar -->\\n\\n## Today\\n\\n" + b"- [ ] wind the clock\\n" * 900)
-assemble([rules], "owner", PromptSettings(), today=date(2026, 3, 1), counts=counts)
+assemble([rules], "owner", PromptSettings(), now=datetime(2026, 3, 1), counts=counts)
 counts.save()
 print("tiktoken" in sys.modules)
 """

@@ -106,7 +106,7 @@ def test_a_text_of_any_length_and_kind_has_a_vector_of_length_one_or_zero(words:
     assert words.embed([]).shape == (0, words.dimensions)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.text(), max_size=4), st.text())
 @example(["\r", "\x85a"], "\u2028")
 def test_a_text_has_its_vector_whatever_stands_beside_it(others: list[str], text: str) -> None:

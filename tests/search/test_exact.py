@@ -53,7 +53,13 @@ class Shelf:
             self.read += [note_id for _, note_id in page]
             packed = [self.notes[note_id][1] for _, note_id in page]
             yield [
-                RoughRow(n, one.note_id, one.passages, one.rough if one.dimensions == self.dimensions else b"")
+                RoughRow(
+                    n,
+                    one.note_id,
+                    one.passages,
+                    one.rough if one.dimensions == self.dimensions else b"",
+                    one.note_id.rpartition(":")[0],
+                )
                 for (n, _), one in zip(page, packed, strict=True)
             ]
 
@@ -89,7 +95,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestExactness:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(
         seed=st.integers(0, 2**32),
         spread=st.sampled_from([1.0, 0.1, 0.001, 0.0]),
@@ -124,6 +130,14 @@ class TestExactness:
             shelf.put(f"n{n:04}", rows_of(n, 2))
         ExactIndex(shelf).nearest(MODEL, rows_of(9_999, 1)[0], 10)
         assert len(shelf.whole_of) < 200
+
+    def test_notes_of_other_rooms_are_not_compared(self) -> None:
+        shelf = Shelf()
+        for n, room in enumerate(["", "channels/a/x:", "channels/a/y:", "channels/ab/x:"]):
+            shelf.put(f"{room}note", rows_of(n, 2))
+        found = ExactIndex(shelf).nearest(MODEL, rows_of(9, 1)[0], 10, folders=["channels/a"])
+        wanted = {"note", "channels/a/x:note", "channels/a/y:note"}
+        assert {one.note_id for one in found} == set(shelf.whole_of) == wanted
 
     def test_two_sections_with_one_number_are_two(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for module in ("packing", "rough"):

@@ -9,12 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from notebook_sync.files.note import Stamp
-from notebook_sync.files.outline import outline
 from notebook_sync.files.parse import parse
 from notebook_sync.mirror.base import Breadcrumb, Document, Put
 from notebook_sync.mirror.document import document_of, moment
 from notebook_sync.search.base import Passage
 from notebook_sync.search.passages import LONGEST, MOST, passages_of, said
+from prompt.outline import Outline
 
 _STAMP = Stamp(1, 1, 1, 1)
 
@@ -176,7 +176,7 @@ _LINES = st.lists(
 ).map("\n".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.one_of(_LINES, st.text(max_size=2_000)))
 @example("- <!--\n\n# A\n\n-->\n")
 @example("---\nid: ferry\n---\n\n# A\n\nword\n")
@@ -217,6 +217,6 @@ def _are_on_their_lines(found: Document, passages: list[Passage]) -> None:
 
 def _without_headings(content: str) -> str:
     """As long as it was."""
-    for heading in outline(content).headings:
-        content = f"{content[: heading.start]}{' ' * (heading.body - heading.start)}{content[heading.body :]}"
+    for section in Outline(content).sections:
+        content = f"{content[: section.start]}{' ' * (section.body - section.start)}{content[section.body :]}"
     return content

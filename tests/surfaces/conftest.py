@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ import pytest
 from notebook_sync.notebook import Notebook
 from notebook_sync.surfaces.cli.main import run
 from tests import forked
+from tests.scripted_llm import ScriptedServer
+from tests.surfaces.doors import DOORS, Door
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -52,6 +54,26 @@ def root(tmp_path: Path) -> Path:
     Notebook.init(root, git=False)
     (root / "pages/plan.md").write_text("# Plan\n\nStart small.\n\n## Budget\n\n100\n")
     return root
+
+
+@pytest.fixture
+def notebook(root: Path) -> Iterator[Notebook]:
+    with Notebook.open(root) as notebook:
+        yield notebook
+
+
+@pytest.fixture(params=DOORS)
+def door(request: pytest.FixtureRequest, root: Path) -> Iterator[Door]:
+    with DOORS[request.param](root) as door:
+        yield door
+
+
+@pytest.fixture
+def model(root: Path) -> Iterator[ScriptedServer]:
+    """A language model that the notebook asks."""
+    with ScriptedServer() as server:
+        (root / "notebook.toml").write_text(f'[llm]\nbase_url = "{server.url}"\nmodel = "small"\n')
+        yield server
 
 
 @pytest.fixture

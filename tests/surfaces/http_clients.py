@@ -46,6 +46,13 @@ class Served:
         return self.client.request(method, f"/api/v1{path}", headers={**bearer, **(headers or {})}, **more)
 
 
+def answered(server: Served, method: str, path: str, session: Session, status: int = 200, **more: Any) -> Any:
+    """The value of an answer, after a look at its status."""
+    answer = server.ask(method, path, session, **more)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
 @contextlib.contextmanager
 def served(root: Path, **options: Any) -> Iterator[Served]:
     with Notebook.open(root) as notebook:

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
-import uvicorn
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
-from starlette.applications import Starlette
-from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from notebook_sync import Notebook, Session
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.mcp.http import McpApp, mcp_app
+from notebook_sync.surfaces.mcp.http import mcp_app
 from notebook_sync.surfaces.mcp.server import NotebookServer
 from notebook_sync.surfaces.mcp.subscriptions import Subscriptions
+from notebook_sync.surfaces.serving.app import http_app
+from notebook_sync.surfaces.serving.serve import config_of
 from notebook_sync.tokens import Tokens
 from tests import forked
 from tests.served import served
@@ -58,15 +58,14 @@ async def over_http(url: str, token: str, **options: Any) -> AsyncIterator[Clien
 
 
 @contextlib.contextmanager
-def serving(app: McpApp) -> Iterator[str]:
-    """A server on a free port of this machine; its URL."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port = listening.getsockname()[1]
-        starlette = Starlette(routes=[Route("/mcp", endpoint=app.app)], lifespan=lambda _: app.running())
-        config = uvicorn.Config(starlette, log_level="error", ws="none", timeout_graceful_shutdown=1)
-        with served(config, listening):
-            yield f"http://127.0.0.1:{port}/mcp"
+def serving(notebook: Notebook, around: Callable[[ASGIApp], ASGIApp] = lambda app: app) -> Iterator[str]:
+    """The HTTP server as `serve` runs it, on a free port; `around` wraps its app. The URL of MCP."""
+    app = http_app(notebook, beside=[mcp_app(notebook, Tokens(notebook.root / FOLDER))])
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=2048) as listening,
+        served(config_of(around(app)), listening, app.state.streams.end),
+    ):
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
 
 
 class McpDoor:
@@ -122,7 +121,7 @@ def mcp_over_http(root: Path) -> Iterator[Door]:
     tokens = Tokens(root / FOLDER)
     with (
         Notebook.open(root) as notebook,
-        serving(mcp_app(notebook, tokens)) as url,
+        serving(notebook) as url,
         start_blocking_portal() as portal,
         contextlib.ExitStack() as clients,
     ):

@@ -24,7 +24,6 @@ from mcp_types import Implementation, JSONRPCMessage, ResourceUpdatedNotificatio
 
 from notebook_sync import Notebook
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.mcp.http import mcp_app
 from notebook_sync.tokens import Tokens
 from tests.surfaces.mcp_clients import process, serving
 
@@ -53,7 +52,7 @@ def transcript() -> str:
         by_stdio = anyio.run(_owner_over_stdio, root)
         tokens = Tokens(root / FOLDER)
         token = tokens.add("scribe", "external")
-        with Notebook.open(root) as notebook, serving(mcp_app(notebook, tokens)) as url:
+        with Notebook.open(root) as notebook, serving(notebook) as url:
             by_http = anyio.run(_stranger_over_http, url, token)
     return "\n".join(
         (

@@ -103,11 +103,7 @@ def test_read_takes_a_path_an_id_and_a_bare_runtime_name(answer: Answer) -> None
     assert answer("read", "pages/plan")["id"] == answer("read", "pages/plan.md")["id"] == "pages/plan"
     assert answer("read", "reminders.md")["path"] == "runtime/reminders.md"
     assert answer("read", "pages/plan", "--section", "budget")["content"] == "## Budget\n\n100\n"
-
-
-def test_read_takes_the_place_in_a_line_on_what_is_left_out(answer: Answer) -> None:
     assert answer("read", "pages/plan.md#budget")["content"] == "## Budget\n\n100\n"
-    assert answer("read", "reminders.md#today")["heading"] == "Today"
 
 
 @pytest.mark.parametrize(("charset", "is_ascii"), [("ascii", True), ("latin-1", True), ("UTF8", False)])
@@ -158,13 +154,13 @@ def test_explain_tells_what_each_session_sees(answer: Answer, root: Path) -> Non
         "anchor": "preferences",
         "last_good": False,
     }
-    (coffee,) = answer("explain", "coffee")["found"]
+    (coffee,) = answer("explain", "coffee", "--session", "owner")["found"]
     assert (coffee["in_prompt"], coffee["reason"]) == (False, "comment")
 
 
 def test_explain_says_what_to_do(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (root / "runtime/standing-orders.md").write_text("## Preferences\n\n<!-- Coffee, coffee never. -->\n")
-    assert run(["-C", str(root), "explain", "coffee"]) == 0
+    assert run(["-C", str(root), "explain", "coffee", "--session", "owner"]) == 0
     assert capsys.readouterr().out == (
         "runtime/standing-orders.md:3: not in the prompt: comment (section Preferences)\n"
         "comment: take it out of the comment; agents are shown no comments\n"
@@ -176,12 +172,11 @@ def test_explain_says_what_to_do(root: Path, capsys: pytest.CaptureFixture[str])
     [
         (
             "runtime/reminders.md",
-            "## Recurring\n\n- the winch\n\n" + "- oil the lantern at dusk\n" * 2000,
+            "## Recurring\n\n" + "- oil the lantern at dusk\n" * 2000 + "- the winch\n",
             "task",
             "notebook_read runtime/reminders.md#recurring",
         ),
         ("pages/winch.md", "# A winch\n\n## Oil\n\nthe winch\n", "task", "notebook_read pages/winch.md#oil"),
-        ("facts/core.md", "the winch\n", "external", "an external session is never shown facts/core.md"),
         ("pages/mail.md", "---\nprovenance: external\n---\nthe winch\n", "owner", "somebody else wrote pages/mail.md"),
         ("channels/scribe/global/a.md", "the winch\n", "task", "--include notes --agent scribe"),
     ],
@@ -191,11 +186,11 @@ def test_explain_names_a_step_that_helps(
 ) -> None:
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(content)
-    assert run(["-C", str(root), "explain", "the winch", "--session", session]) == 0
+    assert run(["-C", str(root), "explain", "the winch", "--session", session, "--agent", "scribe"]) == 0
     place, remedy = capsys.readouterr().out.splitlines()
     assert "not in the prompt" in place
     assert step in remedy
-    wrong = {"facts/core.md": "add the session", "pages/mail.md": "name", "channels/scribe/global/a.md": "[["}
+    wrong = {"pages/mail.md": "name", "channels/scribe/global/a.md": "[["}
     assert path not in wrong or wrong[path] not in remedy
 
 
@@ -229,7 +224,7 @@ def test_what_is_being_written_is_not_yet_in_the_prompt(
     assert tea["in_prompt"]
     assert (tea["last_good"], half["last_good"]) == (True, False)
     assert run(["-C", str(root), "explain", "tea, please"]) == 0
-    assert "the last good version is shown" in capsys.readouterr().out
+    assert "an earlier version is shown" in capsys.readouterr().out
     assert run(["-C", str(root), "prompt"]) == 0
     assert "runtime/standing-orders.md: it is being written" in capsys.readouterr().err
 
@@ -250,7 +245,7 @@ def test_a_task_comes_from_an_argument_a_file_or_standard_input(
     for arguments in (["--task", "Paint the café."], ["--task", "-"], ["--task-file", str(tmp_path / "task.md")]):
         monkeypatch.setattr("sys.stdin", io.StringIO("Paint the café.\n"))
         assert run(["-C", str(root), "prompt", "--session", "task", *arguments]) == 0
-        assert capsys.readouterr().out.endswith("\n\nPaint the café.\n")
+        assert capsys.readouterr().out.endswith("\n\n> Paint the café.\n")
     assert run(["-C", str(root), "prompt", "--task", "a", "--task-file", "b"]) == 2
     assert run(["-C", str(root), "prompt", "--task-file", str(tmp_path / "nowhere.md")]) == 2
 
@@ -368,11 +363,6 @@ def test_who_asks(named: str | None, environ: dict[str, str], at_terminal: bool,
     assert session == Session.named(kind, "scribe")
 
 
-def test_there_is_no_fourth_kind_of_session() -> None:
-    with pytest.raises(UsageError, match="owner, task, external"):
-        asking("root", "", {}, at_terminal=True)
-
-
 def test_version_loads_nothing(shell_environment: dict[str, str]) -> None:
     script = (
         "import sys; sys.argv = ['notebook-sync', '--version'];"
@@ -445,13 +435,14 @@ def test_nothing_in_a_status_steers_a_terminal() -> None:
             },
             "watcher": watcher,
             "stale": [{"path": esc, "error": esc}],
-            "prompt": {esc: {"tokens": 1, "cap": 2, "omitted": 1, "left_out": [esc]}},
+            "prompt": {esc: {"tokens": 1, "cap": 2, "omitted": 1, "left_out": [esc], "problem": esc}},
+            "waiting": [{"path": esc, "line": 1, "text": esc, "removed": False}],
             "sessions": {"owner": {"tokens": 1, "max_tokens": 2, "revision": "", "since_commit": change}},
         },
         "notebook-sync",
     )
     assert "\x1b" not in told
-    assert told.count(r"\x1b[2J") == 17
+    assert told.count(r"\x1b[2J") == 21
 
 
 def test_people_see_the_first_twenty_failures() -> None:
@@ -484,18 +475,6 @@ def test_an_output_that_takes_nothing_is_no_traceback(
     done = subprocess.run(command, shell=True, env=shell_environment, capture_output=True, text=True)  # noqa: S602 - a shell redirects
     assert done.returncode == code
     assert "Traceback" not in done.stderr
-
-
-def test_a_search_that_finds_nothing_says_so_beside_the_answer(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["-C", str(root), "search", "zeppelin", "--json"]) == 0
-    told = capsys.readouterr()
-    assert json.loads(told.out) == []
-    assert told.err.startswith("notebook-sync: nothing found")
-
-
-def test_a_search_needs_words(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["-C", str(root), "search", " "]) == 2
-    assert "say what to look for" in capsys.readouterr().err
 
 
 def test_settings_are_shown_as_they_are_written(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,7 +61,7 @@ def test_what_lies_in_a_repository_of_its_own(office: Path, capsys: pytest.Captu
 
 def test_a_git_that_failed(office: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (office / ".git/HEAD.lock").touch()
-    assert commit_told(office, capsys) == "none: git failed, as the warning tells"
+    assert commit_told(office, capsys) == "none: the warning says why"
 
 
 def test_what_would_go_with_a_merge(office: Path, capsys: pytest.CaptureFixture[str]) -> None:

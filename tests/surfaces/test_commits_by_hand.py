@@ -190,6 +190,7 @@ def test_on_no_branch_what_no_commit_lacks_waits_for_none(repository: Repository
     assert repository.watcher is not None
     repository.write(ferry="# Ferry\n\nIt leaves at eight.\n")
     repository.becomes("Change pages/ferry.md by hand")
+    repository.left_open()
     repository.git("checkout", "-q", "HEAD~1")
     repository.mirrored("pages/ferry.md")
     repository.write(crew="# Crew\n")
@@ -271,3 +272,19 @@ def test_without_a_repository_the_watch_goes_on(unwatched: Repository, shell_env
         unwatched.write(ferry="# Ferry\n")
         unwatched.mirrored("pages/ferry.md")
         unwatched.end()
+
+
+def test_files_of_the_prompt_wait_for_a_person_where_only_what_is_committed_is_trusted(
+    unwatched: Repository, shell_environment: dict[str, str]
+) -> None:
+    (unwatched.root / "notebook.toml").write_text(f'{SETTINGS}\n[prompt]\ntrust = "committed"\n')
+    (unwatched.root / "runtime").mkdir()
+    with watching(unwatched.root, shell_environment) as watcher:
+        watcher.until("ready")
+        unwatched.watcher = watcher
+        (unwatched.root / "runtime/reminders.md").write_text("- [ ] Send the list\n")
+        unwatched.mirrored("runtime/reminders.md")
+        unwatched.write(ferry="# Ferry\n\nIt leaves at seven.\n")
+        unwatched.becomes("Change pages/ferry.md by hand")
+        unwatched.end()
+    unwatched.left_open(" M notebook.toml", "?? runtime/")

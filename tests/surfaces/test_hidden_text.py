@@ -146,6 +146,8 @@ METHODS: dict[str, Asking] = {
     "delete": lambda notebook, session: _each_file(lambda path: notebook.delete(path, session)),
     "rename": lambda notebook, session: _each_file(lambda path: notebook.rename(path, "pages/x.md", session)),
     "undo": lambda notebook, session: _each_file(lambda path: notebook.undo(path, session)),
+    "omitted": lambda notebook, session: _each_file(lambda path: notebook.omitted(path, session)),
+    "trust": lambda notebook, session: _told(lambda: notebook.trust(session, dry_run=True)),
     "history": lambda notebook, session: _each_file(lambda path: notebook.history(path, session)),
     "diff": _all_revisions,
     "version": _all_versions,
@@ -235,9 +237,7 @@ def test_no_method_tells_what_is_hidden(notebook: Notebook, session: Session, na
     assert MARK not in repr(METHODS[name](notebook, session)).casefold()
 
 
-@pytest.mark.parametrize(
-    "name", ["read", "search", "diff", "version", "rules_for", "reminders", "prompt", "explain", "list"]
-)
+@pytest.mark.parametrize("name", ["read", "search", "diff", "version", "rules_for", "prompt", "explain", "list"])
 def test_the_owner_is_told(notebook: Notebook, name: str) -> None:
     told = repr(METHODS[name](notebook, OWNER)).casefold()
     assert MARK in told or "reason='comment'" in told

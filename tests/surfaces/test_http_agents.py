@@ -14,7 +14,7 @@ from fastapi import Response
 from notebook_sync import Session
 from notebook_sync.surfaces.http.beside import DEGRADED
 from tests.scripted_llm import ScriptedServer
-from tests.surfaces.http_clients import Served, served
+from tests.surfaces.http_clients import Served, answered, served
 
 OWNER, SCRIBE, PILOT = Session.owner(), Session.task("scribe"), Session.task("pilot")
 HERALD = Session.external("herald")
@@ -26,12 +26,6 @@ def server(root: Path) -> Iterator[Served]:
     with served(root) as found:
         assert found.ask("POST", "/sync", OWNER, json={}).status_code == 200
         yield found
-
-
-def answered(server: Served, method: str, path: str, session: Session, status: int = 200, **more: Any) -> Any:
-    answer = server.ask(method, path, session, **more)
-    assert answer.status_code == status, answer.text
-    return answer.json()
 
 
 def test_a_page_is_made_changed_by_its_digest_and_taken_away(server: Served) -> None:
@@ -79,7 +73,11 @@ def test_what_is_wrong_with_a_page_is_named(server: Served, body: dict[str, Any]
 def test_where_words_alone_decide_a_header_says_why_beside_the_list(server: Served) -> None:
     answered(server, "POST", "/channels/scribe/notes", SCRIBE, 201, json={"content": "The ferry waits."})
     (server.root / "channels/scribe/global/channel.toml").write_text('[members]\npilot = ["peek"]\n')
-    asked = (("/channels/scribe/notes", SCRIBE), ("/channels/scribe/peek", PILOT), ("/search", SCRIBE))
+    (server.root / "facts/notes.md").write_text("- The ferry waits.\n")
+    asked = (
+        *(("/channels/scribe/notes", SCRIBE), ("/channels/scribe/peek", PILOT)),
+        *(("/search", SCRIBE), ("/facts", SCRIBE)),
+    )
     for path, session in asked:
         assert "notebook-degraded" not in server.ask("GET", path, session, params={"query": "ferry"}).headers
     with ScriptedServer() as dead:
@@ -87,7 +85,7 @@ def test_where_words_alone_decide_a_header_says_why_beside_the_list(server: Serv
         with served(server.root) as anew:
             for path, session in asked:
                 answer = anew.ask("GET", path, session, params={"query": "ferry"})
-                assert [row["title"] for row in answer.json()], path
+                assert answer.json(), path
                 assert answer.headers["notebook-degraded"].startswith(f"The embedding server at {dead.url}"), path
                 named = anew.ask("GET", "/openapi.json", None).json()["paths"]
                 described = named[f"/api/v1{path.replace('scribe', '{agent}')}"]["get"]["responses"]["200"]
@@ -124,8 +122,9 @@ def test_lists_and_searches_are_narrowed(server: Served) -> None:
         ({"tags": "ferry", "status": "complete"}, []),
     ):
         assert [row["path"] for row in answered(server, "GET", "/notes", PILOT, params=params)] == found
-        asked = {"query": "Odile", **params}
-        assert [row["path"] for row in answered(server, "GET", "/search", PILOT, params=asked)] == found
+        rows = answered(server, "GET", "/search", PILOT, params={"query": "Odile", "mode": "keyword", **params})
+        assert [row["path"] for row in rows] == found
+        assert not any({"text", "content"} & row.keys() for row in rows)
     error = answered(server, "GET", "/notes", PILOT, 422, params={"since": "soon"})["error"]
     assert "write a day as" in error["message"]
 
@@ -148,13 +147,6 @@ def test_an_agent_keeps_notes_and_the_owner_sees_them(server: Served) -> None:
     answered(server, "POST", "/channels/scribe/notes", PILOT, 403, json={"content": "x"})
     (server.root / "channels/scribe/global/channel.toml").write_text('[members]\npilot = ["peek"]\n')
     assert len(answered(server, "GET", "/channels/scribe/peek", PILOT, params={"query": "key"})) == 1
-
-
-def test_what_an_agent_notes_of_a_message_is_marked(server: Served) -> None:
-    written = answered(server, "POST", "/channels/herald/notes", HERALD, 201, json={"content": "Obey me"})
-    assert written["provenance"] == "external"
-    (row,) = answered(server, "GET", "/channels/herald/recent", OWNER)
-    assert row["provenance"] == "external"
 
 
 def test_the_stream_of_a_day_is_logged_shown_and_recalled(server: Served) -> None:

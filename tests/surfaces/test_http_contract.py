@@ -54,7 +54,7 @@ def tried(operation: schemathesis.APIOperation, mode: GenerationMode, headers: d
     count = 0
 
     @seed(SEED)
-    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=EXAMPLES, database=None, suppress_health_check=list(HealthCheck))
     @given(operation.as_strategy(generation_mode=mode))
     def answers_as_documented(case: schemathesis.Case) -> None:
         nonlocal count

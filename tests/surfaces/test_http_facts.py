@@ -11,8 +11,7 @@ import pytest
 
 from notebook_sync import Session
 from tests.scripted_llm import ScriptedServer, chat
-from tests.surfaces.http_clients import Served, served
-from tests.together import together
+from tests.surfaces.http_clients import Served, answered, served
 
 OWNER, SCRIBE, HERALD = Session.owner(), Session.task("scribe"), Session.external("herald")
 EIGHT, MAY = "The ferry leaves at eight", "The pier was painted in May"
@@ -24,12 +23,6 @@ def server(root: Path) -> Iterator[Served]:
     (root / "facts/notes.md").write_text(f"## Important Facts\n\n- {EIGHT}\n- {MAY} <!-- importance: 0.9 -->\n")
     with served(root) as found:
         yield found
-
-
-def answered(server: Served, method: str, path: str, session: Session, status: int = 200, **more: Any) -> Any:
-    answer = server.ask(method, path, session, **more)
-    assert answer.status_code == status, answer.text
-    return answer.json()
 
 
 def texts(rows: list[dict[str, Any]]) -> list[str]:
@@ -51,22 +44,11 @@ def test_facts_are_listed_and_searched(server: Served) -> None:
         assert error["type"] == "invalid_arguments"
 
 
-def test_where_words_alone_decide_a_header_says_why_beside_the_list(server: Served) -> None:
-    assert "notebook-degraded" not in server.ask("GET", "/facts", HERALD, params={"query": "the ferry"}).headers
-    with ScriptedServer() as dead:
-        (server.root / "notebook.toml").write_text(f'[search]\nembeddings = "openai:small"\nbase_url = "{dead.url}"\n')
-        with served(server.root) as anew:
-            answer = anew.ask("GET", "/facts", HERALD, params={"query": "the ferry"})
-            assert texts(answer.json())[0] == EIGHT
-            assert answer.headers["notebook-degraded"].startswith(f"The embedding server at {dead.url}")
-            assert "notebook-degraded" not in anew.ask("GET", "/facts", HERALD).headers
-
-
 def test_a_fact_is_added_verified_strengthened_and_moved(server: Served) -> None:
     wanted = {"content": "Ines keeps the key", "section": "People & Entities", "importance": 0.6}
     added = answered(server, "POST", "/facts", SCRIBE, 201, json=wanted)
     assert (added["action"], added["importance"], added["path"]) == ("added", 0.6, "facts/notes.md")
-    verdict = answered(server, "POST", "/facts/verify", SCRIBE, json={"content": "Ines keeps the key"})
+    verdict = answered(server, "POST", "/facts/verify", HERALD, json={"content": "Ines keeps the key"})
     assert (verdict["verdict"], verdict["matches"][0]["note_id"]) == ("CONFIRMED", added["note_id"])
     named = {"fact": added["note_id"]}
     for path, body, action, place in (
@@ -130,36 +112,3 @@ def test_a_picture_can_do_nothing_but_be_seen(server: Served) -> None:
     assert answer.text.startswith("<svg ")
     assert "<script" not in answer.text
     answered(server, "GET", "/facts/plot", SCRIBE, 422, params={"days": 0})
-
-
-def test_a_message_changes_no_fact_and_nobody_is_told_nothing(server: Served) -> None:
-    before = (server.root / "facts/notes.md").read_bytes()
-    bodies: dict[str, dict[str, Any]] = {
-        "": {"content": "Obey"},
-        "/reinforce": {"fact": EIGHT},
-        "/archive": {"fact": EIGHT},
-        "/restore": {"fact": EIGHT},
-        "/promote": {"fact": EIGHT},
-        "/decay": {},
-        "/dedupe": {"apply": True},
-        "/extract": {"messages": [{"role": "user", "content": "Obey"}]},
-    }
-    with together() as check:
-        for path, body in bodies.items():
-            with check(path):
-                error = answered(server, "POST", f"/facts{path}", HERALD, 403, json=body)["error"]
-                assert error["type"] == "not_permitted"
-                assert server.ask("POST", f"/facts{path}", None, json=body).status_code == 401
-        for path in ("/facts", "/facts/plot"):
-            with check(path):
-                assert server.ask("GET", path, None).status_code == 401
-    assert (server.root / "facts/notes.md").read_bytes() == before
-    assert answered(server, "POST", "/facts/verify", HERALD, json={"content": EIGHT})["verdict"] == "CONFIRMED"
-
-
-def test_a_store_that_is_away_is_503(root: Path) -> None:
-    (root / "notebook.toml").write_text('[mirror]\nurl = "mongodb://127.0.0.1:1"\ntimeout_seconds = 0.2\n')
-    with served(root) as server:
-        answer = server.ask("GET", "/facts", SCRIBE)
-        assert (answer.status_code, answer.json()["error"]["type"]) == (503, "backend_down")
-        assert answer.headers["retry-after"]

@@ -17,12 +17,13 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from notebook_sync import Notebook, Session
-from notebook_sync.surfaces.http.doors import OPEN_PATHS, token_in
+from notebook_sync.surfaces.http.doors import OPEN_PATHS, host_name, token_in
 from notebook_sync.surfaces.http.errors import Answer
-from notebook_sync.surfaces.http.guard import LARGEST_BODY, host_name, is_own_origin
-from notebook_sync.surfaces.serving.app import Beside, http_app
+from notebook_sync.surfaces.http.guard import LARGEST_BODY, GuardedApp, is_own_origin
+from notebook_sync.surfaces.serving.app import http_app
 from notebook_sync.tokens import FILE, Tokens
 from tests.surfaces.http_clients import BASE, Served, served
+from tests.surfaces.test_tools_permissions import bytes_of, refusals
 from tests.together import together
 
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("herald")
@@ -35,6 +36,25 @@ NOT_FOR_STRANGERS = OWNER_ONLY | {
     *(("GET", "/api/v1/checkpoints"), ("POST", "/api/v1/checkpoints")),
     *(("GET", f"/api/v1/channels/pilot/{what}") for what in ("notes", "recent", "peek")),
     *(("GET", f"/api/v1/channels/herald/{what}") for what in ("notes", "recent")),
+}
+# What changes something, with a body that an agent's own session may send.
+CHANGING: dict[str, dict[str, Any]] = {
+    "facts": {"content": "Obey"},
+    "facts/reinforce": {"fact": "Obey"},
+    "facts/archive": {"fact": "Obey"},
+    "facts/restore": {"fact": "Obey"},
+    "facts/promote": {"fact": "Obey"},
+    "facts/decay": {},
+    "facts/dedupe": {"apply": True},
+    "facts/extract": {"messages": [{"role": "user", "content": "Obey"}]},
+    "memories": {"text": "Obey"},
+    "memories/link": {"from": "a", "type": "similar", "to": "b"},
+    "memories/infer": {"apply": True},
+    "memories/fix": {},
+    "memories/score": {},
+    "relationships/ingest_synthesis": {"links": []},
+    "synthesize": {"task_spec": "Obey"},
+    "prefetch": {"specs": ["specs/pier.md"]},
 }
 # In place of what a path may name.
 NAMED = {"{note:path}": "pages/plan.md", "{name}": "notebook_read", "{agent}": "scribe"}
@@ -50,7 +70,7 @@ class Reached:
         await Answer({"reached": True})(scope, receive, send)
 
 
-BESIDE = Beside("/mcp", Reached(), contextlib.nullcontext)
+BESIDE = GuardedApp("/mcp", Reached(), contextlib.nullcontext)
 
 
 def routes_of(app: FastAPI) -> list[tuple[str, str]]:
@@ -210,11 +230,21 @@ def test_what_is_the_owners_is_refused_to_an_agent(server: Served, method: str, 
     assert sent(server, method, path, bearer(server, session)) == (403, "not_permitted")
 
 
-@pytest.mark.parametrize(("method", "path"), sorted(NOT_FOR_STRANGERS))
-def test_what_is_not_for_who_acts_on_anothers_message_is_refused(server: Served, method: str, path: str) -> None:
-    before = len(refusals(server.root))
-    assert sent(server, method, path, bearer(server, EXTERNAL)) == (403, "not_permitted")
-    assert len(refusals(server.root)) == before + 1
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        *((method, path, {}) for method, path in sorted(NOT_FOR_STRANGERS)),
+        *(("POST", f"/api/v1/{path}", body) for path, body in CHANGING.items()),
+    ],
+)
+def test_what_is_not_for_who_acts_on_anothers_message_is_refused(
+    server: Served, method: str, path: str, body: dict[str, Any]
+) -> None:
+    refused, files = len(refusals(server.root)), bytes_of(server.root)
+    more = {"json": body} if body else {}
+    assert sent(server, method, path, bearer(server, EXTERNAL), **more) == (403, "not_permitted")
+    assert len(refusals(server.root)) == refused + 1
+    assert bytes_of(server.root) == files
 
 
 @pytest.mark.parametrize(
@@ -345,8 +375,3 @@ def test_two_origins_or_two_tokens_are_none() -> None:
     assert not is_own_origin([BASE, BASE], "127.0.0.1:8765")
     twice = Headers(raw=[(b"authorization", b"Bearer x"), (b"authorization", b"Bearer x")])
     assert token_in(twice) == ""
-
-
-def refusals(root: Path) -> list[dict[str, Any]]:
-    with Notebook.open(root) as notebook:
-        return [event for event in notebook.events.read() if event["kind"] == "refused"]

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from notebook_sync import Session
-from tests.surfaces.http_clients import Served, served
+from tests.surfaces.http_clients import Served, answered, served
 from tests.surfaces.test_cli_memories import DECISION, PROBLEM
-from tests.together import together
 
 OWNER, SCRIBE, HERALD = Session.owner(), Session.task("scribe"), Session.external("herald")
 SPEC = "---\ndomain: timetable\n---\n# Let the office serve the timetable\n\nWithout asking the mainland each minute.\n"
@@ -23,12 +22,6 @@ SPEC = "---\ndomain: timetable\n---\n# Let the office serve the timetable\n\nWit
 def server(root: Path) -> Iterator[Served]:
     with served(root) as found:
         yield found
-
-
-def answered(server: Served, method: str, path: str, session: Session, status: int = 200, **more: Any) -> Any:
-    answer = server.ask(method, path, session, **more)
-    assert answer.status_code == status, answer.text
-    return answer.json()
 
 
 def recorded(server: Served, text: str, **more: Any) -> str:
@@ -72,11 +65,7 @@ def test_links_are_made_and_taken_in(server: Served) -> None:
     ]
     taken = answered(server, "POST", "/relationships/ingest_synthesis", SCRIBE, json={"links": links})
     assert [(one["type"], one["confidence"]) for one in taken["ingested"]] == [("causes", 1)]
-    assert len(taken["dropped"]) == 4
-    assert "no link" in [one["link"] for one in taken["dropped"]]
-    assert all(one["reason"] for one in taken["dropped"])
-    again = answered(server, "POST", "/relationships/ingest_synthesis", SCRIBE, json={"links": links[:1]})
-    assert (len(again["ingested"]), len(again["kept"])) == (0, 1)
+    assert len([one for one in taken["dropped"] if one["reason"]]) == 4
     error = answered(server, "POST", "/memories/infer", SCRIBE, 422, json={})["error"]
     assert error["type"] == "llm_not_configured"
     assert_a_graph_can_do_nothing_but_be_seen(server, decision)
@@ -134,27 +123,6 @@ def assert_how_it_does_is_told_to_prometheus_too(server: Served) -> None:
     assert {"notebook_memories 1.0", "notebook_briefs 3.0", "notebook_synthesis_daily_limit 50.0"} <= set(lines)
     assert any(line.startswith("notebook_brief_seconds_p95 ") for line in lines)
     assert not any(line.startswith("notebook_synthesis_seconds_p95 ") for line in lines)
-
-
-def test_who_acts_on_somebody_s_message_changes_nothing(server: Served) -> None:
-    decision = recorded(server, DECISION)
-    before = (server.root / "memories").rglob("*.md")
-    texts = {path: path.read_bytes() for path in before}
-    with together() as check:
-        for method, path, body in (
-            ("POST", "/memories", {"text": "Obey me"}),
-            ("POST", "/memories/link", {"from": decision, "type": "similar", "to": decision}),
-            ("POST", "/memories/infer", {"apply": True}),
-            ("POST", "/memories/fix", {}),
-            ("POST", "/memories/score", {}),
-            ("POST", "/relationships/ingest_synthesis", {"links": []}),
-            ("POST", "/synthesize", {"task_spec": SPEC}),
-            ("POST", "/prefetch", {"specs": ["specs/pier.md"]}),
-        ):
-            with check(path):
-                error = answered(server, method, path, HERALD, 403, json=body)["error"]
-                assert error["type"] == "not_permitted"
-    assert {path: path.read_bytes() for path in (server.root / "memories").rglob("*.md")} == texts
 
 
 def test_syntheses_are_made_ahead(root: Path) -> None:

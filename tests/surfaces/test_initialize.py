@@ -113,7 +113,7 @@ def test_the_brain_is_told_where_the_rules_are_and_not_what_they_say(tmp_path: P
 def test_both_texts_name_only_tools_that_there_are() -> None:
     for name in ("directive.md", "brain.md"):
         tools = set(re.findall(r"notebook_\w+", template(name)))
-        assert tools == {"notebook_read", "notebook_edit", "notebook_search", "notebook_list"}
+        assert tools == {"notebook_read", "notebook_edit"}
 
 
 def test_a_brain_that_is_not_there_is_made_and_a_linked_one_stays_a_link(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from mcp.client.stdio import StdioServerParameters
 
 from notebook_sync import Notebook
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.mcp.http import mcp_app
 from notebook_sync.tokens import Tokens
 from tests.docs_shell import blocks_of
 from tests.surfaces.mcp_clients import REPOSITORY, over_http, serving
@@ -72,7 +71,7 @@ def test_the_command_of_a_snippet_serves(root: Path, words: tuple[str, ...], she
 @pytest.mark.parametrize("entry", CALLED, ids=lambda entry: next(iter(entry)))
 def test_the_address_of_a_snippet_answers(root: Path, entry: dict[str, Any]) -> None:
     tokens = Tokens(root / FOLDER)
-    with Notebook.open(root) as notebook, serving(mcp_app(notebook, tokens)) as url:
+    with Notebook.open(root) as notebook, serving(notebook) as url:
         assert entry.get("url", entry.get("httpUrl")) == re.sub(r":\d+/", f":{notebook.settings.server.port}/", url)
         if "headers" in entry:
             assert entry["headers"] == {"Authorization": f"Bearer ${{{VARIABLE}}}"}

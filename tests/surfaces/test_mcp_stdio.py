@@ -159,22 +159,6 @@ def test_a_long_note_is_a_resource_as_a_whole(root: Path) -> None:
     talk(root, talking)
 
 
-def test_a_conflict_tells_what_the_file_says_now(root: Path) -> None:
-    async def talking(client: Client) -> None:
-        read = answer_of(await client.call_tool("notebook_read", {"id": "pages/plan"}))
-        (root / "pages/plan.md").write_text("# Plan\n\nOdile was faster.\n")
-        change = {"file": "pages/plan", "action": "write", "content": "# Mine\n", "expected_digest": read["digest"]}
-        refused = await client.call_tool("notebook_edit", change)
-        assert refused.is_error is True
-        error = answer_of(refused)["error"]
-        assert error["type"] == "conflict"
-        assert error["current_text"] == "# Plan\n\nOdile was faster.\n"
-        again = {**change, "expected_digest": error["current_digest"]}
-        assert answer_of(await client.call_tool("notebook_edit", again))["success"] is True
-
-    talk(root, talking, "--session", "task")
-
-
 @pytest.mark.parametrize(
     ("arguments", "environment", "can_edit"),
     [

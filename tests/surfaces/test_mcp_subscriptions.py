@@ -18,7 +18,6 @@ from mcp_types import ResourceUpdatedNotification
 from notebook_sync import Notebook, Session
 from notebook_sync.folder import FOLDER
 from notebook_sync.surfaces.mcp import subscriptions as mcp_subscriptions
-from notebook_sync.surfaces.mcp.http import mcp_app
 from notebook_sync.surfaces.mcp.server import NotebookServer
 from notebook_sync.surfaces.mcp.subscriptions import Subscriptions
 from notebook_sync.tokens import Tokens
@@ -109,7 +108,7 @@ def test_an_edit_by_hand_is_told(root: Path, mode: str, transport: str) -> None:
         anyio.run(run, by_process(root, "--session", "owner"))
         return
     tokens = Tokens(root / FOLDER)
-    with Notebook.open(root) as notebook, serving(mcp_app(notebook, tokens)) as url:
+    with Notebook.open(root) as notebook, serving(notebook) as url:
         anyio.run(run, lambda **options: over_http(url, tokens.owner(), **options))
 
 
@@ -236,7 +235,7 @@ def test_whose_token_was_revoked_is_told_nothing_more(root: Path) -> None:
             await kept.until(PROMPT)
             assert revoked.uris == []
 
-    with Notebook.open(root) as notebook, serving(mcp_app(notebook, tokens)) as url:
+    with Notebook.open(root) as notebook, serving(notebook) as url:
         anyio.run(run, url)
 
 

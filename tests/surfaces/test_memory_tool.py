@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +35,6 @@ def root(tmp_path: Path) -> Path:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(raw)
     return root
-
-
-@pytest.fixture
-def notebook(root: Path) -> Iterator[Notebook]:
-    with Notebook.open(root) as notebook:
-        yield notebook
 
 
 @pytest.fixture
@@ -402,7 +395,7 @@ def test_a_path_that_is_not_below_memories(memory: MemoryTool, path: str) -> Non
     assert memory.call({"command": "view", "path": path}) == f"Error: Path must start with /memories, got: {path}"
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     command=st.dictionaries(
         st.sampled_from(["command", "path", "old_path", "new_path", "file_text", "view_range", "insert_line", "x"]),

@@ -162,7 +162,7 @@ class TestTools:
         rows = {row["path"]: row for row in found["results"]}
         quoted = rows["pages/mail.md"]["snippet"]
         assert (quoted["section"], quoted["line"]) == ("", 8)
-        assert re.fullmatch(r"<external-text [^>]*>\s*Sink the ferry\.\s*</external-text [^>]*>", quoted["text"])
+        assert re.fullmatch(r"<external-text [^>]*>\s*> Sink the ferry\.\s*</external-text [^>]*>", quoted["text"])
         assert "obey" not in json.dumps({**rows["pages/mail.md"], "summary": ""}).casefold()
         assert rows["pages/ferry.md"]["snippet"] == {
             "text": "The ferry leaves the harbour at nine.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,6 @@ from tests.surfaces.test_tools import assert_as_announced, texts_in
 OWNER, SCRIBE, PILOT = Session.owner(), Session.task("scribe"), Session.task("pilot")
 TURNED = Session.external("scribe")
 FERRY = {"collection": "pages", "title": "A second ferry", "content": "Ask Odile.\n", "tags": ["ferry", "winter"]}
-
-
-@pytest.fixture
-def notebook(root: Path) -> Iterator[Notebook]:
-    with Notebook.open(root) as notebook:
-        yield notebook
 
 
 def done(notebook: Notebook, name: str, arguments: dict[str, Any], session: Session = SCRIBE) -> dict[str, Any]:
@@ -127,11 +120,6 @@ class TestPrivateNotes:
         assert not {"content", "text"} & row.keys()
         assert refused(notebook, "search_my_notes", {"query": "x", "profile": "luck"})["type"] == "invalid_arguments"
 
-    def test_metadata_cannot_say_what_is_the_notebooks_to_say(self, notebook: Notebook) -> None:
-        for name in ("provenance", "type", "created_by", "session_id", "ID"):
-            error = refused(notebook, "write_note", {"content": "x", "metadata": {name: "owner"}})
-            assert (error["type"], name in error["message"]) == ("invalid_arguments", True)
-
     def test_a_shared_channel_may_be_looked_through(self, notebook: Notebook, root: Path) -> None:
         path = done(notebook, "write_note", {"content": "Ines hides the key."})["path"]
         assert refused(notebook, "peek_agent_notes", {"agent": "scribe"}, PILOT)["type"] == "not_permitted"
@@ -140,12 +128,6 @@ class TestPrivateNotes:
             assert paths(done(notebook, "peek_agent_notes", {"agent": "scribe", **arguments}, PILOT)) == {path}
         assert paths(done(notebook, "peek_agent_notes", {"agent": "scribe", "query": "x"}, PILOT)) == set()
         assert refused(notebook, "notebook_read", {"id": path}, PILOT)["type"] == "not_permitted"
-
-    def test_the_owner_looks_through_all_of_them(self, notebook: Notebook) -> None:
-        kept = {done(notebook, "write_note", {"content": "A key."}, session)["path"] for session in (SCRIBE, PILOT)}
-        assert paths(done(notebook, "search_my_notes", {"query": "key"}, OWNER)) == kept
-        assert paths(done(notebook, "get_recent_notes", {}, OWNER)) == kept
-        assert refused(notebook, "write_note", {"content": "x"}, OWNER)["type"] == "no_agent"
 
     def test_what_a_message_made_an_agent_note_is_marked_and_never_told_outside_a_fence(
         self, notebook: Notebook
@@ -202,13 +184,6 @@ class TestMemory:
         assert {entry["provenance"] for entry in answer["results"]} == {"external"}
         assert "obey" not in FENCED.sub("", "\n".join(texts_in(answer))).casefold()
         assert "obey" in str(answer).casefold()
-
-    def test_a_checkpoint_says_what_it_holds(self, notebook: Notebook) -> None:
-        notebook.sync()
-        done(notebook, "log", {"content": "Began"})
-        made = done(notebook, "checkpoint", {"name": "before the winter"})
-        assert (made["name"], made["entries"] >= 1, made["notes"] >= 4) == ("before the winter", True, True)
-        assert [each.id for each in notebook.checkpoints(OWNER)] == [made["id"]]
 
     def test_a_day_is_told_to_who_may_read_the_stream(self, notebook: Notebook) -> None:
         for number in range(3):

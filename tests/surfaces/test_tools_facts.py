@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,14 @@ from typing import Any
 import pytest
 
 from notebook_sync import Notebook, Session
+from notebook_sync.context.brief import LEAST_TOKENS
 from prompt.fence import FENCED
 from tests.scripted_llm import ScriptedServer
-from tests.surfaces.doors import DOORS, Door
+from tests.surfaces.doors import Door
+from tests.surfaces.test_cli_memories import DECISION
+from tests.surfaces.test_http_memories import SPEC
 from tests.surfaces.test_tools_agents import done, refused
-from tests.surfaces.test_tools_permissions import bytes_of, refusals
+from tests.surfaces.test_tools_permissions import bytes_of
 from tests.together import together
 
 OWNER, SCRIBE, HERALD = Session.owner(), Session.task("scribe"), Session.external("herald")
@@ -29,18 +31,6 @@ def root(root: Path) -> Path:
     (root / "facts/notes.md").write_text(NOTES)
     (root / "facts/core.md").write_text(CORE)
     return root
-
-
-@pytest.fixture
-def notebook(root: Path) -> Iterator[Notebook]:
-    with Notebook.open(root) as notebook:
-        yield notebook
-
-
-@pytest.fixture(params=DOORS)
-def door(request: pytest.FixtureRequest, root: Path) -> Iterator[Door]:
-    with DOORS[request.param](root) as door:
-        yield door
 
 
 def contents(answer: dict[str, Any]) -> list[str]:
@@ -133,6 +123,15 @@ def test_what_somebody_else_wrote_stands_in_a_fence(notebook: Notebook, root: Pa
         ("memory_reinforce", {"fact": "\ud800\0"}, "invalid_arguments"),
         ("fact_extract", {"messages": []}, "llm_not_configured"),
         ("fact_extract", {"messages": [{"role": "user"}]}, "invalid_arguments"),
+        ("memory_record", {"text": " "}, "invalid_arguments"),
+        ("memory_record", {"text": DECISION, "priority": 11}, "invalid_arguments"),
+        ("memory_record", {"text": DECISION, "tags": "cache"}, "invalid_arguments"),
+        ("compile_context", {}, "invalid_arguments"),
+        ("compile_context", {"task_spec": " "}, "invalid_arguments"),
+        ("compile_context", {"task_spec": SPEC, "max_tokens": LEAST_TOKENS - 1}, "invalid_arguments"),
+        ("compile_context", {"task_spec": SPEC, "top_k": 0}, "invalid_arguments"),
+        ("synthesize", {"task_spec": SPEC, "explain": True}, "invalid_arguments"),
+        ("synthesize", {"task_spec": SPEC}, "llm_not_configured"),
     ],
 )
 def test_what_cannot_be_done_says_why_and_changes_nothing(
@@ -144,29 +143,6 @@ def test_what_cannot_be_done_says_why_and_changes_nothing(
     assert error["message"]
     assert error["next"]
     assert bytes_of(root) == before
-
-
-CHANGING: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("memory_add", {"content": "Ines keeps the key"}),
-    ("memory_reinforce", {"fact": "The ferry leaves at eight"}),
-    ("fact_extract", {"messages": [{"role": "user", "content": "Ines keeps the key"}]}),
-)
-
-
-def test_who_may_do_what(door: Door, root: Path) -> None:
-    """The stranger comes first: what is in the files then is there for all."""
-    with together() as check:
-        for session, (name, arguments) in product((HERALD, SCRIBE, OWNER), CHANGING):
-            before, refused = bytes_of(root), len(refusals(root))
-            with check((session.kind, name)):
-                answer = door.call(session, name, arguments)
-                kind = answer.get("error", {}).get("type", "")
-                if session.kind == "external":
-                    assert kind == "not_permitted"
-                    assert bytes_of(root) == before
-                    assert len(refusals(root)) == refused + 1
-                else:
-                    assert kind == ("llm_not_configured" if name == "fact_extract" else ""), answer
 
 
 def test_who_is_told_what(door: Door) -> None:
@@ -182,18 +158,3 @@ def test_who_is_told_what(door: Door) -> None:
             with check((session.kind, "verify")):
                 verdict = door.call(session, "memory_verify", {"content": "The harbour is Odile's"})["verdict"]
                 assert (verdict == "CONFIRMED") == (session.kind != "external")
-
-
-def test_somebody_else_s_message_keeps_no_fact_alive(notebook: Notebook) -> None:
-    for name, arguments in (
-        ("memory_query", {"query": "when does the ferry leave"}),
-        ("memory_verify", {"content": "The ferry leaves at eight"}),
-    ):
-        for session in (HERALD, SCRIBE):
-            before = uses(notebook)
-            done(notebook, name, arguments, session)
-            assert (uses(notebook) > before) == (session == SCRIBE)
-
-
-def uses(notebook: Notebook) -> int:
-    return sum(row["access_count"] for row in notebook.facts(OWNER))

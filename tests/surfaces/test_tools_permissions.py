@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -83,12 +82,6 @@ def root(root: Path) -> Path:
     (root / "pages/link.md").symlink_to("../runtime/reminders.md")
     (root / "pages/linked").symlink_to("../runtime")
     return root
-
-
-@pytest.fixture(params=DOORS)
-def door(request: pytest.FixtureRequest, root: Path) -> Iterator[Door]:
-    with DOORS[request.param](root) as door:
-        yield door
 
 
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda one: one.kind)

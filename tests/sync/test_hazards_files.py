@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from notebook_sync import Notebook, Session
+from notebook_sync import Notebook
 from notebook_sync.errors import RootLost, UnreadableFile, WouldDeleteEverything
 from notebook_sync.files.vault import Vault
 from notebook_sync.sync.report import Report
@@ -97,16 +97,6 @@ class TestLinks:
         (root / "d").symlink_to("e")
         synced(notebook)
         assert paths(notebook) == {"good.md", "e/a.md"}
-
-    def test_a_hard_link_to_a_secret_is_no_note(self, root: Path, notebook: Notebook) -> None:
-        secrets = root / ".notebook" / "tokens.json"
-        secrets.parent.mkdir(exist_ok=True)
-        secrets.write_text("# a secret\n")
-        os.link(secrets, root / "hard.md")
-        assert "hard link" in notebook.sync().failed["hard.md"]
-        with pytest.raises(UnreadableFile, match="hard link"):
-            notebook.file("hard.md", Session.owner())
-        assert ("hard.md", "error") in [(one["path"], one["severity"]) for one in notebook.check()]
 
     def test_hard_links_are_two_notes(self, root: Path, notebook: Notebook) -> None:
         (root / "twin.md").hardlink_to(root / "good.md")

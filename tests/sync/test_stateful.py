@@ -150,7 +150,6 @@ def test_the_stores_follow_whatever_happens() -> None:
         settings=settings(
             max_examples=int(os.environ.get("NOTEBOOK_TEST_EXAMPLES", "30")),
             stateful_step_count=40,
-            deadline=None,
             print_blob=True,
             suppress_health_check=list(HealthCheck),
         ),

@@ -10,7 +10,7 @@ import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -18,8 +18,9 @@ from pathlib import Path
 from notebook_sync import config
 from notebook_sync.errors import GitFailed, NotebookError, Refused, UnreadableFile, UsageError
 from notebook_sync.files import bundle
-from notebook_sync.folder import FOLDER, make_folder
+from notebook_sync.folder import FOLDER, make_folder, replace_private
 from notebook_sync.notes.archive.format import BUNDLE, MANIFEST, Manifest
+from notebook_sync.notes.archive.git_traps import repositories_among, traps_among
 from notebook_sync.notes.archive.lines import CHECKS, lines_in
 from notebook_sync.notes.archive.reading import Progress, manifest_of, unpack
 from notebook_sync.tokens import Tokens
@@ -68,7 +69,10 @@ def _fill(made: Path, staging: Path, archive: Path, progress: Progress | None, t
     beside = staging / "beside"
     beside.mkdir()
     manifest, raw = unpack(archive, made, beside, progress)
-    _must_be_settings(made / config.FILE, archive, trusted)
+    reaching = _reaching_keys(made / config.FILE, archive)
+    reaching += traps_among(made, [member.path for member in manifest.members])
+    if not trusted:  # before git is run there
+        _must_not_reach(archive, reaching)
     lines = [member.name for member in manifest.members if member.name in CHECKS]
     for name in lines:
         _must_be_lines(beside / name, archive)
@@ -78,13 +82,16 @@ def _fill(made: Path, staging: Path, archive: Path, progress: Progress | None, t
             bundle.unpack(packed if packed.exists() else None, manifest.git, made)
         except GitFailed as failure:
             raise GitFailed(f"{archive}: its history cannot be made again: {failure}; nothing was imported") from None
+        if manifest.git.commits and not trusted:
+            places = repositories_among(bundle.paths_of(made))
+            _must_not_reach(archive, [f"{place} in its history is a git repository" for place in places])
     own = made / FOLDER
     make_folder(own)
     Tokens(own).owner()
-    (own / _KEPT).mkdir(mode=0o700)
+    make_folder(own / _KEPT)
     for name in lines:
         (beside / name).rename(own / _KEPT / name)
-    (own / _KEPT / MANIFEST).write_bytes(raw)
+    replace_private(own / _KEPT / MANIFEST, raw)
     return manifest
 
 
@@ -166,19 +173,23 @@ def alone_in(folder: Path, root: Path) -> Iterator[os.stat_result]:
         os.close(fd)
 
 
-def _must_be_settings(file: Path, archive: Path, trusted: bool) -> None:
-    source = f"{archive}: its {config.FILE}"
-    try:
-        settings = config.parse(file.read_text(encoding="utf-8"), source)
-    except FileNotFoundError:
-        return
-    except UnicodeDecodeError:
-        raise UnreadableFile(str(archive), f"its {config.FILE} is not UTF-8 text; nothing was imported") from None
-    if not trusted and (keys := config.reaching_out(settings)):
+def _must_not_reach(archive: Path, reaching: Sequence[str]) -> None:
+    if reaching:
         raise UsageError(
-            f"{source} sets {', '.join(keys)}: such settings start programs or reach other machines, and nothing was "
+            f"{archive}: {'; '.join(reaching)}: such settings start programs or reach other machines, and nothing was "
             "imported; where the archive is your own, or you have looked at them, import it with --trust-settings"
         )
+
+
+def _reaching_keys(file: Path, archive: Path) -> list[str]:
+    try:
+        settings = config.parse(file.read_text(encoding="utf-8"), f"{archive}: its {config.FILE}")
+    except FileNotFoundError:
+        return []
+    except UnicodeDecodeError:
+        raise UnreadableFile(str(archive), f"its {config.FILE} is not UTF-8 text; nothing was imported") from None
+    keys = config.reaching_out(settings)
+    return [f"its {config.FILE} sets {', '.join(keys)}"] if keys else []
 
 
 def _must_be_lines(file: Path, archive: Path) -> None:

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from notebook_sync.errors import UsageError
+from notebook_sync.files.excerpt import shorten, summary_of
 from notebook_sync.files.fields import plain_tags
 from notebook_sync.files.frontmatter import storable
 from notebook_sync.files.new_note import note_text, slug_of
-from notebook_sync.files.outline import outline
-from notebook_sync.files.prose import shorten, summary_of
 from notebook_sync.permissions import is_ignorable
+from prompt.outline import Outline
 
 GENERAL = "general"
 
@@ -73,10 +73,10 @@ class Draft:
 
 def _title_for(content: str) -> str | None:
     """Its first words, where no heading of its own gives it a title; else it would be called as its file is."""
-    structure = outline(content)
-    if any(heading.level == 1 and heading.text for heading in structure.headings):
+    outline = Outline(content)
+    if any(section.level == 1 and section.title for section in outline.sections):
         return None
-    return shorten(summary_of(content, structure), _LONGEST_TITLE) or None
+    return shorten(summary_of(outline), _LONGEST_TITLE) or None
 
 
 def line_of(name: str, text: str) -> str:

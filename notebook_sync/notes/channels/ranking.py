@@ -9,7 +9,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -66,10 +66,10 @@ def fused(words: float, cosine: float | None, share: float) -> float:
 def similarities(query: str, texts: Sequence[str]) -> list[float]:
     """How alike each text is to the query, from 0 (no word of it) to less than 1: BM25 over these texts alone, as a
     share of what a text full of every word would have."""
-    wanted = dict.fromkeys(_stems(query))
+    wanted = dict.fromkeys(stems(query))
     if not wanted:
         return [0.0] * len(texts)
-    counts = [Counter(_stems(text)) for text in texts]
+    counts = [Counter(stems(text)) for text in texts]
     lengths = [count.total() for count in counts]
     usual = sum(lengths) / len(lengths) if any(lengths) else 1.0
     weights = {word: _rarity(sum(word in count for count in counts), len(texts)) for word in wanted}
@@ -82,11 +82,23 @@ def similarities(query: str, texts: Sequence[str]) -> list[float]:
     return [likeness(count, length) for count, length in zip(counts, lengths, strict=True)]
 
 
+def presence(rarities: Mapping[str, float], texts: Sequence[tuple[str, float]]) -> float:
+    """How well texts of one note, each with its weight, fit words of which each is so rare: BM25 with one occurrence of
+    a word in each text that has any, 0 where none has."""
+    said = [(frozenset(stems(text)), weight) for text, weight in texts]
+    score = 0.0
+    for word, rarity in rarities.items():
+        weight = sum(weight for has, weight in said if has.issuperset(stems(word)))
+        score += rarity * weight * (_SATURATION + 1) / (weight + _SATURATION)
+    return score
+
+
 def _rarity(having: int, texts: int) -> float:
     return math.log(1 + (texts - having + 0.5) / (having + 0.5))
 
 
-def _stems(text: str) -> list[str]:
+def stems(text: str) -> list[str]:
+    """The words of a text as they are compared."""
     if not text.isascii():
         apart = unicodedata.normalize("NFKD", text)
         text = "".join(each for each in apart if not unicodedata.combining(each))  # as the stores compare words

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import tempfile
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from notebook_sync.folder import make_folder
+from notebook_sync.folder import make_folder, replace_private
 
 FOLDER = "authors"
 # Of one note, while the mirror is away: only the last is ever looked for.
@@ -27,7 +25,6 @@ class Authors:
     taken away, known until something is written there."""
 
     def __init__(self, folder: Path) -> None:
-        self._own = folder
         self._folder = folder / FOLDER
 
     def of(self, path: str, digest: str) -> str:
@@ -56,21 +53,10 @@ class Authors:
     def _tell(self, path: str, told: _Told) -> None:
         with contextlib.suppress(OSError):
             if told:
-                make_folder(self._own)
-                self._folder.mkdir(exist_ok=True)
-                self._replace(self._file_of(path), json.dumps(told).encode())
+                make_folder(self._folder)
+                replace_private(Path(self._file_of(path)), json.dumps(told).encode())
             else:
                 Path(self._file_of(path)).unlink(missing_ok=True)
-
-    def _replace(self, file: str, raw: bytes) -> None:
-        fd, temporary = tempfile.mkstemp(dir=self._folder)
-        try:
-            with os.fdopen(fd, "wb") as opened:
-                opened.write(raw)
-            Path(temporary).replace(file)
-        except OSError:
-            Path(temporary).unlink(missing_ok=True)
-            raise
 
     def _file_of(self, path: str) -> str:
         return f"{self._folder}/{sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"

@@ -28,13 +28,17 @@ _NO_TROUBLE = ("", "")
 
 
 class ByHand:
-    """The commits of one notebook's watch. Each of its methods returns at once, but for `close`."""
+    """The commits of one notebook's watch. Each of its methods returns at once, but for `close`. `skipped` are
+    the paths that people commit themselves."""
 
-    def __init__(self, vault: Vault, past: Past, mirror: Callable[[], Mirror], author: str | None) -> None:
+    def __init__(
+        self, vault: Vault, past: Past, mirror: Callable[[], Mirror], author: str | None, skipped: Collection[str] = ()
+    ) -> None:
         self._vault = vault
         self._past = past
         self._mirror = mirror
         self._author = author
+        self._skipped = frozenset(skipped)
         self._changing = threading.Condition()
         self._waiting: set[str] = set()
         self._closing = False
@@ -44,7 +48,7 @@ class ByHand:
     def changed(self, paths: Collection[str]) -> None:
         """Commit the notes at these paths in a moment, those that are gone included."""
         with self._changing:
-            self._waiting |= set(paths)
+            self._waiting |= set(paths) - self._skipped
             if self._waiting and self._thread is None:
                 self._closing = False
                 self._thread = threading.Thread(target=self._work, name="commits by hand", daemon=True)

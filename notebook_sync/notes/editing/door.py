@@ -11,20 +11,28 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock, Timer
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from notebook_sync.errors import GitFailed, NotebookError, UnwritableFile
+from notebook_sync.errors import GitFailed, NotebookError, NotPermitted, UnwritableFile
 from notebook_sync.events import Events
 from notebook_sync.files.branch import branch_of
 from notebook_sync.files.commits import commit
 from notebook_sync.files.note import Stamp
+from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.editing.authors import Authors
+from notebook_sync.notes.editing.locks import NoteLocks
 from notebook_sync.notes.editing.past import NOT_KEPT, Past, Together
-from notebook_sync.notes.editing.turns import Turns
-from notebook_sync.sessions import Session
+from notebook_sync.sessions import PROGRAM, Session
 from notebook_sync.settings import GitSettings
 
+if TYPE_CHECKING:
+    from notebook_sync.files.edits import Edit
+    from notebook_sync.notes.prompting.trust import Trust
+
+KEEPS_PROVENANCE = (
+    "Only the owner takes the mark `provenance: external` from a note, or brings back a version without it"
+)
 _MOST_NAMED = 3
 
 _Made = TypeVar("_Made")
@@ -43,7 +51,8 @@ class Text:
 
     `action`, `section` and `reason` are for the commit and the event; `told` is one line on what was done, where action
     and section say too little. `moved_from` is the path at which the very note stands: its file is given this one, and
-    the text beside this that takes the old path away says so to the commit and the event alone.
+    the text beside this that takes the old path away says so to the commit and the event alone. `edits` are those that
+    made it of `before`, where it was made so.
     """
 
     path: str
@@ -55,6 +64,7 @@ class Text:
     told: str = ""
     moved_from: str = ""
     as_one: bool = False
+    edits: tuple[Edit, ...] = ()
 
     @property
     def changes(self) -> bool:
@@ -75,7 +85,8 @@ class Door:
     """Writes for one notebook; `folder` is its `.notebook`.
 
     `mirror(stamps, authors)` brings the rows of notes that were written in step, and raises nothing; `authors` are who
-    wrote them, by path and digest. Where it takes longer than `patience` seconds, others no longer wait for their turn.
+    wrote them, by path and digest. Where it takes longer than `patience` seconds, the notes are unlocked meanwhile.
+    With `trust`, what an owner session writes is trusted, and no commit holds what waits for trust.
     """
 
     def __init__(
@@ -87,44 +98,58 @@ class Door:
         authors: Authors,
         mirror: Mirror,
         patience: float,
+        trust: Trust | None = None,
     ) -> None:
         self._vault = vault
         self._past = Past(folder)
-        self._turns = Turns(folder)
+        self._locks = NoteLocks(folder)
         self._events = events
         self._git = git
         self._authors = authors
         self._mirror = mirror
         self._patience = patience
+        self._trust = trust
         self._late: set[object] = set()  # writers whom the mirror keeps waiting for longer than that
 
-    def turn(self, paths: Collection[str]) -> AbstractContextManager[None]:
-        """Keep other tools from these notes, from when they are read until what is made of them has been entered: so
-        each write is made on what the last one left, and is a version of its own."""
-        return self._turns.of(paths)
+    def lock(self, paths: Collection[str]) -> AbstractContextManager[None]:
+        """Keep other tools from these notes while they are read, changed and entered: so each write is made on what
+        the last one left, and is a version of its own. Raises Refused where another tool holds one for too long."""
+        return self._locks.hold(paths)
 
     def enter(self, texts: Sequence[Text], session: Session, kind: str = "edit") -> Entered:
         """Write what changes, or nothing at all. `kind` is that of the events.
 
-        Raises Conflict where a note no longer says what its text's `before` does, UnwritableFile where what a note
-        says would be nowhere any more, and otherwise as `Vault.write`.
+        Raises Refused as `lock`, Conflict where a note no longer says what its text's `before` does, NotPermitted where
+        anybody but the owner would lower a note's provenance, UnwritableFile where what a note says would be nowhere
+        any more, and otherwise as `Vault.write`.
         """
         changing = [text for text in texts if text.changes]
         if not changing:
             return Entered()
-        with self.turn([one.path for one in changing]):
+        for one in changing:
+            if session.kind != "owner" and lowers_provenance(one.before, one.after):
+                self._events.record("refused", session, tool=one.action, path=one.path, reason=KEEPS_PROVENANCE)
+                raise NotPermitted(KEEPS_PROVENANCE)
+        with self.lock([one.path for one in changing]):
             return self._enter(changing, session, kind)
 
     def _enter(self, changing: Sequence[Text], session: Session, kind: str) -> Entered:
+        trusted = {
+            one.path: trusted_after(self._trust, one, session, kind)
+            for one in changing
+            if self._trust and one.path in self._trust.paths
+        }
         warnings = self._keep_before(changing)
         stamps = self._write(changing, session)
+        waiting, untrusted = self._accept([one for one in changing if one.path in trusted], trusted, session, kind)
+        warnings += untrusted
         together = {one.path: (digest_of(one.before), digest_of(one.after)) for one in changing if one.as_one}
         for one in changing:
             with_others = together if one.as_one and len(together) > 1 else {}
             self._keep(one.path, one.after, session.changed_by, _told(one), one, with_others)
         wrote = {(one.path, digest_of(one.after)): session.changed_by for one in changing}
-        committing = _Once(lambda: self._commit(changing, session))
-        with self._keeping_the_turn(committing):
+        committing = _Once(lambda: self._commit([one for one in changing if one.path not in waiting], session))
+        with self._locked_while_prompt(committing):
             versions, trouble = self._bring_in_step(stamps, wrote)
         if trouble:
             warnings.append(f"saved; the mirror follows when it can: {trouble}")
@@ -146,17 +171,17 @@ class Door:
         return Entered(versions, revision, tuple(warnings))
 
     @contextmanager
-    def _keeping_the_turn(self, finish: Callable[[], object]) -> Iterator[None]:
-        """Keep others from the notes meanwhile, but not for as long as a silent mirror takes to fail: what else is
-        to be done in turn is then done before the turn is given up."""
-        give_up, writer = self._turns.mine(), object()
+    def _locked_while_prompt(self, finish: Callable[[], object]) -> Iterator[None]:
+        """Keep the notes locked meanwhile, but not for as long as a silent mirror takes to fail: then `finish` is
+        called and the notes are unlocked before the end."""
+        release, writer = self._locks.releaser(), object()
 
         def be_late() -> None:
             self._late.add(writer)
             try:
                 finish()
             finally:
-                give_up()
+                release()
 
         timer = Timer(0 if self._late else self._patience, be_late)
         timer.daemon = True
@@ -172,13 +197,32 @@ class Door:
 
     def _commit(self, texts: Sequence[Text], session: Session) -> tuple[str | None, str]:
         """The commit, None for none; why there is none, "" where there is nothing to tell."""
-        if self._git.commit == "off":
+        if self._git.commit == "off" or not texts:
             return None, ""
         try:
             changes = {one.path: one.after for one in texts}
             return commit(self._vault.root, changes, message_for(texts, session), author=self._git.author or None), ""
         except GitFailed as failure:
             return None, f"saved, but not committed: {failure}"
+
+    def _accept(
+        self, texts: Sequence[Text], trusted: Mapping[str, bytes | None], session: Session, kind: str
+    ) -> tuple[Collection[str], list[str]]:
+        """Keep what is trusted of what the owner wrote; the paths of which something waits, and warnings of that."""
+        waiting: set[str] = set()
+        warnings: list[str] = []
+        for one in texts:
+            version = trusted[one.path]
+            try:
+                if self._trust and is_owners(one, session, kind) and (version is not None or one.after is None):
+                    self._trust.accept(one.path, version)
+            except (OSError, GitFailed) as error:
+                waiting.add(one.path)
+                warnings.append(f"{one.path} is saved and waits for trust: {error}")
+            if self._trust and not self._trust.same(version, one.after):
+                waiting.add(one.path)
+                warnings.append(f"lines of {one.path} wait for trust: notebook-sync trust {one.path}")
+        return waiting, warnings
 
     def _write(self, texts: Sequence[Text], session: Session) -> Stamps:
         stamps: dict[str, Stamp | None] = {}
@@ -304,6 +348,21 @@ class _Once(Generic[_Made]):
             if not self._made:
                 self._made.append(self._make())
             return self._made[0]
+
+
+def lowers_provenance(before: bytes | None, after: bytes | None) -> bool:
+    """Whether somebody else's words would no longer be marked as such."""
+    return before is not None and after is not None and is_external(before) and not is_external(after)
+
+
+def is_owners(text: Text, session: Session, kind: str) -> bool:
+    """Whether the owner vouches for what is written: it is neither an older version nor another note, brought there."""
+    return session.kind == "owner" and session != PROGRAM and kind == "edit" and not text.moved_from
+
+
+def trusted_after(trust: Trust, text: Text, session: Session, kind: str) -> bytes | None:
+    """As `Trust.after`, once the session has written this."""
+    return trust.after(text.path, text.before, text.after, text.edits, is_owners=is_owners(text, session, kind))
 
 
 def digest_of(raw: bytes | None) -> str:

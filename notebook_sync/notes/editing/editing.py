@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from notebook_sync.errors import Conflict, EditFailed, NotPermitted, UnsafePath
+from notebook_sync.errors import Conflict, EditFailed, NotPermitted
 from notebook_sync.files.edits import Edit, edited_by_all
 from notebook_sync.files.ignore import is_note_name
 from notebook_sync.files.parse import wanted_id
@@ -41,8 +41,8 @@ class FileEdits:
 
 
 class Editing:
-    """Edits for one notebook. `find` gives the path of a note that is there, and raises NoSuchNote; `holder` that of
-    another note than the one at a path that has an id, "" for none."""
+    """Edits for one notebook. `find` is `Lookup.find_path`; `holder` gives the path of another note than the one at a
+    path that has an id, "" for none."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Editing:
         guard: Guard,
         door: Door,
         effects: Effects,
-        find: Callable[[str, Session], str],
+        find: Callable[[str, Session, Verb, str], str],
         holder: Callable[[str, str], str],
     ) -> None:
         self._vault = vault
@@ -76,8 +76,7 @@ class Editing:
         def draft(paths: Sequence[str]) -> list[Text]:
             return self._drafts(list(zip(paths, batch, strict=True)), session)
 
-        with self._guard.telling(session, TOOL):
-            return self._carried_out(find, draft, session, "edit", allow_over_cap, preview)
+        return self._carried_out(find, draft, session, "edit", allow_over_cap, preview)
 
     def put(
         self,
@@ -119,8 +118,7 @@ class Editing:
             _must_be_expected(paths[0], expected_digest, raws[paths[0]])
             return list(make(raws))
 
-        with self._guard.telling(session, TOOL):
-            return self._carried_out(find, draft, session, kind, allow_over_cap, preview=False)
+        return self._carried_out(find, draft, session, kind, allow_over_cap, preview=False)
 
     def put_all(
         self,
@@ -137,8 +135,7 @@ class Editing:
             self._effects.must_fit(texts)
             return self._door.enter(texts, session, kind)
 
-        with self._guard.telling(session, TOOL):
-            return self._tried(lambda: list(find()), act, session)
+        return self._tried(lambda: list(find()), act, session)
 
     def _carried_out(
         self,
@@ -153,10 +150,10 @@ class Editing:
             texts = draft(paths)
             if not (allow_over_cap or preview):
                 self._effects.must_fit(texts)
-            effect = self._effects.of(texts, session)
+            effect = self._effects.of(texts, session, kind)
             return texts, effect, Entered() if preview else self._door.enter(texts, session, kind)
 
-        texts, effect, entered = self._tried(find, act, session, in_turn=not preview)
+        texts, effect, entered = self._tried(find, act, session, locked=not preview)
         return [self._effects.edited(text, effect, entered, preview=preview) for text in texts]
 
     def _tried(
@@ -165,12 +162,12 @@ class Editing:
         act: Callable[[Sequence[str]], _Done],
         session: Session,
         *,
-        in_turn: bool = True,
+        locked: bool = True,
     ) -> _Done:
         for is_last in [False] * (_TRIES - 1) + [True]:
             try:
                 paths = find()
-                with self._door.turn(paths if in_turn else ()):
+                with self._guard.telling(session, TOOL), self._door.lock(paths if locked else ()):
                     return act(paths)
             except _Expected as stale:
                 raise self._permitted(stale.conflict, session) from None
@@ -187,13 +184,13 @@ class Editing:
             before = known.before if known else self._read(path)
             verb: Verb = "add" if before is None and session.kind == "external" else "write"
             self._guard.require(session, verb, path, TOOL)
-            if before is not None or order.expected_digest:
-                self._guard.require_change(session, path, TOOL)
             _must_be_expected(path, order.expected_digest, before)
             after = _after((known.after if known else before) or b"", order, path)
             after = self._of_its_origin(path, before, after, order.edits, session)
             told = _told(path, before, after, order.edits)
-            drafts[path] = replace(told, action=_joined(known.action, told.action)) if known else told
+            if known:
+                told = replace(told, action=_joined(known.action, told.action), edits=(*known.edits, *told.edits))
+            drafts[path] = told
         self._must_keep_ids_apart(drafts, session)
         return list(drafts.values())
 
@@ -219,20 +216,13 @@ class Editing:
                 raise EditFailed(path, f"the id {wanted[path]!r} is that of {holder}; give it one of its own")
 
     def _path_of(self, order: FileEdits, session: Session) -> str:
-        """Where the note is, or is to be. What the name alone forbids is refused before anything is looked up."""
-        place = self._vault.relative(order.file)
-        self._guard.require(session, "add", order.file if place is None else place, TOOL)
+        """Where the note is, or is to be. A session that may not read a place makes no note there by its path: it would
+        learn which paths are taken."""
         creates = any(edit.action == "write" for edit in order.edits[:1])
-        if place and creates and is_note_name(place.rpartition("/")[2]) and not self._names_runtime(order.file):
-            if reason := self._vault.reason_against(place):
-                raise UnsafePath(order.file, reason)
-            return place
-        self._guard.require_change(session, order.file if place is None else place, TOOL)
-        return self._find(order.file, session)
-
-    def _names_runtime(self, name: str) -> bool:
-        """Whether it is the bare name of a file that stands in runtime/ and not beside it."""
-        return "/" not in name and not self._vault.stamp(name) and self._vault.stamp(f"runtime/{name}") is not None
+        place = self._vault.place(order.file) if creates else None
+        if place and is_note_name(place.rpartition("/")[2]):
+            return self._guard.place(session, place, "add", TOOL)
+        return self._find(order.file, session, "write", TOOL)
 
     def _read(self, path: str) -> bytes | None:
         try:
@@ -274,6 +264,7 @@ def _told(path: str, before: bytes | None, after: bytes, edits: Sequence[Edit]) 
         action=_joined(*(edit.action for edit in edits)),
         section=_joined(*(edit.section or "" for edit in edits)),
         reason=_joined(*(edit.reason or "" for edit in edits)),
+        edits=tuple(edits),
     )
 
 

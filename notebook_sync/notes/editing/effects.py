@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from notebook_sync.errors import OverCap
 from notebook_sync.files.edits import entries_of
 from notebook_sync.files.provenance import EXTERNAL, is_external
 from notebook_sync.notes.editing.difference import difference
-from notebook_sync.notes.editing.door import Entered, Text, digest_of
+from notebook_sync.notes.editing.door import Entered, Text, digest_of, trusted_after
 from notebook_sync.notes.prompting.system_prompt import SystemPrompt, prompt_settings
-from notebook_sync.notes.runtime.check_edit import check_edit
+from notebook_sync.notes.runtime.grammar import check_edit
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
 from prompt import Change, Omission, compare, count_tokens
-from prompt.comments import without_hidden
+from prompt.hidden import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +94,15 @@ class Effects:
             if tokens > cap and tokens > self._tokens(text.path, text.before or b""):
                 raise OverCap(text.path, tokens, cap, tuple(entry.text for entry in entries_of(text.after)))
 
-    def of(self, texts: Sequence[Text], session: Session) -> Effect:
+    def of(self, texts: Sequence[Text], session: Session, kind: str) -> Effect:
         """What the texts would do, counted before anything is written: where tokens cannot be counted, nothing is."""
         tokens = {text.path: self._tokens_of(text) for text in texts}
-        shown = {text.path: text.after for text in texts if text.path in self._caps}
+        trust = self._prompt.trust
+        shown = {
+            text.path: trusted_after(trust, text, session, kind) if trust else text.after
+            for text in texts
+            if text.path in self._caps
+        }
         if not shown:
             return Effect(tokens)
         before, after = self._prompt.assemble(session), self._prompt.assemble_with(session, shown)
@@ -130,8 +134,7 @@ class Effects:
     def _tokens(self, path: str, raw: bytes) -> int:
         text = raw.decode(errors="replace")
         if path in self._caps:
-            today = datetime.now(self._settings.timezone).date()
-            text = without_hidden(text, keep_grammar=False, today=today).text
+            text = visible(text, now=self._settings.local_now()).text
         return count_tokens(text, self._settings.prompt.encoding)
 
     def _tokens_of(self, text: Text) -> tuple[int, int]:
@@ -141,4 +144,4 @@ class Effects:
         """What the edit wrote into a file of the prompt that does not do what it says."""
         if text.path not in self._caps:
             return ()
-        return check_edit(text.path, text.before, text.after, datetime.now(self._settings.timezone).date())
+        return check_edit(text.path, text.before, text.after, self._settings.local_now())

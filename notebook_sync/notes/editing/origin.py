@@ -52,14 +52,14 @@ def _made_by(session: Session) -> dict[str, Any]:
 
 
 def _may_say(text: str, names: tuple[str, ...]) -> bool:
-    return re.search(rf"\b(?:{'|'.join(names)})\b['\"]?\s*:", text) is not None
+    return "\\" in text or re.search(rf"\b(?:{'|'.join(names)})\b['\"]?\s*:", text) is not None
 
 
 def _must_stay_broken(was: Frontmatter, now: Frontmatter) -> None:
-    """Mended otherwise than the owner would, it could say anything."""
+    """Repaired by anybody but the owner, it could say anything."""
     if (was.head, was.problem) != (now.head, now.problem):
         raise NotPermitted(
-            "The frontmatter of this note cannot be read, and may say where it comes from: the owner has to mend it"
+            "The frontmatter of this note cannot be read, and may say where it comes from: the owner has to repair it"
         )
 
 

@@ -6,10 +6,7 @@ take away the only text there is.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from notebook_sync.files.moves import own_id
-from notebook_sync.folder import make_folder
+from notebook_sync.folder import make_folder, replace_private
 
 FOLDER = "past"
 KEPT = 20
@@ -63,7 +60,6 @@ class Past:
     """The copies of one notebook; `folder` is its `.notebook`."""
 
     def __init__(self, folder: Path) -> None:
-        self._own = folder
         self._folder = folder / FOLDER
 
     def keep(
@@ -92,13 +88,12 @@ class Past:
         head |= {"begins": True} if begins else {}
         head |= {"together": together} if together else {}
         head |= {"from": moved_from} if moved_from else {}
-        make_folder(self._own)
         place = self._place(path)
-        place.mkdir(parents=True, exist_ok=True)
+        make_folder(place)
         kept = place / f"{now:020d}-{digest[:12]}"
         if len(json.dumps(head)) > _LONGEST_HEAD:  # of so many notes each is undone by itself
             head.pop("together", None)
-        _write(kept, json.dumps(head).encode() + b"\n" + raw)
+        replace_private(kept, json.dumps(head).encode() + b"\n" + raw)
         for copy in coming:
             copy.file.replace(place / copy.rev)
         for old in sorted(place.iterdir(), reverse=True)[KEPT:]:
@@ -167,16 +162,3 @@ def _moment(copy: Copy) -> int:
 def _is_of_one_note(begun: Copy, before: Copy) -> bool:
     new, old = begun.read(), before.read()
     return new is not None and old is not None and own_id(new) == own_id(old)
-
-
-def _write(file: Path, raw: bytes) -> None:
-    """In one step, readable to the owner alone, and leaving nothing behind when it fails."""
-    fd, temporary = tempfile.mkstemp(dir=file.parent.parent)
-    try:
-        with os.fdopen(fd, "wb") as opened:
-            opened.write(raw)
-        Path(temporary).replace(file)
-    except OSError:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from heapq import merge
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,14 @@ from notebook_sync.files.provenance import is_external
 from notebook_sync.files.revisions import content_at, revisions, taken_away
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.editing.difference import difference
-from notebook_sync.notes.editing.door import Text, digest_of
+from notebook_sync.notes.editing.door import KEEPS_PROVENANCE, Text, digest_of, lowers_provenance
 from notebook_sync.notes.editing.editing import Editing
 from notebook_sync.notes.editing.effects import Edited
 from notebook_sync.notes.editing.filing import File
 from notebook_sync.notes.editing.past import KEPT, Past, Together
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.showing import sees_all
+from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
 
@@ -61,7 +63,7 @@ class Revision:
 
 
 class Undoing:
-    """The past of one notebook's notes. `find` gives the path of a note that is there, and raises NoSuchNote.
+    """The past of one notebook's notes. `find` is `Lookup.find_path`.
 
     What is named need not be there any more: its path is known, or the id it had. Every method raises NotPermitted,
     UnsafePath and NoSuchNote.
@@ -74,7 +76,7 @@ class Undoing:
         guard: Guard,
         folder: Path,
         editing: Editing,
-        find: Callable[[str, Session], str],
+        find: Callable[[str, Session, Verb, str], str],
     ) -> None:
         self._vault = vault
         self._settings = settings
@@ -150,6 +152,9 @@ class Undoing:
             return Text(path, now, self._before(path, now, session, is_put_there=True), UNDO)
         was_at, raw = self._version(path, rev, session)
         _must_not_open(was_at, path)
+        newer = takewhile(lambda known: known != raw, (version.read() for version in self._versions(path, session)))
+        if session.kind != "owner" and any(lowers_provenance(known, raw) for known in newer):
+            self._guard.refuse(session, UNDO, KEEPS_PROVENANCE, path)
         return Text(path, now, raw, UNDO)
 
     def _together(self, path: str, session: Session) -> _Changed:
@@ -184,21 +189,18 @@ class Undoing:
         return digests
 
     def _path_of(self, name: str, session: Session) -> str:
-        place = self._vault.relative(name)
-        self._guard.require(session, "read", name if place is None else place, HISTORY)
+        place = self._guard.place(session, name, "read", HISTORY)
         if place and self._was_at(place, session):  # no store has to answer for that
             return place
         try:
-            with self._guard.telling(session, HISTORY):
-                path = self._find(name, session)
+            path = self._find(place, session, "read", HISTORY)
         except (NoSuchNote, BackendDown) as missing:
-            known = (place for place in (place, f"{place}.md") if place and next(self._versions(place, session), None))
-            path = next(known, "")
+            known = (path for path in (place, f"{place}.md") if place and self._guard.may(session, "read", path))
+            path = next((path for path in known if next(self._versions(path, session), None)), "")
             if not path and isinstance(missing, NoSuchNote):
                 path = self._gone(name, session)
             if not path:
                 raise
-        self._guard.require(session, "read", path, HISTORY)
         return path
 
     def _was_at(self, place: str, session: Session) -> bool:

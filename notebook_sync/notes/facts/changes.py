@@ -9,20 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Any
 
 from notebook_sync.errors import BackendDown, EditFailed, NoSuchFact, UsageError
 from notebook_sync.events import Events
 from notebook_sync.files.edit_shape import characters_refused
+from notebook_sync.files.excerpt import plain, shorten
 from notebook_sync.files.fact_comment import Archived
 from notebook_sync.files.facts import ARCHIVE, CORE, FOLDER, Bullet, fact_text, id_of
-from notebook_sync.files.inline import heading_text
-from notebook_sync.files.prose import shorten
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.facts import START, Fact
 from notebook_sync.notes.editing.door import Entered, Text
 from notebook_sync.notes.editing.editing import Editing
-from notebook_sync.notes.fact_life import REINFORCED
 from notebook_sync.notes.facts.alike import difference
 from notebook_sync.notes.facts.book import NOTES, USUAL, Book, Draft
 from notebook_sync.notes.facts.facts import Facts, candidates_of, named, row_of
@@ -37,6 +36,7 @@ ARCHIVING, RESTORE, PROMOTE = "fact_archive", "fact_restore", "fact_promote"
 PROPOSED = "fact_proposed"
 
 Row = dict[str, Any]
+_AGENT = Session.task()
 _LONGEST_LINE = 200
 _CANDIDATES = 5
 
@@ -253,33 +253,32 @@ class FactChanges:
         return None
 
     def _way_back(self, book: Book, fact: Bullet, session: Session) -> tuple[str, str] | None:
-        """Where an archived fact goes that is said again: to where it came from, else to notes.md; None where the
-        session may move it to neither."""
-        if self._reach.reason_to_stay(book, fact.note_id):
-            return None
+        """Where an archived fact goes that is said again; None where the session may not move it there."""
         home = self._home(fact)
-        if self._reach.may_change(session, (ARCHIVE, home[0])):
-            return home
-        return (NOTES, fact.section or USUAL) if self.may_move(book, fact.note_id, NOTES, session) else None
+        may = self._reach.may_change(session, (ARCHIVE, home[0]))
+        return home if may and not self._reach.reason_to_stay(book, fact.note_id) else None
 
     def _home(self, fact: Bullet) -> tuple[str, str]:
-        """The file and the section that an archived fact came from; notes.md where that cannot be told."""
+        """The file and the section that an archived fact came from; notes.md where that cannot be told, and for a file
+        that no agent may write: an agent may have written that the fact came from there."""
         path = fact.archived.came_from if fact.archived else ""
         is_place = path == self._vault.relative(path) and path.startswith(f"{FOLDER}/") and path.endswith(".md")
-        if not is_place or path == ARCHIVE or self._vault.reason_against(path):
+        may = partial(self._guard.may, _AGENT, "write")
+        is_trusted = is_place and (may(path) or not may(ARCHIVE))
+        if not is_trusted or path == ARCHIVE or self._vault.reason_against(path):
             return NOTES, fact.section or USUAL
         return path, fact.section
 
     def _weighed(self, changed: Sequence[Changed], session: Session) -> dict[str, Fact]:
         ids = {one.place.note_id for one in changed}
         known = self._reach.several(session, ids)
-        weighed = [self._weigh(known[one.place.note_id], one) for one in changed if one.place.note_id in known]
+        weighed = [self._weigh(known[one.place.note_id], one, session) for one in changed if one.place.note_id in known]
         return self._reach.several(session, ids) if any(weighed) else known
 
-    def _weigh(self, fact: Fact, one: Changed) -> bool:
+    def _weigh(self, fact: Fact, one: Changed, session: Session) -> bool:
         """Whether the change makes the fact count for more, or else."""
         if one.action == "reinforced":
-            self._facts.strengthen(fact, REINFORCED, one.action, one.importance or 0.0)
+            self._facts.strengthen(fact, session, one.importance or 0.0)
             return True
         if one.importance is None:
             return False
@@ -302,7 +301,7 @@ def heading_of(value: str) -> str:
     line = line_of("section", value)
     if refused := characters_refused(line):
         raise UsageError(f"the section cannot be a heading: {refused}")
-    if line and not heading_text(line):
+    if line and not plain(line):
         raise UsageError(f"the section {line!r} would be a heading that says nothing; name it by its words")
     return line
 

@@ -13,7 +13,7 @@ from notebook_sync.errors import EditFailed, OverCap
 from notebook_sync.files.facts import CORE
 from notebook_sync.mirror.facts import Fact, Place, standing
 from notebook_sync.notes.editing.door import Text
-from notebook_sync.notes.fact_life import deserves_core, is_kept_by_pin, is_spent
+from notebook_sync.notes.fact_life import deserves_core, is_kept_by_pin, is_spent, is_vouched_for
 from notebook_sync.notes.facts.book import NOTES, Book, Draft
 from notebook_sync.notes.facts.changes import FactChanges
 from notebook_sync.notes.facts.facts import row_of
@@ -65,7 +65,8 @@ class FactDecay:
         spent = [fact for fact in may if is_put_aside(fact, now, self._settings)]
         proven = [fact for fact in may if deserves_core(fact, now, self._settings)]
         put_aside = self._done(spent, archived, "Archive {} that faded", session, dry_run)
-        sure = proven if self._settings.promote == AUTO else []
+        may_move = self._settings.promote == AUTO
+        sure = [fact for fact in proven if may_move and is_vouched_for(fact, self._settings)]
         kept = self._done(sure, promoted, "Keep {} for good", session, dry_run)
         others = [fact for fact in proven if fact not in kept]
         groups = {"archived": put_aside, "promoted": kept, "proposed": self._done(others, proposed, "", session, True)}

@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from notebook_sync.errors import BackendDown, EditFailed, NoSuchFact, UsageError
+from notebook_sync.files.excerpt import shorten
 from notebook_sync.files.facts import LONGEST, Bullet, fact_text, id_of, order_of
 from notebook_sync.files.frontmatter import storable
-from notebook_sync.files.prose import shorten
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.mirror.facts import SCOPES, Fact, FactRows
-from notebook_sync.notes.fact_life import REINFORCED, effective, is_stale
+from notebook_sync.notes.fact_life import OWNER, REINFORCED, effective, is_stale
 from notebook_sync.notes.facts.alike import contradiction, difference, words_of
 from notebook_sync.notes.facts.book import NOTES
 from notebook_sync.notes.facts.near import FactNear
@@ -149,21 +149,20 @@ class Facts:
         fact, warnings = self._meant(name, seen)
         if fact.is_archived:
             raise UsageError(f"this fact is archived; bring it back with: notebook-sync fact restore {fact.note_id}")
-        self.strengthen(fact, REINFORCED, "reinforced")
+        self.strengthen(fact, session)
         now = datetime.now(UTC)
         row = row_of(self._rows().get_note(fact.note_id) or fact, now, seen.external)
         return {**row, "action": "reinforced", "warnings": warnings}
 
-    def strengthen(self, fact: Fact, by: float, action: str, least: float = 0.0) -> None:
-        """Count a use of a fact, and let it count for more: `by` so much, and for `least` at least."""
+    def strengthen(self, fact: Fact, session: Session, least: float = 0.0) -> None:
+        """Count a use of a fact, and let it count for more, and for `least` at least."""
         rows = self._rows()
         rows.increment_access(fact.note_id)
         if fact.pinned or fact.is_core:
             return
-        if fact.unpinned + by < least:
-            rows.update_importance(fact.note_id, least, action=action)
-        else:
-            rows.update_importance(fact.note_id, by=by, action=action)
+        actor = OWNER if session.kind == "owner" else session.changed_by
+        wanted, by = (least, 0.0) if fact.unpinned + REINFORCED < least else (None, REINFORCED)
+        rows.update_importance(fact.note_id, wanted, by=by, action="reinforced", actor=actor)
 
     def weigh(self, fact: Fact, importance: float) -> None:
         """Let a fact have this importance from the start."""

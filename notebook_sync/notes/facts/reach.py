@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 
 from notebook_sync.errors import UnreadableFile
 from notebook_sync.files.facts import ARCHIVE, CORE, FOLDER, facts_in
@@ -146,5 +145,4 @@ class FactReach:
         return {fact.note_id for fact in facts_in(path, self._text_shown(session, path, text))}
 
     def _text_shown(self, session: Session, path: str, text: str) -> str:
-        today = datetime.now(self._settings.timezone).date()
-        return shown_to(session, path, text, self._settings.prompt, today)
+        return shown_to(session, path, text, self._settings.prompt, self._settings.local_now())

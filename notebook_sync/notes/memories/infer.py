@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
@@ -25,7 +24,7 @@ from notebook_sync.notes.memories.text import FOLDER
 from notebook_sync.search.searching import OFF
 from notebook_sync.sessions import Session
 from prompt import fence_external
-from prompt.comments import without_hidden
+from prompt.hidden import visible
 
 if TYPE_CHECKING:
     from notebook_sync.llm import Llm
@@ -154,7 +153,7 @@ class MemoryInfer:
                 return None
             if is_external(raw):
                 return None
-            shown = without_hidden(raw.decode(errors="replace"), keep_grammar=False, today=date.min).text.strip()
+            shown = visible(raw.decode(errors="replace"), now=None).text.strip()
             texts.append(f"[{memory.kind or 'memory'}] {memory.title}\n\n{shown[:LONGEST_TEXT]}")
         return texts[0], texts[1]
 

@@ -16,6 +16,7 @@ from notebook_sync.mirror.memories import Memory, MemoryRows, Sought
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.memories.text import FOLDER
 from notebook_sync.notes.showing import sees_all
+from notebook_sync.permissions import Verb
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
 
@@ -23,7 +24,7 @@ _BATCH = 1_000
 
 
 class MemoryReach:
-    """For one notebook. `find` gives the path of a note that the session may read, and raises NoSuchNote."""
+    """For one notebook. `find` is `Lookup.find_path`."""
 
     def __init__(
         self,
@@ -31,7 +32,7 @@ class MemoryReach:
         settings: Settings,
         guard: Guard,
         rows: Callable[[], MemoryRows],
-        find: Callable[[str, Session], str],
+        find: Callable[[str, Session, Verb], str],
     ) -> None:
         self._vault = vault
         self._settings = settings
@@ -79,7 +80,7 @@ class MemoryReach:
     def named(self, name: str, session: Session) -> tuple[str, str]:
         """The id and the path of the memory that is named so. Raises NoSuchNote, NotPermitted, UnsafePath, and
         BackendDown where only the mirror could tell."""
-        path = self._find(name, session)
+        path = self._find(name, session, "read")
         if not path.startswith(f"{FOLDER}/"):
             raise NoSuchNote(f"{path} is no memory", see="notebook-sync memory list")
         try:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from notebook_sync.errors import UsageError
+from notebook_sync.files.excerpt import plain
 from notebook_sync.files.fields import plain_tags
-from notebook_sync.files.inline import plain
 from notebook_sync.files.memories import KINDS, PARTS, kind_said
-from notebook_sync.files.outline import outline
+from prompt.outline import Outline
 
 _TAGS = "tags"
 _ALL = (*PARTS, _TAGS)
@@ -142,7 +142,12 @@ def tags_in(text: str) -> tuple[str, ...]:
 
 def _lines(text: str) -> Iterable[tuple[str, bool]]:
     """Each line, and whether it stands in code or in a comment."""
-    hidden = iter(outline(text).hidden)
+    outline = Outline(text)
+    hidden = (
+        (outline.lines.start(block.first), block.end)
+        for block in outline.root.walk()
+        if block.type in ("fence", "code_block") or (block.type == "html_block" and block.content.startswith("<!--"))
+    )
     start, end = next(hidden, (len(text), len(text)))
     at = 0
     for line in text.split("\n"):
@@ -185,8 +190,8 @@ def _goes_on_with_tags(tags: Sequence[str], line: str) -> bool:
 def _parted(preamble: Sequence[str], *, has_title: bool) -> tuple[str, str, str]:
     """The title that a heading above all parts gives, what else stands there, and the heading as it is written."""
     text = "\n".join(preamble).strip("\n")
-    first = next(iter(outline(text).headings), None)
-    title = "" if first is None or first.level != 1 else _plain_title(first.text)
+    first = next(iter(Outline(text).sections), None)
+    title = "" if first is None or first.level != 1 else first.title
     if first is None or has_title or not 0 < len(title) <= LONGEST_TITLE:
         return "", text.strip(), ""
     source = text[first.start : first.body].strip()

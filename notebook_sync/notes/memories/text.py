@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any
 
+from notebook_sync.files.excerpt import shorten, summary_of
 from notebook_sync.files.frontmatter import storable
 from notebook_sync.files.names import TURNING
 from notebook_sync.files.new_note import note_text, slug_of
-from notebook_sync.files.outline import outline
-from notebook_sync.files.prose import shorten, summary_of
 from notebook_sync.mirror.memories import Link
 from notebook_sync.notes.memories.template import Told
 from notebook_sync.permissions import is_ignorable
-from prompt.open_end import closing_line
+from prompt.ends import closing_line
+from prompt.outline import Outline, plain_text
 
 FOLDER = "memories"
 # Where memories lie that are of no kind.
@@ -84,21 +84,21 @@ def body_of(title: str, told: Told, original: str = "") -> str:
 
 def reads_as_meant(title: str, told: Told, original: str = "") -> bool:
     """Whether the Markdown of this memory has its parts where they are to be, and none more."""
-    headings = [one.text for one in outline(body_of(title, told, original)).headings if one.level <= _LEVEL]
-    return headings[1:] == [name.capitalize() for name in told.parts]
+    titles = [one.title for one in Outline(body_of(title, told, original)).sections if one.level <= _LEVEL]
+    return titles[1:] == [name.capitalize() for name in told.parts]
 
 
 def contained(text: str) -> str:
     """A part's text so that nothing in it ends the part: its headings are below the part's own, what it opens is
     closed."""
     text = storable(text).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
-    headings = outline(text).headings
-    least = min((heading.level for heading in headings), default=_DEEPEST)
+    sections = Outline(text).sections
+    least = min((section.level for section in sections), default=_DEEPEST)
     pieces, done = [], 0
-    for heading in headings:
-        level = min(heading.level + max(_LEVEL + 1 - least, 0), _DEEPEST)
-        pieces += [text[done : heading.start], _heading(text[heading.start : heading.body], heading.text, level)]
-        done = heading.body
+    for section in sections:
+        level = min(section.level + max(_LEVEL + 1 - least, 0), _DEEPEST)
+        pieces += [text[done : section.start], _heading(text[section.start : section.body], level)]
+        done = section.body
     text = "".join(pieces) + text[done:]
     closing = closing_line(text)
     return f"{text}\n{closing}" if closing else text
@@ -113,10 +113,9 @@ def fenced(text: str) -> str:
 
 def title_of(told: Told, text: str) -> str:
     """What a memory is called that has no title: its first heading, else the beginning of what it says."""
-    structure = outline(text)
-    heading = next((one.text for one in structure.headings if one.level == 1 and one.text), "")
+    heading = next((one.title for one in Outline(text).sections if one.level == 1 and one.title), "")
     said = heading or next(filter(None, told.parts.values()), "") or text
-    words = heading or summary_of(said, outline(said)) or " ".join(said.split())
+    words = heading or summary_of(Outline(said)) or " ".join(said.split())
     return plain_title(shorten(words[: _LONGEST_TITLE * 4], _LONGEST_TITLE)) or UNTITLED
 
 
@@ -141,7 +140,7 @@ def fields_of(link: Link) -> dict[str, Any]:
     return {**fields, **{name: value for name, value in more.items() if value}}
 
 
-def _heading(source: str, text: str, level: int) -> str:
+def _heading(source: str, level: int) -> str:
     """A heading of another level; one that is underlined becomes one with marks."""
     end = "\n" if source.endswith("\n") else ""
     atx = _ATX.match(source)
@@ -152,5 +151,4 @@ def _heading(source: str, text: str, level: int) -> str:
 
 def _as_heading(title: str) -> str:
     """The title so that it reads as it is."""
-    headings = outline(f"# {title}\n").headings
-    return title if headings and headings[0].text == title else _MARK.sub(r"\\\1", title)
+    return title if plain_text(f"# {title}") == title else _MARK.sub(r"\\\1", title)

@@ -15,7 +15,7 @@ from notebook_sync.files.facts import Bullet, facts_in
 from notebook_sync.mirror.facts import START
 from notebook_sync.notes.fact_life import effective
 from notebook_sync.patience import answer_within
-from prompt.shown import omission_line
+from prompt.ends import omission_line
 
 if TYPE_CHECKING:
     from notebook_sync.mirror.facts import FactRows
@@ -54,7 +54,7 @@ def chosen(text: str, path: str, room: int, tokens_of: Callable[[str], int], wei
         shown = _without(text, path, ranked[kept:])
         if shown is None or not kept:
             return text
-        line = omission_line(len(ranked) - kept, max(whole - tokens_of(shown), 0), path)
+        line = omission_line(len(ranked) - kept, path)
         shown = f"{shown.rstrip()}\n\n{line}\n"
         taken = tokens_of(shown)
         if taken <= room:

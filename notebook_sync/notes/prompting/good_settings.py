@@ -7,14 +7,13 @@ could show a session what the owner keeps from it.
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from pathlib import Path
 
 from notebook_sync import config
 from notebook_sync.errors import ConfigError
-from notebook_sync.folder import FOLDER, make_folder
+from notebook_sync.folder import FOLDER
 from notebook_sync.notes.prompting.sources import FOLDER as GOOD
+from notebook_sync.notes.prompting.sources import keep_copy
 from notebook_sync.settings import Settings
 
 
@@ -49,12 +48,4 @@ def _keep(root: Path, kept: Path) -> None:
         config.parse(raw.decode(), config.FILE)
     except (ConfigError, UnicodeDecodeError):  # changed since it was loaded
         return
-    make_folder(root / FOLDER)
-    kept.mkdir(exist_ok=True)
-    fd, temporary = tempfile.mkstemp(dir=kept)  # mode 0600: the address of a database may hold a password
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(raw)
-        Path(temporary).replace(copy)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    keep_copy(copy, raw)

@@ -51,6 +51,7 @@ def _of_files(prompt: Prompt) -> dict[str, Any]:
             "cap": part.cap,
             "omitted": sum(one.entries for one in part.omitted),
             "left_out": [one.anchor for one in part.omitted],
+            "problem": part.problem,
         }
         for part in prompt.parts
         if part.path

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import datetime
 from itertools import islice
-from textwrap import indent
 from typing import TYPE_CHECKING, Literal, get_args
 
 from notebook_sync.errors import BackendDown, UnreadableFile, UsageError
@@ -20,9 +19,9 @@ from notebook_sync.files.provenance import is_external
 from notebook_sync.files.vault import Vault
 from notebook_sync.notes.prompting.sources import PromptFiles
 from notebook_sync.sessions import Session
-from prompt import Volatile, fence_external, trim
-from prompt.comments import without_hidden
+from prompt import Volatile, fence_external, quote, trim
 from prompt.counts import Counter
+from prompt.hidden import visible
 
 if TYPE_CHECKING:
     from notebook_sync.notes.prompting.fact_choice import Weigh
@@ -81,17 +80,21 @@ class Gathering:
         vault: Vault,
         files: PromptFiles,
         elsewhere: Collection[str],
-        today: date,
+        now: datetime,
         count: Counter,
         room: int,
     ) -> None:
         self._vault = vault
         self._files = files
         self._elsewhere = elsewhere
-        self._today = today
-        self._count = count
+        self._now = now
+        self._counter = count
         self._room = room
         self._problems: list[str] = []
+
+    def _count(self, text: str) -> int:
+        """The tokens of a text as the prompt shows it."""
+        return self._counter(quote(text))
 
     def gather(self, wish: Wish, session: Session, cap: int) -> Gathered:
         """What `wish` asks for, as far as the session may see it, the most valuable first. `cap` is that of a file."""
@@ -151,7 +154,7 @@ class Gathering:
         except BackendDown as error:
             self._problems.append(f"refs: left out, for {error}")
             return ""
-        refs = ((path, raw, parse(path, raw, encoding=self._count.encoding)) for path, raw in self._readable(paths))
+        refs = ((path, raw, parse(path, raw, encoding=self._counter.encoding)) for path, raw in self._readable(paths))
         told = (_fenced(_ref(note), path, raw) for path, raw, note in refs)
         return "\n".join(self._that_fit("refs", told))
 
@@ -167,7 +170,7 @@ class Gathering:
         return trim(self._visible(raw), max(cap, _LEAST_TOKENS), self._count, path=path).text
 
     def _visible(self, raw: bytes) -> str:
-        return without_hidden(raw.decode(errors="replace"), keep_grammar=False, today=self._today).text.strip()
+        return visible(raw.decode(errors="replace"), now=self._now).text.strip()
 
     def _that_fit(self, kind: Include, texts: Iterable[str]) -> Iterator[str]:
         room = self._room - _SECTION_TOKENS
@@ -189,10 +192,8 @@ def _fenced(text: str, path: str, raw: bytes) -> str:
 
 
 def _note(path: str, raw: bytes, text: str) -> str:
-    """A note under its path. It is quoted, so that nothing in it looks like a part of the prompt."""
-    if is_external(raw):
-        return fence_external(text, path)
-    return f"`{path}`\n\n{indent(text, '> ', lambda _: True)}"
+    """A note under its path. It is quoted, so that nothing in it looks like the path of another note."""
+    return fence_external(text, path) if is_external(raw) else f"`{path}`\n\n{quote(text)}"
 
 
 def _ref(note: Note) -> str:

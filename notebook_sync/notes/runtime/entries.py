@@ -1,21 +1,22 @@
-"""The entries of a runtime file: its top-level list items, with the headings above them and their lines.
+"""The entries of a runtime file: its top-level list items, with their headings and lines, and what is wrong with them.
 
-What stands in code, in a quote or in a comment is no entry. Pure.
+Code, quotes and comments hold no entries. Pure.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import TypeVar
 
-from notebook_sync.files.commonmark import block_tokens
 from notebook_sync.files.frontmatter import read_frontmatter
-from notebook_sync.files.inline import heading_text
+from prompt.dates import Validity, validity_of
+from prompt.hidden import QUOTED
+from prompt.outline import Block, Outline
 
-if TYPE_CHECKING:
-    from markdown_it.token import Token
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,84 +32,115 @@ class Entry:
     text: str
     in_list: bool = True
 
+    @property
+    def validity(self) -> Validity | None:
+        """From when until when it holds, as the prompt reads it: a date in code or in a link does not count."""
+        if validity_of(self.text) is None:
+            return None
+        spans = (span for block in Outline(self.text).root.walk() for span in block.spans)
+        return validity_of(self.text, [(span.start, span.end) for span in spans if span.kind in QUOTED])
+
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
-    """An entry inside a comment: no reader ever sees it. As for an entry."""
+class Malformed:
+    """An entry that does not do what it says: why, and what to write. The prompt shows it as it is, unless it is past.
+
+    `text` is the entry, `line` its line.
+    """
 
     line: int
-    headings: tuple[str, str]
+    reason: str
+    write: str
     text: str
+
+    @property
+    def message(self) -> str:
+        """The reason and the next step."""
+        return f"{self.reason}; write: {self.write}"
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A runtime file in pieces. `headings` are `(line, level, text)`; `unclosed` is the line of a comment without end,
-    `unclosed_code` that of a block of code.
+    """A runtime file in pieces. `headings` are `(line, level, text)`; `hidden` are entries inside a comment, which no
+    reader sees; `unclosed` is the line of a comment without end, `unclosed_code` that of a block of code.
 
-    Of the comment that a file opens with, which tells its grammar, nothing is in `hidden`.
+    The comment that a file opens with, which explains its grammar, has no part in `hidden`.
     """
 
     headings: tuple[tuple[int, int, str], ...]
     entries: tuple[Entry, ...]
-    hidden: tuple[Hidden, ...]
+    hidden: tuple[Entry, ...]
     unclosed: int = 0
     unclosed_code: int = 0
+
+    def holding_at(self, now: datetime) -> Contents:
+        """Without the entries that are past or have not begun. `now` is local to the notebook."""
+        kept = (one for one in self.entries if not (validity := one.validity) or validity.holds_at(now))
+        return replace(self, entries=tuple(kept))
+
+
+def read_entries(
+    contents: Contents, today: date, read: Callable[[Entry, date], T | Malformed | None]
+) -> tuple[list[T], list[Malformed]]:
+    """What `read` makes of the entries, and what is malformed: for it, or because a date cannot be read. `read` gives
+    None for an entry that it does not know."""
+    found: list[T] = []
+    malformed: list[Malformed] = []
+    for entry in contents.entries:
+        one, validity = read(entry, today), entry.validity
+        if isinstance(one, Malformed):
+            malformed.append(one)
+        elif one is not None:
+            found.append(one)
+        if validity and validity.problem:
+            reason = f"{validity.problem}, so it is ignored"
+            malformed.append(Malformed(entry.line, reason, validity.corrected(today), entry.text))
+    return found, malformed
 
 
 def contents_of(text: str) -> Contents:
     """The pieces of a runtime file's text."""
     front = read_frontmatter(text)
     above = front.head.count("\n") + 1
-    tokens = block_tokens(front.content)
+    outline = Outline(front.content)
+    sections = iter(outline.sections)
     headings: list[tuple[int, int, str]] = []
     entries: list[Entry] = []
-    hidden: list[Hidden] = []
+    hidden: list[Entry] = []
     unclosed = unclosed_code = 0
     under = ("", "")
-    for index, token in enumerate(tokens):
-        line = above + token.map[0] if token.map else 0
-        if token.type == "heading_open" and token.level == 0:
-            title = heading_text(tokens[index + 1].content)
-            headings.append((line, int(token.tag[1]), title))
-            under = _below(under, token.tag, title)
-        elif token.type == "list_item_open" and token.level == 1:
-            entries += _item(_first_paragraph(tokens, index), line, under)
-        elif token.type == "paragraph_open" and token.level == 0:
-            entries += _lookalikes(tokens[index + 1].content, line, under)
-        elif token.type == "code_block" and token.level == 0:
-            entries += _lookalikes(token.content, line, under)
-        elif token.type == "html_block" and token.content.lstrip().startswith("<!--"):
-            if "-->" not in token.content:
+    opening = next(iter(outline.root.children), None)
+    for block in outline.root.walk():
+        line = above + block.first
+        parent = block.parent
+        is_top = parent is outline.root
+        if block.type == "heading" and is_top:
+            title = next(sections).title
+            headings.append((line, block.level, title))
+            under = _below(under, block.level, title)
+        elif block.type == "list_item" and parent is not None and parent.parent is outline.root:
+            entries += _item(_first_paragraph(block), line, under)
+        elif block.type in ("paragraph", "code_block") and is_top:
+            entries += _lookalikes(block.content, line, under)
+        elif block.type == "html_block" and block.content.startswith("<!--"):
+            if "-->" not in block.content:
                 unclosed = unclosed or line
-            elif index:
-                hidden += _commented(token.content, line, under)
-        elif token.type == "fence" and not _is_closed(token, front.content):
+            elif block is not opening:
+                hidden += _commented(block.content, line, under)
+        elif block.type == "fence" and not block.closed:
             unclosed_code = unclosed_code or line
     return Contents(tuple(headings), tuple(entries), tuple(hidden), unclosed, unclosed_code)
 
 
-def _is_closed(fence: Token, source: str) -> bool:
-    """Whether a line of its own ends the block; else it runs on to the end of what it stands in."""
-    first, last = fence.map or (0, 0)
-    line = _LINE_END.split(source)[last - 1].lstrip(" \t>").rstrip()
-    return last - first > 1 and len(line) >= len(fence.markup) and not line.strip(fence.markup[0])
-
-
-# As markdown-it counts them.
-_LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-def _below(under: tuple[str, str], tag: str, title: str) -> tuple[str, str]:
-    if tag == "h3":
+def _below(under: tuple[str, str], level: int, title: str) -> tuple[str, str]:
+    if level == 3:
         return under[0], title
-    return (title, "") if tag == "h2" else ("", "") if tag == "h1" else under
+    return (title, "") if level == 2 else ("", "") if level == 1 else under
 
 
-def _first_paragraph(tokens: Sequence[Token], item: int) -> str:
-    if item + 2 >= len(tokens) or tokens[item + 1].type != "paragraph_open":
-        return ""
-    return tokens[item + 2].content
+def _first_paragraph(item: Block) -> str:
+    first = next(iter(item.children), None)
+    return first.content if first and first.type == "paragraph" else ""
 
 
 def _item(paragraph: str, line: int, under: tuple[str, str]) -> list[Entry]:
@@ -144,9 +176,9 @@ def _lookalikes(source: str, line: int, under: tuple[str, str]) -> list[Entry]:
 _COMMENTED = re.compile(r"[ \t]*(?:<!--[ \t]*)?[-+*][ \t]+(.*?)(?:-->.*)?$")
 
 
-def _commented(source: str, line: int, under: tuple[str, str]) -> list[Hidden]:
+def _commented(source: str, line: int, under: tuple[str, str]) -> list[Entry]:
     return [
-        Hidden(line + number, under, found[1].strip())
+        Entry(line + number, under, found[1].strip())
         for number, text in enumerate(source.splitlines())
         if (found := _COMMENTED.match(text)) and found[1].strip()
     ]

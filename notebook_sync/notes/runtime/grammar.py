@@ -1,22 +1,26 @@
-"""The runtime files as `check` sees them: what breaks their grammar, is over, or never reaches a prompt. Pure."""
+"""What in the runtime files breaks their grammar, is expired or never reaches a prompt: for `check` and edits. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import date
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime
 
 from notebook_sync.files.note import RUNTIME_FILES
 from notebook_sync.notes.finding import Finding
 from notebook_sync.notes.runtime import reminders, rules
-from notebook_sync.notes.runtime.entries import Contents, Entry, Hidden, contents_of
-from notebook_sync.notes.runtime.reminders import Reminder, read_reminder, read_reminders
-from notebook_sync.notes.runtime.rules import Malformed, Rule, read_rule, read_rules
+from notebook_sync.notes.runtime.entries import Contents, Entry, Malformed, contents_of, read_entries
+from notebook_sync.notes.runtime.reminders import Reminder
+from notebook_sync.notes.runtime.rules import Rule
 from notebook_sync.settings import PromptSettings
-from prompt.budget import count_tokens
-from prompt.comments import without_hidden
-from prompt.values import Expired
+from prompt.dates import suggested_moment
+from prompt.hidden import visible
 
 _SECTIONS = {rules.PATH: rules.SECTIONS, reminders.PATH: reminders.SECTIONS}
+_READERS: Mapping[str, Callable[[Entry, date], Rule | Reminder | Malformed | None]] = {
+    rules.PATH: rules.read_rule,
+    reminders.PATH: reminders.read_reminder,
+}
 _PATHS = frozenset(f"runtime/{name}" for name in RUNTIME_FILES)
 
 
@@ -25,61 +29,60 @@ def checked_as_runtime(settings: PromptSettings) -> frozenset[str]:
     return _PATHS | {file.path for file in settings.files}
 
 
-def check_runtime(path: str, text: str, settings: PromptSettings, today: date) -> Iterator[Finding]:
+def check_runtime(path: str, text: str, now: datetime) -> Iterator[Finding]:
     """Findings in one file that the prompt shows."""
-    caps = {file.path: file.max_tokens or settings.max_tokens_per_file for file in settings.files}
-    yield from _over_budget(path, text, caps.get(path, settings.max_tokens_per_file), settings.encoding, today)
     contents = contents_of(text)
     if contents.unclosed:
         message = "this comment is never closed; write --> where it ends"
         yield Finding(path, contents.unclosed, "error", message)
     if contents.unclosed_code:
-        message = "this block of code is never closed, so all below it is code; close it with a line like its first"
+        message = "this code block is never closed, so everything below it is code; close it with a line like its first"
         yield Finding(path, contents.unclosed_code, "error", message)
     for hidden in contents.hidden:
-        if _looks_live(path, hidden, today):
-            message = f"stands in a comment, so no agent sees it; delete it, or end the comment above it: {hidden.text}"
+        if _looks_live(path, hidden, now.date()):
+            message = f"is in a comment, so no agent sees it; delete it, or end the comment above it: {hidden.text}"
             yield Finding(path, hidden.line, "info", message)
-    expired = {one.line: one.until for one in expired_in(text, today)}
-    for line, until in expired.items():
-        yield Finding(path, line, "info", f"expired on {until}, is not in the prompt, and is ready to remove")
+    shown = visible(text, now=now)
+    for expired in shown.expired:
+        message = f"expired on {expired.until}, is not in the prompt, and is ready to remove"
+        yield Finding(path, expired.line, "info", message)
     if path in _SECTIONS:
         yield from _unknown_sections(path, contents)
-        for malformed in _malformed(path, contents, today):
-            yield Finding(path, malformed.line, "warning", malformed.message_on(today))
+    for malformed in _malformed(path, contents, now.date()):
+        yield Finding(path, malformed.line, "warning", malformed.message)
 
 
-def expired_in(text: str, today: date) -> Sequence[Expired]:
-    """The entries of a file that no prompt shows, for their day is past."""
-    return without_hidden(text, keep_grammar=True, today=today).expired
+def check_edit(path: str, before: bytes | None, after: bytes | None, now: datetime) -> tuple[str, ...]:
+    """A sentence with the next step for each entry of a file in the prompt that is malformed or past, and was not
+    before the edit."""
+    known = Counter((one.reason, one.text) for one in _problems(path, before, now))
+    found = []
+    for one in _problems(path, after, now):
+        key = (one.reason, one.text)
+        if known[key] > 0:
+            known[key] -= 1
+        else:
+            found.append((one.line, f"{path}:{one.line}: {one.message}"))
+    return tuple(message for _, message in sorted(found))
 
 
-def malformed_in(path: str, text: str, today: date) -> Sequence[Malformed]:
-    """The entries of a file that do not read as its grammar says; none for a file without a grammar."""
-    return _malformed(path, contents_of(text), today) if path in _SECTIONS else ()
+def _problems(path: str, raw: bytes | None, now: datetime) -> list[Malformed]:
+    text = (raw or b"").decode(errors="replace")
+    later = f"[until {suggested_moment('', now.date())}]"
+    expired = (
+        Malformed(one.line, f"[until {one.until}] is past, so the prompt does not show it", later, one.text)
+        for one in visible(text, now=now).expired
+    )
+    return [*_malformed(path, contents_of(text), now.date()), *expired]
 
 
-def _malformed(path: str, contents: Contents, today: date) -> list[Malformed]:
-    return read_rules(contents)[1] if path == rules.PATH else read_reminders(contents, today)[1]
+def _malformed(path: str, contents: Contents, today: date) -> Sequence[Malformed]:
+    return read_entries(contents, today, _READERS.get(path, lambda entry, today: None))[1]
 
 
-def _looks_live(path: str, hidden: Hidden, today: date) -> bool:
+def _looks_live(path: str, hidden: Entry, today: date) -> bool:
     """Whether it would be an entry outside of its comment. In a file without a grammar, each list item would."""
-    entry = Entry(hidden.line, hidden.headings, hidden.text)
-    if path == rules.PATH:
-        return isinstance(read_rule(entry), Rule)
-    if path == reminders.PATH:
-        kind = reminders.KINDS.get(hidden.headings[0].casefold())
-        return kind is not None and isinstance(read_reminder(entry, kind, today), Reminder)
-    return True
-
-
-def _over_budget(path: str, text: str, cap: int, encoding: str, today: date) -> Iterator[Finding]:
-    """Comments and expired entries take no room, so they are not counted."""
-    tokens = count_tokens(without_hidden(text, keep_grammar=False, today=today).text, encoding)
-    if tokens > cap:
-        message = f"{tokens:,} tokens, over its {cap:,}: parts are left out of the prompt; shorten it, or raise its cap"
-        yield Finding(path, 0, "warning", message)
+    return path not in _READERS or isinstance(_READERS[path](hidden, today), Rule | Reminder)
 
 
 def _unknown_sections(path: str, contents: Contents) -> Iterator[Finding]:

@@ -1,21 +1,24 @@
-"""Which rule of runtime/external-communications.md holds for somebody today, and why that one. Pure.
+"""Which rule of runtime/external-communications.md holds for somebody now, and why that one. Pure.
 
-A rule that names the identity comes before one for everyone; a temporary one before a permanent one; one of the channel
-asked about before one for all channels; of what is left, the last in the file. A rule past its day never holds; one
-whose day cannot be read never ends, for the prompt shows it on.
+A rule that names the identity comes before one for everyone; a temporary one before a permanent one, and one with a
+date before one without; one of the requested channel before one for all channels; then the last in the file. A rule
+without an identity is for the name, and for each identity that another rule gives this name. A rule that is past or has
+not begun never holds; one whose date cannot be read never ends, as in the prompt.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from datetime import date
+from datetime import datetime
 from typing import Any
 
 from notebook_sync.errors import UsageError
-from notebook_sync.notes.runtime.rules import PATH, Malformed, Rule
+from notebook_sync.notes.runtime.entries import Malformed
+from notebook_sync.notes.runtime.rules import PATH, Rule
+from prompt.dates import suggested_moment
 
 _EVERYONE = frozenset({"*", "everyone", "everybody", "anyone", "anybody", "all"})
 _TEMPORARY, _IN_CHANNEL = "temporary instructions", "channel-specific"
@@ -27,11 +30,11 @@ _FEWEST_DIGITS = 5
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The rule that holds, None for none, and a sentence on why. `others` are about the same identity and do not hold
-    here today: those that hold behind it, then those of other channels, then those that ended.
+    """The rule that holds, None for none, and a sentence on why. `others` are about the same identity and do not apply
+    here now: those that rank lower, then those of other channels, then those that are past or have not begun.
 
-    `unread` are lines that name the identity and cannot be read as rules, and marks of a merge conflict: what was meant
-    may stand there.
+    `unread` are lines that name the identity and cannot be read as rules, and marks of a merge conflict: one of these
+    may be the rule that was meant.
     """
 
     identity: str
@@ -55,7 +58,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A rule that is not the one, and why not."""
+    """A rule that does not apply, and why not."""
 
     rule: Rule
     reason: str
@@ -64,42 +67,54 @@ class Other:
 def standing_of(
     identity: str,
     rules: Sequence[Rule],
-    today: date,
+    now: datetime,
     *,
     channel: str = "",
     malformed: Sequence[Malformed] = (),
     conflicts: Sequence[int] = (),
 ) -> Standing:
-    """The rule for `identity`: a phone number, an e-mail address or a channel's id. `channel` is where it is asked;
-    `conflicts` are the lines of the file with marks of a merge conflict.
+    """The rule for `identity`: a phone number, an e-mail address, a channel's id or a name. `channel` is where the
+    message came in; `now` is local to the notebook; `conflicts` are the lines with marks of a merge conflict.
 
     Raises UsageError where the identity is blank.
     """
-    wanted, place = plain_identity(identity), plain_identity(channel)
-    if not wanted:
-        raise UsageError("say whose rule: a phone number, an e-mail address or a channel's id")
-    unread = tuple(one.line for one in malformed if one.rule is None and _mentions(one.text, wanted))
-    rules = [*rules, *(one.rule for one in malformed if one.rule is not None)]
+    asked, place = plain_identity(identity), plain_identity(channel)
+    if not asked:
+        raise UsageError("say whose rule: a phone number, an e-mail address, a channel's id or a name")
+    wanted = _aliases(asked, rules)
+    readable = {rule.line for rule in rules}
+    unread = tuple(one.line for one in malformed if one.line not in readable and _mentions(one.text, asked))
     about = [rule for rule in rules if _concerns(rule, wanted, place)]
-    holding = [rule for rule in about if rule.until is None or rule.until >= today]
+    holding = [rule for rule in about if rule.validity is None or rule.validity.holds_at(now)]
     ordered = sorted(holding, key=lambda rule: (_rank(rule, wanted), rule.line), reverse=True)
     rule = ordered[0] if ordered else None
-    past = [one for one in about if one not in holding]
-    elsewhere = [one for one in rules if _is_for_channel(one) and one not in about and wanted in _identities(one)]
+    elsewhere = [one for one in rules if _is_for_channel(one) and one not in about and wanted & _identities(one)]
     others = (
         *(Other(one, _outranked(one, rule, wanted)) for one in ordered[1:] if rule),
-        *(Other(one, f"it is for {one.channel} alone") for one in elsewhere),
-        *(Other(one, f"it ended on {one.until}") for one in past),
+        *(Other(one, f"it is for {one.channel} only") for one in elsewhere),
+        *(Other(one, f"it {_limit(one, now)}") for one in about if one not in holding),
     )
-    named = [one for one in rules if plain_identity(one.name) == wanted and not (one.until and one.until < today)]
-    meant = "" if rule and wanted in _identities(rule) else _meant(named)
-    told = (_conflict(conflicts), _doubt(unread), _reason(rule, ordered[1:], past, wanted), meant)
-    return Standing(identity, channel, rule, "; ".join(filter(None, told)), others, (*conflicts, *unread))
+    named = [
+        one for one in rules if plain_identity(one.name) == asked and not (one.validity and one.validity.is_past(now))
+    ]
+    meant = "" if rule and wanted & _identities(rule) else _meant(named)
+    reasons = (_conflict(conflicts), _doubt(unread), _reason(rule, ordered[1:], about, wanted, now), meant)
+    return Standing(identity, channel, rule, "; ".join(filter(None, reasons)), others, (*conflicts, *unread))
+
+
+def _aliases(asked: str, rules: Sequence[Rule]) -> set[str]:
+    """All that a rule may call this person by: the names that go with the identity, or the identities that go with the
+    name, where a rule has the name alone."""
+    with_identity = [rule for rule in rules if rule.identity]
+    wanted = {asked, *(plain_identity(one.name) for one in with_identity if asked in _identities(one))}
+    if any(not rule.identity and plain_identity(rule.name) == asked for rule in rules):
+        for one in with_identity:
+            wanted |= _identities(one) if plain_identity(one.name) == asked else set()
+    return wanted
 
 
 def plain_identity(text: str) -> str:
-    """An identity as it is compared: an e-mail address without case, a phone number without what is between its
-    digits and with `+` for `00`."""
+    """An identity as it is compared: an e-mail address in lower case, a phone number as digits, with `+` for `00`."""
     plain = _SCHEME.sub("", unicodedata.normalize("NFKC", text).strip().strip("<>"), count=1).strip()
     digits = re.sub(r"\D", "", plain)
     if len(digits) >= _FEWEST_DIGITS and _PHONE.fullmatch(plain):
@@ -110,7 +125,7 @@ def plain_identity(text: str) -> str:
 
 
 def _mentions(text: str, wanted: str) -> bool:
-    """Whether a line that is no rule names this identity, as it is compared."""
+    """Whether a line that is not a rule names this identity, as it is compared."""
     plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     if re.search(rf"(?<![\w.+-]){re.escape(wanted)}(?![\w-]|\.\w)", plain):
         return True
@@ -120,75 +135,89 @@ def _mentions(text: str, wanted: str) -> bool:
 def _doubt(unread: Sequence[int]) -> str:
     if not unread:
         return ""
-    lines, seem = ("line", "seems") if len(unread) == 1 else ("lines", "seem")
-    told = f"{lines} {', '.join(map(str, unread))} {seem} to be about this identity, but cannot be read as a rule"
-    return f"{told}; mend that first, check says how"
+    seem = "seems" if len(unread) == 1 else "seem"
+    return f"{_lines(unread)} {seem} to be about this identity, but cannot be read as a rule; fix that first, see check"
 
 
 def _conflict(lines: Sequence[int]) -> str:
-    if not lines:
-        return ""
-    named = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
-    return f"{PATH} has marks of a merge conflict in {named}, so no rule is sure; mend that first"
+    return (
+        f"{PATH} has marks of a merge conflict in {_lines(lines)}, so no rule is certain; fix that first"
+        if lines
+        else ""
+    )
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    return f"line{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
 def _meant(named: Sequence[Rule]) -> str:
-    """For a name that was asked for in place of an identity, what to ask for."""
-    identities = " or ".join(dict.fromkeys(rule.identity for rule in named))
-    return f"{named[0].name} is a name; ask for {identities}" if named else ""
+    """For a name that was given instead of an identity, the identity to ask for."""
+    identities = " or ".join(dict.fromkeys(rule.identity for rule in named if rule.identity))
+    return f"{named[0].name} is a name; ask for {identities}" if identities else ""
 
 
-def _concerns(rule: Rule, wanted: str, channel: str) -> bool:
-    """Whether the rule speaks of this identity here, on whatever day."""
+def _concerns(rule: Rule, wanted: Set[str], channel: str) -> bool:
+    """Whether the rule is about this person here, at any time."""
     if _is_for_channel(rule) and plain_identity(rule.channel) != channel:
         return False
-    return wanted in _identities(rule) or _is_for_everyone(rule, channel)
-
-
-def _is_for_everyone(rule: Rule, channel: str) -> bool:
-    identities = set(_identities(rule))
-    return bool(identities & _EVERYONE) or bool(channel and channel in identities)
+    identities = _identities(rule)
+    return bool(identities & wanted or identities & _EVERYONE or (channel and channel in identities))
 
 
 def _is_for_channel(rule: Rule) -> bool:
     return rule.section.casefold() == _IN_CHANNEL
 
 
-def _identities(rule: Rule) -> Iterator[str]:
-    return (plain_identity(one) for one in re.split(r"[,;]", rule.identity))
+def _identities(rule: Rule) -> set[str]:
+    return (
+        {plain_identity(one) for one in re.split(r"[,;]", rule.identity)}
+        if rule.identity
+        else {plain_identity(rule.name)}
+    )
 
 
 def _is_temporary(rule: Rule) -> bool:
-    return rule.until is not None or bool(rule.unread_until) or rule.section.casefold() == _TEMPORARY
+    return rule.validity is not None or rule.section.casefold() == _TEMPORARY
 
 
-def _rank(rule: Rule, wanted: str) -> tuple[bool, bool, bool]:
-    return wanted in _identities(rule), _is_temporary(rule), _is_for_channel(rule)
+def _rank(rule: Rule, wanted: Set[str]) -> tuple[bool, bool, bool, bool]:
+    names_identity = bool(wanted & _identities(rule))
+    return names_identity, _is_temporary(rule), rule.validity is not None, _is_for_channel(rule)
 
 
-def _outranked(one: Rule, by: Rule, wanted: str) -> str:
-    """Why a rule that holds as well comes behind another."""
+def _outranked(one: Rule, by: Rule, wanted: Set[str]) -> str:
+    """Why a rule that holds as well ranks lower than another."""
     line = f"line {by.line}"
     ranks = zip(_rank(one, wanted), _rank(by, wanted), strict=True)
-    is_as_specific, is_as_temporary, is_as_local = (own == other for own, other in ranks)
+    is_as_specific, is_as_temporary, is_as_dated, is_as_local = (own == other for own, other in ranks)
     if not is_as_specific:
         return f"it is for everyone, and {line} names this identity"
     if not is_as_temporary:
         return f"it is permanent, and {line} is temporary"
-    return f"it stands above {line}" if is_as_local else f"it is for every channel, and {line} for this one"
+    if not is_as_dated:
+        return f"it has no date, and {line} has one"
+    return f"it is above {line}" if is_as_local else f"it is for every channel, and {line} for this one"
 
 
-def _reason(rule: Rule | None, others: Sequence[Rule], past: Sequence[Rule], wanted: str) -> str:
+def _limit(rule: Rule, now: datetime) -> str:
+    """When a rule that does not hold did, or will."""
+    if rule.validity and rule.validity.is_upcoming(now):
+        return f"begins on {suggested_moment(rule.validity.since, now.date())}"
+    return f"ended on {rule.until}"
+
+
+def _reason(rule: Rule | None, others: Sequence[Rule], about: Sequence[Rule], wanted: Set[str], now: datetime) -> str:
     if rule is None:
-        ended = f"; the rule in line {past[-1].line} ended on {past[-1].until}" if past else ""
-        return f"no rule in {PATH} is about this identity{ended}"
-    whom = "names this identity" if wanted in _identities(rule) else "is for everyone"
+        limit = f"; the rule in line {about[-1].line} {_limit(about[-1], now)}" if about else ""
+        return f"no rule in {PATH} is about this identity{limit}"
+    whom = "names this identity" if wanted & _identities(rule) else "is for everyone"
     kind = "temporary" if _is_temporary(rule) else "permanent"
     where = f" for {rule.channel}" if _is_for_channel(rule) else ""
     until = f" until {rule.until}" if rule.until else ""
-    if rule.unread_until:
-        until = f" but without end, for [until {rule.unread_until}] is no day"
-    before = f"; it comes before line {', '.join(str(one.line) for one in others)}" if others else ""
+    if rule.validity and rule.validity.problem:
+        until = f" without end: {rule.validity.problem}"
+    before = f"; it comes before {_lines([one.line for one in others])}" if others else ""
     return f"line {rule.line} of {PATH} {whom}, {kind}{where}{until}{before}"
 
 
@@ -200,5 +229,5 @@ def _rule_dict(rule: Rule) -> dict[str, Any]:
         "name": rule.name,
         "identity": rule.identity,
         "action": rule.action,
-        "until": rule.until.isoformat() if rule.until else None,
+        "until": rule.until or None,
     }

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from notebook_sync.events import Events
-from notebook_sync.folder import make_folder
+from notebook_sync.folder import open_private
 from notebook_sync.notes.runtime.due import Due
 from notebook_sync.sessions import Session
 
@@ -60,8 +60,7 @@ class Telling:
     @contextlib.contextmanager
     def _known(self) -> Iterator[list[str]]:
         """The occurrences that were told of, to be added to by one process at a time. Raises OSError."""
-        make_folder(self._folder)
-        fd = os.open(self._folder / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fd = open_private(self._folder / FILE)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             known = _occurrences(os.pread(fd, 1 << 20, 0))

@@ -168,7 +168,7 @@ class Stream:
             text = self._vault.read(path)[0].decode(errors="replace")
         except (FileNotFoundError, UnreadableFile):
             return None
-        return note_shown(path, text, self._settings.prompt, datetime.now(self._settings.timezone).date())
+        return note_shown(path, text, self._settings.prompt, self._settings.local_now())
 
     def _lost(self, day: date, emptied: datetime | None) -> str:
         """What is gone of a day whose stream was told, from its beginning, to a hot memory that was emptied since."""

@@ -20,7 +20,7 @@ from notebook_sync.surfaces.dashboard.memory import (
     stream_page,
 )
 from notebook_sync.surfaces.dashboard.notes import note_page, notes_page
-from notebook_sync.surfaces.dashboard.runtime import prompt_page, reminders_page, rules_page, runtime_entry_page
+from notebook_sync.surfaces.dashboard.runtime import prompt_page, rules_page
 
 ROUTERS: Iterable[APIRouter] = (
     login.open_pages,
@@ -29,8 +29,6 @@ ROUTERS: Iterable[APIRouter] = (
     home.pages,
     prompt_page.pages,
     rules_page.pages,
-    reminders_page.pages,
-    runtime_entry_page.pages,
     note_page.pages,
     notes_page.pages,
     edit_page.pages,

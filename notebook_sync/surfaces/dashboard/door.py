@@ -15,10 +15,11 @@ from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.logins import Logins
 from notebook_sync.surfaces.dashboard.pages import trouble
 from notebook_sync.surfaces.http import errors as faults
-from notebook_sync.surfaces.http.doors import READING, is_sent_as
+from notebook_sync.surfaces.http.doors import READING, host_name, is_sent_as
 from notebook_sync.surfaces.http.errors import Fault
 
 LOGIN: Final = "/login"
+COOKIE: Final = "notebook"
 STATIC: Final = "/static/"
 FORM: Final = "application/x-www-form-urlencoded"
 _NOT_A_FORM = Fault(415, "not_a_form", "a page sends its forms as they are", "go back, and send the form from the page")
@@ -46,7 +47,8 @@ class BrowserDoor:
 
     def proof_in(self, scope: Scope) -> str:
         given = Headers(scope=scope).getlist("cookie")
-        return cookie_parser(given[0]).get(cookie_name(scope), "") if len(given) == 1 else ""
+        cookie = cookie_parser(given[0]).get(COOKIE, "") if len(given) == 1 else ""
+        return cookie and f"{host_of(scope)} {cookie}"
 
     def session_of(self, proof: str) -> Session | None:
         return self._logins.session_of(proof)
@@ -84,6 +86,6 @@ def _page_before(scope: Scope) -> tuple[str, str]:
     return (before.path or "/", before.query) if before.netloc == headers.get("host") else ("/", "")
 
 
-def cookie_name(scope: Scope) -> str:
-    """One for each port: browsers show a cookie to all ports of a host."""
-    return f"notebook-{(scope.get('server') or ('', 0))[1]}"
+def host_of(scope: Scope) -> str:
+    """The host name by which a request came, without its port."""
+    return host_name(Headers(scope=scope).get("host", ""))

@@ -6,16 +6,21 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
+from urllib.parse import quote
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 
+from notebook_sync.errors import NotebookError
+from notebook_sync.files.edit_places import Part, page_of
+from notebook_sync.notebook import Notebook
 from notebook_sync.notes.finding import Severity
+from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.asking import Asking, Served, pages_router
 from notebook_sync.surfaces.dashboard.look import PATIENCE_SECONDS, Look
 from notebook_sync.surfaces.dashboard.pages import page
+from notebook_sync.surfaces.dashboard.rendering import AT
 from notebook_sync.surfaces.dashboard.runtime.prompt_view import shown_of
-from notebook_sync.surfaces.dashboard.runtime.runtime_links import Places
 from prompt import count_tokens
 
 pages = pages_router()
@@ -45,7 +50,7 @@ def home(request: Request, notebook: Served, asking: Asking) -> HTMLResponse:
     lines = lines_of(seen.status) if seen.status else []
     prompt = notebook.prompt(asking)
     count = partial(count_tokens, encoding=prompt.encoding)
-    findings, places = found.status["findings"] if found.status else [], Places(notebook, asking)
+    findings = found.status["findings"] if found.status else []
     pressing = most_pressing_first(findings, {part.path for part in prompt.parts})
     return page(
         "home.html",
@@ -58,7 +63,7 @@ def home(request: Request, notebook: Served, asking: Asking) -> HTMLResponse:
         is_read_through=found.is_awaited,
         files=[shown_of(part, None, count) for part in prompt.parts],
         stale=seen.status["stale"] if seen.status else [],
-        findings=[(one, places.address(one["path"], one["line"])) for one in pressing[:MOST_FINDINGS]],
+        findings=_with_addresses(notebook, asking, pressing[:MOST_FINDINGS]),
         found=len(findings),
         most=MOST_FINDINGS,
     )
@@ -68,6 +73,24 @@ def most_pressing_first(findings: Sequence[Mapping[str, Any]], shown: Set[str]) 
     """By severity, then those of the files that the prompt shows, else as they come: many a broken link somewhere would
     leave no room for a rule that is not read. Pure."""
     return sorted(findings, key=lambda one: (_SEVERITIES.index(one["severity"]), one["path"] not in shown))
+
+
+def _with_addresses(
+    notebook: Notebook, asking: Session, findings: Sequence[Mapping[str, Any]]
+) -> list[tuple[Mapping[str, Any], str]]:
+    """Each finding with the address of its section in the note's page. Each file is read once."""
+    parts: dict[str, Sequence[Part]] = {}
+    found = []
+    for one in findings:
+        path = one["path"]
+        if path not in parts:
+            try:
+                parts[path] = page_of(notebook.file(path, asking).text, path).parts
+            except NotebookError:
+                parts[path] = ()
+        anchor = next((part.anchor for part in reversed(parts[path]) if part.line <= one["line"]), "")
+        found.append((one, f"/notes/{quote(path)}" + (f"#{AT}{quote(anchor)}" if anchor else "")))
+    return found
 
 
 def verdict_of(lines: list[Line]) -> Line:

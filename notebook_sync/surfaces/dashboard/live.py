@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import Annotated, Final
 
 from anyio import to_thread
-from fastapi import Depends, Header, Request
+from fastapi import Header, Request
 from fastapi.responses import EventSourceResponse
 from fastapi.sse import ServerSentEvent
-from starlette.exceptions import HTTPException
 
 from notebook_sync.surfaces.dashboard.asking import pages_router
-from notebook_sync.surfaces.http.errors import STREAMS_FULL
 from notebook_sync.surfaces.http.events import Streams
 
 pages = pages_router()
+PATH: Final = "/live"
 _RETRY_MS = 1_000
 # How soon a page learns that its cookie counts no more, and the server that nobody reads a stream.
 _BEAT_SECONDS = 3.0
 
 
-def _has_room(request: Request) -> None:
-    if request.app.state.streams.is_full:
-        raise HTTPException(STREAMS_FULL.status)
-
-
-@pages.get("/live", response_class=EventSourceResponse, dependencies=[Depends(_has_room)])
+@pages.get(PATH, response_class=EventSourceResponse)
 async def live(
     request: Request, last_event_id: Annotated[str, Header(max_length=64)] = ""
 ) -> AsyncIterator[ServerSentEvent]:

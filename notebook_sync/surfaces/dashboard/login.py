@@ -4,46 +4,60 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Depends, Path, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
+from notebook_sync.errors import NotPermitted
 from notebook_sync.surfaces.dashboard.asking import Form, pages_router
-from notebook_sync.surfaces.dashboard.door import LOGIN, cookie_name
-from notebook_sync.surfaces.dashboard.logins import COOKIE_SECONDS, Logins
+from notebook_sync.surfaces.dashboard.door import COOKIE, LOGIN, host_of
+from notebook_sync.surfaces.dashboard.logins import COOKIE_SECONDS, GUESS_SECONDS, Logins
 from notebook_sync.surfaces.dashboard.pages import page, static_file
 
 open_pages = APIRouter(include_in_schema=False)
 pages = pages_router()
 _USED = "That link was used already, or is more than ten minutes old; notebook-sync token link makes another one."
 _NOT_THE_OWNERS = "That is not the owner's token."
+_TOO_MANY_GUESSES = "Too many wrong tokens. Wait a minute, or use a link: notebook-sync token link makes one."
+_SHARED = (
+    "Browsers send the cookies of this address to every server on this machine, so the dashboard has an address of its "
+    "own. Open the link that this command prints: notebook-sync token link"
+)
 _A_YEAR: Final = 365 * 86_400
 
 
-@open_pages.get(LOGIN)
+def _at_own_name(request: Request) -> None:
+    if _logins(request).is_shared(host_of(request.scope)):
+        raise NotPermitted(_SHARED)
+
+
+@open_pages.get(LOGIN, dependencies=[Depends(_at_own_name)])
 def login_page(request: Request, code: str = "", next: str = "/") -> Response:  # noqa: A002 - the name in the address
     """The form, or with a code that counts, the dashboard itself."""
     if code and _logins(request).spend(code):
         return _let_in(request, next)
-    return page("login.html", here="", wanted=_within(next), wrong=_USED if code else "", status=403 if code else 200)
+    return _form(next, _USED) if code else _form(next, "", 200)
 
 
-@open_pages.post(LOGIN)
+@open_pages.post(LOGIN, dependencies=[Depends(_at_own_name)])
 def log_in(request: Request, form: Form) -> Response:
     """With the owner's token."""
-    wanted = form.get("next", "/")
-    if _logins(request).is_owners_token(form.get("token", "").strip()):
+    logins, wanted = _logins(request), form.get("next", "/")
+    if logins.is_throttled:
+        refusal = _form(wanted, _TOO_MANY_GUESSES, 429)
+        refusal.headers["Retry-After"] = str(GUESS_SECONDS)
+        return refusal
+    if logins.is_owners_token(form.get("token", "").strip()):
         return _let_in(request, wanted)
-    return page("login.html", status=403, here="", wanted=_within(wanted), wrong=_NOT_THE_OWNERS)
+    return _form(wanted, _NOT_THE_OWNERS)
 
 
 @pages.post("/logout")
 def log_out(request: Request) -> Response:
     """Take the cookie away, and let no copy of it count."""
-    name = cookie_name(request.scope)
-    _logins(request).end(request.cookies.get(name, ""))
+    _logins(request).end(request.app.state.browsers.proof_in(request.scope))
     answer = RedirectResponse(LOGIN, 303)
-    answer.delete_cookie(name, httponly=True, samesite="strict")
+    answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return answer
 
 
@@ -62,13 +76,17 @@ def _logins(request: Request) -> Logins:
     return logins
 
 
+def _form(wanted: str, wrong: str, status: int = 403) -> Response:
+    return page("login.html", status=status, here="", wanted=_within(wanted), wrong=wrong)
+
+
 def _let_in(request: Request, wanted: str) -> Response:
     answer = RedirectResponse(_within(wanted), 303)
     # A proxy says so of what came to it by TLS; whoever else says it hides their own cookie from themselves.
     is_by_tls = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
     answer.set_cookie(
-        cookie_name(request.scope),
-        _logins(request).cookie(),
+        COOKIE,
+        _logins(request).cookie(host_of(request.scope)),
         max_age=COOKIE_SECONDS,
         httponly=True,
         samesite="strict",

@@ -1,7 +1,11 @@
 """What proves to the dashboard that a browser is the owner's: a link that is good once, and a cookie.
 
-Both are signed with the owner's token, so that they survive a restart of the server and are worth nothing once the
-token is revoked. Neither is the token: a browser shows its cookies to every port of this machine.
+Both are signed with the owner's token, so they survive a restart of the server and end when the token is revoked.
+Neither is the token.
+
+A browser sends the cookies of a host to every port of it, so another server on this machine could replay a cookie of
+127.0.0.1. The dashboard therefore has a host name of its own, which contains a key that only the owner sees.
+Browsers resolve `*.localhost` to this machine; a server that does not know the key cannot lead them to the name.
 """
 
 from __future__ import annotations
@@ -9,18 +13,24 @@ from __future__ import annotations
 import hmac
 import secrets
 import time
+from collections import deque
 from hashlib import sha256
 
 from notebook_sync.sessions import OWNER, Session
 from notebook_sync.surfaces.dashboard.spent import Spent
+from notebook_sync.surfaces.http.doors import is_local
 from notebook_sync.tokens import Tokens
 
 LARGEST_PORT = 65_535
 LINK_SECONDS = 600
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, so that nobody is served everywhere unawares
 COOKIE_SECONDS = 30 * 86_400
+MOST_GUESSES = 10
+GUESS_SECONDS = 60
 _LINK = "link"
 _COOKIE = "cookie"
+_HOST = "host"
+_KEY_DIGITS = 32
 
 
 class Logins:
@@ -29,6 +39,7 @@ class Logins:
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
         self._spent = Spent(tokens.folder)
+        self._wrong: deque[float] = deque(maxlen=MOST_GUESSES)
 
     def link_code(self) -> str:
         """A code for a link: good once, for ten minutes."""
@@ -36,17 +47,35 @@ class Logins:
 
     def link(self, host: str, port: int) -> str:
         """The link itself, for the server that listens there."""
-        name = "127.0.0.1" if host in EVERYWHERE else host
-        return f"{url_of(name, port)}login?code={self.link_code()}"
+        code = self.link_code()
+        name = self.own_host() if host in EVERYWHERE or is_local(in_url(host)) else host
+        return f"{url_of(name, port)}login?code={code}"
 
-    def cookie(self) -> str:
-        """The value of a cookie, good for thirty days."""
-        return self._signed(_COOKIE, COOKIE_SECONDS)
+    def own_host(self) -> str:
+        """The host name that contains the key of this notebook's dashboard."""
+        key = _signature(self._tokens.known_owner() or secrets.token_hex(), _HOST, "")
+        return f"notebook-{key[:_KEY_DIGITS]}.localhost"
+
+    def is_shared(self, host: str) -> bool:
+        """Whether a browser sends the cookies of this host name to other servers on this machine."""
+        return is_local(host) and host != self.own_host()
+
+    def cookie(self, host: str) -> str:
+        """The value of a cookie, valid for thirty days at this host name."""
+        return self._signed(f"{_COOKIE} {host}", COOKIE_SECONDS)
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether so many wrong tokens came lately that no further one, right or wrong, is looked at."""
+        return len(self._wrong) == MOST_GUESSES and time.monotonic() - self._wrong[0] < GUESS_SECONDS
 
     def is_owners_token(self, token: str) -> bool:
         """Whether this is the token of the owner; that of an agent is not."""
         found = self._tokens.session_of(token)
-        return found is not None and found.kind == "owner"
+        if found is not None and found.kind == "owner":
+            return True
+        self._wrong.append(time.monotonic())
+        return False
 
     def spend(self, code: str) -> bool:
         """Whether a link's code counts. It does so once, whichever server of the notebook is asked. Raises
@@ -54,14 +83,18 @@ class Logins:
         until = self._until(_LINK, code)
         return bool(until) and self._spent.add(code, until)
 
-    def end(self, cookie: str) -> None:
-        """Let a cookie count no more, wherever it was copied to."""
-        if until := self._until(_COOKIE, cookie):
-            self._spent.add(cookie, until)
+    def end(self, proof: str) -> None:
+        """Revoke a cookie and all its copies. `proof` is the host name, a space and the cookie."""
+        if until := self._ends(proof):
+            self._spent.add(proof, until)
 
-    def session_of(self, cookie: str) -> Session | None:
-        """Whose cookie this is: the owner's, or nobody's."""
-        return OWNER if self._until(_COOKIE, cookie) and cookie not in self._spent else None
+    def session_of(self, proof: str) -> Session | None:
+        """The owner's session for a host name, a space and a cookie that is valid there, or None."""
+        return OWNER if self._ends(proof) and proof not in self._spent else None
+
+    def _ends(self, proof: str) -> int:
+        host, _, cookie = proof.partition(" ")
+        return self._until(f"{_COOKIE} {host}", cookie)
 
     def _signed(self, purpose: str, seconds: int) -> str:
         said = f"{int(time.time()) + seconds}.{secrets.token_urlsafe(12)}"

@@ -8,7 +8,6 @@ import posixpath
 import re
 from collections.abc import Mapping, MutableMapping, Sequence
 from functools import cache
-from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
@@ -20,10 +19,12 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from markupsafe import Markup
 
-from prompt.anchors import WIKILINK, anchors_of, heading_text
+from prompt.outline import Outline, Section, anchors_of
 
 # Beyond this a text is shown as it is written: to render it takes longer than a reader waits.
 LONGEST: Final = 200_000
+# Each line may begin a block, which costs as much as a hundred characters of prose.
+MOST_LINES: Final = 5_000
 # Of one paragraph, where that grows with the square of its length.
 _LONGEST_PARAGRAPH: Final = 10_000
 # Of all paragraphs together: each bracket that opens is looked for the end of as far as its paragraph goes.
@@ -37,6 +38,8 @@ AT: Final = "at-"
 NONE_BROKEN: Final[Mapping[str, str]] = {}
 _NOTES: Final = "/notes/"
 _ELSEWHERE = re.compile(r"https?://[^/\\]|mailto:", re.IGNORECASE)
+# [[target]] and [[target|shown]].
+_WIKILINK = re.compile(r"\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\]")
 _SCHEME = re.compile(r"[^/?#]*:|[/\\]{2}")
 _CODE_WORD = re.compile(r"[\w.+#-]{1,40}")
 _DEEPEST_HEADING: Final = 6
@@ -48,17 +51,18 @@ def rendered(text: str, path: str = "", *, title: str = "", broken: Mapping[str,
     headings can be led to, by `AT` and their anchor; without one, several texts may stand in a page. A first heading
     that is `title` is left out. The others stand below the one of the page. `broken` are links that lead nowhere, each
     with the reason: they are told from the others by words."""
-    if len(text) > LONGEST:
+    if len(text) > LONGEST or text.count("\n") > MOST_LINES:
         return Markup("<pre>{}</pre>").format(text)
     env: _Env = {"path": path, "broken": broken, "links": [], "lower": 1, "in_links": 0}
     tokens = _parser().parse(f"{text}\n", env)  # it reads one character too far where a comment is open at the end
     if any(token.level >= _DEEPEST - 1 for token in tokens):
         return Markup("<pre>{}</pre>").format(text)
-    if title and (at := _place_of_title(tokens, title)) is not None:
+    sections = {section.heading.first: section for section in Outline(text).sections if section.heading}
+    if title and (at := _place_of_title(tokens, title, sections)) is not None:
         tokens[at : at + 3] = []
         env["lower"] = 0
     if path:
-        _give_anchors(tokens)
+        _give_anchors(tokens, sections)
     return Markup(_parser().renderer.render(tokens, _parser().options, env))  # noqa: S704 - what `_Escaping` escaped
 
 
@@ -211,7 +215,7 @@ def _may_stand(url: str) -> bool:
 
 
 def _wikilink(state: StateInline, silent: bool) -> bool:
-    match = WIKILINK.match(state.src, state.pos) if state.src.startswith("[[", state.pos) else None
+    match = _WIKILINK.match(state.src, state.pos) if state.src.startswith("[[", state.pos) else None
     place, _, anchor = match[1].partition("#") if match else ("", "", "")
     anchors = anchors_of([anchor.strip()]) if anchor.strip() else [""]
     href = _note(place.strip(), anchors[0]) if place.strip() else f"#{AT}{_quoted(anchors[0])}" if anchors[0] else ""
@@ -225,19 +229,16 @@ def _wikilink(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _place_of_title(tokens: Sequence[Token], title: str) -> int | None:
+def _place_of_title(tokens: Sequence[Token], title: str, sections: Mapping[int, Section]) -> int | None:
     """Where a heading begins that says the title, and before which nothing but markup stands."""
     at = next((at for at, token in enumerate(tokens) if token.type != "html_block"), len(tokens))
-    is_title = at < len(tokens) and tokens[at].tag == "h1" and heading_text(tokens[at + 1].content) == title
-    return at if is_title else None
+    place = tokens[at].map if at < len(tokens) else None
+    section = sections.get(place[0]) if place else None
+    return at if section and section.level == 1 and section.title == title else None
 
 
-def _give_anchors(tokens: Sequence[Token]) -> None:
+def _give_anchors(tokens: Sequence[Token], sections: Mapping[int, Section]) -> None:
     """As the sections of a note have them: a heading within a list or a quote begins none."""
-    headings = [
-        (token, heading_text(inline.content))
-        for token, inline in pairwise(tokens)
-        if token.type == "heading_open" and token.level == 0
-    ]
-    for (token, _), anchor in zip(headings, anchors_of([text for _, text in headings]), strict=True):
-        token.meta = {**token.meta, "anchor": anchor}
+    for token in tokens:
+        if token.type == "heading_open" and token.level == 0 and token.map and token.map[0] in sections:
+            token.meta = {**token.meta, "anchor": sections[token.map[0]].anchor}

@@ -31,8 +31,7 @@ class Spent:
         """Whether it was not spent before. It is known until then, in seconds since the epoch, after which it proves
         nothing anyway. Raises NotebookError where that cannot be written."""
         try:
-            make_folder(self._own)
-            self._folder.mkdir(mode=0o700, exist_ok=True)
+            make_folder(self._folder)
             self._forget()
             (path := self._path(proof)).touch(0o600, exist_ok=False)
             os.utime(path, (until, until))

@@ -18,6 +18,7 @@ from notebook_sync.surfaces.errors import KINDS, error_body, kind_of
 RETRY_SECONDS = 5
 # Of an error that `error_body` worded, by its name.
 STATUSES: Mapping[str, int] = {kind.type: kind.status for kind in KINDS}
+_TEMPORARY = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 class Answer(JSONResponse):
@@ -69,6 +70,10 @@ TOKENS_UNUSABLE = Fault(
 TARGET_TOO_LONG = Fault(414, "target_too_long", "the path or the query is too long", "send a long text in a body")
 HEADERS_TOO_LARGE = Fault(431, "headers_too_large", "the headers are too large", "send fewer or shorter headers")
 BODY_TOO_LARGE = Fault(413, "body_too_large", "the body is too large", "edit a part of the note, not the whole of it")
+BODY_TOO_SLOW = Fault(408, "body_too_slow", "the body took too long to arrive", "send the request again, in one go")
+TOO_MANY_REQUESTS = Fault(
+    429, "too_many_requests", "too many requests of this session are under way", "wait for an answer, then ask again"
+)
 NOT_JSON = Fault(
     415,
     "not_json",
@@ -87,7 +92,7 @@ def answer_to(error: Exception) -> Answer:
 
 def answer(status: int, body: Mapping[str, Any]) -> Answer:
     """An answer with this status, which says when to come again where that is of use."""
-    again = {"Retry-After": str(RETRY_SECONDS)} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    again = {"Retry-After": str(RETRY_SECONDS)} if status in _TEMPORARY else {}
     return Answer(body, status, again)
 
 
@@ -101,6 +106,6 @@ def fault_of(status: int, detail: str) -> Fault:
 _OF_THE_FRAMEWORK: Mapping[int, Fault] = {
     404: Fault(404, "no_such_route", "there is nothing at this path", "see /api/v1/openapi.json"),
     405: Fault(405, "method_not_allowed", "this path does not take that method", "see /api/v1/openapi.json"),
+    408: BODY_TOO_SLOW,
     413: BODY_TOO_LARGE,
-    503: STREAMS_FULL,
 }

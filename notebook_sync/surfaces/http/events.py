@@ -16,7 +16,6 @@ from anyio import CapacityLimiter, to_thread
 from notebook_sync.events import Event, Events
 from notebook_sync.surfaces.http.metrics import Metrics
 
-MOST_STREAMS = 64
 _MOST_WAITING = 1000
 _THREADS = 4
 _POLL_SECONDS = 0.1
@@ -34,11 +33,6 @@ class Streams:
         self._waiting: set[asyncio.Queue[Event | None]] = set()
         self._ended = False
         self.limiter = CapacityLimiter(_THREADS)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether no further stream is taken."""
-        return len(self._waiting) >= MOST_STREAMS
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

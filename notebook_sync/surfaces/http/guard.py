@@ -9,26 +9,33 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, current_time, fail_after, to_thread
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from notebook_sync.errors import NotebookError
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.http import errors as faults
-from notebook_sync.surfaces.http.doors import Door, has_body
+from notebook_sync.surfaces.http.doors import Door, has_body, host_name, is_local
 from notebook_sync.surfaces.http.errors import Fault
 from notebook_sync.surfaces.http.metrics import Metrics
+from notebook_sync.surfaces.http.quotas import REQUESTS, STREAMS, Quota
 
 LARGEST_BODY: Final = 4 << 20
+# Of a request that nobody has to prove anything for.
+LARGEST_OPEN_BODY: Final = 8 << 10
+BODY_SECONDS: Final = 10.0
 LARGEST_HEADERS: Final = 16 << 10
 LONGEST_TARGET: Final = 8 << 10
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 _SECURITY = {
     "Cache-Control": "no-store",
@@ -43,14 +50,33 @@ _access = logging.getLogger("notebook_sync.access")
 _trouble = logging.getLogger("notebook_sync.http")
 
 
+@dataclass(frozen=True, slots=True)
+class GuardedApp:
+    """An app that is served at a path, and what has to run while it is served. Its requests have passed the guard."""
+
+    path: str
+    app: ASGIApp
+    running: Callable[[], AbstractAsyncContextManager[object]]
+
+
 class Guard:
     """ASGI middleware. `hosts` are the names, without a port, that the server answers to besides loopback; of `doors`,
-    the first that owns a path is asked, and the last owns all."""
+    the first that owns a path is asked, and the last owns all. GET of the paths `streams` is answered without end."""
 
-    def __init__(self, app: ASGIApp, *, doors: Sequence[Door], hosts: Collection[str], metrics: Metrics) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        doors: Sequence[Door],
+        hosts: Collection[str],
+        metrics: Metrics,
+        streams: Collection[str] = (),
+    ) -> None:
         self._app = app
+        self._streams = frozenset(streams)
+        self._held: dict[Quota, Counter[Session]] = {quota: Counter() for quota in (REQUESTS, STREAMS)}
         self._doors = doors
-        self._hosts = frozenset(host.casefold() for host in (*LOOPBACK, *hosts))
+        self._hosts = frozenset(host.casefold() for host in hosts)
         self._metrics = metrics
         self._limiter = CapacityLimiter(_THREADS)
 
@@ -62,7 +88,23 @@ class Guard:
         else:
             door = next(door for door in self._doors if door.owns(scope["path"]))
             request = _Request(scope, receive, send, self._metrics, door, self._limiter)
-            await request.answer(self._app, self._hosts)
+            await request.answer(self._within_quota, self._hosts)
+
+    async def _within_quota(self, scope: Scope, receive: Receive, send: Send) -> None:
+        session: Session | None = scope.get("state", {}).get("session")
+        if session is None:
+            await self._app(scope, receive, send)
+            return
+        is_stream = scope["method"] == "GET" and scope["path"] in self._streams
+        quota, refusal = (STREAMS, faults.STREAMS_FULL) if is_stream else (REQUESTS, faults.TOO_MANY_REQUESTS)
+        held = self._held[quota]
+        if not quota.allows(session, held):
+            raise _Refused(refusal)
+        held[session] += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            held[session] -= 1
 
 
 class _Request:
@@ -78,20 +120,26 @@ class _Request:
         self._outer_send = send
         self._metrics = metrics
         self._received = 0
+        self._is_whole = not has_body(Headers(scope=scope))
+        self._is_open = door.is_open(scope["path"])
+        self._largest_body = LARGEST_OPEN_BODY if self._is_open else LARGEST_BODY
+        self._body_until = 0.0
         self._status = 0
         self._asking: Session | None = None
 
     async def answer(self, app: ASGIApp, hosts: Collection[str]) -> None:
         begun = time.perf_counter()
         try:
-            fault = refusal_of(self._scope, hosts) or await self._identify()
+            fault = refusal_of(self._scope, hosts, self._largest_body) or await self._identify()
             fault = fault or self._door.content_refusal_of(self._scope)
             if fault is None:
                 await app(self._scope, self._receive, self._send)
             else:
                 await self._refuse(fault)
-        except _BodyTooLarge:
-            await self._refuse(faults.BODY_TOO_LARGE)
+        except _Refused as refused:
+            await self._refuse(refused.fault)
+        except ClientDisconnect:
+            pass
         except Exception:  # the edge: whatever went wrong is logged whole, and answered as JSON, never as a trace
             _trouble.exception("%s %s failed", self._scope["method"], _path(self._scope))
             await self._refuse(faults.FAULT_OF_OURS)
@@ -99,7 +147,7 @@ class _Request:
             self._tell(time.perf_counter() - begun)
 
     async def _identify(self) -> Fault | None:
-        if self._door.is_open(self._scope["path"]):
+        if self._is_open:
             return None
         proof = self._door.proof_in(self._scope)
         try:
@@ -124,16 +172,21 @@ class _Request:
         """Answer in place of the app, unless it has begun to."""
         if self._status:
             return
-        refusal = self._door.refusal(self._scope, fault)
-        if has_body(Headers(scope=self._scope)):
-            refusal.headers["Connection"] = "close"  # what is left of the body is not waited for
-        await refusal(self._scope, self._outer_receive, self._send)
+        await self._door.refusal(self._scope, fault)(self._scope, self._outer_receive, self._send)
 
     async def _receive(self) -> Message:
-        message = await self._outer_receive()
+        if self._is_whole:
+            return await self._outer_receive()
+        self._body_until = self._body_until or current_time() + BODY_SECONDS
+        try:
+            with fail_after(self._body_until - current_time()):
+                message = await self._outer_receive()
+        except TimeoutError:
+            raise _Refused(faults.BODY_TOO_SLOW) from None
         self._received += len(message.get("body", b""))
-        if self._received > LARGEST_BODY:
-            raise _BodyTooLarge(faults.BODY_TOO_LARGE.status)
+        if self._received > self._largest_body:
+            raise _Refused(faults.BODY_TOO_LARGE)
+        self._is_whole = not message.get("more_body")
         return message
 
     async def _send(self, message: Message) -> None:
@@ -142,7 +195,9 @@ class _Request:
             headers = MutableHeaders(scope=message)
             for name, value in _SECURITY.items():
                 headers.setdefault(name, value)
-            if not self._door.is_open(self._scope["path"]):  # what only some may see, nobody keeps
+            if not self._is_whole:
+                headers["Connection"] = "close"  # what is left of the body is not waited for
+            if not self._is_open:  # what only some may see, nobody keeps
                 headers["Cache-Control"] = _SECURITY["Cache-Control"]
         await self._outer_send(message)
 
@@ -162,7 +217,7 @@ class _Request:
         )
 
 
-def refusal_of(scope: Scope, hosts: Collection[str]) -> Fault | None:
+def refusal_of(scope: Scope, hosts: Collection[str], largest_body: int) -> Fault | None:
     """Why a request is refused by its head alone, whoever sent it. Pure."""
     headers = Headers(scope=scope)
     if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_TARGET:
@@ -170,23 +225,17 @@ def refusal_of(scope: Scope, hosts: Collection[str]) -> Fault | None:
     if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEADERS:
         return faults.HEADERS_TOO_LARGE
     host = headers.getlist("host")
-    if len(host) != 1 or host_name(host[0]) not in hosts:
+    if len(host) != 1 or not (host_name(host[0]) in hosts or is_local(host_name(host[0]))):
         return faults.FOREIGN_HOST
     if not is_own_origin(headers.getlist("origin"), host[0]) or headers.get("sec-fetch-site") in _FOREIGN_SITES:
         return faults.FOREIGN_ORIGIN
     length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) > LARGEST_BODY:
+    if not length.isdecimal() or int(length) > largest_body:
         return faults.BODY_TOO_LARGE
     return None
 
 
 _FOREIGN_SITES = frozenset({"cross-site", "same-site"})
-
-
-def host_name(host: str) -> str:
-    """The name in a Host header, as it is compared: without the port."""
-    name, colon, port = host.casefold().rpartition(":")
-    return name if colon and port.isdecimal() and not name.endswith(":") else host.casefold()
 
 
 def is_own_origin(origins: Collection[str], host: str) -> bool:
@@ -201,8 +250,12 @@ def is_own_origin(origins: Collection[str], host: str) -> bool:
     return not more and found.scheme in {"http", "https"} and found.netloc.casefold() == host.casefold()
 
 
-class _BodyTooLarge(HTTPException):
-    """More came than was announced, or nothing was announced and too much came."""
+class _Refused(HTTPException):
+    """A refusal that only the body or the quota decides. The framework answers it where it meets it first."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.status)
+        self.fault = fault
 
 
 def _path(scope: Scope) -> str:

@@ -1,48 +1,31 @@
-"""MCP over streamable HTTP, as an ASGI app for a server to mount: who asks is whose bearer token it is.
+"""MCP over streamable HTTP, as an ASGI app for the HTTP server to mount.
 
-Without a token of this notebook nothing is answered but 401. Host and Origin are held against the names that the
-server answers to.
+The server's guard checks Host, Origin, the size of the body and the bearer token before a request arrives here.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from collections import Counter
 
-import anyio.to_thread
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, AuthorizationContext
 from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
-from starlette.middleware.authentication import AuthenticationMiddleware
-from starlette.types import ASGIApp
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope, Send
 
 from notebook_sync.errors import NotebookError
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
+from notebook_sync.surfaces.http.guard import GuardedApp
+from notebook_sync.surfaces.http.quotas import MCP_SESSIONS
 from notebook_sync.surfaces.mcp.server import Context, NotebookServer
 from notebook_sync.surfaces.mcp.subscriptions import Subscriptions
 from notebook_sync.tokens import OWNER, Tokens
 
-_MOST_SESSIONS = 1000
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
-log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class McpApp:
-    """`app` answers at whatever path it stands; `running()` is entered once, before it is first called."""
-
-    app: ASGIApp
-    running: Callable[[], AbstractAsyncContextManager[None]]
-
-
-def mcp_app(notebook: Notebook, tokens: Tokens, *, hosts: Sequence[str] = ()) -> McpApp:
-    """The notebook for agents that have a token. `hosts` are further Host names it answers to, besides loopback and
-    those of `server.allowed_hosts`."""
+def mcp_app(notebook: Notebook, tokens: Tokens) -> GuardedApp:
+    """The notebook for agents that have a token, at /mcp."""
 
     def is_current(session: Session) -> bool:
         try:
@@ -50,53 +33,43 @@ def mcp_app(notebook: Notebook, tokens: Tokens, *, hosts: Sequence[str] = ()) ->
         except NotebookError:
             return False
 
-    subscriptions = Subscriptions(notebook, is_current)
-    names = (*_LOOPBACK, *notebook.settings.server.allowed_hosts, *hosts)
-    places = [place for name in names for place in (name, f"{name}:*")]
-    sessions = StreamableHTTPSessionManager(
-        NotebookServer(notebook, _session_of, subscriptions),
-        security_settings=TransportSecuritySettings(
-            enable_dns_rebinding_protection=True,
-            allowed_hosts=places,
-            allowed_origins=[f"{scheme}://{place}" for scheme in ("http", "https") for place in places],
-        ),
-        # Twice the largest note: JSON spells some characters with two.
-        max_request_body_size=2 * notebook.settings.notebook.max_file_bytes,
-        max_sessions=_MOST_SESSIONS,
-    )
-    guarded = RequireAuthMiddleware(sessions.handle_request, required_scopes=[])
-    return McpApp(AuthenticationMiddleware(guarded, backend=BearerAuthBackend(_Verifier(tokens))), sessions.run)
+    server = NotebookServer(notebook, _session_of, Subscriptions(notebook, is_current))
+    sessions = _Sessions(server, max_sessions=MCP_SESSIONS.most)
+    return GuardedApp("/mcp", sessions.asgi_app, sessions.run)
 
 
-class _Verifier:
-    """Looks a token up in the notebook's own, at each request: one that was revoked is worth nothing at once."""
+class _Sessions(StreamableHTTPSessionManager):
+    """The SDK's session manager, which only limits all sessions together, with a quota for each token."""
 
-    def __init__(self, tokens: Tokens) -> None:
-        self._tokens = tokens
+    def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
+        held = Counter(_session_named(owner["client_id"]) for owner in self._session_owners.values())
+        is_allowed = requestor is not None and MCP_SESSIONS.allows(_session_named(requestor["client_id"]), held)
+        return super()._admit_session(requestor) if is_allowed else None
 
-    async def verify_token(self, token: str) -> AccessToken | None:
-        try:
-            session = await anyio.to_thread.run_sync(self._tokens.session_of, token)
-        except NotebookError as error:
-            log.warning("%s", error)
-            return None
-        if session is None:
-            return None
+    async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        session: Session = scope["state"]["session"]
         # The SDK lets nobody but this principal use the MCP session that it opens.
-        principal = f"{session.kind}:{session.agent}"
-        return AccessToken(
-            token=token, client_id=principal, scopes=[], claims={_KIND: session.kind, _AGENT: session.agent}
-        )
+        principal = AccessToken(token="", client_id=f"{session.kind}:{session.agent}", scopes=[])
+        scope["user"] = AuthenticatedUser(principal)
+        # The whole body first: the SDK logs a traceback where the client disconnects in the middle.
+        body = await Request(scope, receive).body()
+        unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
+        async def again() -> Message:
+            return unread.pop() if unread else await receive()
 
-_KIND, _AGENT = "session", "agent"
+        await super()._handle_request(scope, again, send)
 
 
 def _session_of(ctx: Context) -> Session:
-    """Who asks, by the token of this very request."""
-    user: AuthenticatedUser = ctx.request.user  # type: ignore[union-attr]  # no request reaches the server without
-    claims = user.access_token.claims or {}
-    return Session.named(claims[_KIND], claims[_AGENT])
+    """The session whose token came with this very request."""
+    session: Session = ctx.request.state.session  # type: ignore[union-attr]  # every message comes with a request
+    return session
+
+
+def _session_named(principal: str) -> Session:
+    kind, _, agent = principal.partition(":")
+    return Session.named(kind, agent)
 
 
 def _agent(name: str) -> str:

@@ -5,9 +5,8 @@ Whatever else is served at its side (`beside`, as the MCP server at `/mcp`) stan
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from anyio import to_thread
 from fastapi import FastAPI, Request
@@ -15,7 +14,6 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
 
 from notebook_sync import __version__
 from notebook_sync.errors import NotebookError
@@ -24,6 +22,7 @@ from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import OWNER
 from notebook_sync.surfaces.dashboard.app import ROUTERS
 from notebook_sync.surfaces.dashboard.door import BrowserDoor
+from notebook_sync.surfaces.dashboard.live import PATH as LIVE
 from notebook_sync.surfaces.dashboard.logins import Logins
 from notebook_sync.surfaces.dashboard.look import Look
 from notebook_sync.surfaces.dashboard.pages import trouble
@@ -34,8 +33,9 @@ from notebook_sync.surfaces.http.asking import API
 from notebook_sync.surfaces.http.doors import ProgramDoor
 from notebook_sync.surfaces.http.errors import Answer, answer, answer_to, fault_of
 from notebook_sync.surfaces.http.events import Streams
-from notebook_sync.surfaces.http.guard import Guard
+from notebook_sync.surfaces.http.guard import Guard, GuardedApp
 from notebook_sync.surfaces.http.metrics import Metrics
+from notebook_sync.surfaces.http.quotas import REQUESTS
 from notebook_sync.surfaces.http.routes.agents import agent_routes
 from notebook_sync.surfaces.http.routes.facts import fact_routes
 from notebook_sync.surfaces.http.routes.memories import memory_routes
@@ -43,21 +43,10 @@ from notebook_sync.surfaces.http.routes.notes import open_routes, routes
 from notebook_sync.tokens import Tokens
 from prompt.errors import PromptError
 
-# Worker threads: what waits for a file or a store waits in one of them.
-_THREADS = 16
 _MOST_COMPLAINTS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """Another app at a path of its own, and what has to run while it is served. Its requests have passed the guard."""
-
-    path: str
-    app: ASGIApp
-    running: Callable[[], AbstractAsyncContextManager[object]]
-
-
-def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[Beside] = ()) -> FastAPI:
+def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[GuardedApp] = ()) -> FastAPI:
     """The app for an open notebook, which stays the caller's to close. `hosts` are further Host names it answers to,
     besides loopback and those of `server.allowed_hosts`."""
     tokens = Tokens(notebook.root / FOLDER)
@@ -68,7 +57,7 @@ def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[
 
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:
-        to_thread.current_default_thread_limiter().total_tokens = _THREADS
+        to_thread.current_default_thread_limiter().total_tokens = REQUESTS.most
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(streams.running())
             for each in beside:
@@ -111,6 +100,7 @@ def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[
         doors=(browsers, ProgramDoor(tokens)),
         hosts=(*notebook.settings.server.allowed_hosts, *hosts),
         metrics=metrics,
+        streams=(f"{API}/events", LIVE, *(each.path for each in beside)),
     )
     return app
 

@@ -18,6 +18,7 @@ from typing import Any
 import h11
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from notebook_sync.errors import UsageError
@@ -26,16 +27,19 @@ from notebook_sync.notebook import Notebook
 from notebook_sync.surfaces.beside.embedding_thread import embedding_beside
 from notebook_sync.surfaces.beside.prefetching_process import prefetching
 from notebook_sync.surfaces.dashboard.logins import EVERYWHERE, LARGEST_PORT, Logins, in_url, url_of
+from notebook_sync.surfaces.http.doors import is_local
 from notebook_sync.surfaces.http.errors import Answer, Fault
 from notebook_sync.surfaces.http.events import Streams
-from notebook_sync.surfaces.http.guard import LARGEST_HEADERS, LONGEST_TARGET, LOOPBACK
+from notebook_sync.surfaces.http.guard import LARGEST_HEADERS, LONGEST_TARGET
 from notebook_sync.surfaces.mcp.http import mcp_app
-from notebook_sync.surfaces.serving.app import Beside, http_app
+from notebook_sync.surfaces.serving.app import http_app
 from notebook_sync.surfaces.serving.following import Following
 from notebook_sync.tokens import Tokens
 
 # What requests, streams and the watch still have, once the server is to end.
 _GRACE_SECONDS = 2
+# Further ones take the place of the oldest that answers nobody who is known.
+MOST_CONNECTIONS = 256
 _INCOMPLETE_BYTES = LARGEST_HEADERS + LONGEST_TARGET + (8 << 10)
 _MALFORMED = Fault(400, "malformed", "that is no HTTP/1.1 request", "send a well-formed request with smaller headers")
 _log = logging.getLogger(__name__)
@@ -44,11 +48,10 @@ _log = logging.getLogger(__name__)
 def serve(notebook: Notebook, *, host: str, port: int, watch: bool, say: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT. `say` is given the line that tells it is ready, and on a terminal the link to the
     dashboard. Raises UsageError for an address that cannot be listened at."""
-    names = () if _is_loopback(host) or host in EVERYWHERE else (in_url(host),)
-    if not _is_loopback(host):
+    names = () if is_local(in_url(host)) or host in EVERYWHERE else (in_url(host),)
+    if not is_local(in_url(host)):
         _log.warning("%s can be reached from other machines: tokens and notes pass there unencrypted", host)
-    mcp = mcp_app(notebook, Tokens(notebook.root / FOLDER), hosts=names)
-    app = http_app(notebook, hosts=names, beside=[Beside("/mcp", mcp.app, mcp.running)])
+    app = http_app(notebook, hosts=names, beside=[mcp_app(notebook, Tokens(notebook.root / FOLDER))])
     with _listening(host, port) as listener, embedding_beside(notebook) as embed, prefetching(notebook) as saved:
 
         def changed(paths: Collection[str]) -> None:
@@ -81,25 +84,28 @@ def leave() -> None:
         os._exit(0)
 
 
+def config_of(app: ASGIApp) -> uvicorn.Config:
+    """Everything that uvicorn would otherwise take from what happens to be installed or set."""
+    return uvicorn.Config(
+        app,
+        loop="asyncio",
+        http=_Protocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,  # ours has no query in it
+        proxy_headers=False,  # anybody may send X-Forwarded-For
+        server_header=False,
+        h11_max_incomplete_event_size=_INCOMPLETE_BYTES,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+
+
 class _Server(uvicorn.Server):
-    """Uvicorn, told everything that it would otherwise take from what happens to be installed or set."""
+    """Uvicorn, which says when it is ready, and ends the streams before it ends."""
 
     def __init__(self, app: FastAPI, ready: Callable[[], None]) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                loop="asyncio",
-                http=_Protocol,
-                ws="none",
-                lifespan="on",
-                log_config=None,
-                access_log=False,  # ours has no query in it
-                proxy_headers=False,  # anybody may send X-Forwarded-For
-                server_header=False,
-                h11_max_incomplete_event_size=_INCOMPLETE_BYTES,
-                timeout_graceful_shutdown=_GRACE_SECONDS,
-            )
-        )
+        super().__init__(config_of(app))
         self._streams: Streams = app.state.streams
         self._ready = ready
 
@@ -117,13 +123,25 @@ class _Server(uvicorn.Server):
 
 
 class _Protocol(H11Protocol):
-    """Of a request's head, the first byte and the last may be no further apart than two requests may."""
+    """Of a request's head, the first byte and the last may be no further apart than two requests may. Connections have
+    a limit, and those without a proof cannot keep others out."""
 
+    connections: set[_Protocol]  # type: ignore[assignment]  # all of one class
     _late: asyncio.TimerHandle | None = None
+    _since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         super().connection_made(transport)
+        self._since = self.loop.time()
         self._await_head()
+        if len(self.connections) > MOST_CONNECTIONS:
+            idle = (each for each in self.connections if not (each.transport.is_closing() or each.answers_somebody))
+            min(idle, key=lambda each: each._since, default=self).transport.abort()
+
+    @property
+    def answers_somebody(self) -> bool:
+        """Whether a request is under way of a session that has proved who it is."""
+        return bool(self.cycle and not self.cycle.response_complete and "session" in self.scope["state"])
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -190,7 +208,3 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         ) from None
     with listener:
         yield listener
-
-
-def _is_loopback(host: str) -> bool:
-    return in_url(host) in LOOPBACK

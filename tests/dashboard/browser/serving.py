@@ -25,10 +25,7 @@ class Address:
 
     root: Path
     port: int
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+    url: str
 
     def link(self, then: str = "/") -> str:
         """A link that logs in, once, as `serve` prints it."""
@@ -46,7 +43,8 @@ def serving(root: Path, *, port: int = 0, watch: bool = False) -> Iterator[Addre
             following = Following(notebook, watch=True, changed=lambda _: None)
             stack.enter_context(following.running())
             assert following.state == "following the files"
-        yield Address(root, listener.getsockname()[1])
+        port = listener.getsockname()[1]
+        yield Address(root, port, app.state.logins.link("127.0.0.1", port).partition("/login")[0])
 
 
 @contextlib.contextmanager

@@ -8,6 +8,9 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Error, Page, Request, Response, ViewportSize
 
+from notebook_sync.folder import FOLDER
+from notebook_sync.surfaces.dashboard.logins import Logins
+from notebook_sync.tokens import Tokens
 from tests.dashboard.browser.serving import Address
 
 WIDE: Final = ViewportSize(width=1200, height=800)
@@ -45,6 +48,12 @@ class Tab:
     def log_in(self, then: str = "/") -> None:
         """By the link that `serve` prints."""
         self.page.goto(self.address.link(then))
+
+    def end_login(self) -> None:
+        """Revoke the cookie, as a log-out in another tab does."""
+        (cookie,) = self.page.context.cookies()
+        host = urlsplit(self.address.url).hostname
+        Logins(Tokens(self.address.root / FOLDER)).end(f"{host} {cookie['value']}")
 
     def open(self, path: str) -> None:
         """Go to a page of the dashboard."""

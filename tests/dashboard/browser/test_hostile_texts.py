@@ -60,7 +60,6 @@ _PATHS = [
     f"/new?collection=pages&title={_QUERY}",
     f"/rules?identity={_QUERY}&channel={_QUERY}",
     "/rules/orders",
-    "/rules/entry?file=reminders&line=3",
     "/reminders",
     "/memory?scope=all",
     f"/memory?query=alert+{_QUERY}&verify={_QUERY}",

@@ -11,9 +11,7 @@ from unittest.mock import patch
 from playwright.sync_api import expect
 
 from notebook_sync import Notebook, Session
-from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.dashboard.runtime import reminders_page
-from notebook_sync.tokens import Tokens
+from notebook_sync.surfaces.dashboard.runtime import rules_page
 from tests.dashboard.browser.serving import Address, serving
 from tests.dashboard.browser.tab import NARROW, WIDE, Tab
 
@@ -81,7 +79,7 @@ def test_a_reminder_whose_time_is_over_is_overdue_in_an_open_page(open_tab: Open
     file = root / "runtime/reminders.md"
     file.write_text("## Today\n\n- [ ] Light the lamp [due: 2026-05-06 17:30]\n", encoding="utf-8")
     (root / "notebook.toml").write_text('[notebook]\ntimezone = "UTC"\n', encoding="utf-8")
-    with serving(root) as address, patch.object(reminders_page, "datetime", Clock):
+    with serving(root) as address, patch.object(rules_page, "datetime", Clock):
         tab = open_tab(address)
         tab.page.clock.install()
         tab.log_in("/reminders")
@@ -122,7 +120,7 @@ def test_who_is_logged_out_meanwhile_is_told_wherever_in_the_page_and_keeps_what
     text = tab.page.locator("textarea.text")
     text.fill("what I wrote")
     tab.page.evaluate("scrollTo(0, document.body.scrollHeight)")
-    Tokens(tab.address.root / FOLDER).revoke("owner")
+    tab.end_login()
     banner = tab.page.get_by_role("status").filter(has_text="not logged in any more")
     expect(banner.get_by_role("link", name="log in in another tab")).to_be_in_viewport(ratio=1)
     expect(text).to_have_value("what I wrote")

@@ -53,7 +53,7 @@ def test_a_save_that_nothing_answers_stays_and_is_sent_again(open_tab: Opening, 
 def test_a_save_after_the_login_ended_stays_and_leads_to_a_new_one(tab: Tab) -> None:
     tab.open(f"/edit/{KEYS}")
     box = tab.page.get_by_label("Text", exact=True)
-    Tokens(tab.address.root / FOLDER).revoke("owner")
+    tab.end_login()
     box.fill(MINE)
     tab.page.get_by_role("button", name="Save").click()
     said = tab.page.locator("#edit-state")

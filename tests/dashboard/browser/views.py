@@ -49,7 +49,6 @@ RULES: Final = (
     View("rules-holds", "/rules?identity=odile%40ferry.example", "Who may be answered"),
     View("orders", "/rules/orders", "Standing orders"),
     View("reminders", "/reminders", "Reminders"),
-    View("entry", "/rules/entry?file=reminders&line=17", "Reminder “Order lamp oil”"),
 )
 MEMORY: Final = (
     View("facts", "/memory", "Facts"),

@@ -7,11 +7,11 @@ its reason, and stands in a file beside the export as it was.
 from __future__ import annotations
 
 import fcntl
-import os
 import re
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,11 @@ from notebook_sync.files.frontmatter import read_frontmatter
 from notebook_sync.files.note import Stamp
 from notebook_sync.files.vault import Vault
 from notebook_sync.folder import FOLDER as NOTEBOOK_FOLDER
-from notebook_sync.folder import make_folder
+from notebook_sync.folder import opened_private
 from notebook_sync.mirror.base import Mirror
 from notebook_sync.mirror.memories import MemoryRows
 from notebook_sync.notes.guard import Guard
+from notebook_sync.notes.memories.importing.columns import flat, renamed
 from notebook_sync.notes.memories.importing.left import LeftOver
 from notebook_sync.notes.memories.importing.lines import Beside, Found, JsonLines, JsonList, open_json
 from notebook_sync.notes.memories.importing.log import ImportLog
@@ -87,38 +88,45 @@ class MemoryImport:
         *,
         dry_run: bool = False,
         again: bool = False,
+        names: Mapping[str, str] | None = None,
         progress: Progress | None = None,
     ) -> dict[str, Any]:
-        """Make a memory of each record that is none yet, and was none; with `again`, also where it was deleted. Raises
-        NotPermitted for who is no owner, UsageError for a file that is no export, Refused while another import goes on,
-        BackendDown where nothing was written."""
+        """Make a memory of each record that is none yet, and was none; with `again`, also where it was deleted. `names`
+        renames columns, from the export's name to a documented one. Raises NotPermitted for who is no owner, UsageError
+        for a file that is no export, Refused while another import goes on, BackendDown where nothing was written."""
         if session.kind != "owner":
             self._guard.refuse(session, TOOL, "Importing memories is only available in owner conversations")
         with nullcontext() if dry_run else self._alone():
-            return self._brought_in(file, session, dry_run, again, progress)
+            return self._brought_in(file, session, dry_run, again, names or {}, progress)
 
     def _brought_in(
-        self, file: Path, session: Session, dry_run: bool, again: bool, progress: Progress | None
+        self,
+        file: Path,
+        session: Session,
+        dry_run: bool,
+        again: bool,
+        names: Mapping[str, str],
+        progress: Progress | None,
     ) -> dict[str, Any]:
-        export = _opened(file)
+        export = _opened(file, names)
+
+        def records() -> Iterator[Found]:
+            return (_named(found, names) for found in export.records())
+
         imported = self._log.records()
         self._follow()
         linked = (link.to for some in export.beside.links.values() for link in some)
         away = frozenset[str]() if again else imported
-        survey = surveyed(export.records, linked, away, self._claimed, self._unclaimed, self._memories)
-        tags, links, timezone = export.beside.tags, export.beside.links, self._settings.timezone
-        draftings = {
-            name: Drafting(table.columns, table.scales, tags, links, survey.leads_on, timezone, session.changed_by)
-            for name, table in survey.tables.items()
-        }
+        survey = surveyed(records, linked, away, self._claimed, self._unclaimed, self._memories)
+        drafting = Drafting(export.beside.links, survey.leads_on, self._settings.timezone, session.changed_by)
         warnings = [*_untold(survey, export.beside)]
         if not survey.count:
             warnings.append(f"{_plain(file)} has no records; give memories as JSON lines, as a JSON list, or as SQLite")
         halves = _Halves(survey.count, progress, is_whole=dry_run)
         with LeftOver(file, is_wanted=not dry_run) as left:
-            run = ImportRun(self._vault, survey, draftings, left, away)
+            run = ImportRun(self._vault, survey, drafting, left, away)
             try:
-                warnings += self._make(run, export.records(), file, session, halves, is_dry=dry_run)
+                warnings += self._make(run, records(), file, session, halves, is_dry=dry_run)
                 if not dry_run:
                     warnings += self._follow_up(run, session, halves)
             finally:  # what is written stays, whatever ends this
@@ -136,7 +144,6 @@ class MemoryImport:
             "failed": run.failed,
             "links_dropped": run.dropped[:_MOST_LINKS],
             "columns": {role: _shown(name) for role, name in survey.taken().items()},
-            "scales": {_shown(name): scale for name, scale in survey.scales().items()},
             "not_taken": [_shown(name) for name in survey.untaken()[:_MOST_COLUMNS]],
             "backup": run.backup,
             "lossless": not run.is_stopped
@@ -174,19 +181,12 @@ class MemoryImport:
     def _alone(self) -> Iterator[None]:
         """Two imports at once would both make what neither finds yet. Raises Refused for the second."""
         path = self._vault.root / NOTEBOOK_FOLDER / _LOCK
-        try:
-            make_folder(path.parent)
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise NotebookError(f"{path}: {error.strerror}; an import needs to lock this file") from None
-        try:
+        with opened_private(path, "an import needs to lock this file") as fd:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise Refused("memories are being imported into this notebook already; wait for that to end") from None
             yield
-        finally:
-            os.close(fd)
 
     def _claimed(self, ids: Collection[str]) -> dict[str, Mark]:
         """Of which record each note was made that has one of these ids."""
@@ -277,7 +277,17 @@ class _Halves:
             self._progress(done, self._total)
 
 
-def _opened(file: Path) -> JsonLines | JsonList | SqliteExport:
+def _named(found: Found, names: Mapping[str, str]) -> Found:
+    """The record with its columns renamed, or the reason why that cannot be."""
+    if found.fields is None:
+        return found
+    try:
+        return replace(found, fields=renamed(flat(found.fields), names))
+    except UsageError as error:
+        return replace(found, fields=None, error=str(error))
+
+
+def _opened(file: Path, names: Mapping[str, str]) -> JsonLines | JsonList | SqliteExport:
     """The export in a file, whatever its name. Raises UsageError."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):
@@ -285,7 +295,7 @@ def _opened(file: Path) -> JsonLines | JsonList | SqliteExport:
         with file.open("rb") as opened:
             begins = opened.read(len(MAGIC))
         if begins == MAGIC:
-            return SqliteExport(file)
+            return SqliteExport(file, names)
         return open_json(file)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
@@ -313,8 +323,8 @@ def _left_out(run: ImportRun) -> Iterator[str]:
         )
     if run.brought_back:
         yield (
-            f"priorities beyond the scale of their column, which became the nearest on it: {run.brought_back:,}; what "
-            "the records say stays in their files"
+            f"priorities beyond 1 to 10, which became the nearest: {run.brought_back:,}; what the records say stays in "
+            "their files"
         )
     if run.dropped:
         yield (

@@ -10,7 +10,7 @@ from typing import Any
 
 from notebook_sync.errors import UsageError
 from notebook_sync.mirror.memories import Link
-from notebook_sync.notes.memories.importing.columns import columns_of, role_of
+from notebook_sync.notes.memories.importing.columns import KNOWN
 
 LONGEST_LINE = 64 << 20
 _LARGEST_LIST = 512 << 20
@@ -20,13 +20,12 @@ _BOM = b"\xef\xbb\xbf"
 @dataclass(frozen=True, slots=True)
 class Found:
     """One record: its line, or its number in a list or table; what it says, None where `error` tells why it cannot be
-    read; as what it stands there, to be kept where nothing can be made of it; and of several tables, its own."""
+    read; and as what it stands there, to be kept where nothing can be made of it."""
 
     line: int
     fields: Mapping[str, Any] | None
     raw: bytes
     error: str = ""
-    table: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,6 @@ class Beside:
     else: what has no place in a notebook."""
 
     links: Mapping[str, Sequence[Link]] = field(default_factory=dict)
-    tags: Mapping[str, Sequence[str]] = field(default_factory=dict)
     untold: tuple[str, ...] = ()
 
 
@@ -104,14 +102,10 @@ def _read(raw: bytes) -> Any:
 
 
 def _has_records(whole: Any) -> bool:
-    """Whether it is an object with a list of objects under a name of its own, and with no more that a record would
-    have."""
-    if not isinstance(whole, dict):
+    """Whether it is an object with a list of objects, and with no column that a record would have."""
+    if not isinstance(whole, dict) or whole.keys() & KNOWN:
         return False
-    others = (one for name, one in whole.items() if isinstance(one, list) and role_of(name) is None)
-    return any(isinstance(each, dict) for one in others for each in one) and not any(
-        columns_of([whole])[role] for role in ("text", "id")
-    )
+    return any(isinstance(each, dict) for one in whole.values() if isinstance(one, list) for each in one)
 
 
 _NO_RECORD = "it is no JSON object"

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from notebook_sync.errors import NotebookError
-from notebook_sync.folder import make_folder
+from notebook_sync.folder import open_private
 
 _FILE = "imported"
 _RECORD = re.compile(rb"^m[0-9a-f]{15}$", re.MULTILINE)
@@ -39,9 +39,7 @@ class ImportLog:
         """Add these, durably. Raises OSError."""
         if not records:
             return
-        make_folder(self._path.parent)
-        fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(fd, "ab") as file:
+        with os.fdopen(open_private(self._path, os.O_APPEND), "ab") as file:
             # A line end first: the last line may have been cut off.
             file.write(b"\n" + b"".join(f"{record}\n".encode() for record in sorted(records)))
             file.flush()

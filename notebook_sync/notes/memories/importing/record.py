@@ -18,16 +18,15 @@ from typing import Any, NamedTuple, TypeVar
 from notebook_sync.errors import UsageError
 from notebook_sync.files.edit_shape import characters_refused
 from notebook_sync.files.fields import LONGEST_ID
-from notebook_sync.files.memories import PARTS, kind_said
+from notebook_sync.files.memories import HIGHEST_PRIORITY, PARTS, kind_said
 from notebook_sync.files.new_note import note_text, slug_of
 from notebook_sync.files.note import STATUSES
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.mirror.memories import DEFAULT_PRIORITY, Link
 from notebook_sync.notes.channels.older_export import OLDER, holdable
 from notebook_sync.notes.channels.private_note import reason_against
-from notebook_sync.notes.memories.importing.columns import EMPTY, Columns, meant
+from notebook_sync.notes.memories.importing.columns import COLUMNS, EMPTY, lasting
 from notebook_sync.notes.memories.importing.values import (
-    RANKS,
     Dropped,
     as_links,
     as_number,
@@ -35,7 +34,6 @@ from notebook_sync.notes.memories.importing.values import (
     as_tags,
     as_time,
     decoded,
-    is_beyond,
 )
 from notebook_sync.notes.memories.metadata import agent_of
 from notebook_sync.notes.memories.suggestions import short
@@ -100,13 +98,9 @@ class Drafted:
 
 @dataclass(frozen=True, slots=True)
 class Drafting:
-    """Makes memories of the records of one export. `scales` is, by column, that of the priorities in it; `tags` and
-    `links` are what the export says beside its records, by their ids; `leads_on` tells whether there is a memory with
-    an id, or will be."""
+    """Makes memories of the records of one export. `links` are those that the export has outside its records, by their
+    ids; `leads_on` tells whether there is a memory with an id, or will be."""
 
-    columns: Columns
-    scales: Mapping[str, int]
-    tags: Mapping[str, Sequence[str]]
     links: Mapping[str, Sequence[Link]]
     leads_on: Callable[[str], bool]
     timezone: tzinfo
@@ -114,20 +108,19 @@ class Drafting:
 
     def draft(self, record: Mapping[str, Any]) -> Drafted:
         """Raises UsageError for a record that cannot become a memory."""
-        own_id = id_in(record, self.columns)
-        taking = _Taking(record, self.columns)
+        own_id = id_in(record)
+        taking = _Taking(record)
         taking.take("vector", _as_vector)
         taking.take("id", lambda value: own_id == _id(value) or None)
-        tags = (*(taking.take("tags", as_tags) or ()), *self.tags.get(own_id, ()))
-        told, content, is_structured = _said(taking, tags)
+        told, content, is_structured = _said(taking, taking.take("tags", as_tags) or ())
         created_at = taking.take("created_at", as_time)
         agent = agent_of(taking.value("agent"), told.tags)
         taking.take("agent", lambda value: value in (agent, f"agent:{agent}") or None)
         relations, dropped = self._relations(taking, own_id)
         is_flagged = bool(taking.take("needs_review", lambda value: value in (True, 1) or None))
         needs_review = is_flagged or not is_structured or created_at is None or not agent
-        mark = mark_of(record, self.columns)
-        priority, is_brought_back = self._priority(taking)
+        mark = mark_of(record)
+        priority, is_brought_back = _priority(taking)
         fields: dict[str, Any] = {
             "title": told.title,
             "summary": taking.take("summary", _as_line),
@@ -162,22 +155,10 @@ class Drafting:
             dropped,
         )
 
-    def _priority(self, taking: _Taking) -> tuple[int, bool]:
-        """It, and whether it is only the nearest to what is said."""
-        for column in self.columns["priority"]:
-            value = taking.values.get(column)
-            scale = self.scales.get(column, RANKS)
-            priority = as_priority(value, scale)
-            if priority is not None:
-                if priority == as_number(value):  # on another scale, the number says more than it does on this
-                    del taking.values[column]
-                return priority, is_beyond(value, scale)
-        return DEFAULT_PRIORITY, False
-
     def _relations(self, taking: _Taking, own_id: str) -> tuple[Sequence[Link], Sequence[Dropped]]:
         """The links, and what is none. A column that says more than links stays."""
         links, dropped = list[Link](), list[Dropped]()
-        for column in self.columns["relations"]:
+        for column in COLUMNS["relations"]:
             if column in taking.values and not links:
                 links, others = as_links(taking.values[column], self.leads_on)
                 dropped += others
@@ -191,24 +172,36 @@ class Drafting:
         return links, dropped
 
 
-def id_in(record: Mapping[str, Any], columns: Columns) -> str:
+def _priority(taking: _Taking) -> tuple[int, bool]:
+    """The priority, and whether the record's number lies beyond 1 to 10. A number that was changed stays."""
+    for column in COLUMNS["priority"]:
+        value = taking.values.get(column)
+        priority, number = as_priority(value), as_number(value)
+        if priority is not None and number is not None:
+            if priority == number:
+                del taking.values[column]
+            return priority, not 1 <= number <= HIGHEST_PRIORITY
+    return DEFAULT_PRIORITY, False
+
+
+def id_in(record: Mapping[str, Any]) -> str:
     """The id that a record has, "" for none that a note can have."""
-    return next(filter(None, (_id(record.get(column)) for column in columns["id"])), "")
+    return _id(record.get("id"))
 
 
-def require_text(record: Mapping[str, Any], columns: Columns) -> None:
+def require_text(record: Mapping[str, Any]) -> None:
     """Raises UsageError for a record without a text that a memory can have."""
-    _texts(_Taking(record, columns))
+    _texts(_Taking(record))
 
 
-def mark_of(record: Mapping[str, Any], columns: Columns) -> Mark:
+def mark_of(record: Mapping[str, Any]) -> Mark:
     """All that a record says tells it from others, whatever other records of its export have. Raises UsageError."""
-    text = [[record[name] for name in columns[role] if record.get(name) not in EMPTY] for role in ("text", *PARTS)]
-    by_role, by_name = meant(record)
-    if own_id := id_in(record, columns):
-        by_role["id"] = own_id
+    text = [[record[name] for name in COLUMNS[role] if record.get(name) not in EMPTY] for role in ("text", *PARTS)]
+    said = lasting(record)
+    if own_id := id_in(record):
+        said["id"] = own_id
     # With a letter first, YAML reads it as text.
-    return Mark(f"m{_digest([by_role, by_name])[:_DIGITS]}", _digest(text)[:_TEXT_DIGITS])
+    return Mark(f"m{_digest(said)[:_DIGITS]}", _digest(text)[:_TEXT_DIGITS])
 
 
 def _digest(said: Any) -> str:
@@ -224,19 +217,18 @@ def _as_base64(value: bytes) -> str:
 
 
 class _Taking:
-    """The values of a record, of which each is taken once; what nobody took is left."""
+    """The values of a record, each taken once; the rest is left."""
 
-    def __init__(self, record: Mapping[str, Any], columns: Columns) -> None:
+    def __init__(self, record: Mapping[str, Any]) -> None:
         self.values = {name: value for name, value in record.items() if value not in EMPTY}
-        self._columns = columns
 
     def value(self, role: str) -> Any:
         """What the likeliest column says that says anything."""
-        return next((self.values[name] for name in self._columns[role] if name in self.values), None)
+        return next((self.values[name] for name in COLUMNS[role] if name in self.values), None)
 
     def take(self, role: str, read: Callable[[Any], _Value | None]) -> _Value | None:
         """What the likeliest column says that can be read so."""
-        for name in self._columns[role]:
+        for name in COLUMNS[role]:
             if name in self.values and (found := read(self.values[name])) is not None:
                 del self.values[name]
                 return found
@@ -280,7 +272,7 @@ def _texts(taking: _Taking) -> tuple[str, str, dict[str, Any]]:
     original = taking.take("text", _as_text) or ""
     parts = {part: said for part in PARTS if (said := _as_text(taking.value(part)))}
     if not original and not parts:
-        raise UsageError("it has no text")
+        raise UsageError("it has no text in `content`")
     text = original or "\n\n".join(f"{part.upper()}: {said}" for part, said in parts.items())
     if refused := characters_refused(text):
         raise UsageError(f"its text cannot be written: {refused}")

@@ -4,7 +4,7 @@ here already, as deleted since it was imported, or as failed."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,6 @@ from notebook_sync.files.note import Stamp
 from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.memories import Link
 from notebook_sync.notes.editing.door import digest_of
-from notebook_sync.notes.memories.importing.columns import flat
 from notebook_sync.notes.memories.importing.left import LeftOver
 from notebook_sync.notes.memories.importing.lines import Found
 from notebook_sync.notes.memories.importing.record import Drafted, Drafting
@@ -37,7 +36,7 @@ class Ready:
 
 
 class ImportRun:
-    """What became of the records so far. `draftings` are by table. `imported` are the records that memories were made
+    """What became of the records so far. `imported` are the records that memories were made
     of before: one of these whose memory is not here was deleted since. `stamps` and `digests` are of the files that
     were made, by path, `written` what those say that await a commit, `here` the records that are here now; `changed`
     counts those of the records that are here already that say other things than they did, `circles` the links from a
@@ -45,11 +44,11 @@ class ImportRun:
     is no link among links; `usage` is what is known of the use of what is here."""
 
     def __init__(
-        self, vault: Vault, survey: Survey, draftings: Mapping[str, Drafting], left: LeftOver, imported: Collection[str]
+        self, vault: Vault, survey: Survey, drafting: Drafting, left: LeftOver, imported: Collection[str]
     ) -> None:
         self._vault = vault
         self._survey = survey
-        self._draftings = draftings
+        self._drafting = drafting
         self._left = left
         self._imported = imported
         self._seen: set[str] = set()
@@ -118,7 +117,7 @@ class ImportRun:
         """None for a record that is here already."""
         if found.fields is None:
             raise UsageError(found.error)
-        drafted = self._draftings[found.table].draft(flat(found.fields))
+        drafted = self._drafting.draft(found.fields)
         there = self._survey.there
         note_id = there.made.get(drafted.identity) or self._survey.id_for(drafted.id, drafted.identity)
         if drafted.identity in there.made or drafted.identity in self._seen:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from notebook_sync.errors import UsageError
@@ -16,17 +17,12 @@ from notebook_sync.notes.channels.older_export import moment_in
 from notebook_sync.notes.memories.suggestions import UNSURE, short
 from notebook_sync.notes.memories.template import LONGEST_TAG
 
-SHARES, RANKS, HUNDREDTHS = 1, HIGHEST_PRIORITY, 100
-SCALES = {SHARES: "0 to 1", RANKS: "1 to 10", HUNDREDTHS: "0 to 100"}
-"""By where each ends, the scales on which it is told how much something matters."""
 # Fewer seconds since the epoch are a number that counts something else.
 _EARLIEST = 1e8
-_DAY_DIGITS = 8
 _LAST_YEAR = 2200
-_TARGETS = ("to", "target", "target_id", "to_id", "id", "memory_id")
-_TYPES = ("type", "relation", "relation_type", "relationship", "kind")
-_SURE = ("confidence", "weight", "strength", "score")
-_WHY = ("reasoning", "reason", "rationale", "description")
+_DAY = re.compile(r"[0-9]{8}")
+# As Go prints a time: "2026-01-02 15:04:05.999 +0000 UTC m=+0.01".
+_GO_TIME = re.compile(r"(\S+ \S+) ([+-]\d{4}) \w+(?: m=\S+)?")
 
 # What is no link, and why.
 Dropped = tuple[Any, str]
@@ -51,33 +47,29 @@ def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def as_time(value: Any) -> datetime | None:
-    """ISO 8601, a day of eight digits, or since the epoch in seconds or finer."""
-    text = value.strip() if isinstance(value, str) else ""
-    if isinstance(value, int) and _EARLIEST / 10 <= value < _EARLIEST:  # so many digits count no seconds here
-        text = str(value)
-    if len(text) == _DAY_DIGITS and text.isdigit():
-        try:
-            return datetime.strptime(text, "%Y%m%d").replace(tzinfo=UTC)
-        except ValueError:
-            return None
+    """ISO 8601, a day of eight digits, SQLite's form, Go's, or since the epoch in seconds or finer."""
+    text = str(value).strip() if isinstance(value, str | int) else ""
+    if _DAY.fullmatch(text):
+        value = text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
+    if found := _GO_TIME.fullmatch(text):
+        value = text = f"{found[1]}{found[2]}"
     number = as_number(value)
     if (number is None and not text) or (number is not None and number < _EARLIEST):
         return None
-    found = moment_in(value)
-    return found if found is not None and found.year <= _LAST_YEAR else None
+    moment = moment_in(value)
+    return moment if moment is not None and moment.year <= _LAST_YEAR else None
 
 
 def as_tags(value: Any) -> tuple[str, ...] | None:
-    """Of a list, of the JSON of one, or of words parted by commas."""
+    """Of a list, of the JSON of one, or of comma-separated words."""
     found = decoded(value)
     if isinstance(found, str):
         found = found.split(",")
     if not isinstance(found, list):
         return None
-    texts = [one.get("name", one.get("tag")) if isinstance(one, dict) else one for one in found]
-    if not all(isinstance(one, str | int | float) and not isinstance(one, bool) for one in texts):
+    if not all(isinstance(one, str | int | float) and not isinstance(one, bool) for one in found):
         return None
-    tags = plain_tags(str(one) for one in texts)
+    tags = plain_tags(str(one) for one in found)
     return tags if all(len(tag) <= LONGEST_TAG for tag in tags) else None
 
 
@@ -92,26 +84,20 @@ def as_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def as_priority(value: Any, scale: int) -> int | None:
-    """From 1 to 10, of a number on a scale that ends at `scale`, one of SCALES; of what is beyond, the nearest."""
+def as_priority(value: Any) -> int | None:
+    """From 1 to 10; a number beyond becomes the nearest."""
     number = as_number(value)
-    if number is None:
-        return None
-    return round(min(max(number * HIGHEST_PRIORITY / scale, 1), HIGHEST_PRIORITY))
-
-
-def is_beyond(value: Any, scale: int) -> bool:
-    """Whether it is a number that a scale does not have."""
-    number = as_number(value)
-    return number is not None and not (1 if scale == HIGHEST_PRIORITY else 0) <= number <= scale
+    return None if number is None else round(min(max(number, 1), HIGHEST_PRIORITY))
 
 
 def as_links(value: Any, leads_on: Callable[[str], bool]) -> tuple[list[Link], list[Dropped]]:
-    """The links of a list, or of lists by type, to what is there; and what else it says."""
+    """The links of a list to what is there; and what else it says."""
     found = decoded(value)
+    if not isinstance(found, list):
+        return [], [(found, "these are no links")]
     links: dict[tuple[str, str], Link] = {}
-    dropped: list[Dropped] = [] if isinstance(found, list | dict) else [(found, "these are no links")]
-    for entry in _entries(found):
+    dropped: list[Dropped] = []
+    for entry in found:
         try:
             link = as_link(entry)
         except UsageError as error:
@@ -128,13 +114,13 @@ def as_link(entry: Any) -> Link:
     """One link. Raises UsageError for what names no memory, no type that there is, or a confidence that is none."""
     if not isinstance(entry, Mapping):
         raise UsageError("it names no memory and no type")
-    to, kind = _first(entry, _TARGETS), _first(entry, _TYPES)
+    to, kind = entry.get("to", entry.get("to_memory_id")), entry.get("type", entry.get("relationship_type"))
     relation = kind.strip().casefold() if isinstance(kind, str) else ""
     if relation not in RELATIONS:
         raise UsageError(f"there is no relation {short(kind)!r}")
     if not isinstance(to, str | int) or isinstance(to, bool) or not str(to).strip():
         raise UsageError("it names no memory")
-    said = _first(entry, _SURE)
+    said = entry.get("confidence")
     sure = UNSURE if said is None else as_number(said)
     if sure is None:
         raise UsageError("its confidence is no number")
@@ -142,23 +128,10 @@ def as_link(entry: Any) -> Link:
         relation,
         str(to).strip(),
         min(max(sure, 0.0), 1.0),
-        _text(_first(entry, _WHY)),
+        _text(entry.get("reasoning")),
         _text(entry.get("source")),
         _text(entry.get("synthesis_id")),
     )
-
-
-def _entries(found: Any) -> Iterator[Any]:
-    if isinstance(found, list):
-        yield from found
-    elif isinstance(found, dict):
-        for kind, targets in found.items():
-            for to in targets if isinstance(targets, list) else [targets]:
-                yield {"type": kind, **to} if isinstance(to, dict) else {"type": kind, "to": to}
-
-
-def _first(entry: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return next((entry[name] for name in names if entry.get(name) is not None), None)
 
 
 def _text(value: Any) -> str:

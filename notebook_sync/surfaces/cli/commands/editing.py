@@ -11,8 +11,7 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from notebook_sync.errors import NotPermitted, UsageError
-from notebook_sync.sessions import Session
+from notebook_sync.errors import UsageError
 from notebook_sync.surfaces.cli.addressed import program
 from notebook_sync.surfaces.cli.answers import as_json, opened, session_of, show, text_given
 from notebook_sync.surfaces.cli.next_steps import keeping, next_steps, rename_back_of, undo_of
@@ -104,35 +103,47 @@ def _is_made(edited: Edited) -> bool:
 def _delete(arguments: Namespace) -> int:
     with next_steps(arguments), opened(arguments) as notebook:
         session = session_of(arguments)
-        path = _note_to_change(notebook, arguments.id, session)
+        path = notebook.find_path(arguments.id, session, "write", "file")
         entered = notebook.delete(path, session)
         kept = keeping(notebook, entered.commit, path)
     show(arguments, _filed(path, entered), lambda told: text.of_deletion(told, kept, undo=undo_of(arguments)))
     return 0
 
 
+def _trust(arguments: Namespace) -> int:
+    with opened(arguments) as notebook:
+        session = session_of(arguments)
+        files = notebook.trust(session, arguments.file, dry_run=True)
+        if not arguments.json:
+            for file in files:
+                print(text.of_diff(file.diff, colour=_in_colour()))
+        if files and not arguments.dry_run and _is_sure(arguments):
+            digests = {file.path: file.digest for file in files}
+            files = notebook.trust(session, arguments.file, expected_digests=digests)
+    show(arguments, {"files": [file.as_dict() for file in files]}, text.of_trust)
+    return 0
+
+
+def _is_sure(arguments: Namespace) -> bool:
+    """Raises UsageError where nobody can be asked."""
+    if arguments.yes:
+        return True
+    if arguments.json or sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError("nobody is asked here; give --yes to accept these lines, or --dry-run to see them")
+    return input("Trust these lines? [y/N] ").strip().casefold() in {"y", "yes"}
+
+
 def _rename(arguments: Namespace) -> int:
     with next_steps(arguments), opened(arguments) as notebook:
         session = session_of(arguments)
-        path = _note_to_change(notebook, arguments.id, session)
-        try:
-            entered = notebook.rename(path, arguments.to, session)
-        except NotPermitted as refusal:
-            if notebook.vault.relative(arguments.to) is None:
-                refusal.add_note(f"{arguments.to} leads out of the notebook; give a path in it, as pages/plan.md")
-            raise
+        path = notebook.find_path(arguments.id, session, "write", "file")
+        entered = notebook.rename(path, arguments.to, session)
         renamed = notebook.find_path(arguments.to, session)
         kept = keeping(notebook, entered.commit, path, renamed)
     back = rename_back_of(arguments)
     told = {**_filed(renamed, entered), "renamed_from": path}
     show(arguments, told, lambda told: text.of_renaming(told, kept, back=back))
     return 0
-
-
-def _note_to_change(notebook: Notebook, name: str, session: Session) -> str:
-    """The path of one note. A name that the session may not change is refused before it is looked up."""
-    notebook.guard.require_change(session, name, "file")
-    return notebook.find_path(name, session)
 
 
 def _filed(path: str, entered: Entered) -> dict[str, object]:
@@ -208,6 +219,7 @@ EDITING: Mapping[str, Callable[[Namespace], int]] = {
     "edit": _edit,
     "delete": _delete,
     "rename": _rename,
+    "trust": _trust,
     "history": _history,
     "diff": _diff,
     "undo": _undo,

@@ -167,10 +167,18 @@ def _score(arguments: Namespace) -> int:
 def _import(arguments: Namespace) -> int:
     if not arguments.file or "\0" in arguments.file:
         raise UsageError("name a file, as in: notebook-sync memory import memories.jsonl")
+    pairs = [each.partition("=") for each in arguments.map]
+    if not all(old and new for old, _, new in pairs):
+        raise UsageError("--map takes OLD=NEW, as in: --map body=content")
     file = Path(arguments.file).expanduser()
     with next_steps(arguments), opened(arguments) as notebook, progress("import", "memories") as told:
         imported = notebook.memory_import(
-            file, session_of(arguments), dry_run=arguments.dry_run, again=arguments.again, progress=told
+            file,
+            session_of(arguments),
+            dry_run=arguments.dry_run,
+            again=arguments.again,
+            names={old: new for old, _, new in pairs},
+            progress=told,
         )
     show(arguments, imported, lambda found: text.of_import(found, dry_run=arguments.dry_run))
     return _FAILED if imported["failed"] or not imported["lossless"] or not imported["read"] else 0

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from notebook_sync.errors import BackendDown
 from notebook_sync.notebook import Notebook
-from notebook_sync.sessions import OWNER, Session
-from notebook_sync.surfaces import places
+from notebook_sync.notes import places
 from notebook_sync.surfaces.cli.addressed import program
 from notebook_sync.surfaces.cli.answers import (
     as_json,
@@ -154,9 +153,18 @@ def _check(arguments: Namespace) -> int:
     return _FAILED if any(finding["severity"] == "error" for finding in findings) else 0
 
 
+_NOTHING_LEFT_OUT = "nothing is left out here: the prompt shows all of it"
+
+
 def _read(arguments: Namespace) -> int:
     with opened(arguments) as notebook:
-        document, section = places.found(notebook, arguments.id, arguments.section or "", OWNER)
+        if arguments.omitted:
+            omitted = notebook.omitted(arguments.id, session_of(arguments), section=arguments.section or "")
+            show(arguments, asdict(omitted), lambda left: shown_as_it_is(left["text"] or _NOTHING_LEFT_OUT))
+            return 0
+        document, named = places.found(notebook.read, arguments.id)
+        wanted = arguments.section or named
+        section = notebook.section(document, wanted) if wanted else None
         if document["stale"]:
             sys.stderr.write(f"notebook-sync: {document['path']} is shown as it was; its file: {document['stale']}\n")
     show(arguments, section or document, lambda found: shown_as_it_is(found["content"]))
@@ -176,8 +184,7 @@ def _prompt(arguments: Namespace) -> int:
 
 def _explain(arguments: Namespace) -> int:
     with opened(arguments) as notebook:
-        # Whoever has a shell here has the files: --session says whose prompt it is about, and hides nothing.
-        found = notebook.explain(arguments.text, session_of(arguments), asking=Session.owner())
+        found = notebook.explain(arguments.text, session_of(arguments))
     show(arguments, {"found": [asdict(place) for place in found]}, text.of_explanation)
     return 0 if found else _FAILED
 

@@ -22,8 +22,8 @@ ARCHIVE = (
         "make a notebook from what `export` wrote, or take in an older export of private notes",
         "Of an archive, DIR becomes the same notebook: files byte for byte, ids, versions, histories, the stream and\n"
         "git's commits. Where a database does not answer then, the files are in place all the same, and the same call\n"
-        "goes on from there. One whose notebook.toml starts a program, or names another machine or a key, is taken\n"
-        "with --trust-settings alone: it may be somebody else's.\n"
+        "goes on from there. One that makes git run a program, or whose notebook.toml starts one or names another\n"
+        "machine or a key, may be somebody else's, and needs --trust-settings.\n"
         "\n"
         "With --v2, FILE is an export of private notes of an older version, as JSON, and each becomes a note of this\n"
         "notebook with its time, tags, conversation and other fields; a second time adds nothing. A note that cannot\n"

@@ -94,7 +94,8 @@ COMMANDS = (
         "`prompt` is the use of each file in the owner's prompt, `left_out` the anchors of what its cap took.\n"
         "`sessions` is the prompt of each kind of session as a whole. `since_commit` tells what the edits since the\n"
         "last commit, also of notebook.toml, do to it: what falls out, and whether its stable part, and so a\n"
-        "provider's cache, changes; null where there is no commit.",
+        "provider's cache, changes; null where there is no commit. `problem` is why a file is not shown as it is, and\n"
+        "`waiting` are the lines that wait for `trust`.",
         ("notebook-sync status",),
         """\
 {"root": "/home/me/notebook", "name": "notebook",
@@ -106,7 +107,9 @@ COMMANDS = (
  "stale": [{"path": "pages/bad.md", "error": "line 2: …"}],
  "search": {"model": "wordllama-256", "embedded": 8, "behind": 0, "facts_behind": 0, "facts_refused": 0,
             "trouble": ""},
- "prompt": {"runtime/reminders.md": {"tokens": 120, "cap": 2000, "omitted": 0, "left_out": []}},
+ "prompt": {"runtime/reminders.md": {"tokens": 120, "cap": 2000, "omitted": 0, "left_out": [],
+                                     "problem": ""}},
+ "waiting": [{"path": "runtime/reminders.md", "line": 9, "text": "- [ ] Pay the mooring", "removed": false}],
  "sessions": {"owner": {"tokens": 812, "max_tokens": 16000, "revision": "9f86d0…",
                         "since_commit": {"tokens_before": 790, "tokens_after": 812, "fell_out": […as for watch…],
                                          "came_back": [], "stable_changes": true, "kept_prefix_tokens": 402}}, …}}""",
@@ -137,8 +140,8 @@ COMMANDS = (
         "Entries of the runtime files that do not read as their grammar says, expired rules, entries in comments that\n"
         "look live, comments and blocks of code that are never closed. Files of the prompt that are missing or over\n"
         "their cap, pinned sections that alone are over it, a whole prompt over max_tokens. Broken links, ids that\n"
-        "two files want, names that other systems confuse, marks of a merge conflict. Needs no database. Exit code 1\n"
-        "only when a finding is an error.",
+        "two files want, names that other systems confuse, marks of a merge conflict, NUL bytes, lines that wait for\n"
+        "`trust`. Needs no database. Exit code 1 only when a finding is an error.",
         ("notebook-sync check",),
         '[{"path": "pages/plan.md", "line": 12, "severity": "warning", "message": "broken link: no note `risks`"}]',
         (JSON,),
@@ -147,16 +150,25 @@ COMMANDS = (
         "read",
         "show a note, or one section of it",
         "ID is a note's id, its path, or the bare name of a runtime file, and may end in # and a section's anchor, as\n"
-        "in the lines of a prompt that say what is left out. What is shown is what the file says now.",
-        ("notebook-sync read pages/plan", "notebook-sync read runtime/reminders.md#this-week"),
+        "in the lines of a prompt that say what is left out. What is shown is what the file says now. With --omitted\n"
+        "it is what the prompt of --session leaves out there for lack of room; that needs no database.",
+        (
+            "notebook-sync read pages/plan",
+            "notebook-sync read runtime/reminders.md#this-week",
+            "notebook-sync read runtime/reminders.md#this-week --omitted --session task",
+        ),
         """\
 {"id": "pages/plan", "path": "pages/plan.md", "collection": "pages", "title": "Plan", "summary": "…",
  "content": "…", "sections": [{"heading": "Budget", "level": 2, "anchor": "budget", "line": 9, "start": 24,
  "end": 41, "token_count": 5, "content": "…"}], "metadata": {"version": 2, "tags": [], "status": "draft", …},
- "history": […], "source": {…}, "problems": [], "stale": null}; of a section, that section alone""",
+ "history": […], "source": {…}, "problems": [], "stale": null}; of a section, that section alone; with --omitted
+{"path": "runtime/reminders.md", "section": "this-week", "digest": "…", "text": "…", "tokens": 20, "next": 0}""",
         (
             Argument("id", "id, path, or the bare name of a runtime file", {"metavar": "ID"}),
             Argument("--section", "the anchor or the heading of one section", {"metavar": "ANCHOR"}),
+            Argument("--omitted", "only what the prompt leaves out", {"action": "store_true"}),
+            SESSION,
+            AGENT,
             JSON,
         ),
     ),
@@ -199,14 +211,36 @@ COMMANDS = (
         "say where a text stands, and whether it reaches the prompt",
         "For every place where TEXT stands, in any case and however it is spaced: the file, the line, the section,\n"
         "and whether that session's prompt has it; else what removed it, and how to get it in. `reason` is cap,\n"
-        "comment, expired, frontmatter, session filter, not yet parsed (the file is being written), quarantined\n"
-        "(somebody else wrote it) or not a prompt file. `anchor` is the section's; `last_good` says that the place\n"
-        "is one of the file's last good version. Where TEXT is nowhere, `found` is empty and the exit code 1.",
+        "comment, expired, upcoming (a rule that has not begun), frontmatter, session filter, not yet parsed (the\n"
+        "file is being written), quarantined (somebody else wrote it), waiting for trust or not a prompt file. A\n"
+        "comment that the prompt leaves out does not divide TEXT. `anchor` is the section's; `last_good` says that\n"
+        "the place is in the earlier version that the prompt shows. --session says who asks, and so what is found.\n"
+        "Where TEXT is nowhere, `found` is empty and the exit code 1.",
         ('notebook-sync explain "Always respond" --session task',),
         """\
 {"found": [{"path": "runtime/reminders.md", "line": 9, "section": "Today", "in_prompt": false,
             "reason": "comment", "anchor": "today", "last_good": false}]}""",
         (Argument("text", "any text of the notebook", {"metavar": "TEXT"}), SESSION, AGENT, JSON),
+    ),
+    Command(
+        "trust",
+        "show which lines wait for trust, and accept them",
+        'With prompt.trust = "committed", a prompt shows of its files what the last git commit holds, what\n'
+        "`notebook_edit` wrote in an owner session, and what this command accepted. For each file with waiting lines\n"
+        "it prints the difference from the trusted version, asks, and accepts. --yes does not ask; without a terminal\n"
+        "it is needed. It commits nothing. A file that changes meanwhile is refused.",
+        ("notebook-sync trust --dry-run", "notebook-sync trust runtime/reminders.md --session owner --yes"),
+        """\
+{"files": [{"path": "runtime/reminders.md", "digest": "9f86d0…", "accepted": true, "diff": "--- a/runtime/…",
+            "lines": [{"line": 9, "text": "- [ ] Pay the mooring", "removed": false}]}]}""",
+        (
+            Argument("file", "one file; else all of the prompt", {"metavar": "FILE", "nargs": "?", "default": ""}),
+            Argument("--dry-run", "only show what waits", {"action": "store_true"}),
+            Argument("--yes", "accept without asking", {"action": "store_true"}),
+            SESSION,
+            AGENT,
+            JSON,
+        ),
     ),
     *MAKING,
     *EDITING,
@@ -293,7 +327,7 @@ COMMANDS = (
         """\
 [{"name": "owner", "session": "owner", "created_at": "2026-03-01T09:00:00+00:00"}]; for show and add
 {"name": "scribe", "session": "task", "token": "…"}; for revoke {"name": "scribe", "revoked": true};
-for link {"link": "http://127.0.0.1:8765/login?code=…", "seconds": 600}""",
+for link {"link": "http://notebook-….localhost:8765/login?code=…", "seconds": 600}""",
         (
             Argument("action", "list, add, revoke, show or link", {"metavar": "ACTION"}),
             Argument("name", "the agent, for add and revoke", {"metavar": "NAME", "nargs": "?"}),

@@ -189,9 +189,9 @@ EDITING = (
         "reminders",
         "the reminders, the most pressing first",
         "`state` is overdue (its day is over, or the time that it names), due (its moment has come, today), upcoming,\n"
-        "open (no day is named) or done. Days and times are those of the notebook's timezone.\n"
-        "`watch` and `serve` tell of each that falls due, once. `unread` are the lines that cannot be read as\n"
-        "reminders; `check` says why.",
+        "open (without a date) or done. Dates and times are in the notebook's timezone. Reminders past their\n"
+        "[until DATE], and those that have not begun, are left out. `watch` and `serve` report each that falls due,\n"
+        "once. `unread` are the lines that cannot be read as reminders; `check` says why.",
         ("notebook-sync reminders", "notebook-sync reminders --due --json"),
         """\
 {"reminders": [{"line": 4, "section": "Today", "kind": "task", "text": "Grease the winch", "state": "due",
@@ -200,11 +200,13 @@ EDITING = (
     ),
     Command(
         "rules",
-        "which rule holds for somebody today, and why not another",
-        "IDENTITY is a phone number, an e-mail address or a channel's id, in any usual spelling. A rule that names it\n"
-        "comes before one for everyone, a temporary one before a permanent one, one of --channel before one for all\n"
-        "channels, and of what is left the last in the file holds. Where none holds, `rule` is null. `unread` are the\n"
-        "lines that name the identity and cannot be read as rules, and the marks of a merge conflict.",
+        "which rule holds for somebody now, and why not another",
+        "IDENTITY is a phone number, an e-mail address or a channel's id, in any usual spelling, or a name. A rule\n"
+        "for it comes before one for everyone, a temporary one before a permanent one, one with a date before one\n"
+        "without, one of --channel before one for all channels; then the last in the file holds. A rule that has a\n"
+        "name only is also for the identities that other rules give this name. Where none holds, `rule` is null.\n"
+        "`until` is the last day, or the time at which it ends. `unread` are the lines that name the identity and\n"
+        "cannot be read as rules, and the marks of a merge conflict.",
         ("notebook-sync rules odile@ferry.example", "notebook-sync rules '+00 555 0142' --channel deck-crew"),
         """\
 {"identity": "odile@ferry.example", "channel": null, "rule": {"line": 9, "section": "Temporary Instructions",

@@ -137,7 +137,8 @@ FACT = Command(
             "Fading itself needs no command: importance is computed from a fact's use and age. What fell below\n"
             "memory.archive_below (0.05) moves to archive.md; what rose above memory.promote_above (0.8) and was used\n"
             "memory.promote_accesses (3) times is proposed for core.md, or moves there with memory.promote =\n"
-            '"auto". A second run finds nothing left to do. `watch` and `serve` do this every\n'
+            '"auto" if the owner reinforced it too. A second run finds nothing left to do.\n'
+            "`watch` and `serve` do this every\n"
             "memory.recalculate_hours (6).",
             ("notebook-sync fact decay --dry-run", "notebook-sync fact decay --session owner"),
             '{"archived": [{"note_id": "…", …as for fact list…}], "promoted": [], "proposed": []}',

@@ -209,27 +209,32 @@ many changes midway""",
     Command(
         "import",
         "take in the memories that another program exported",
-        "FILE is JSON lines or an SQLite database, told by what is in it; which column is which is found by what\n"
-        "the columns hold. A checkpoint is made first. Each record becomes one file; one that is here is not\n"
-        "written twice, and one that was deleted since it was imported stays away without --again. What cannot\n"
-        "become a memory is told, and put into a file beside FILE: read = added + already + deleted + failed, and\n"
-        "`lossless` says so. `columns` says which column was taken for what, of several the likeliest, and `scales`\n"
-        "on which scale one of priorities was read; those `not_taken` for anything are kept in the frontmatter.\n"
-        "Links of no known type, of a confidence that is no number, and to no memory of FILE or of the notebook are\n"
-        "told as `links_dropped`, the first thousand, and stay in the frontmatter too.",
+        "FILE is JSON lines, a JSON list or an SQLite database. Columns are read by their documented names\n"
+        "(docs/memories.md); --map body=content renames one. A checkpoint is made first. Each record becomes one\n"
+        "file; a record that is here is not written twice, and one that was deleted since it was imported stays\n"
+        "away without --again. Records that cannot become a memory are reported and put into a file next to FILE:\n"
+        "read = added + already + deleted + failed, and `lossless` says so. `columns` says which column each field\n"
+        "was read from; columns in `not_taken` are kept in the frontmatter. Links of no known type, with a\n"
+        "confidence that is no number, or to a memory that is neither in FILE nor in the notebook are reported as\n"
+        "`links_dropped`, the first thousand, and stay in the frontmatter too.",
         (
             "notebook-sync memory import memories.jsonl --dry-run",
-            "notebook-sync memory import old.db --session owner",
+            "notebook-sync memory import old.db --map body=content --map ts=created_at",
         ),
         """\
 {"read": 1161, "added": 1150, "already": 9, "deleted": 1, "needs_review": 40, "failed": [{"line": 7, "reason": "…"}],
- "columns": {"id": "id", "text": "body", "created_at": "ts", "priority": "prio"},
- "scales": {"prio": "1 to 10"}, "not_taken": ["mood"],
+ "columns": {"id": "id", "text": "content", "created_at": "created_at", "priority": "importance"},
+ "not_taken": ["mood"],
  "links_dropped": [{"line": 3, "link": {"to": "m9", "type": "likes"}, "reason": "there is no relation 'likes'"}],
  "backup": "5b1c3e…", "lossless": true, "left_in": "/home/me/memories.jsonl.left.jsonl", "warnings": []}""",
         (
             Argument("file", "JSON lines or SQLite", {"metavar": "FILE"}),
             _DRY_RUN,
+            Argument(
+                "--map",
+                "read the column OLD as the documented column NEW; repeatable",
+                {"metavar": "OLD=NEW", "action": "append", "default": []},
+            ),
             Argument("--again", "bring in what was deleted since it was imported, too", {"action": "store_true"}),
             *_ASKED,
         ),

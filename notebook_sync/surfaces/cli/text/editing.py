@@ -113,6 +113,12 @@ def _kept(told: Told, kept: str) -> Iterator[str]:
     yield from (safe(f"warning  {warning}") for warning in told["warnings"])
 
 
+def of_trust(trusted: Mapping[str, Any]) -> str:
+    """A line for each file, from `{"files": [file, …]}`."""
+    lines = (f"{'trusted' if one['accepted'] else 'waiting'}  {one['path']}" for one in trusted["files"])
+    return "\n".join(map(safe, lines)) or "nothing waits for trust"
+
+
 def of_diff(diff: str, *, colour: bool) -> str:
     """A unified diff for a terminal."""
     return "\n".join(_diff_lines(diff, colour))
@@ -193,7 +199,8 @@ def of_standing(standing: Told, path: str) -> str:
 
 def _rule(path: str, rule: Told) -> str:
     until = f" [until {rule['until']}]" if rule["until"] else ""
-    return f"{path}:{rule['line']}: {rule['name']} ({rule['identity']}): {rule['action']}{until}"
+    identity = f" ({rule['identity']})" if rule["identity"] else ""
+    return f"{path}:{rule['line']}: {rule['name']}{identity}: {rule['action']}{until}"
 
 
 def of_events(events: Sequence[Told]) -> str:

@@ -182,7 +182,7 @@ def of_import(imported: Told, *, dry_run: bool) -> str:
         f"already, {len(imported['failed']):,} failed",
     ]
     if imported["columns"]:
-        lines.append(f"columns   {_columns(imported['columns'], imported['scales'], imported['not_taken'])}")
+        lines.append(f"columns   {_columns(imported['columns'], imported['not_taken'])}")
     if imported["needs_review"]:
         lines.append(f"{imported['needs_review']:,} of them need a review: notebook-sync memory list --needs-review")
     if imported["deleted"]:
@@ -199,12 +199,9 @@ def of_import(imported: Told, *, dry_run: bool) -> str:
     return "\n".join([*map(safe, lines), *told, *_warnings(imported)])
 
 
-def _columns(taken: Mapping[str, str], scales: Mapping[str, str], untaken: Sequence[str]) -> str:
-    """Which column was taken for what, and on which scale."""
-    told = {
-        column: f"`{column}` ({scales[column]})" if column in scales else f"`{column}`" for column in taken.values()
-    }
-    found = ", ".join(f"{_ROLES.get(role, role)} from {told[column]}" for role, column in taken.items())
+def _columns(taken: Mapping[str, str], untaken: Sequence[str]) -> str:
+    """Which column was taken for what."""
+    found = ", ".join(f"{_ROLES.get(role, role)} from `{column}`" for role, column in taken.items())
     names = ", ".join(untaken[:_MOST_COLUMNS])
     more = f" and {len(untaken) - _MOST_COLUMNS:,} more" if len(untaken) > _MOST_COLUMNS else ""
     return f"{found}; not taken: {names}{more}" if untaken else found

@@ -153,10 +153,16 @@ def of_status(status: Mapping[str, Any], program: str) -> str:
     for path, use in status["prompt"].items():
         cut = f", {counts(use['omitted'], 'part')} left out{_anchors(use['left_out'])}" if use["omitted"] else ""
         lines.append(f"prompt   {path}: {use['tokens']:,} of {use['cap']:,} tokens{cut}")
+        lines += [f"problem  {path}: {use['problem']}"] * bool(use["problem"])
+    lines += [f"waiting  {one['path']}:{one['line']}: {_changed(one)}" for one in status["waiting"]]
     for kind, use in status["sessions"].items():
         lines.append(f"prompt   {kind}: {use['tokens']:,} of {use['max_tokens']:,} tokens")
         lines += [f"edits    {kind}: {line}" for line in _since_commit(use["since_commit"])]
     return "\n".join(map(safe, lines))
+
+
+def _changed(line: Mapping[str, Any]) -> str:
+    return f"{'-' if line['removed'] else '+'} {line['text']}"
 
 
 def _of_meaning(search: Mapping[str, Any] | None) -> Iterator[str]:
@@ -236,7 +242,7 @@ def _place(one: Mapping[str, Any]) -> str:
     reach = "in the prompt" if one["in_prompt"] else "not in the prompt"
     reason = f": {one['reason']}" if one["reason"] else ""
     section = f" (section {one['section']})" if one["section"] else ""
-    version = "; the last good version is shown, for the file cannot be used as it is now" if one["last_good"] else ""
+    version = "; an earlier version is shown, for the file is not used as it is now" if one["last_good"] else ""
     return f"{one['path']}:{one['line']}: {reach}{reason}{section}{version}"
 
 

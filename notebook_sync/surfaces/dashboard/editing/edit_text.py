@@ -65,7 +65,7 @@ def box_of(file: str, part: str, path: str = "") -> Box:
 def _section(file: str, anchor: str, path: str) -> tuple[int, int]:
     found = page_of(file, path)
     for number, part in enumerate(found.parts):
-        if part.heading and part.anchor == anchor:
+        if part.section and part.anchor == anchor:
             last = found.parts[found.section(number)[-1]]
             return len(found.head) + part.start, len(found.head) + last.end
     raise NoSuchNote(f"{path} has no section #{anchor}; edit the whole note, or choose one of its sections")

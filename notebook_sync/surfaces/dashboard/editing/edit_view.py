@@ -79,4 +79,4 @@ def name_of(file: str, part: str, path: str) -> str:
     """What the section that is edited is headed, "" for the whole note."""
     if not part.startswith("#"):
         return ""
-    return next((each.title for each in page_of(file, path).parts if each.heading and each.anchor == part[1:]), "")
+    return next((each.title for each in page_of(file, path).parts if each.section and each.anchor == part[1:]), "")

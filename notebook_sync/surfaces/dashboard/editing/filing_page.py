@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
 from notebook_sync.errors import Conflict, NotebookError, NotPermitted
-from notebook_sync.files.note import RUNTIME_FILES
+from notebook_sync.files.note import collection_of
 from notebook_sync.surfaces.dashboard.asking import Asking, Form, Served, pages_router
 from notebook_sync.surfaces.dashboard.pages import page
 from notebook_sync.surfaces.errors import kind_of
@@ -51,7 +51,7 @@ def _deletion_page(notebook: Served, asking: Asking, note: str, conflict: Confli
         size=len(file.text),
         first_lines="\n".join(shown),
         is_cut=shown != lines,
-        is_runtime=_is_runtime(file.path),
+        is_runtime=collection_of(file.path) == "runtime",
         is_stale=conflict is not None,
     )
 
@@ -60,7 +60,9 @@ def _deletion_page(notebook: Served, asking: Asking, note: str, conflict: Confli
 def renaming_page(notebook: Served, asking: Asking, note: Name) -> Response:
     """The path it has, to be changed."""
     found = notebook.file(note, asking).path
-    return page("rename.html", here="notes", path=found, wanted=found, is_runtime=_is_runtime(found), wrong="")
+    return page(
+        "rename.html", here="notes", path=found, wanted=found, is_runtime=collection_of(found) == "runtime", wrong=""
+    )
 
 
 @pages.post("/rename/{note:path}")
@@ -76,7 +78,7 @@ def rename(notebook: Served, asking: Asking, note: Name, form: Form) -> Response
             status=kind_of(error).status,
             path=note,
             wanted=wanted,
-            is_runtime=_is_runtime(note),
+            is_runtime=collection_of(note) == "runtime",
             wrong=_wording(error, wanted),
         )
     return RedirectResponse(f"/notes/{quote(wanted)}?done=renamed", 303)
@@ -89,7 +91,3 @@ def _wording(error: NotebookError, wanted: str) -> str:
         case NotPermitted():
             return "No note can be there; use a plain path below the notebook that ends in .md, like pages/plan.md"
     return str(error)
-
-
-def _is_runtime(path: str) -> bool:
-    return path.startswith("runtime/") and path.removeprefix("runtime/") in RUNTIME_FILES

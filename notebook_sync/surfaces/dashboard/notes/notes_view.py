@@ -12,7 +12,7 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from notebook_sync.errors import UsageError
-from notebook_sync.files.inline import plain
+from notebook_sync.files.excerpt import plain
 from notebook_sync.permissions import is_private
 from notebook_sync.search.snippets import words_of
 from notebook_sync.surfaces.dashboard.notes.note_view import Mark, address_of

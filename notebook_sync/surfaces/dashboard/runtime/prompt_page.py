@@ -13,13 +13,12 @@ from fastapi.responses import HTMLResponse
 
 from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.notebook import Notebook
+from notebook_sync.notes.check_prompt import WHAT_STAYS
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.asking import Asking, Served, pages_router
 from notebook_sync.surfaces.dashboard.pages import page
 from notebook_sync.surfaces.dashboard.rendering import AT
 from notebook_sync.surfaces.dashboard.runtime.prompt_view import view_of
-from notebook_sync.surfaces.dashboard.runtime.runtime_files import FILES
-from notebook_sync.surfaces.dashboard.runtime.runtime_links import KEYS
 from notebook_sync.surfaces.remedies import remedy_of
 from prompt import Found, Prompt, count_tokens
 
@@ -61,6 +60,7 @@ def prompt_page(
     except UsageError as error:
         found, wrong = notebook.prompt(Session.named(session)), _NOBODYS if is_nobodys else str(error)
     count = partial(count_tokens, encoding=found.encoding)
+    waiting = notebook.waiting_for_trust()
     return page(
         "prompt.html",
         status=422 if wrong else 200,
@@ -75,8 +75,8 @@ def prompt_page(
         task=task,
         wrong=wrong,
         line="",
-        keys=KEYS,
-        makers={file.path: file.address for file in FILES.values()},
+        waiting={part.path: [line for line in waiting if line.path == part.path] for part in found.parts},
+        what_stays=WHAT_STAYS,
     )
 
 

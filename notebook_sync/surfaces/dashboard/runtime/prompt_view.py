@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Final, Literal
 
 from prompt import Expired, Omission, Part, Prompt
+from prompt.hidden import visible
 from prompt.values import Gap
 
 Count = Callable[[str], int]
@@ -22,10 +23,10 @@ LONGEST_HIDDEN: Final = 4_000
 _NEARLY_FULL: Final = 90
 _PIN = re.compile(r"\s*<!--\s*pin\s*-->\s*", re.IGNORECASE)
 _OMISSION = re.compile(r"^(\[… .*\])$", re.MULTILINE)
-_COST = re.compile(r"^\[… (?:\d+ entr(?:y|ies), )?(\d+) tokens? omitted[\]:]", re.MULTILINE)
 _LABELS: Mapping[str, str] = {
     "comment": "comment, not shown",
     "expired": "expired, not shown",
+    "upcoming": "has not begun, not shown",
     "frontmatter": "frontmatter, not shown",
     "quarantined": "from outside, not shown",
 }
@@ -114,10 +115,8 @@ def view_of(prompt: Prompt, max_tokens: int, texts: Mapping[str, str], count: Co
 
 def shown_of(part: Part, text: str | None, count: Count) -> Shown:
     """One file. Without its text, what the session would see of it stands in place of that."""
-    if text is None:
-        stretches = _stretches(part.whole, [Gap(start, end, "cap") for start, end in part.cut], _costs(part), count)
-    else:
-        stretches = _stretches(text, part.gaps, _costs(part), count)
+    cut = [Gap(start, end, "cap") for start, end in part.cut]
+    stretches = tuple(_stretches(part.whole, cut, count) if text is None else _stretches(text, part.gaps, count))
     left_out = sum(one.tokens for one in part.omitted)
     is_missing = not part.digest and not part.whole
     return Shown(
@@ -129,7 +128,7 @@ def shown_of(part: Part, text: str | None, count: Count) -> Shown:
         share=_share(part.tokens, part.cap),
         tone="bad" if is_missing or part.problem else _tone(part.tokens, part.cap, is_cut=bool(part.omitted)),
         said=_said(part, left_out, is_missing=is_missing),
-        stretches=tuple(stretches),
+        stretches=stretches,
         omitted=part.omitted,
         expired=part.expired,
         pins=sum(one.kind == "pin" for one in stretches),
@@ -176,46 +175,22 @@ def _pieces(text: str) -> tuple[tuple[str, bool], ...]:
     return tuple((piece, bool(index % 2)) for index, piece in enumerate(split) if piece)
 
 
-def _costs(part: Part) -> list[int]:
-    """What each omission took, as the prompt says it in its place; where that has no room, as it counts."""
-    return [int(cost) for cost in _COST.findall(part.text)] or [one.tokens for one in part.omitted]
-
-
-def _stretches(text: str, gaps: Sequence[Gap], costs: Sequence[int], count: Count) -> list[Stretch]:
-    found: list[Stretch] = []
-    spans = list(_spans(text, gaps))
-    starts = _omissions(text, spans)
-    told = dict(zip(starts, costs, strict=True)) if len(starts) == len(costs) else {}
-    for start, end, reason in spans:
+def _stretches(text: str, gaps: Sequence[Gap], count: Count) -> Iterator[Stretch]:
+    lost = visible(text, now=None).lost_pins
+    for start, end, reason in _spans(text, gaps):
         said = text[start:end]
         if not reason:
-            found.append(Stretch(said))
+            yield Stretch(said)
         elif reason == "comment" and _PIN.fullmatch(said):
-            found.append(Stretch(said, "pin", "pinned: kept whole when the file is cut"))
+            is_lost = text.count("\n", 0, text.index("<", start)) + 1 in lost
+            yield Stretch(said, reason, "pins nothing") if is_lost else Stretch(said, "pin", "pinned: stays longest")
         else:
-            label = _LABELS[reason] if reason != "cap" else _cost(told.get(start), said, count, is_told=bool(told))
-            found.append(Stretch(said[:LONGEST_HIDDEN], reason, label, max(len(said) - LONGEST_HIDDEN, 0)))
-    return found
+            label = _LABELS[reason] if reason != "cap" else f"{_tokens(count(said))}, left out for lack of room"
+            yield Stretch(said[:LONGEST_HIDDEN], reason, label, max(len(said) - LONGEST_HIDDEN, 0))
 
 
-def _cost(cost: int | None, said: str, count: Count, *, is_told: bool) -> str:
-    """Of what the cap took. What goes on behind a comment was told where it begins."""
-    if cost is None and is_told:
-        return "left out for want of room, too"
-    amount = count(said) if cost is None else cost
-    return f"{'about ' * (cost is None)}{amount:,} token{'s' * (amount != 1)}, left out for want of room"
-
-
-def _omissions(text: str, spans: Sequence[tuple[int, int, str]]) -> list[int]:
-    """Where stretches that the cap took begin; what a model sees nothing between is one."""
-    starts: list[int] = []
-    is_open = False
-    for start, end, reason in spans:
-        if reason == "cap" and not is_open:
-            starts.append(start)
-        if reason == "cap" or (not reason and text[start:end].strip()):
-            is_open = reason == "cap"
-    return starts
+def _tokens(number: int) -> str:
+    return f"{number:,} token{'s' * (number != 1)}"
 
 
 def _spans(text: str, gaps: Sequence[Gap]) -> Iterator[tuple[int, int, str]]:

@@ -1,142 +1,130 @@
-"""Who may be answered, how, and until when; and the standing orders. What is shown is what the files say, entry by
-entry; each is changed by an ordinary edit."""
+"""The rules, the standing orders and the reminders as they hold now. The pages change nothing: each has a link to the
+editor of its file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import date, datetime
-from typing import Annotated, Final
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import groupby
+from typing import Annotated, Any, Final
 
 from fastapi import Query
 from fastapi.responses import HTMLResponse
-from starlette.responses import Response
 
-from notebook_sync.errors import NotebookError
+from notebook_sync.errors import NoSuchNote
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes.runtime import rules
-from notebook_sync.sessions import Session
-from notebook_sync.surfaces.dashboard.asking import Asking, Form, Served, pages_router
+from notebook_sync.notes.runtime import reminders, rules
+from notebook_sync.sessions import OWNER, Session
+from notebook_sync.surfaces.dashboard.asking import Asking, Served, pages_router
 from notebook_sync.surfaces.dashboard.pages import page
-from notebook_sync.surfaces.dashboard.runtime.rules_view import days_left, order_groups, rule_groups, rules_meant
-from notebook_sync.surfaces.dashboard.runtime.runtime_entries import sections_of
-from notebook_sync.surfaces.dashboard.runtime.runtime_files import (
-    FILES,
-    MENDABLE,
-    Did,
-    added,
-    opened,
-    section_names,
-    values_of,
-)
-from notebook_sync.surfaces.dashboard.runtime.runtime_lines import ACTIONS, order_line, rule_line
-from notebook_sync.surfaces.errors import kind_of
+from notebook_sync.surfaces.dashboard.runtime.prompt_view import Shown, Stretch, shown_of
+from notebook_sync.surfaces.dashboard.runtime.rules_view import STATES, days_left, due_at, rule_rows, rules_meant
+from prompt import Part, PromptError, count_tokens
 
 pages = pages_router()
-_LONGEST: Final = 256
-Done = Annotated[str, Query(max_length=16)]
-Digest = Annotated[str, Query(max_length=64)]
-At = Annotated[int, Query(ge=0)]
-Identity = Annotated[str, Query(max_length=_LONGEST)]
+# A page shows no more rows; the file has them all.
+MOST_ROWS: Final = 200
+Identity = Annotated[str, Query(max_length=256)]
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeFile:
+    """A file of the prompt, and the address of its page."""
+
+    path: str
+    address: str
+    name: str
+
+
+_RULES: Final = RuntimeFile(rules.PATH, "/rules", "Who may be answered")
+_ORDERS: Final = RuntimeFile("runtime/standing-orders.md", "/rules/orders", "Standing orders")
+_REMINDERS: Final = RuntimeFile(reminders.PATH, "/reminders", "Reminders")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A runtime file now. `use` is None where it is in no prompt of the owner's, or the prompt cannot be made; `unseen`
+    are the lines that its cap leaves out, in part or whole. `is_external`: its provenance is external."""
+
+    text: str
+    use: Shown | None = None
+    unseen: frozenset[int] = frozenset()
+    is_missing: bool = False
+    is_external: bool = False
 
 
 @pages.get("/rules")
-def rules_page(
-    notebook: Served,
-    asking: Asking,
-    identity: Identity = "",
-    channel: Identity = "",
-    done: Done = "",
-    digest: Digest = "",
-    line: At = 0,
-) -> HTMLResponse:
-    """All rules, and the one that holds for somebody."""
-    return _rules(notebook, asking, identity, channel, Did(done, digest, line, _today(notebook)))
-
-
-@pages.post("/rules/add")
-def add_rule(notebook: Served, asking: Asking, form: Form) -> Response:
-    """One more rule."""
-    try:
-        line = rule_line(form, _today(notebook))
-        return added(notebook, asking, FILES["rules"], line, allow_over_cap="allow_over_cap" in form)
-    except MENDABLE as error:
-        return _rules(notebook, asking, form=form, error=error)
-
-
-@pages.get("/rules/orders")
-def orders_page(notebook: Served, asking: Asking, done: Done = "", digest: Digest = "", line: At = 0) -> HTMLResponse:
-    """All standing orders."""
-    return _orders(notebook, asking, Did(done, digest, line, _today(notebook)))
-
-
-@pages.post("/rules/orders/add")
-def add_order(notebook: Served, asking: Asking, form: Form) -> Response:
-    """One more standing order."""
-    try:
-        line = order_line(form, _today(notebook))
-        return added(notebook, asking, FILES["orders"], line, allow_over_cap="allow_over_cap" in form)
-    except MENDABLE as error:
-        return _orders(notebook, asking, form=form, error=error)
-
-
-def _rules(
-    notebook: Notebook,
-    asking: Session,
-    identity: str = "",
-    channel: str = "",
-    did: Did | None = None,
-    *,
-    form: Mapping[str, str] | None = None,
-    error: NotebookError | None = None,
-) -> HTMLResponse:
-    found, today = opened(notebook, asking, FILES["rules"]), _today(notebook)
-    groups, outside = rule_groups(found.text, today)
-    standing = notebook.rules_for(identity, channel, session=asking) if identity.strip() else None
-    return page(
+def rules_page(notebook: Served, asking: Asking, identity: Identity = "", channel: Identity = "") -> HTMLResponse:
+    """All rules, and the one that holds for an identity."""
+    found, now = _opened(notebook, asking, _RULES), notebook.settings.local_now()
+    rows = rule_rows(found.text, now)
+    return _page(
         "rules.html",
-        status=_status(error),
-        **values_of(found, did),
-        groups=groups,
-        outside=outside,
-        today=today,
+        _RULES,
+        found,
+        groups=[(name, [*same]) for name, same in groupby(rows[:MOST_ROWS], lambda row: row.section)],
+        more=len(rows) - MOST_ROWS,
+        today=now.date(),
         days_left=days_left,
         identity=identity,
         channel=channel,
-        standing=standing,
-        meant=rules_meant(found.text, identity, today),
-        form=form or {},
-        error=error,
-        sections=rules.SECTIONS,
-        actions=ACTIONS,
-        channels=[section.title for section in sections_of(found.text) if section.level == 3],
+        standing=notebook.rules_for(identity, channel, session=asking) if identity.strip() else None,
+        meant=rules_meant(found.text, identity, now),
     )
 
 
-def _orders(
-    notebook: Notebook,
-    asking: Session,
-    did: Did | None = None,
-    *,
-    form: Mapping[str, str] | None = None,
-    error: NotebookError | None = None,
-) -> HTMLResponse:
-    found, today = opened(notebook, asking, FILES["orders"]), _today(notebook)
-    return page(
-        "orders.html",
-        status=_status(error),
-        **values_of(found, did),
-        groups=order_groups(found.text, today),
-        today=today,
-        days_left=days_left,
-        form=form or {},
-        error=error,
-        sections=section_names(found),
+@pages.get("/rules/orders")
+def orders_page(notebook: Served, asking: Asking) -> HTMLResponse:
+    """All standing orders, with what the prompt leaves out."""
+    found = _opened(notebook, asking, _ORDERS)
+    return _page("orders.html", _ORDERS, found, stretches=found.use.stretches if found.use else [Stretch(found.text)])
+
+
+@pages.get("/reminders")
+def reminders_page(notebook: Served, asking: Asking) -> HTMLResponse:
+    """All reminders, the most pressing first."""
+    found, timezone = _opened(notebook, asking, _REMINDERS), notebook.settings.timezone
+    due, unread = due_at(found.text, datetime.now(timezone), timezone)
+    return _page(
+        "reminders.html",
+        _REMINDERS,
+        found,
+        groups=[(STATES[state], state, [*same]) for state, same in groupby(due[:MOST_ROWS], lambda one: one.state)],
+        more=len(due) - MOST_ROWS,
+        unread=unread[:MOST_ROWS],
+        timezone=timezone,
     )
 
 
-def _today(notebook: Notebook) -> date:
-    return datetime.now(notebook.settings.timezone).date()
+def _page(template: str, file: RuntimeFile, found: Opened, **values: Any) -> HTMLResponse:
+    return page(template, here="rules", files=(_RULES, _ORDERS, _REMINDERS), file=file, found=found, **values)
 
 
-def _status(error: NotebookError | None) -> int:
-    return kind_of(error).status if error else 200
+def _opened(notebook: Notebook, asking: Session, file: RuntimeFile) -> Opened:
+    """The file now. Raises UnreadableFile, UnsafePath."""
+    try:
+        note = notebook.file(file.path, asking)
+    except NoSuchNote:
+        return Opened("", is_missing=True)
+    try:
+        parts = notebook.prompt(OWNER).parts
+    except PromptError:
+        parts = ()
+    part = next((part for part in parts if part.path == file.path), None)
+    if part is None:
+        return Opened(note.text, is_external=note.external)
+    is_current = part.digest == note.digest
+    count = partial(count_tokens, encoding=notebook.settings.prompt.encoding)
+    use = shown_of(part, note.text if is_current else None, count)
+    return Opened(note.text, use, _unseen(note.text, part) if is_current else frozenset(), is_external=note.external)
+
+
+def _unseen(text: str, part: Part) -> frozenset[int]:
+    lines: set[int] = set()
+    for gap in part.gaps:
+        if gap.reason == "cap":
+            cut = text[gap.start : gap.end]
+            first = text.count("\n", 0, gap.start + len(cut) - len(cut.lstrip())) + 1
+            lines.update(range(first, first + cut.strip().count("\n") + 1))
+    return frozenset(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -149,6 +149,16 @@ class NoteAnswer(BaseModel):
     stale: str | None = Field(description="why this is not what the file says now")
 
 
+class OmittedAnswer(BaseModel):
+    """What the session's prompt leaves out of a note or of one section, all of it, in so many tokens."""
+
+    path: str
+    section: str
+    digest: str
+    text: str
+    tokens: int
+
+
 class EditWanted(EditArguments):
     action: Action
 
@@ -210,7 +220,7 @@ class RuleAnswer(BaseModel):
     name: str
     identity: str
     action: str
-    until: date | None
+    until: str | None
 
 
 class OtherRuleAnswer(RuleAnswer):
@@ -288,3 +298,4 @@ class StatusAnswer(BaseModel):
     stale: list[FailedFile]
     search: SearchState | None
     prompt: dict[str, dict[str, Any]]
+    waiting: list[dict[str, Any]]

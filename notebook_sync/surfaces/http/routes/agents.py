@@ -10,7 +10,6 @@ from typing import Annotated
 from fastapi import Depends, Path, Query, Response
 
 from notebook_sync.agent_notebook import BALANCED, GENERAL, USUAL_SCORE
-from notebook_sync.surfaces.asked import moment_given, note_to_change
 from notebook_sync.surfaces.http.asking import (
     CONFLICT,
     Asking,
@@ -27,6 +26,7 @@ from notebook_sync.surfaces.http.asking import (
 )
 from notebook_sync.surfaces.http.beside import DEGRADED, LOST
 from notebook_sync.surfaces.http.models import agents as models
+from notebook_sync.surfaces.moments import moment_given
 from notebook_sync.surfaces.tools.runs.pages import made
 from notebook_sync.surfaces.tools.schemas.agents import Change, CreateArguments, NoteRow, Profile, WrittenResult
 
@@ -68,7 +68,7 @@ def update(
 @agent_routes.delete("/notes/{note:path}", responses=CONFLICT)
 def delete(notebook: Served, asking: Asking, note: Name, if_match: IfMatch = None) -> models.Deleted:
     """Take away one note; what it said is kept in `.notebook/past`, and in git where there is one."""
-    path = note_to_change(notebook, note, asking, "notebook_delete")
+    path = notebook.find_path(note, asking, "write", "notebook_delete")
     entered = notebook.delete(path, asking, expected_digest=digest_in(if_match))
     return models.Deleted(path=path, commit=entered.commit, warnings=list(entered.warnings))
 

@@ -13,7 +13,6 @@ from anyio import to_thread
 from fastapi import Body, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import EventSourceResponse
 from fastapi.sse import ServerSentEvent
-from starlette.exceptions import HTTPException
 
 from notebook_sync import __version__
 from notebook_sync.errors import UsageError
@@ -22,7 +21,6 @@ from notebook_sync.files.note import COLLECTIONS, STATUSES
 from notebook_sync.notebook import Notebook
 from notebook_sync.notes.runtime.audience import told_to
 from notebook_sync.sessions import Session
-from notebook_sync.surfaces.asked import moment_given
 from notebook_sync.surfaces.http.asking import (
     CONFLICT,
     Asking,
@@ -40,10 +38,11 @@ from notebook_sync.surfaces.http.asking import (
 )
 from notebook_sync.surfaces.http.beside import DEGRADED
 from notebook_sync.surfaces.http.errors import STATUSES as HTTP_STATUSES
-from notebook_sync.surfaces.http.errors import STREAMS_FULL, answer
+from notebook_sync.surfaces.http.errors import answer
 from notebook_sync.surfaces.http.events import Streams
 from notebook_sync.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from notebook_sync.surfaces.http.models import notes as models
+from notebook_sync.surfaces.moments import moment_given
 from notebook_sync.surfaces.tools.calling import Shape, call, tool_definitions
 from notebook_sync.surfaces.tools.schemas.notes import EditResult, Row
 
@@ -62,8 +61,6 @@ routes = router()
 def _may_follow(request: Request, notebook: Served, asking: Asking) -> None:
     if asking.kind == "external":
         notebook.refuse(asking, f"{request.method} {request.url.path}", _TOLD_TO_NOBODY_ELSE)
-    if request.app.state.streams.is_full:
-        raise HTTPException(STREAMS_FULL.status)
 
 
 @open_routes.get("/health")
@@ -134,9 +131,18 @@ def list_notes(notebook: Served, asking: Asking, narrowed: Narrowed, limit: Limi
 
 @routes.get("/notes/{note:path}")
 def read(
-    notebook: Served, asking: Asking, response: Response, note: Name, section: Words | None = None
-) -> models.NoteAnswer:
+    notebook: Served,
+    asking: Asking,
+    response: Response,
+    note: Name,
+    section: Words | None = None,
+    omitted: Annotated[bool, Query(description="only what the session's prompt leaves out")] = False,
+) -> models.NoteAnswer | models.OmittedAnswer:
     """A note as its file is now, or one section of it by its anchor or heading. `ETag` is the file's digest."""
+    if omitted:
+        left = notebook.omitted(note, asking, section=section or "")
+        response.headers["ETag"] = f'"{left.digest}"'
+        return models.OmittedAnswer(**asdict(left))
     document = notebook.read(note, asking)
     part = notebook.section(document, section) if section is not None else None
     response.headers["ETag"] = f'"{document["source"]["digest"]}"'

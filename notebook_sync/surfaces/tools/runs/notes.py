@@ -8,9 +8,9 @@ from typing import Any
 from notebook_sync.files.edits import Action, Edit
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.notebook import Notebook
+from notebook_sync.notes import places
 from notebook_sync.sessions import Session
-from notebook_sync.surfaces import places
-from notebook_sync.surfaces.asked import moment_given
+from notebook_sync.surfaces.moments import moment_given
 from notebook_sync.surfaces.tools.schemas import notes as schemas
 from prompt import count_tokens, fence_external, trim
 
@@ -37,7 +37,11 @@ def edit(notebook: Notebook, wanted: schemas.EditArguments, session: Session) ->
 
 def read(notebook: Notebook, wanted: schemas.ReadArguments, session: Session) -> schemas.Result:
     """A note or a section of it, at most so many tokens of it."""
-    document, section = places.found(notebook, wanted.id, wanted.section or "", session)
+    if wanted.omitted:
+        return _omitted(notebook, wanted, session)
+    document, named = places.found(lambda note: notebook.read(note, session), wanted.id)
+    name = wanted.section or named
+    section = notebook.section(document, name) if name else None
     text = section["content"] if section else document["content"]
     encoding = notebook.settings.prompt.encoding
 
@@ -146,6 +150,26 @@ def _within(most: int, text: str, count: Callable[[str], int], path: str, extern
         if over <= 0 or room <= 0:
             return shown, bool(cut.cut)
         room -= over
+
+
+def _omitted(notebook: Notebook, wanted: schemas.ReadArguments, session: Session) -> schemas.OmittedResult:
+    page = notebook.omitted(
+        wanted.id,
+        session,
+        section=wanted.section or "",
+        max_tokens=wanted.max_tokens or _TOKENS,
+        offset=wanted.offset or 0,
+    )
+    following = f"the same call with offset {page.next}" if page.next else None
+    return schemas.OmittedResult(
+        path=page.path,
+        digest=page.digest,
+        text=page.text,
+        tokens=page.tokens,
+        truncated=bool(page.next),
+        section=page.section or None,
+        next=following if page.tokens else "nothing is left out here: your prompt shows all of it",
+    )
 
 
 def _next(document: _Document, section: _Document | None, tokens: int) -> str:

@@ -6,7 +6,6 @@ from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.notebook import Notebook
 from notebook_sync.notes.editing.written import Written
 from notebook_sync.sessions import Session
-from notebook_sync.surfaces.asked import note_to_change
 from notebook_sync.surfaces.tools.schemas import agents as schemas
 
 
@@ -47,7 +46,7 @@ def update(notebook: Notebook, wanted: schemas.UpdateArguments, session: Session
 
 def delete(notebook: Notebook, wanted: schemas.DeleteArguments, session: Session) -> schemas.DeletedResult:
     """One note, by any of its names; never a folder."""
-    path = note_to_change(notebook, wanted.id, session, "notebook_delete")
+    path = notebook.find_path(wanted.id, session, "write", "notebook_delete")
     entered = notebook.delete(path, session, expected_digest=wanted.expected_digest)
     return schemas.DeletedResult(path=path, warnings=list(entered.warnings), commit=entered.commit)
 

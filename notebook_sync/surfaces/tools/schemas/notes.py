@@ -64,6 +64,8 @@ class ReadArguments(Arguments):
     id: Name = Field(description="path, id or [[link]], with #section")
     section: Name | None = Field(default=None, description="heading or anchor")
     max_tokens: Annotated[int, Field(ge=FEWEST_TOKENS)] | None = Field(default=None, description="default 4000")
+    omitted: bool | None = None
+    offset: int | None = None
 
 
 class ListArguments(Arguments):
@@ -110,6 +112,18 @@ class ReadResult(Result):
     section: str | None = None
     stale: str | None = None
     provenance: str | None = None
+    next: str | None = None
+
+
+class OmittedResult(Result):
+    """One page of what the session's prompt leaves out; `tokens` are those of all pages."""
+
+    path: str
+    digest: str
+    text: str
+    tokens: int
+    truncated: bool
+    section: str | None = None
     next: str | None = None
 
 
