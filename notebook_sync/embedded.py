@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from notebook_sync.errors import BackendDown
-from notebook_sync.folder import open_private
+from notebook_sync.folder import attempts, open_private
 
 NAME = "SQLite (embedded)"
 _BUSY_SECONDS = 20.0
@@ -96,7 +96,7 @@ class Embedded:
         connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         # A note is some kilobytes: on small pages a fifth of the file would be empty. Must come before the first table.
         connection.execute("PRAGMA page_size = 32768")
-        connection.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         if self._lacks_something(connection):
             self._complete(connection)
@@ -141,6 +141,21 @@ class Embedded:
         except (sqlite3.Error, OSError) as error:
             remedy = "; .notebook/ may be deleted and is then made anew" if is_damage(error) else ""
             raise BackendDown(NAME, f"{error}{remedy}") from error
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch the file to a write-ahead log. Of several connections that switch a new file, SQLite refuses one at once,
+    whatever its timeout: each waits for the lock that the other would have to give up.
+    """
+    for _ in attempts(_BUSY_SECONDS):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            refused = error
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                break
+    raise refused
 
 
 def _names_in(connection: sqlite3.Connection) -> set[str]:

@@ -6,9 +6,12 @@ Everything in it is made here, readable to nobody else: folders with mode 0700, 
 
 from __future__ import annotations
 
+import fcntl
 import os
+import random
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +20,7 @@ from notebook_sync.errors import NotebookError
 
 FOLDER = ".notebook"
 _OTHERS = 0o077
+_LONGEST_PAUSE_SECONDS = 0.01
 
 
 def make_folder(folder: Path) -> None:
@@ -50,6 +54,26 @@ def opened_private(path: Path, need: str) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def attempts(seconds: float) -> Iterator[None]:
+    """One attempt, and more for so many seconds, with pauses of random length: nobody is always late."""
+    deadline = time.monotonic() + seconds
+    yield
+    while time.monotonic() < deadline:
+        time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311  # no secret
+        yield
+
+
+def lock(fd: int, seconds: float = 0.0) -> bool:
+    """Lock an open file or folder until it is closed; False where another descriptor still holds it after `seconds`.
+
+    Raises OSError on a file system without locks."""
+    for _ in attempts(seconds):
+        with suppress(BlockingIOError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    return False
 
 
 def replace_private(path: Path, raw: bytes, *, durably: bool = False) -> None:

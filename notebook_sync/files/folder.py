@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import os
 import re
@@ -19,10 +18,10 @@ from notebook_sync.errors import NotebookError, RootLost, UnsafePath
 from notebook_sync.files.beneath import open_beneath
 from notebook_sync.files.disk import Disk, inode
 from notebook_sync.files.names import twin_of
+from notebook_sync.folder import lock
 
 LEFTOVER_SECONDS = 60.0
 _LOCK_SECONDS = 30.0
-_PAUSE_SECONDS = 0.002
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # Hidden, so no walk takes them for notes. A `-new-` file is being filled. A `-swap-` file may hold what was at the
 # note's path; the start of the digests of the two texts it is expected to hold is in its name.
@@ -130,17 +129,12 @@ def _open_folder(root_fd: int, path: str) -> int:
 def _lock(fd: int, path: str) -> None:
     """Have the folder to ourselves, among the writers of this program: two that take back their writes at the same
     time could not tell whose is whose."""
-    deadline = time.monotonic() + _LOCK_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_PAUSE_SECONDS)
-        except OSError:  # a file system without locks
+    with contextlib.suppress(OSError):  # a file system without locks
+        if lock(fd, _LOCK_SECONDS):
             return
-        else:
-            return
-    raise NotebookError(f"{path or '.'}: other programs keep writing in this folder; nothing was changed, try again")
+        raise NotebookError(
+            f"{path or '.'}: other programs keep writing in this folder; nothing was changed, try again"
+        )
 
 
 def _names_in(fd: int) -> list[str]:

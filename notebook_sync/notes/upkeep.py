@@ -7,7 +7,6 @@ change nothing.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
 import time
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from notebook_sync.errors import NotebookError
-from notebook_sync.folder import open_private
+from notebook_sync.folder import lock, open_private
 from prompt.errors import PromptError
 
 _AN_HOUR = 3600.0
@@ -52,7 +51,8 @@ class Upkeep:
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
             fd = open_private(self._folder / chore.file)
             stack.callback(os.close, fd)
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # who does not get it leaves it to who has
+            if not lock(fd):  # another process does it
+                return min(self._seconds, _LONGEST_SECONDS)
             stat = os.fstat(fd)
             since = time.time() - stat.st_mtime
             if stat.st_size and 0 <= since < self._seconds:

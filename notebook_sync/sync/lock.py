@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -15,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from notebook_sync.errors import NotebookError, RootLost, WatchLocked
-from notebook_sync.folder import open_private
+from notebook_sync.folder import lock, open_private
 
 FILE = "watch.lock"
-_TRIES = 5
-_TRY_SECONDS = 0.02
+# One that only looks who holds the lock (`watcher`) is gone at once.
+_LOCK_SECONDS = 0.1
 
 
 @contextmanager
@@ -36,7 +35,7 @@ def watch_lock(folder: Path) -> Iterator[WatchNote]:
     except OSError as error:
         raise NotebookError(f"{path}: {error.strerror}; a watch needs to lock this file") from None
     try:
-        if not _locked(fd):
+        if not lock(fd, _LOCK_SECONDS):
             holder = watcher(folder) or {}
             who = f"process {holder.get('pid', '?')} on {holder.get('host', '?')} since {holder.get('since', '?')}"
             raise WatchLocked(f"this notebook is already watched by {who}; stop that one first", who)
@@ -46,16 +45,6 @@ def watch_lock(folder: Path) -> Iterator[WatchNote]:
         os.ftruncate(fd, 0)
     finally:
         os.close(fd)
-
-
-def _locked(fd: int) -> bool:
-    """Whether the lock could be had. One that only looks who holds it (`watcher`) is waited for: it is gone at once."""
-    for _ in range(_TRIES):
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        time.sleep(_TRY_SECONDS)
-    return False
 
 
 class WatchNote:

@@ -414,7 +414,7 @@ def test_where_a_file_system_locks_no_folders_an_import_goes_on(
     def no_locks(*_: Any) -> None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
-    monkeypatch.setattr(archive_placing.fcntl, "flock", no_locks)
+    monkeypatch.setattr(archive_placing, "lock", no_locks)
     with archive_placing.alone_in(tmp_path, tmp_path / "copy") as found:
         assert os.path.samestat(found, tmp_path.stat())
 

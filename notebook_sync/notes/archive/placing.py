@@ -6,7 +6,6 @@ What only the stores can take is kept in `.notebook` until they have it.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import stat
@@ -18,7 +17,7 @@ from pathlib import Path
 from notebook_sync import config
 from notebook_sync.errors import GitFailed, NotebookError, Refused, UnreadableFile, UsageError
 from notebook_sync.files import bundle
-from notebook_sync.folder import FOLDER, make_folder, replace_private
+from notebook_sync.folder import FOLDER, lock, make_folder, replace_private
 from notebook_sync.notes.archive.format import BUNDLE, MANIFEST, Manifest
 from notebook_sync.notes.archive.git_traps import repositories_among, traps_among
 from notebook_sync.notes.archive.lines import CHECKS, lines_in
@@ -157,12 +156,9 @@ def alone_in(folder: Path, root: Path) -> Iterator[os.stat_result]:
     except FileNotFoundError:
         raise taken from None
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise taken from None
-        except OSError:  # no locks of folders here
-            pass
+        with contextlib.suppress(OSError):  # no locks of folders here
+            if not lock(fd):
+                raise taken
         found, is_there = os.fstat(fd), False
         with contextlib.suppress(FileNotFoundError):
             is_there = os.path.samestat(found, folder.lstat())

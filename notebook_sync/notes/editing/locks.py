@@ -5,9 +5,7 @@ No text is lost without them: each write names the digest it replaces. Where fil
 
 from __future__ import annotations
 
-import fcntl
 import os
-import random
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -16,13 +14,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from notebook_sync.errors import Refused
-from notebook_sync.folder import open_private
+from notebook_sync.folder import lock, open_private
 
 FOLDER = "locks"
 TIMEOUT_SECONDS = 30.0
 # Notes share lock files by the hash of their path; a file for each note would leave as many files as notes.
 _FILES = 64
-_LONGEST_PAUSE_SECONDS = 0.01
 
 
 class NoteLocks:
@@ -67,16 +64,11 @@ class NoteLocks:
         return release
 
     def _lock(self, fd: int, deadline: float, path: str, file: Path) -> None:
-        while True:
-            try:
-                return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    raise Refused(
-                        f"{path} was locked by another writer for {self._timeout:g} seconds; nothing was changed. "
-                        f"Try again; if it stays locked, find the process with `lsof {file}` and stop it"
-                    ) from None
-                time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311  # so that nobody is always late
+        if not lock(fd, deadline - time.monotonic()):
+            raise Refused(
+                f"{path} was locked by another writer for {self._timeout:g} seconds; nothing was changed. "
+                f"Try again; if it stays locked, find the process with `lsof {file}` and stop it"
+            )
 
 
 class _Held(threading.local):

@@ -6,14 +6,13 @@ What was told is kept in `.notebook/told.json`. Where that is lost, what is stil
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from notebook_sync.events import Events
-from notebook_sync.folder import open_private
+from notebook_sync.folder import lock, open_private
 from notebook_sync.notes.runtime.due import Due
 from notebook_sync.sessions import Session
 
@@ -62,7 +61,8 @@ class Telling:
         """The occurrences that were told of, to be added to by one process at a time. Raises OSError."""
         fd = open_private(self._folder / FILE)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not lock(fd):
+                raise BlockingIOError
             known = _occurrences(os.pread(fd, 1 << 20, 0))
             before = list(known)
             try:

@@ -6,7 +6,6 @@ its reason, and stands in a file beside the export as it was.
 
 from __future__ import annotations
 
-import fcntl
 import re
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -23,7 +22,7 @@ from notebook_sync.files.frontmatter import read_frontmatter
 from notebook_sync.files.note import Stamp
 from notebook_sync.files.vault import Vault
 from notebook_sync.folder import FOLDER as NOTEBOOK_FOLDER
-from notebook_sync.folder import opened_private
+from notebook_sync.folder import lock, opened_private
 from notebook_sync.mirror.base import Mirror
 from notebook_sync.mirror.memories import MemoryRows
 from notebook_sync.notes.guard import Guard
@@ -182,10 +181,8 @@ class MemoryImport:
         """Two imports at once would both make what neither finds yet. Raises Refused for the second."""
         path = self._vault.root / NOTEBOOK_FOLDER / _LOCK
         with opened_private(path, "an import needs to lock this file") as fd:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise Refused("memories are being imported into this notebook already; wait for that to end") from None
+            if not lock(fd):
+                raise Refused("memories are being imported into this notebook already; wait for that to end")
             yield
 
     def _claimed(self, ids: Collection[str]) -> dict[str, Mark]:
