@@ -17,6 +17,7 @@ from anyio import to_thread
 
 from notebook_sync.errors import BackendDown, NotebookError
 from notebook_sync.notebook import Notebook
+from notebook_sync.operations.registry import OPERATIONS, Service
 
 if TYPE_CHECKING:
     from notebook_sync.settings import Settings
@@ -213,20 +214,11 @@ class AsyncNotebook:
     foresee_rollback = _reads(Notebook.foresee_rollback)
     export = _writes(Notebook.export)
 
-    # Facts.
+    @property
+    def facts(self) -> AsyncService:
+        """The operations on facts."""
+        return AsyncService(self, self.notebook.facts)
 
-    fact_add = _writes(Notebook.fact_add)
-    facts = _reads(Notebook.facts)
-    fact_search = _reads(Notebook.fact_search)
-    fact_verify = _reads(Notebook.fact_verify)
-    fact_reinforce = _writes(Notebook.fact_reinforce)
-    fact_decay = _writes(Notebook.fact_decay)
-    fact_archive = _writes(Notebook.fact_archive)
-    fact_restore = _writes(Notebook.fact_restore)
-    fact_promote = _writes(Notebook.fact_promote)
-    fact_dedupe = _writes(Notebook.fact_dedupe)
-    fact_extract = _writes(Notebook.fact_extract)
-    fact_plot = _reads(Notebook.fact_plot)
     do_chores = _writes(Notebook.do_chores)
 
     # Memories, and what is made of them for a task.
@@ -279,6 +271,24 @@ class AsyncNotebook:
                 await _ended(task)
             raise
         return task.result()
+
+
+class AsyncService:
+    """A service of a notebook, each operation to be awaited."""
+
+    def __init__(self, notebook: AsyncNotebook, service: Service) -> None:
+        self._notebook = notebook
+        self._service = service
+
+    def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+        method = getattr(self._service, name)
+        reads = OPERATIONS[method.declared["words"]].effect == "read"
+
+        @functools.wraps(method)
+        async def ask(*args: Any, **kwargs: Any) -> Any:
+            return await self._notebook._in_thread(functools.partial(method, *args, **kwargs), given_up=reads)
+
+        return ask
 
 
 class _Call(Generic[_Told]):

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync.folder import FOLDER
-from notebook_sync.knowledge import Knowledge
-from notebook_sync.wiring import part
+from notebook_sync.wiring import Wiring, part
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,13 +28,14 @@ if TYPE_CHECKING:
     from notebook_sync.notes.memories.reach import MemoryReach
     from notebook_sync.notes.memories.scores import MemoryScores
     from notebook_sync.notes.upkeep import Upkeep
+    from notebook_sync.operations.facts import FactService
     from notebook_sync.sessions import Session
 
 Row = dict[str, Any]
 Rows = list[Row]
 
 
-class Remembering(Knowledge):
+class Remembering(Wiring):
     """The use cases of memories. A `Notebook` has them all.
 
     A row is `{notebook_id, path, title, kind, domain, tags, agent, priority, score, created_at, needs_review,
@@ -229,6 +229,13 @@ class Remembering(Knowledge):
     # The parts.
 
     @part
+    def facts(self) -> FactService:
+        """The operations on facts."""
+        from notebook_sync.operations.facts import FactService
+
+        return FactService(self)
+
+    @part
     def memory_rows(self) -> MemoryRows:
         """What is known of memories beside their text. Raises as `mirror`."""
         from notebook_sync.stores import open_memories
@@ -373,7 +380,7 @@ class Remembering(Knowledge):
 
         def fade() -> bool:
             if self.vault.scan([FACTS]).seen:
-                self.fact_decay(PROGRAM)
+                self.facts.decay(PROGRAM)
             return True
 
         def score() -> bool:

@@ -71,8 +71,8 @@ class part(Generic[_Made]):  # noqa: N801 - stands where `property` would
     @overload
     def __get__(self, wiring: None, _: type) -> part[_Made]: ...
     @overload
-    def __get__(self, wiring: Wiring, _: type) -> _Made: ...
-    def __get__(self, wiring: Wiring | None, _: type) -> part[_Made] | _Made:
+    def __get__(self, wiring: Any, _: type) -> _Made: ...
+    def __get__(self, wiring: Any, _: type) -> part[_Made] | _Made:
         if wiring is None:
             return self
         with wiring._making.setdefault(self._name, threading.Lock()):

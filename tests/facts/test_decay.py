@@ -26,7 +26,7 @@ TEXT = f"## History\n\n- {OLD}\n- {WORN}\n\n## Now\n\n- {NEW}\n"
 
 def aged(notebook: Notebook, content: str, days: float, accesses: int = 0) -> None:
     """Let a fact be so old, and last used then."""
-    notebook.facts(OWNER)
+    notebook.facts.list(OWNER).results
     known = notebook.fact_rows.get_note(id_of(content))
     assert known is not None
     at = datetime.now(UTC) - timedelta(days=days)
@@ -42,34 +42,34 @@ def confirmed(notebook: Notebook, content: str, *actors: str) -> None:
 
 
 def contents(notebook: Notebook, scope: str = "notes") -> set[str]:
-    return {fact["content"] for fact in notebook.facts(OWNER, scope=scope)}
+    return {fact.content for fact in notebook.facts.list(OWNER, scope=scope).results}
 
 
 def said(rows: list[dict[str, object]]) -> list[object]:
-    return [row["content"] for row in rows]
+    return [row.content for row in rows]
 
 
 def test_what_faded_goes_to_the_archive_with_reason_and_date_and_twice_is_once(harbour: Notebook) -> None:
     aged(harbour, OLD, 60)
     aged(harbour, WORN, 90)
-    dry = harbour.fact_decay(OWNER, dry_run=True)
-    assert said(dry["archived"]) == [OLD, WORN]
+    dry = harbour.facts.decay(OWNER, dry_run=True)
+    assert said(dry.archived) == [OLD, WORN]
     assert (harbour.root / NOTES).read_text() == TEXT
-    assert said(harbour.fact_decay(TASK)["archived"]) == [OLD, WORN]
+    assert said(harbour.facts.decay(TASK).archived) == [OLD, WORN]
     today = datetime.now(harbour.settings.timezone).date().isoformat()
     comment = f"<!-- archived: {today}; reason: faded; from: {NOTES} -->"
     assert (harbour.root / ARCHIVE).read_text() == f"## History\n\n- {OLD} {comment}\n- {WORN} {comment}\n"
     assert (harbour.root / NOTES).read_text() == f"## History\n\n## Now\n\n- {NEW}\n"
     raws = [(harbour.root / path).read_bytes() for path in (NOTES, ARCHIVE)]
-    assert harbour.fact_decay(OWNER) == {"archived": [], "promoted": [], "proposed": []}
+    assert harbour.facts.decay(OWNER) == {"archived": [], "promoted": [], "proposed": []}
     assert [(harbour.root / path).read_bytes() for path in (NOTES, ARCHIVE)] == raws
 
 
 def test_importance_is_computed_and_not_worn_down_by_asking(harbour: Notebook) -> None:
     aged(harbour, OLD, 20)
-    first = [harbour.facts(OWNER)[2]["importance"] for _ in range(3) if harbour.fact_decay(OWNER)]
+    first = [harbour.facts.list(OWNER).results[2].importance for _ in range(3) if harbour.facts.decay(OWNER)]
     assert first == [pytest.approx((0.5 - 0.2) / 1.2, abs=1e-3)] * 3
-    assert harbour.facts(OWNER)[2]["base"] == 0.5
+    assert harbour.facts.list(OWNER).results[2].base == 0.5
 
 
 @pytest.mark.parametrize(("pin", "stays"), [("0.9", True), ("0.05", True), ("0.04", False), ("high", True)])
@@ -78,38 +78,38 @@ def test_what_a_person_pinned_fades_and_is_archived_only_below_the_line(
 ) -> None:
     (harbour.root / NOTES).write_text(TEXT.replace(OLD, f"{OLD} <!-- importance: {pin} -->"))
     aged(harbour, OLD, 400)
-    harbour.fact_decay(OWNER)
+    harbour.facts.decay(OWNER)
     assert (OLD in contents(harbour)) is stays
 
 
 def test_what_is_in_core_and_what_is_used_stays(harbour: Notebook) -> None:
-    harbour.fact_promote(OLD, OWNER)
+    harbour.facts.promote(OLD, OWNER)
     aged(harbour, OLD, 1000)
     aged(harbour, WORN, 60)
-    harbour.fact_reinforce(WORN, TASK)
-    assert harbour.fact_decay(OWNER)["archived"] == []
+    harbour.facts.reinforce(WORN, TASK)
+    assert harbour.facts.decay(OWNER).archived == []
 
 
 def test_what_came_back_is_not_archived_again_at_once(harbour: Notebook) -> None:
     aged(harbour, OLD, 5000)
-    assert said(harbour.fact_decay(OWNER)["archived"]) == [OLD]
-    harbour.fact_restore(OLD, OWNER)
-    assert harbour.fact_decay(OWNER)["archived"] == []
+    assert said(harbour.facts.decay(OWNER).archived) == [OLD]
+    harbour.facts.restore(OLD, OWNER)
+    assert harbour.facts.decay(OWNER).archived == []
     assert OLD in contents(harbour)
 
 
 def test_what_proved_itself_is_proposed_and_moved_where_the_owner_said_so(harbour: Notebook) -> None:
     aged(harbour, NEW, 0, accesses=9)
     confirmed(harbour, NEW, "owner", "agent:scribe", "agent:scribe")
-    told = harbour.fact_decay(OWNER)
-    assert (said(told["proposed"]), told["promoted"], contents(harbour, "core")) == ([NEW], [], set())
+    told = harbour.facts.decay(OWNER)
+    assert (said(told.proposed), told.promoted, contents(harbour, "core")) == ([NEW], [], set())
     (harbour.root / "notebook.toml").write_text('[memory]\npromote = "auto"\n')
     with Notebook.open(harbour.root) as auto:
-        assert said(auto.fact_decay(TASK)["proposed"]) == [NEW]
-        assert said(auto.fact_decay(OWNER, dry_run=True)["promoted"]) == [NEW]
+        assert said(auto.facts.decay(TASK).proposed) == [NEW]
+        assert said(auto.facts.decay(OWNER, dry_run=True).promoted) == [NEW]
         assert contents(auto, "core") == set()
-        told = auto.fact_decay(OWNER)
-        assert (said(told["promoted"]), told["proposed"], contents(auto, "core")) == ([NEW], [], {NEW})
+        told = auto.facts.decay(OWNER)
+        assert (said(told.promoted), told.proposed, contents(auto, "core")) == ([NEW], [], {NEW})
 
 
 def test_what_core_has_no_room_for_is_proposed_though_it_could_be_moved(harbour: Notebook) -> None:
@@ -118,8 +118,8 @@ def test_what_core_has_no_room_for_is_proposed_though_it_could_be_moved(harbour:
     with Notebook.open(harbour.root) as auto:
         aged(auto, NEW, 0, accesses=9)
         confirmed(auto, NEW, "owner", "owner", "owner")
-        told = auto.fact_decay(OWNER)
-        assert (said(told["proposed"]), told["promoted"]) == ([NEW], [])
+        told = auto.facts.decay(OWNER)
+        assert (said(told.proposed), told.promoted) == ([NEW], [])
 
 
 def test_one_fact_that_cannot_be_moved_keeps_no_other_in_its_place(harbour: Notebook) -> None:
@@ -127,7 +127,7 @@ def test_one_fact_that_cannot_be_moved_keeps_no_other_in_its_place(harbour: Note
     (harbour.root / NOTES).write_text(f"## History\n\n- {WORN}\n- {open_fence}\n")
     aged(harbour, open_fence.replace("\n  ", "\n"), 60)
     aged(harbour, WORN, 60)
-    assert said(harbour.fact_decay(OWNER)["archived"]) == [WORN]
+    assert said(harbour.facts.decay(OWNER).archived) == [WORN]
     assert (harbour.root / NOTES).read_text() == f"## History\n\n- {open_fence}\n"
 
 
@@ -136,8 +136,8 @@ def test_a_file_that_an_agent_may_not_change_is_left_alone(harbour: Notebook) ->
     (harbour.root / "facts/rules.md").write_text("- No smoking on deck\n")
     with Notebook.open(harbour.root) as opened:
         aged(opened, "No smoking on deck", 100)
-        assert opened.fact_decay(TASK)["archived"] == []
-        assert said(opened.fact_decay(OWNER)["archived"]) == ["No smoking on deck"]
+        assert opened.facts.decay(TASK).archived == []
+        assert said(opened.facts.decay(OWNER).archived) == ["No smoking on deck"]
 
 
 def test_somebody_elses_words_are_neither_kept_for_good_nor_put_aside(harbour: Notebook) -> None:
@@ -150,8 +150,8 @@ def test_somebody_elses_words_are_neither_kept_for_good_nor_put_aside(harbour: N
         aged(auto, forged, 0, accesses=9)
         aged(auto, old, 100)
         for session in (OWNER, TASK):
-            assert auto.fact_decay(session) == {"archived": [], "promoted": [], "proposed": []}
-        for call in (auto.fact_promote, auto.fact_archive):
+            assert auto.facts.decay(session) == {"archived": [], "promoted": [], "proposed": []}
+        for call in (auto.facts.promote, auto.facts.archive):
             for session in (OWNER, TASK):
                 with pytest.raises(EditFailed, match="write it by hand"):
                     call(id_of(forged), session)
@@ -169,24 +169,24 @@ def test_what_others_are_not_shown_is_not_put_where_they_are(harbour: Notebook) 
     with Notebook.open(harbour.root) as opened:
         aged(opened, wage, 100)
         aged(opened, saved, 0, accesses=9)
-        assert opened.fact_decay(OWNER) == {"archived": [], "promoted": [], "proposed": []}
+        assert opened.facts.decay(OWNER) == {"archived": [], "promoted": [], "proposed": []}
         for fact in (wage, "The harbour is Odile's"):
             with pytest.raises(EditFailed, match=r"not shown to everyone who reads facts/archive\.md"):
-                opened.fact_archive(fact, OWNER)
+                opened.facts.archive(fact, OWNER)
         with pytest.raises(EditFailed, match=r"not shown to everyone who reads facts/core\.md"):
-            opened.fact_promote(wage, OWNER)
+            opened.facts.promote(wage, OWNER)
     toml = toml.replace("facts/mine.md", ARCHIVE)
     (harbour.root / "notebook.toml").write_text(toml)
     with Notebook.open(harbour.root) as opened:
-        assert opened.fact_archive("The harbour is Odile's", OWNER)["path"] == ARCHIVE
-        assert opened.fact_restore("The harbour is Odile's", OWNER)["path"] == CORE
+        assert opened.facts.archive("The harbour is Odile's", OWNER).path == ARCHIVE
+        assert opened.facts.restore("The harbour is Odile's", OWNER).path == CORE
 
 
 def test_a_pin_that_a_person_writes_meanwhile_keeps_a_fact(harbour: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
     aged(harbour, OLD, 60)
     aged(harbour, WORN, 60)
     (harbour.root / "facts/rules.md").write_text(f"- {WORN}\n")
-    harbour.facts(OWNER)
+    harbour.facts.list(OWNER).results
     made = FactChanges.put
 
     def put(changes: FactChanges, *given: Any) -> Any:
@@ -196,7 +196,7 @@ def test_a_pin_that_a_person_writes_meanwhile_keeps_a_fact(harbour: Notebook, mo
         return made(changes, *given)
 
     monkeypatch.setattr(FactChanges, "put", put)
-    assert harbour.fact_decay(OWNER)["archived"] == []
+    assert harbour.facts.decay(OWNER).archived == []
     assert {OLD, WORN} <= contents(harbour)
 
 
@@ -206,7 +206,7 @@ def test_a_copy_that_an_agent_may_not_change_keeps_no_other_fact_from_fading(har
     with Notebook.open(harbour.root) as opened:
         aged(opened, OLD, 60)
         aged(opened, WORN, 60)
-        assert said(opened.fact_decay(TASK)["archived"]) == [WORN]
+        assert said(opened.facts.decay(TASK).archived) == [WORN]
 
 
 # By the clock.

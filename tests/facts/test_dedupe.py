@@ -80,40 +80,40 @@ def _word(number: int) -> str:
 
 
 def test_a_dry_look_tells_what_would_stay_and_changes_nothing(harbour: Notebook) -> None:
-    told = harbour.fact_dedupe(TASK)
-    (pair,) = told["pairs"]
-    assert (pair["keep"]["content"], pair["drop"]["content"], told["merged"]) == (LONG, SHORT, 0)
-    assert 0.6 <= pair["similarity"] <= 1
+    told = harbour.facts.dedupe(TASK, dry_run=True)
+    (pair,) = told.pairs
+    assert (pair.keep.content, pair.drop.content, told.merged) == (LONG, SHORT, 0)
+    assert 0.6 <= pair.similarity <= 1
     assert (harbour.root / NOTES).read_text() == TEXT
 
 
 def test_a_merge_keeps_usage_and_puts_the_other_text_into_the_archive(harbour: Notebook) -> None:
-    harbour.facts(OWNER)
+    harbour.facts.list(OWNER).results
     early = datetime.now(UTC).replace(microsecond=0) - timedelta(days=10)
     for content, created, accesses in ((SHORT, early, 2), (LONG, early + timedelta(days=5), 3)):
         known = harbour.fact_rows.get_note(id_of(content))
         assert known is not None
         used = replace(known, created_at=created, last_accessed=created, access_count=accesses, importance=0.5)
         harbour.fact_rows.upsert_note(used)
-    assert harbour.fact_dedupe(TASK, apply=True)["merged"] == 1
+    assert harbour.facts.dedupe(TASK).merged == 1
     kept = harbour.fact_rows.get_note(id_of(LONG))
     assert kept is not None
     assert (kept.access_count, kept.created_at, round(kept.importance, 2)) == (5, early, 0.55)
-    assert any(event["action"] == "merged" and event["was"] == id_of(SHORT) for event in kept.source_history)
+    assert any(event.action == "merged" and event["was"] == id_of(SHORT) for event in kept.source_history)
     assert (harbour.root / NOTES).read_text() == TEXT.replace(f"- {SHORT}\n", "")
     archived = (harbour.root / ARCHIVE).read_text()
     assert archived.startswith(f"## Animals\n\n- {SHORT} <!-- archived: ")
     assert f"reason: merged into {id_of(LONG)}; from: {NOTES} -->" in archived
-    assert harbour.fact_dedupe(TASK, apply=True) == NOTHING
-    assert harbour.fact_restore(SHORT, OWNER)["path"] == NOTES
+    assert harbour.facts.dedupe(TASK) == NOTHING
+    assert harbour.facts.restore(SHORT, OWNER).path == NOTES
 
 
 def test_the_more_important_text_stays_and_core_always_does(harbour: Notebook) -> None:
-    harbour.fact_reinforce(SHORT, TASK)
-    assert harbour.fact_dedupe(TASK)["pairs"][0]["keep"]["content"] == SHORT
+    harbour.facts.reinforce(SHORT, TASK)
+    assert harbour.facts.dedupe(TASK, dry_run=True).pairs[0].keep.content == SHORT
     (harbour.root / CORE).write_text(f"- {LONG}\n")
     (harbour.root / NOTES).write_text(f"- {SHORT}\n")
-    assert harbour.fact_dedupe(OWNER, apply=True)["merged"] == 1
+    assert harbour.facts.dedupe(OWNER).merged == 1
     assert (harbour.root / CORE).read_text() == f"- {LONG}\n"
 
 
@@ -121,42 +121,42 @@ def test_of_several_alike_one_stays_and_none_is_dropped_for_one_that_goes(harbou
     alike = [SHORT, LONG, "Bosun, the dog, sleeps in that office", "Bosun the ship's dog sleeps in the office"]
     (harbour.root / NOTES).write_text("".join(f"- {one}\n" for one in alike))
     merged = 0
-    while done := harbour.fact_dedupe(OWNER, apply=True)["merged"]:
+    while done := harbour.facts.dedupe(OWNER).merged:
         merged += done
     assert merged == 3
-    assert len(harbour.facts(OWNER)) == 1
-    assert len(harbour.facts(OWNER, scope="archive")) == 3
+    assert len(harbour.facts.list(OWNER).results) == 1
+    assert len(harbour.facts.list(OWNER, scope="archive").results) == 3
 
 
 def test_what_an_agent_may_not_change_is_not_proposed_to_it(harbour: Notebook) -> None:
     (harbour.root / CORE).write_text(f"- {SHORT}\n- {LONG}\n")
     (harbour.root / NOTES).write_text("")
-    assert harbour.fact_dedupe(TASK, apply=True) == NOTHING
+    assert harbour.facts.dedupe(TASK) == NOTHING
     with pytest.raises(NotPermitted):
-        harbour.fact_dedupe(Session.external())
+        harbour.facts.dedupe(Session.external())
 
 
 def test_no_word_of_what_stays_is_told_to_who_reads_the_archive(harbour: Notebook) -> None:
     (harbour.root / CORE).write_text("- The safe's key hangs below the kitchen mat\n")
     (harbour.root / NOTES).write_text("- The safe's key hangs below the mat\n")
-    assert harbour.fact_dedupe(TASK, apply=True)["merged"] == 1
-    assert "kitchen" not in harbour.read(ARCHIVE, Session.external())["content"]
+    assert harbour.facts.dedupe(TASK).merged == 1
+    assert "kitchen" not in harbour.read(ARCHIVE, Session.external()).content
 
 
 def test_what_a_person_pinned_is_never_dropped(harbour: Notebook) -> None:
     (harbour.root / NOTES).write_text(f"- {SHORT} <!-- importance: 0.3 -->\n- {LONG}\n")
-    (pair,) = harbour.fact_dedupe(TASK)["pairs"]
-    assert pair["keep"]["content"] == SHORT
+    (pair,) = harbour.facts.dedupe(TASK, dry_run=True).pairs
+    assert pair.keep.content == SHORT
     both = f"- {SHORT} <!-- importance: 0.3 -->\n- {LONG} <!-- importance: 0.4 -->\n"
     (harbour.root / NOTES).write_text(both)
-    assert harbour.fact_dedupe(OWNER, apply=True) == NOTHING
+    assert harbour.facts.dedupe(OWNER) == NOTHING
     assert (harbour.root / NOTES).read_text() == both
 
 
 def test_somebody_elses_words_are_merged_with_nothing(harbour: Notebook) -> None:
     (harbour.root / NOTES).write_text(f"- {SHORT}\n")
     (harbour.root / "facts/web.md").write_text(f"---\nprovenance: external\n---\n- {LONG}\n")
-    assert harbour.fact_dedupe(OWNER, apply=True) == NOTHING
+    assert harbour.facts.dedupe(OWNER) == NOTHING
 
 
 def test_a_copy_that_an_agent_may_not_change_keeps_no_other_pair_from_being_merged(harbour: Notebook) -> None:
@@ -165,7 +165,7 @@ def test_a_copy_that_an_agent_may_not_change_keeps_no_other_pair_from_being_merg
     (harbour.root / NOTES).write_text(f"{TEXT}- {red}\n- {slow}\n")
     (harbour.root / "facts/team.md").write_text(f"- {red}\n")
     with Notebook.open(harbour.root) as opened:
-        assert opened.fact_dedupe(TASK, apply=True)["merged"] == 1
+        assert opened.facts.dedupe(TASK).merged == 1
     assert contents_of(harbour, ARCHIVE) == [SHORT]
     assert {red, slow} <= set(contents_of(harbour, NOTES))
 
@@ -174,13 +174,13 @@ def test_a_store_that_falls_silent_behind_a_merge_is_told(harbour: Notebook, mon
     def away(*_: object, **__: object) -> None:
         raise BackendDown("the mirror", "no answer")
 
-    harbour.facts(OWNER)
+    harbour.facts.list(OWNER).results
     monkeypatch.setattr(harbour.fact_rows, "merge_notes", away)
-    told = harbour.fact_dedupe(TASK, apply=True)
-    assert (told["merged"], contents_of(harbour, ARCHIVE)) == (1, [SHORT])
-    (warning,) = told["warnings"]
+    told = harbour.facts.dedupe(TASK)
+    assert (told.merged, contents_of(harbour, ARCHIVE)) == (1, [SHORT])
+    (warning,) = told.warnings
     assert "no answer" in warning
 
 
 def contents_of(notebook: Notebook, path: str) -> list[str]:
-    return [fact["content"] for fact in notebook.facts(OWNER, scope="all") if fact["path"] == path]
+    return [fact.content for fact in notebook.facts.list(OWNER, scope="all").results if fact.path == path]

@@ -85,7 +85,7 @@ def many_facts(notebook: Notebook) -> None:
     bullets[150] += " <!-- importance: 0.9 -->"
     write(notebook.root, "facts/notes.md", "\n".join(["## Important Facts", "", *bullets, ""]))
     for _ in range(3):
-        notebook.fact_reinforce(bullets[250].removeprefix("- "), Session.task("scribe"))
+        notebook.facts.reinforce(bullets[250].removeprefix("- "), Session.task("scribe"))
 
 
 def test_of_facts_that_do_not_all_fit_the_most_important_are_shown(notebook: Notebook) -> None:

@@ -30,8 +30,8 @@ def notebook(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Noteboo
         settings += f'[mirror]\nurl = "{url}"\ndatabase = "{database}"\ntimeout_seconds = 30\n'
     (tmp_path / "notebook.toml").write_text(settings)
     with Notebook.open(tmp_path) as opened:
-        opened.fact_add(CLAIM, SCRIBE, importance="high")
-        opened.facts(OWNER)
+        opened.facts.add(CLAIM, SCRIBE, importance="high")
+        opened.facts.list(OWNER).results
         yield opened
 
 
@@ -45,17 +45,17 @@ def confirmed(notebook: Notebook, *actors_and_days: tuple[str, int]) -> None:
 
 
 def decayed(notebook: Notebook) -> tuple[list[str], list[str]]:
-    told = notebook.fact_decay(OWNER)
-    return [row["content"] for row in told["promoted"]], [row["content"] for row in told["proposed"]]
+    told = notebook.facts.decay(OWNER)
+    return [row.content for row in told.promoted], [row.content for row in told.proposed]
 
 
 def test_an_agent_does_not_promote_its_own_fact_by_reinforcing_it(notebook: Notebook) -> None:
     for _ in range(9):
-        notebook.fact_reinforce(CLAIM, SCRIBE)
+        notebook.facts.reinforce(CLAIM, SCRIBE)
     assert decayed(notebook) == ([], [CLAIM])
     for _ in range(9):
-        notebook.fact_reinforce(CLAIM, PILOT)
-    notebook.fact_add(CLAIM, PILOT)
+        notebook.facts.reinforce(CLAIM, PILOT)
+    notebook.facts.add(CLAIM, PILOT)
     assert decayed(notebook) == ([], [CLAIM])
 
 
@@ -77,10 +77,10 @@ def test_days_and_actors_are_counted_and_the_owner_is_one_of_them(
 
 
 def test_the_owner_is_recorded_as_the_one_who_reinforced(notebook: Notebook) -> None:
-    notebook.fact_reinforce(CLAIM, OWNER)
+    notebook.facts.reinforce(CLAIM, OWNER)
     known = notebook.fact_rows.get_note(id_of(CLAIM))
     assert known is not None
-    assert [event["actor"] for event in known.source_history if event["action"] == "reinforced"] == ["owner"]
+    assert [event["actor"] for event in known.source_history if event.action == "reinforced"] == ["owner"]
 
 
 def test_what_was_vouched_for_is_not_vouched_for_in_other_words(notebook: Notebook) -> None:
@@ -89,7 +89,7 @@ def test_what_was_vouched_for_is_not_vouched_for_in_other_words(notebook: Notebo
     notebook.edit(NOTES, Edit("write", content=f"## Important Facts\n\n- {reworded}\n"), SCRIBE)
     known = notebook.fact_rows.get_note(id_of(reworded))
     assert known is not None
-    assert "reworded" in [event["action"] for event in known.source_history]
+    assert "reworded" in [event.action for event in known.source_history]
     assert decayed(notebook)[0] == []
 
 
@@ -100,6 +100,6 @@ def test_the_owner_does_not_obey_where_an_agent_says_a_fact_came_from(tmp_path: 
     with Notebook.open(tmp_path) as notebook:
         line = f"- {CLAIM} <!-- archived: 2026-03-01; reason: faded; from: {came_from} -->\n"
         notebook.edit(ARCHIVE, Edit("write", content=f"## Important Facts\n\n{line}"), SCRIBE)
-        told = notebook.fact_add(CLAIM, OWNER) if how == "add" else notebook.fact_restore(CLAIM, OWNER)
-        assert (told["action"], told["path"]) == ("restored", NOTES)
+        told = notebook.facts.add(CLAIM, OWNER) if how == "add" else notebook.facts.restore(CLAIM, OWNER)
+        assert (told.action, told.path) == ("restored", NOTES)
         assert CLAIM not in notebook.prompt(OWNER).text

@@ -181,20 +181,24 @@ METHODS: dict[str, Asking] = {
     "checkpoints_lost": lambda notebook, session: _told(lambda: notebook.checkpoints_lost(session)),
     "rollback": lambda notebook, session: _told(lambda: notebook.rollback("0000", session)),
     "foresee_rollback": lambda notebook, session: _told(lambda: notebook.foresee_rollback("0000", session)),
-    "fact_add": lambda notebook, session: _told(lambda: notebook.fact_add("Odile has the key", session)),
-    "facts": lambda notebook, session: _told(lambda: notebook.facts(session, scope="all")),
-    "fact_search": lambda notebook, session: _each_word(lambda word: notebook.fact_search(word, session, scope="all")),
-    "fact_verify": lambda notebook, session: _each_word(lambda word: notebook.fact_verify(word, session)),
-    "fact_reinforce": lambda notebook, session: _told(lambda: notebook.fact_reinforce("Odile", session)),
-    "fact_archive": lambda notebook, session: _told(lambda: notebook.fact_archive("Odile", session)),
-    "fact_restore": lambda notebook, session: _told(lambda: notebook.fact_restore("Odile", session)),
-    "fact_promote": lambda notebook, session: _told(lambda: notebook.fact_promote("Odile", session)),
-    "fact_decay": lambda notebook, session: _told(lambda: notebook.fact_decay(session)),
-    "fact_dedupe": lambda notebook, session: _told(lambda: notebook.fact_dedupe(session, apply=True)),
-    "fact_extract": lambda notebook, session: _told(
-        lambda: notebook.fact_extract([{"role": "user", "content": "Odile has the key"}], session)
+    "fact_add": lambda notebook, session: _told(lambda: notebook.facts.add("Odile has the key", session)),
+    "facts": lambda notebook, session: _told(lambda: notebook.facts.list(session, scope="all")),
+    "fact_search": lambda notebook, session: _each_word(lambda word: notebook.facts.search(word, session, scope="all")),
+    "fact_verify": lambda notebook, session: _each_word(lambda word: notebook.facts.verify(word, session)),
+    "fact_reinforce": lambda notebook, session: _told(lambda: notebook.facts.reinforce("Odile", session)),
+    "fact_archive": lambda notebook, session: _told(lambda: notebook.facts.archive("Odile", session)),
+    "fact_restore": lambda notebook, session: _told(lambda: notebook.facts.restore("Odile", session)),
+    "fact_promote": lambda notebook, session: _told(lambda: notebook.facts.promote("Odile", session)),
+    "fact_decay": lambda notebook, session: _told(lambda: notebook.facts.decay(session)),
+    "fact_dedupe": lambda notebook, session: _told(
+        lambda: notebook.facts.dedupe(
+            session,
+        )
     ),
-    "fact_plot": lambda notebook, session: _told(lambda: notebook.fact_plot(session)),
+    "fact_extract": lambda notebook, session: _told(
+        lambda: notebook.facts.extract([{"role": "user", "content": "Odile has the key"}], session)
+    ),
+    "fact_plot": lambda notebook, session: _told(lambda: notebook.facts.plot(session)),
     "memory_add": lambda notebook, session: _told(lambda: notebook.memory_add("Odile has the key", session)),
     "memories": lambda notebook, session: _told(lambda: notebook.memories(session)),
     "memory_search": lambda notebook, session: _each_word(lambda word: notebook.memory_search(word, session)),

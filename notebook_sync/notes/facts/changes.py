@@ -32,7 +32,7 @@ from notebook_sync.patience import Silence
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
 
-ARCHIVING, RESTORE, PROMOTE = "fact_archive", "fact_restore", "fact_promote"
+ARCHIVING, RESTORE, PROMOTE = "fact archive", "fact restore", "fact promote"
 PROPOSED = "fact_proposed"
 
 Row = dict[str, Any]
@@ -148,7 +148,8 @@ class FactChanges:
 
         entered = self.put(session, tool, make)
         (row,), warnings = self.told(found, session)
-        return {**row, "warnings": [*entered.warnings, *warnings]}
+        moved = found[0].place.path != row["path"]
+        return {**row, "moved": moved, "warnings": [*entered.warnings, *warnings]}
 
     def _must_be_movable(self, book: Book, place: Bullet, to: str = "") -> None:
         """Raises EditFailed for a fact that no tool moves, or none to the file `to`."""

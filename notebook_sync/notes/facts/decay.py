@@ -22,7 +22,7 @@ from notebook_sync.notes.guard import Guard
 from notebook_sync.sessions import Session
 from notebook_sync.settings import MemorySettings
 
-DECAY = "fact_decay"
+DECAY = "fact decay"
 AUTO = "auto"
 _FADED = "faded"
 

@@ -31,7 +31,7 @@ from notebook_sync.settings import MemorySettings
 if TYPE_CHECKING:
     from notebook_sync.search.base import Vector
 
-DEDUPE = "fact_dedupe"
+DEDUPE = "fact dedupe"
 
 # Of the words of two facts together, how many both have; and of how many words one is told to be part of another.
 _SHARED = 0.6

@@ -27,7 +27,7 @@ from notebook_sync.search.query_meaning import Ranked
 from notebook_sync.sessions import Session
 from notebook_sync.settings import MemorySettings
 
-QUERY, VERIFY, REINFORCE = "memory_query", "memory_verify", "memory_reinforce"
+QUERY, VERIFY, REINFORCE = "fact_search", "fact_verify", "fact_reinforce"
 CONFIRMED, RELATED, NEW = "CONFIRMED", "RELATED", "NEW"
 
 # `list` names a method here, so the type needs a name of its own.

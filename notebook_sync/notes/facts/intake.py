@@ -16,7 +16,7 @@ from notebook_sync.notes.facts.near import FactNear
 from notebook_sync.notes.guard import Guard
 from notebook_sync.sessions import Session
 
-ADD = "memory_add"
+ADD = "fact_add"
 
 Row = dict[str, Any]
 
@@ -55,4 +55,5 @@ class FactIntake:
 
         entered = self._changes.put(session, ADD, make)
         (row,), warnings = self._changes.told(done, session)
-        return {**row, "warnings": [*entered.warnings, *warnings, *near.warnings]}
+        moved = row["action"] != "reinforced"
+        return {**row, "moved": moved, "warnings": [*entered.warnings, *warnings, *near.warnings]}

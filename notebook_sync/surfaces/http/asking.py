@@ -67,7 +67,7 @@ Tags = Annotated[list[Annotated[str, Query(max_length=256)]] | None, Query(max_l
 Moment = Annotated[str | None, Query(max_length=64, description="2026-02-18, 2026-02-18T09:30, or 7d for days ago")]
 IfMatch = Annotated[str | None, Header(max_length=128, description="the digest that the file is to have")]
 
-_REFUSALS: dict[int | str, dict[str, Any]] = {
+REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": models.ErrorBody, "description": description}
     for status, description in (
         (400, "the body is no JSON at all"),
@@ -102,7 +102,7 @@ def router() -> APIRouter:
 
 def _router(*first: Any) -> APIRouter:
     return APIRouter(
-        prefix=API, responses=_REFUSALS, dependencies=first, route_class=_Route, default_response_class=Answer
+        prefix=API, responses=REFUSALS, dependencies=first, route_class=_Route, default_response_class=Answer
     )
 
 

@@ -19,6 +19,7 @@ from notebook_sync import __version__
 from notebook_sync.errors import NotebookError
 from notebook_sync.folder import FOLDER
 from notebook_sync.notebook import Notebook
+from notebook_sync.operations.facts import FactService
 from notebook_sync.sessions import OWNER
 from notebook_sync.surfaces.dashboard.app import ROUTERS
 from notebook_sync.surfaces.dashboard.door import BrowserDoor
@@ -33,11 +34,11 @@ from notebook_sync.surfaces.http.asking import API
 from notebook_sync.surfaces.http.doors import ProgramDoor
 from notebook_sync.surfaces.http.errors import Answer, answer, answer_to, fault_of
 from notebook_sync.surfaces.http.events import Streams
+from notebook_sync.surfaces.http.from_operations import routes_of
 from notebook_sync.surfaces.http.guard import Guard, GuardedApp
 from notebook_sync.surfaces.http.metrics import Metrics
 from notebook_sync.surfaces.http.quotas import REQUESTS
 from notebook_sync.surfaces.http.routes.agents import agent_routes
-from notebook_sync.surfaces.http.routes.facts import fact_routes
 from notebook_sync.surfaces.http.routes.memories import memory_routes
 from notebook_sync.surfaces.http.routes.notes import open_routes, routes
 from notebook_sync.tokens import Tokens
@@ -74,7 +75,13 @@ def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[
         redirect_slashes=False,
         default_response_class=Answer,
         # As they are: an included router is made anew for each app, which takes half a second.
-        routes=[*open_routes.routes, *routes.routes, *agent_routes.routes, *fact_routes.routes, *memory_routes.routes],
+        routes=[
+            *open_routes.routes,
+            *routes.routes,
+            *agent_routes.routes,
+            *routes_of(FactService),
+            *memory_routes.routes,
+        ],
         lifespan=running,
         exception_handlers={
             NotebookError: _answer_error,

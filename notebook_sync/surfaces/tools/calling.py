@@ -11,18 +11,16 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
-from pydantic import ValidationError
-
 from notebook_sync.errors import NotebookError
 from notebook_sync.notebook import Notebook
+from notebook_sync.operations import facts
+from notebook_sync.operations.registry import OPERATIONS
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.errors import InvalidArguments, NoSuchTool, error_body
-from notebook_sync.surfaces.tools.schemas import notes as schemas
 from notebook_sync.surfaces.tools.table.agents import MEMORY, PRIVATE_NOTES
-from notebook_sync.surfaces.tools.table.facts import FACTS
 from notebook_sync.surfaces.tools.table.memories import MEMORIES
 from notebook_sync.surfaces.tools.table.notes import NOTES
-from notebook_sync.surfaces.tools.tool import Tool
+from notebook_sync.surfaces.tools.tool import OperationTool, Tool
 from prompt.errors import PromptError
 
 Shape = Literal["openai", "anthropic", "mcp"]
@@ -30,7 +28,9 @@ SHAPES: tuple[Shape, ...] = get_args(Shape)
 _MOST_CANDIDATES = 3
 _LONGEST_NAME = 64
 
-TOOLS: tuple[Tool, ...] = (*NOTES, *PRIVATE_NOTES, *FACTS, *MEMORIES, *MEMORY)
+AnyTool = Tool | OperationTool
+_FACTS = [OperationTool(each) for each in OPERATIONS.values() if each.tool and each.service == facts.FactService.name]
+TOOLS: tuple[AnyTool, ...] = (*NOTES, *PRIVATE_NOTES, *_FACTS, *MEMORIES, *MEMORY)
 
 
 def tool_definitions(session: Session, shape: Shape = "openai") -> list[dict[str, Any]]:
@@ -41,7 +41,7 @@ def tool_definitions(session: Session, shape: Shape = "openai") -> list[dict[str
     return [_SHAPED[shape](tool) for tool in tools_of(session)]
 
 
-def tools_of(session: Session) -> list[Tool]:
+def tools_of(session: Session) -> list[AnyTool]:
     """The tools that `session` may call."""
     return [tool for tool in TOOLS if tool.is_for(session)]
 
@@ -56,13 +56,12 @@ def call(notebook: Notebook, name: str, arguments: Mapping[str, Any] | str, sess
         tool = _tool_named(name, session)
         if session.kind not in tool.sessions:
             notebook.refuse(session, name, tool.refusal, _note_in(tool, arguments))
-        result = tool.run(notebook, _checked(tool, arguments), session)
+        return tool.answer(notebook, _object(tool, arguments), session)
     except (NotebookError, PromptError) as error:
         return error_body(error)
-    return result.model_dump(mode="json", exclude_none=True)
 
 
-def _tool_named(name: str, session: Session) -> Tool:
+def _tool_named(name: str, session: Session) -> AnyTool:
     for tool in TOOLS:
         if tool.name == name:
             return tool
@@ -70,7 +69,7 @@ def _tool_named(name: str, session: Session) -> Tool:
     raise NoSuchTool(name, tuple(near))
 
 
-def _note_in(tool: Tool, arguments: object) -> str:
+def _note_in(tool: AnyTool, arguments: object) -> str:
     """The note that a call which is refused unread names, for the log; "" where it names none."""
     try:
         given = _object(tool, arguments)
@@ -80,15 +79,7 @@ def _note_in(tool: Tool, arguments: object) -> str:
     return note if isinstance(note, str) else ""
 
 
-def _checked(tool: Tool, arguments: object) -> schemas.Arguments:
-    """The arguments as the tool's model. Raises InvalidArguments, which names each argument that is wrong."""
-    try:
-        return tool.arguments.model_validate(_object(tool, arguments))
-    except ValidationError as error:
-        raise InvalidArguments(f"{tool.name}: {schemas.complaints(error)}") from None
-
-
-def _object(tool: Tool, arguments: object) -> dict[str, Any]:
+def _object(tool: AnyTool, arguments: object) -> dict[str, Any]:
     if isinstance(arguments, str | bytes):
         try:
             arguments = json.loads(arguments or "{}")
@@ -99,29 +90,33 @@ def _object(tool: Tool, arguments: object) -> dict[str, Any]:
     return dict(arguments)
 
 
-def _openai(tool: Tool) -> dict[str, Any]:
-    parameters = schemas.schema_of(tool.arguments, strict=True)
-    function = {"name": tool.name, "description": tool.description, "strict": True, "parameters": parameters}
+def _openai(tool: AnyTool) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "strict": True,
+        "parameters": tool.schema(strict=True),
+    }
     return {"type": "function", "function": function}
 
 
-def _anthropic(tool: Tool) -> dict[str, Any]:
+def _anthropic(tool: AnyTool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
-        "input_schema": schemas.schema_of(tool.arguments),
+        "input_schema": tool.schema(),
     }
 
 
-def _mcp(tool: Tool) -> dict[str, Any]:
+def _mcp(tool: AnyTool) -> dict[str, Any]:
     # What else is given is refused all the same, and told: to say so each time is a twentieth of the list.
-    takes = {key: value for key, value in schemas.schema_of(tool.arguments).items() if key != "additionalProperties"}
+    takes = {key: value for key, value in tool.schema().items() if key != "additionalProperties"}
     changes = {"destructiveHint": tool.destructive, **({"idempotentHint": True} if tool.idempotent else {})}
     return {
         "name": tool.name,
         "description": tool.description,
         "inputSchema": takes,
-        "outputSchema": schemas.outline_of(*tool.results),
+        "outputSchema": tool.outline(),
         "annotations": {
             "readOnlyHint": tool.read_only,
             **({} if tool.read_only else changes),
@@ -130,4 +125,4 @@ def _mcp(tool: Tool) -> dict[str, Any]:
     }
 
 
-_SHAPED: Mapping[str, Callable[[Tool], dict[str, Any]]] = {"openai": _openai, "anthropic": _anthropic, "mcp": _mcp}
+_SHAPED: Mapping[str, Callable[[AnyTool], dict[str, Any]]] = {"openai": _openai, "anthropic": _anthropic, "mcp": _mcp}

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+from pydantic import ValidationError
+
 from notebook_sync.notebook import Notebook
+from notebook_sync.operations.registry import Operation, call, for_model
+from notebook_sync.operations.schema import outline_of
+from notebook_sync.operations.schema import schema_of as schema_of_type
 from notebook_sync.sessions import KINDS, Kind, Session
+from notebook_sync.surfaces.errors import InvalidArguments
 from notebook_sync.surfaces.tools.schemas import notes as schemas
 
 
@@ -35,6 +42,56 @@ class Tool:
     def is_for(self, session: Session) -> bool:
         """Whether any call of it could do something for `session`."""
         return session.kind in self.sessions and bool(session.agent or session.kind not in self.of_an_agent)
+
+    def schema(self, *, strict: bool = False) -> dict[str, Any]:
+        """The JSON schema of its arguments."""
+        return schemas.schema_of(self.arguments, strict=strict)
+
+    def outline(self) -> dict[str, Any]:
+        """The start of the JSON schema of its results."""
+        return outline_of(*map(schemas.schema_of, self.results))
+
+    def answer(self, notebook: Notebook, arguments: Mapping[str, Any], session: Session) -> dict[str, Any]:
+        """Run it. Raises InvalidArguments, which names each argument that is wrong, and as the use case."""
+        try:
+            checked = self.arguments.model_validate(arguments)
+        except ValidationError as error:
+            raise InvalidArguments(f"{self.name}: {schemas.complaints(error)}") from None
+        return self.run(notebook, checked, session).model_dump(mode="json", exclude_none=True)
+
+
+class OperationTool:
+    """The tool that an operation is."""
+
+    idempotent = False
+
+    def __init__(self, operation: Operation) -> None:
+        self.name = operation.tool
+        self.description = " ".join(filter(None, (f"{operation.summary}.", operation.hint)))
+        self.sessions = operation.sessions
+        self.refusal = operation.refusal
+        self.read_only = operation.effect == "read"
+        self.destructive = operation.effect == "destructive"
+        self.open_world = operation.open_world
+        self._operation = operation
+
+    def is_for(self, session: Session) -> bool:
+        """As `Tool.is_for`."""
+        return session.kind in self.sessions
+
+    def schema(self, *, strict: bool = False) -> dict[str, Any]:
+        """As `Tool.schema`."""
+        return schema_of_type(self._operation.arguments, strict=strict)
+
+    def outline(self) -> dict[str, Any]:
+        """As `Tool.outline`."""
+        return outline_of(schema_of_type(self._operation.hints["return"]))
+
+    def answer(self, notebook: Notebook, arguments: Mapping[str, Any], session: Session) -> dict[str, Any]:
+        """As `Tool.answer`, with words of others fenced."""
+        result = for_model(call(notebook, self._operation, arguments, session))
+        answer: dict[str, Any] = msgspec.to_builtins(result)
+        return answer
 
 
 NOT_FOR_STRANGERS: frozenset[Kind] = frozenset(("owner", "task"))

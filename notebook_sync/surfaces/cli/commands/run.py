@@ -31,9 +31,9 @@ from notebook_sync.surfaces.cli.commands.archive import ARCHIVE
 from notebook_sync.surfaces.cli.commands.briefs import REASONING
 from notebook_sync.surfaces.cli.commands.channels import note
 from notebook_sync.surfaces.cli.commands.editing import EDITING
-from notebook_sync.surfaces.cli.commands.facts import fact
 from notebook_sync.surfaces.cli.commands.finding import FINDING
 from notebook_sync.surfaces.cli.commands.memories import memory
+from notebook_sync.surfaces.cli.commands.operations import run as operation
 from notebook_sync.surfaces.cli.commands.pages import MAKING
 from notebook_sync.surfaces.cli.commands.stream import STREAM
 from notebook_sync.surfaces.cli.progress import progress
@@ -244,7 +244,7 @@ RUN: Mapping[str, Callable[[Namespace], int]] = {
     **MAKING,
     **EDITING,
     "note": note,
-    "fact": fact,
+    "fact": operation,
     "memory": memory,
     **REASONING,
     **STREAM,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from notebook_sync.files.provenance import EXTERNAL
-from notebook_sync.surfaces.cli.text.editing import undoing
 from notebook_sync.surfaces.cli.text.notebook import counts, safe
 from notebook_sync.surfaces.cli.text.rows import aligned
 
@@ -15,47 +14,43 @@ _LENGTH_OF_ID = 8
 _BAR = 5
 
 
-def of_facts(facts: Sequence[Told], width: int | None = None) -> str:
-    """A line for each: how much it matters, the beginning of its id, its section, its text."""
-    return aligned([(_weight(one["importance"]), _id(one), one["section"] or "-", _said(one)) for one in facts], width)
-
-
-def of_found(facts: Sequence[Told], width: int | None = None) -> str:
-    """As `of_facts`, with the likeness in front."""
-    rows = [(f"{one['similarity']:.0%}", _id(one), one["section"] or "-", _said(one)) for one in facts]
+def of_facts(listed: Told, width: int | None = None) -> str:
+    """A line for each: its importance, the start of its id, its section, its text."""
+    rows = [(_weight(one["importance"]), _id(one), one["section"] or "-", _said(one)) for one in listed["results"]]
     return aligned(rows, width)
 
 
-def of_adding(added: Told, undo: Callable[[str], str]) -> str:
-    """Where a new fact stands; or which one says this already, and was strengthened or brought back."""
-    return of_change(added, undo if added["action"] != "reinforced" else None)
+def of_found(found: Told, width: int | None = None) -> str:
+    """As `of_facts`, with the similarity in front where there is one."""
+    if not all("similarity" in one for one in found["results"]):
+        return of_facts(found, width)
+    rows = [(f"{one['similarity']:.0%}", _id(one), one["section"] or "-", _said(one)) for one in found["results"]]
+    return aligned(rows, width)
 
 
 def of_verdict(verdict: Told, width: int | None = None) -> str:
-    """The verdict, and what is known that comes near."""
-    nearest = f", {verdict['similarity']:.0%} alike" if verdict["matches"] else ""
-    return "\n".join([f"{verdict['verdict']}{nearest}", *of_found(verdict["matches"], width).splitlines()])
+    """The verdict, and the facts that are similar."""
+    nearest = f", {verdict['similarity']:.0%} similar" if verdict["matches"] else ""
+    matches = of_found({"results": verdict["matches"]}, width)
+    return "\n".join([f"{verdict['verdict']}{nearest}", *matches.splitlines()])
 
 
-def of_change(changed: Told, undo: Callable[[str], str] | None = None) -> str:
-    """What became of one fact, and where it stands; `undo` where it moved."""
-    back = undoing(changed, undo, "undo        ") if undo else ()
-    return "\n".join([*map(safe, (_changed(changed), *_about(changed))), *back])
+def of_change(changed: Told, _: int | None = None) -> str:
+    """What was done with a fact, and where it is."""
+    return "\n".join(map(safe, (_changed(changed), *_about(changed))))
 
 
-def of_decay(decayed: Told, *, dry_run: bool, width: int | None = None) -> str:
-    """What was, or would be, put aside and moved to core.md; what the owner is asked to move there."""
-    rows = [
-        (label if not dry_run else f"would be {label}", _id(one), _said(one))
-        for label, kind in (("archived", "archived"), ("promoted", "promoted"))
-        for one in decayed[kind]
-    ]
-    rows += [("worth core.md", _id(one), _said(one)) for one in decayed["proposed"]]
-    return aligned(rows, width) if rows else "nothing has faded, nothing has proved itself: all stays as it is"
+def of_decay(decayed: Told, width: int | None = None) -> str:
+    """The facts that are archived and moved to core.md, and the proposals for the owner."""
+    labels = {"archived": "archive", "promoted": "promote", "proposed": "propose for core.md"}
+    rows = [(label, _id(one), _said(one)) for kind, label in labels.items() for one in decayed[kind]]
+    return aligned(rows, width) if rows else "no fact has faded or proved itself; nothing changes"
 
 
 def of_pairs(found: Told, width: int | None = None) -> str:
     """Two lines for each pair, the one that stays first; how many were merged."""
+    if not found["pairs"]:
+        return "no two facts say the same"
     rows = [
         row
         for pair in found["pairs"]
@@ -64,13 +59,12 @@ def of_pairs(found: Told, width: int | None = None) -> str:
             ("drop", _id(pair["drop"]), "", "", _said(pair["drop"])),
         )
     ]
-    lines = aligned(rows, width).splitlines()
     merged = [f"{counts(found['merged'], 'fact')} merged"] if found["merged"] else []
-    return "\n".join([*lines, *merged, *(safe(f"warning  {warning}") for warning in found["warnings"])])
+    return "\n".join([*aligned(rows, width).splitlines(), *merged, *_warnings(found)])
 
 
 def of_extraction(extracted: Told, width: int | None = None) -> str:
-    """What was, or would be, added and put aside, and what was passed over, with the reason."""
+    """What was, or would be, added and archived, and what was skipped, with the reason."""
     return "\n".join(_extracted(extracted, width))
 
 
@@ -81,7 +75,11 @@ def _extracted(extracted: Told, width: int | None) -> Iterator[str]:
     rows += [("archived", one["section"] or "-", _said(one)) for one in extracted["removals"]]
     rows += [("skipped", "-", f"{_line(one['text'])} ({one['reason']})") for one in extracted["skipped"]]
     yield from aligned(rows, width).splitlines()
-    yield from (safe(f"warning  {warning}") for warning in extracted["warnings"])
+    yield from _warnings(extracted)
+
+
+def _warnings(told: Told) -> Iterator[str]:
+    return (safe(f"warning  {warning}") for warning in told.get("warnings", ()))
 
 
 def _weight(importance: float) -> str:
@@ -101,11 +99,11 @@ def _changed(fact: Told) -> str:
 
 _DONE = {
     "added": "added to",
-    "reinforced": "strengthened, in",
-    "archived": "put aside, into",
-    "restored": "brought back to",
+    "reinforced": "reinforced in",
+    "archived": "archived in",
+    "restored": "restored to",
     "promoted": "moved to",
-    "proposed": "proposed to the owner for core.md; it stays in",
+    "proposed": "proposed for core.md; the owner decides; it stays in",
 }
 
 
@@ -122,3 +120,14 @@ def _said(fact: Told) -> str:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
+
+
+FACTS: Mapping[str, Callable[[Told, int | None], str]] = {
+    "fact list": of_facts,
+    "fact search": of_found,
+    "fact verify": of_verdict,
+    "fact decay": of_decay,
+    "fact dedupe": of_pairs,
+    "fact extract": of_extraction,
+    **dict.fromkeys(("fact add", "fact reinforce", "fact archive", "fact restore", "fact promote"), of_change),
+}

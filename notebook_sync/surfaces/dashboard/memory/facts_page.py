@@ -15,6 +15,7 @@ from notebook_sync.errors import BackendDown, NotebookError, OverCap, UsageError
 from notebook_sync.files.facts import LONGEST as LONGEST_FACT
 from notebook_sync.mirror.base import LARGEST_LIMIT
 from notebook_sync.notebook import Notebook
+from notebook_sync.operations.facts import ChangedFact
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.addresses import address
 from notebook_sync.surfaces.dashboard.asking import Asking, Form, Served, pages_router
@@ -81,7 +82,7 @@ def facts_page(
 def add_fact(request: Request, notebook: Served, asking: Asking, form: Form) -> Response:
     """Add a fact; one that says this already is strengthened."""
     try:
-        row = notebook.fact_add(
+        row = notebook.facts.add(
             form.get("text", ""), asking, section=form.get("section", ""), importance=form.get("importance") or None
         )
     except (UsageError, OverCap) as error:
@@ -92,11 +93,11 @@ def add_fact(request: Request, notebook: Served, asking: Asking, form: Form) -> 
 @pages.post("/memory/fact/{action}")
 def change_fact(action: Action, notebook: Served, asking: Asking, form: Form) -> Response:
     """Do something with the fact that the form names."""
-    act: Mapping[Action, Callable[[str, Session], Mapping[str, Any]]] = {
-        "reinforce": notebook.fact_reinforce,
-        "promote": notebook.fact_promote,
-        "archive": notebook.fact_archive,
-        "restore": notebook.fact_restore,
+    act: Mapping[Action, Callable[[str, Session], ChangedFact]] = {
+        "reinforce": notebook.facts.reinforce,
+        "promote": notebook.facts.promote,
+        "archive": notebook.facts.archive,
+        "restore": notebook.facts.restore,
     }
     return _led_back(form, act[action](form.get("fact", ""), asking))
 
@@ -114,7 +115,7 @@ def _facts(
     form: Mapping[str, str] | None = None,
     error: NotebookError | None = None,
 ) -> HTMLResponse:
-    scope = asked["scope"] or "notes"
+    scope: Scope = asked["scope"] or "notes"
     found, degraded, trouble = _rows(notebook, asking, asked, scope, number)
     shows_picture = found.rows and found.first == 1 and scope == "notes" and not (asked["query"] or asked["section"])
     said, undo = _DONE.get(done, ("", ""))
@@ -149,17 +150,14 @@ def _facts(
 
 
 def _rows(
-    notebook: Notebook, asking: Session, asked: Mapping[str, Any], scope: str, number: int
+    notebook: Notebook, asking: Session, asked: Mapping[str, Any], scope: Scope, number: int
 ) -> tuple[Paged, str, Trouble | None]:
     """A page of facts, why they were found by words alone, "" where they were not; or why there is none."""
-    degraded = ""
     try:
-        found: list[dict[str, Any]]
         if asked["query"]:
-            found = ranked = notebook.fact_search(asked["query"], asking, scope=scope, limit=FOUND)
-            degraded = ranked.degraded
+            found = notebook.facts.search(asked["query"], asking, scope=scope, limit=FOUND)
         else:
-            found = notebook.facts(
+            found = notebook.facts.list(
                 asking,
                 scope=scope,
                 section=asked["section"],
@@ -168,33 +166,34 @@ def _rows(
             )
     except BackendDown as error:
         return Paged((), 0, 0), "", trouble_of(error)
-    one = paged(found, number, FACTS, asked)
-    return Paged([fact_row(row) for row in one.rows], one.first, one.count, one.before, one.after), degraded, None
+    one = paged(found.results, number, FACTS, asked)
+    rows = [fact_row(row) for row in one.rows]
+    return Paged(rows, one.first, one.count, one.before, one.after), found.degraded or "", None
 
 
 def _picture(request: Request, notebook: Notebook, asking: Session, asked: Mapping[str, Any]) -> str:
     """Where the picture of the curves is; "" where it cannot be drawn."""
     pictures: Pictures = request.app.state.pictures
     try:
-        return pictures.address_of(notebook.fact_plot(asking, days=int(asked["days"] or _USUAL_SPAN)))
+        return pictures.address_of(notebook.facts.plot(asking, days=int(asked["days"] or _USUAL_SPAN)))
     except BackendDown:  # away since a moment ago: the rows are there, and the next page says so
         return ""
 
 
 def _verdict(notebook: Notebook, asking: Session, text: str) -> Mapping[str, Any] | None:
     try:
-        found = notebook.fact_verify(text, asking)
+        found = notebook.facts.verify(text, asking)
     except BackendDown:
         return None
-    matches = [fact_row(row) for row in found["matches"]]
-    return {"verdict": found["verdict"], "matches": matches, "degraded": found["degraded"]}
+    matches = [fact_row(row) for row in found.matches]
+    return {"verdict": found.verdict, "matches": matches, "degraded": found.degraded}
 
 
-def _led_back(form: Mapping[str, str], row: Mapping[str, Any]) -> RedirectResponse:
+def _led_back(form: Mapping[str, str], row: ChangedFact) -> RedirectResponse:
     """The page that the form was on, which says what was done."""
     try:
         said = parse_qsl(form.get("back", "").partition("?")[2], max_num_fields=len(_KEPT))
     except ValueError:
         said = []
     asked = {name: value for name, value in said if name in _KEPT}
-    return RedirectResponse(address(FACTS, asked, done=row["action"], fact=row["note_id"]), 303)
+    return RedirectResponse(address(FACTS, asked, done=row.action, fact=row.note_id), 303)

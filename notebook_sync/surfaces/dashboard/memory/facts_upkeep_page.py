@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
+import msgspec
 from fastapi import Query
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.responses import Response
@@ -30,7 +31,7 @@ def fading_page(notebook: Served, asking: Asking, done: Done = "") -> HTMLRespon
     """What `fact decay` would do now."""
     trouble, groups, is_due = None, [], False
     try:
-        found = notebook.fact_decay(asking, dry_run=True)
+        found = msgspec.structs.asdict(notebook.facts.decay(asking, dry_run=True))
     except BackendDown as error:
         trouble = trouble_of(error)
     else:
@@ -57,7 +58,7 @@ def fading_page(notebook: Served, asking: Asking, done: Done = "") -> HTMLRespon
 @pages.post(FADING)
 def fade(notebook: Served, asking: Asking) -> Response:
     """Do it."""
-    notebook.fact_decay(asking)
+    notebook.facts.decay(asking)
     return RedirectResponse(f"{FADING}?done=done", 303)
 
 
@@ -66,13 +67,13 @@ def alike_page(notebook: Served, asking: Asking, done: Done = "") -> HTMLRespons
     """Pairs of facts that say the same."""
     trouble, found = None, []
     try:
-        found = notebook.fact_dedupe(asking)["pairs"]
+        found = notebook.facts.dedupe(asking, dry_run=True).pairs
     except BackendDown as error:
         trouble = trouble_of(error)
     return page(
         "facts_alike.html",
         here="memory",
-        pairs=[(fact_row(pair["keep"]), fact_row(pair["drop"]), pair["similarity"]) for pair in found[:PAGE]],
+        pairs=[(fact_row(pair.keep), fact_row(pair.drop), pair.similarity) for pair in found[:PAGE]],
         count=len(found),
         duplicate=notebook.settings.memory.duplicate,
         trouble=trouble,
@@ -84,5 +85,5 @@ def alike_page(notebook: Served, asking: Asking, done: Done = "") -> HTMLRespons
 @pages.post(ALIKE)
 def merge(notebook: Served, asking: Asking) -> Response:
     """Merge them: what is dropped goes to the archive, and its use to what is kept."""
-    notebook.fact_dedupe(asking, apply=True)
+    notebook.facts.dedupe(asking)
     return RedirectResponse(f"{ALIKE}?done=done", 303)

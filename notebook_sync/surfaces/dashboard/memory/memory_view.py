@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from notebook_sync.files.facts import ARCHIVE
+from notebook_sync.operations.facts import Fact
 from notebook_sync.surfaces.dashboard.addresses import address
 from notebook_sync.surfaces.dashboard.notes.note_view import Mark, address_of
 
@@ -91,25 +92,25 @@ def paged(rows: Sequence[Any], number: int, path: str, asked: Mapping[str, objec
     )
 
 
-def fact_row(row: Mapping[str, Any]) -> FactRow:
+def fact_row(row: Fact) -> FactRow:
     """A row of a fact, as use cases give it."""
-    is_archived = row["path"] == ARCHIVE
+    is_archived = row.path == ARCHIVE
     return FactRow(
-        note_id=row["note_id"],
-        content=row["content"],
-        href=address_of(row["path"]),
-        place=f"{row['path']}, line {row['line']}",
-        section=row["section"],
-        importance=row["importance"],
-        share=share_of(row["importance"]),
-        tone=tone_of(row["importance"]),
-        base=row["base"],
-        uses=row["access_count"],
-        used_at=row["last_accessed"],
-        created_at=row["created_at"],
+        note_id=row.note_id,
+        content=row.content,
+        href=address_of(row.path),
+        place=f"{row.path}, line {row.line}",
+        section=row.section,
+        importance=row.importance,
+        share=share_of(row.importance),
+        tone=tone_of(row.importance),
+        base=row.base,
+        uses=row.access_count,
+        used_at=row.last_accessed,
+        created_at=row.created_at,
         marks=_fact_marks(row, is_archived=is_archived),
-        may=("restore",) if is_archived else ("archive",) if row["core"] else ("reinforce", "promote", "archive"),
-        similarity=row.get("similarity"),
+        may=("restore",) if is_archived else ("archive",) if row.core else ("reinforce", "promote", "archive"),
+        similarity=row.similarity,
     )
 
 
@@ -144,15 +145,15 @@ def tone_of(value: float) -> Tone:
     return "good" if value >= _STRONG else "warn" if value >= _WEAK else "bad"
 
 
-def _fact_marks(row: Mapping[str, Any], *, is_archived: bool) -> list[Mark]:
+def _fact_marks(row: Fact, *, is_archived: bool) -> list[Mark]:
     marks = []
-    if row["core"]:
+    if row.core:
         marks.append(Mark("good", "core"))
     if is_archived:
         marks.append(Mark("", "archived"))
-    if row["pinned"]:
+    if row.pinned:
         marks.append(Mark("", "base set by hand"))
-    if row.get("provenance"):
+    if row.provenance:
         marks.append(Mark("warn", "from outside"))
     return marks
 

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from notebook_sync.files.edits import Action
 from notebook_sync.files.note import COLLECTIONS, STATUSES
+from notebook_sync.operations.schema import small_schema
 
 MOST_RESULTS = 100
 FEWEST_TOKENS = 100
@@ -20,7 +21,6 @@ _MOST_STEPS = 50
 _MOST_TAGS = 100
 _LONGEST_DIFF = 4_000
 _MOST_COMPLAINTS = 5
-_MOST_OUTLINED = 3
 
 Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
 Limit = Annotated[int, Field(ge=1, le=MOST_RESULTS)]
@@ -206,55 +206,5 @@ def complaints(error: ValidationError) -> str:
 
 
 def schema_of(model: type[BaseModel], *, strict: bool = False) -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of a model: no titles, no references, no defaults.
-
-    strict: as OpenAI's structured outputs want it, where each property is required and one that may be left out is
-    `null` instead.
-    """
-    whole = model.model_json_schema()
-    return _small(whole, whole.get("$defs", {}), strict)
-
-
-def outline_of(*models: type[BaseModel]) -> dict[str, Any]:
-    """Of the schemas of all that a tool may answer, the first fields that are always there: a tenth of their size, in
-    every list that is sent."""
-    first, *others = (schema_of(model)["required"] for model in models)
-    always = [name for name in first if all(name in other for other in others)]
-    return {"type": "object", "required": always[:_MOST_OUTLINED]}
-
-
-def _small(schema: dict[str, Any], shared: dict[str, Any], strict: bool) -> dict[str, Any]:
-    if "$ref" in schema:
-        named = shared[schema["$ref"].rpartition("/")[2]]
-        schema = {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
-    choices = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
-    if "anyOf" in schema:
-        (only,) = choices
-        schema = {**only, **{key: value for key, value in schema.items() if key != "anyOf"}}
-    small = {key: value for key, value in schema.items() if key in _KEPT and value is not True}
-    if small.get("type") == "object":
-        small.pop("description", None)  # a model's docstring, which is for us
-    if "items" in schema:
-        small["items"] = _small(schema["items"], shared, strict)
-    if "properties" in schema:
-        required = schema.get("required", [])
-        in_order = sorted(schema["properties"].items(), key=lambda item: item[0] not in required)
-        properties = {name: _small(each, shared, strict) for name, each in in_order}
-        if strict:
-            # A strict function takes no object of any keys.
-            properties = {name: each for name, each in properties.items() if each != {"type": "object"}}
-            properties = {name: each if name in required else _or_null(each) for name, each in properties.items()}
-            required = list(properties)
-        small["properties"] = properties
-        if required:
-            small["required"] = required
-    return small
-
-
-def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    enum = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
-    return {**schema, "type": [schema["type"], "null"], **enum}
-
-
-# A long text is refused all the same; its bound is nothing that a model has to be told.
-_KEPT = ("type", "description", "enum", "format", "minimum", "maximum", "additionalProperties")
+    """The small JSON schema of a model."""
+    return small_schema(model.model_json_schema(), strict=strict)

@@ -1,0 +1,221 @@
+"""Operations and how they are declared: one typed method with a docstring, from which every surface is derived.
+
+The parameters are the schema, the docstring is the help, and the return type is the JSON. A surface calls an operation
+through `call` alone, and adds nothing but the form of its input and output.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    get_args,
+    get_type_hints,
+)
+
+import msgspec
+
+from notebook_sync.errors import UsageError
+from notebook_sync.sessions import KINDS, OWNER, Kind, Session
+
+if TYPE_CHECKING:
+    from notebook_sync.wiring import Wiring
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+_Row = TypeVar("_Row")
+
+Effect = Literal["read", "write", "destructive"]
+EVERYONE: frozenset[Kind] = frozenset(KINDS)
+NOT_EXTERNAL: frozenset[Kind] = frozenset(("owner", "task"))
+SVG = "image/svg+xml"
+
+Limit = Annotated[int, msgspec.Meta(ge=1, le=100_000, description="at most this many results")]
+
+
+class Model(msgspec.Struct, omit_defaults=True):
+    """A result, or a part of one. A field that has its default is left out of the JSON."""
+
+    def for_model(self) -> Model:
+        """What a language model is shown in its place."""
+        return self
+
+
+class Results(msgspec.Struct, Generic[_Row], kw_only=True):
+    """A list of results. `degraded` says why it is less than was asked for; `next` is the cursor of the next page."""
+
+    results: list[_Row]
+    degraded: str | None = None
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cli:
+    """How a parameter looks on the command line, where that does not follow from its type. `positional` ones are named
+    by their `metavar`; the value of one `from_file` may also come from `--NAME-file` or, as `-`, from standard input.
+    """
+
+    metavar: str = ""
+    positional: bool = False
+    from_file: bool = False
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation, as the surfaces see it. `words` call it on the command line; `tool` and `route` are empty where
+    models or HTTP clients do not have it. `refusal` is the message to a session that is not among `sessions`.
+    `creates`: HTTP answers 201. `media`: what the returned text is, where the result is not JSON. `hint` tells a model
+    when to use it. `nothing_found` is printed where a list is empty.
+    """
+
+    words: str
+    service: str
+    run: Callable[..., Any]
+    tool: str = ""
+    route: str = ""
+    sessions: frozenset[Kind] = EVERYONE
+    refusal: str = ""
+    effect: Effect = "read"
+    open_world: bool = False
+    creates: bool = False
+    media: str = ""
+    hint: str = ""
+    nothing_found: str = ""
+    examples: tuple[str, ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        """The method's name."""
+        return self.run.__name__
+
+    @property
+    def summary(self) -> str:
+        """The first line of the docstring, without its full stop."""
+        return _paragraphs(self.run)[0].replace("\n", " ").rstrip(".")
+
+    @property
+    def about(self) -> str:
+        """The rest of the docstring."""
+        return "\n\n".join(_paragraphs(self.run)[1:])
+
+    @functools.cached_property
+    def hints(self) -> Mapping[str, Any]:
+        """The annotations of the parameters but the session, and of `return`."""
+        hints = get_type_hints(self.run, include_extras=True)
+        return {name: hint for name, hint in hints.items() if name != "session"}
+
+    @functools.cached_property
+    def arguments(self) -> type[msgspec.Struct]:
+        """The parameters but the session, as a type that refuses any other."""
+        parameters = inspect.signature(self.run).parameters
+        fields = [
+            (name, hint)
+            if parameters[name].default is inspect.Parameter.empty
+            else (name, hint, parameters[name].default)
+            for name, hint in self.hints.items()
+            if name != "return"
+        ]
+        return msgspec.defstruct(self.name, fields, kw_only=True, forbid_unknown_fields=True)
+
+    def checked(self, given: Mapping[str, object], *, from_text: bool = False) -> dict[str, Any]:
+        """The arguments, by name; None stands for one that is left out. `from_text`: numbers and the like may be given
+        as text. Raises UsageError."""
+        known = self.arguments.__struct_fields__
+        given = {name: value for name, value in given.items() if value is not None}
+        for name in given.keys() - set(known):
+            near = get_close_matches(name, known, n=1)
+            meant = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
+            raise UsageError(f"there is no argument {name!r}; {meant}")
+        try:
+            arguments = msgspec.convert(given, self.arguments, strict=not from_text)
+        except msgspec.ValidationError as error:
+            problem, _, place = str(error).replace("Invalid enum value", "there is no").partition(" - at `$.")
+            place = place.rstrip("`")
+            known = get_args(get_args(self.hints.get(place))[0]) if problem.startswith("there is no") else ()
+            use = f"; use one of {', '.join(known)}" if known else ""
+            raise UsageError(f"{place}{place and ': '}{problem.replace('`', '')}{use}") from None
+        return {name: getattr(arguments, name) for name in known}
+
+
+OPERATIONS: dict[str, Operation] = {}
+
+
+def operation(words: str, **declared: Any) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
+    """Declare a method of a service as an operation; `declared` are fields of `Operation`. A session that is not among
+    `sessions` is refused, and an event tells the owner, before the method runs."""
+
+    def declare(method: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+        @functools.wraps(method)
+        def run(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+            service: Any = args[0]
+            named: Any = kwargs.get("session")
+            session = named or next((each for each in args if isinstance(each, Session)), OWNER)
+            if session.kind not in declared.get("sessions", EVERYONE):
+                service.wiring.guard.refuse(session, declared.get("tool") or words, declared["refusal"])
+            return method(*args, **kwargs)
+
+        run.declared = {"words": words, **declared}  # type: ignore[attr-defined]
+        return run
+
+    return declare
+
+
+class Service:
+    """A group of operations on one notebook, in a namespace of its own: `notebook.facts.add(…)`.
+
+    Its docstring is the help of the group: the first line is the summary.
+    """
+
+    name: ClassVar[str]
+    words: ClassVar[str]
+    examples: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, wiring: Wiring) -> None:
+        self.wiring = wiring
+        self._making: dict[str, threading.Lock] = {}
+
+    def __init_subclass__(cls) -> None:
+        for method in vars(cls).values():
+            if declared := getattr(method, "declared", None):
+                OPERATIONS[declared["words"]] = Operation(service=cls.name, run=method, **declared)
+
+
+def call(
+    wiring: Wiring, operation: Operation, given: Mapping[str, object], session: Session, *, from_text: bool = False
+) -> Any:
+    """Check the arguments and run an operation for a session: the way of every surface but Python. Raises UsageError
+    for wrong arguments, and as the operation."""
+    arguments = operation.checked(given, from_text=from_text)
+    return operation.run(getattr(wiring, operation.service), session=session, **arguments)
+
+
+def for_model(result: Any) -> Any:
+    """A result as a language model may see it: words of others are fenced, long texts cut."""
+    if isinstance(result, list):
+        return [for_model(each) for each in result]
+    if not isinstance(result, msgspec.Struct):
+        return result
+    changed = {name: for_model(getattr(result, name)) for name in result.__struct_fields__}
+    shown = msgspec.structs.replace(result, **changed)
+    return shown.for_model() if isinstance(shown, Model) else shown
+
+
+def paragraphs_of(documented: object) -> list[str]:
+    """The paragraphs of a docstring."""
+    return _paragraphs(documented)
+
+
+def _paragraphs(documented: object) -> list[str]:
+    return (inspect.getdoc(documented) or "").split("\n\n")

@@ -1,0 +1,67 @@
+"""The small JSON schema (draft 2020-12) that a client is sent: no titles, no references, no defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+_MOST_OUTLINED = 3
+# A long text is refused all the same; a model need not know the bound.
+_KEPT = ("type", "description", "enum", "format", "minimum", "maximum", "additionalProperties")
+
+
+def schema_of(kind: Any, *, strict: bool = False) -> dict[str, Any]:
+    """The schema of a type, small; `strict` as `small_schema`."""
+    return small_schema(msgspec.json.schema(kind), strict=strict)
+
+
+def small_schema(whole: dict[str, Any], *, strict: bool = False) -> dict[str, Any]:
+    """A schema with what a model needs to know. strict: as OpenAI's structured outputs want it, where each property is
+    required and one that may be left out is `null` instead."""
+    return _small(whole, whole.get("$defs", {}), strict)
+
+
+def outline_of(*schemas: dict[str, Any]) -> dict[str, Any]:
+    """The first fields that each of these results always has: a tenth of their schemas, in every list that is sent."""
+    first, *others = (schema["required"] for schema in schemas)
+    always = [name for name in first if all(name in other for other in others)]
+    return {"type": "object", "required": always[:_MOST_OUTLINED]}
+
+
+def _small(schema: dict[str, Any], shared: dict[str, Any], strict: bool) -> dict[str, Any]:
+    if "$ref" in schema:
+        named = shared[schema["$ref"].rpartition("/")[2]]
+        schema = {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
+    if "anyOf" in schema:
+        first, *others = [each for each in schema["anyOf"] if each.get("type") != "null"]
+        kinds = {"type": [each["type"] for each in (first, *others)]} if others else {}
+        schema = {**first, **{key: value for key, value in schema.items() if key != "anyOf"}, **kinds}
+        if "$ref" in schema:
+            return _small(schema, shared, strict)
+    small = {key: value for key, value in schema.items() if key in _KEPT and value is not True}
+    if "enum" in small:
+        small.setdefault("type", "string")
+    if small.get("type") == "object":
+        small.pop("description", None)  # a type's docstring, which is for us
+    if "items" in schema:
+        small["items"] = _small(schema["items"], shared, strict)
+    if "properties" in schema:
+        required = schema.get("required", [])
+        in_order = sorted(schema["properties"].items(), key=lambda item: item[0] not in required)
+        properties = {name: _small(each, shared, strict) for name, each in in_order}
+        if strict:
+            # A strict function takes no object of any keys.
+            properties = {name: each for name, each in properties.items() if each != {"type": "object"}}
+            properties = {name: each if name in required else _or_null(each) for name, each in properties.items()}
+            required = list(properties)
+        small["properties"] = properties
+        if required:
+            small["required"] = required
+    return small
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    enum = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [*kinds, "null"], **enum}

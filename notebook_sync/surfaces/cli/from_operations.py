@@ -1,0 +1,120 @@
+"""Commands made from the operations: their arguments and their help."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import textwrap
+import types
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from notebook_sync.operations.registry import OPERATIONS, Cli, Operation, Service, paragraphs_of
+from notebook_sync.surfaces.cli.table import AGENT, JSON, SESSION, Argument, Command
+
+_PICTURE = Argument("file", "the picture's file, a name that ends in .svg; - prints it", {"metavar": "OUT.svg"})
+_WIDTH = 110
+_PICTURE_SHAPE = '{"path": "/home/me/out.svg", "bytes": 18230}'
+
+
+def group_of(service: type[Service]) -> Command:
+    """The group of commands that a service is."""
+    summary, *about = paragraphs_of(service)
+    commands = tuple(_command(each) for each in OPERATIONS.values() if each.service == service.name)
+    named = ", ".join(each.name for each in commands[:3])
+    title = f"{summary[0].lower()}{summary[1:]}: {named}, …"
+    return Command(service.words, title, "\n\n".join(about), service.examples, "", commands=commands)
+
+
+def _command(operation: Operation) -> Command:
+    arguments = [_argument(operation, name, hint) for name, hint in operation.hints.items() if name != "return"]
+    texts = [_from_file(name) for name, hint in operation.hints.items() if cli_of(hint).from_file]
+    return Command(
+        operation.words.rpartition(" ")[2],
+        f"{operation.summary[0].lower()}{operation.summary[1:]}",
+        operation.about or f"{operation.summary}.",
+        operation.examples,
+        _PICTURE_SHAPE if operation.media else shape_of(operation.hints["return"]),
+        (*([_PICTURE] if operation.media else []), *arguments, *texts, SESSION, AGENT, JSON),
+    )
+
+
+def _argument(operation: Operation, name: str, hint: Any) -> Argument:
+    cli, default = cli_of(hint), inspect.signature(operation.run).parameters[name].default
+    help_text, kind = _description(hint), plain_type(hint)
+    options: dict[str, Any] = {"metavar": cli.metavar or name[0].upper(), "default": None}
+    if default not in (inspect.Parameter.empty, None, "", False):
+        help_text += f" ({default})"
+    if get_origin(kind) is Literal:
+        help_text += f": {', '.join(get_args(kind))}"
+    if kind is bool:
+        return Argument(f"--{name.replace('_', '-')}", help_text, {"action": "store_true", "default": None})
+    if get_origin(kind) is list and get_args(kind) == (str,):
+        help_text += ", comma-separated"
+    elif get_origin(kind) is list:
+        return Argument(name, f"{help_text}: a file of JSON; - reads standard input", {"metavar": cli.metavar})
+    if cli.from_file:
+        return Argument(name, f"{help_text}; - reads standard input", {**options, "nargs": "?"})
+    if cli.positional:
+        is_needed = default is inspect.Parameter.empty
+        return Argument(name, help_text, {"metavar": cli.metavar} if is_needed else {**options, "nargs": "?"})
+    return Argument(f"--{name.replace('_', '-')}", help_text, options)
+
+
+def _from_file(name: str) -> Argument:
+    return Argument(f"--{name}-file", f"read the {name} from a file", {"metavar": "F"})
+
+
+def shape_of(hint: Any) -> str:
+    """What a type looks like in JSON, for people: `{"note_id": text, "provenance"?: text, …}`; `?` may be missing."""
+    return textwrap.fill(_shape(hint), _WIDTH, subsequent_indent=" ", break_long_words=False, break_on_hyphens=False)
+
+
+def _shape(hint: Any) -> str:
+    hint = plain_type(hint)
+    if get_origin(hint) is list:
+        return f"[{_shape(get_args(hint)[0])}, …]"
+    if get_origin(hint) is Literal:
+        return " | ".join(json.dumps(each) for each in get_args(hint))
+    if get_origin(hint) in (Union, types.UnionType):
+        return " | ".join(_shape(each) for each in get_args(hint))
+    kind = get_origin(hint) or hint
+    if not issubclass(kind, msgspec.Struct):
+        return _NAMED.get(kind, "object")
+    may_lack = kind.__struct_config__.omit_defaults
+    fields = (
+        f'"{each.name}"{"?" if may_lack and not each.required else ""}: {_shape(each.type)}'
+        for each in msgspec.structs.fields(hint)
+    )
+    return f"{{{', '.join(fields)}}}"
+
+
+_NAMED: Mapping[Any, str] = {str: "text", int: "number", float: "number", bool: "true | false", datetime: "time"}
+
+
+def cli_of(hint: Any) -> Cli:
+    """How a parameter looks on the command line."""
+    return next((each for each in _metadata(hint) if isinstance(each, Cli)), Cli())
+
+
+def _description(hint: Any) -> str:
+    """The last one counts: a parameter may say more than the type that it shares with others."""
+    said = [each.description for each in _metadata(hint) if isinstance(each, msgspec.Meta) and each.description]
+    return said[-1] if said else ""
+
+
+def _metadata(hint: Any) -> tuple[Any, ...]:
+    return hint.__metadata__ if get_origin(hint) is Annotated else ()
+
+
+def plain_type(hint: Any) -> Any:
+    """The type without what annotates it, and without None."""
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    if get_origin(hint) in (Union, types.UnionType):
+        others = [each for each in get_args(hint) if each is not type(None)]
+        return plain_type(others[0]) if len(others) == 1 else hint
+    return hint

@@ -1,0 +1,102 @@
+"""Routes made from the operations: arguments from the path, the query or the body, one call, the result as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any, get_origin
+
+import msgspec
+from anyio import to_thread
+from fastapi import Depends, Request, Response
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+
+from notebook_sync.errors import UsageError
+from notebook_sync.operations.registry import OPERATIONS, Operation, Service, call
+from notebook_sync.operations.schema import schema_of
+from notebook_sync.surfaces.http.asking import API, CONFLICT, REFUSALS
+from notebook_sync.surfaces.http.errors import Answer
+from notebook_sync.surfaces.http.picture import PICTURE, picture
+
+_BEARER = Depends(HTTPBearer(auto_error=False, description="the owner's token, or an agent's"))
+
+
+def routes_of(service: type[Service]) -> list[APIRoute]:
+    """One route for each operation of a service that HTTP clients have."""
+    return [_route(each) for each in OPERATIONS.values() if each.service == service.name and each.route]
+
+
+def _route(operation: Operation) -> APIRoute:
+    method, path = operation.route.split()
+    status = 201 if operation.creates else 200
+    answered: dict[str, Any] = PICTURE
+    if not operation.media:
+        answered = {"content": {"application/json": {"schema": schema_of(operation.hints["return"])}}}
+    return APIRoute(
+        f"{API}{path}",
+        _endpoint(operation, status),
+        methods=[method],
+        name=f"{operation.service}_{operation.name}",
+        summary=operation.summary,
+        description=operation.about or operation.summary,
+        status_code=status,
+        response_model=None,
+        response_class=Response if operation.media else Answer,
+        responses={**REFUSALS, **(CONFLICT if operation.effect != "read" else {}), status: answered},
+        dependencies=[_BEARER],
+        openapi_extra=_arguments(operation, is_query=method == "GET"),
+    )
+
+
+def _endpoint(operation: Operation, status: int) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    async def endpoint(request: Request) -> Response:
+        is_query = request.method == "GET"
+        given = _in_query(operation, request) if is_query else _in_body(await request.body())
+        notebook, session = request.app.state.notebook, request.state.session
+
+        def answer() -> Response:
+            result = call(notebook, operation, {**given, **request.path_params}, session, from_text=is_query)
+            return picture(result) if operation.media else Answer(msgspec.to_builtins(result), status)
+
+        return await to_thread.run_sync(answer)
+
+    return endpoint
+
+
+def _in_query(operation: Operation, request: Request) -> dict[str, Any]:
+    """The arguments in the query. Raises UsageError for one that is given twice and is no list."""
+    given: dict[str, Any] = {}
+    for name in request.query_params:
+        values = request.query_params.getlist(name)
+        if get_origin(operation.hints.get(name)) is list:
+            given[name] = values
+        elif len(values) > 1:
+            raise UsageError(f"give {name} once")
+        else:
+            given[name] = values[0]
+    return given
+
+
+def _in_body(raw: bytes) -> dict[str, Any]:
+    try:
+        given = json.loads(raw or b"{}")
+    except (ValueError, RecursionError):
+        raise UsageError("the body is not valid JSON") from None
+    if not isinstance(given, dict):
+        raise UsageError("the body must be a JSON object")
+    return given
+
+
+def _arguments(operation: Operation, *, is_query: bool) -> dict[str, Any]:
+    """The arguments, as OpenAPI describes them."""
+    schema = schema_of(operation.arguments)
+    if not is_query:
+        return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+    required = schema.get("required", ())
+    return {
+        "parameters": [
+            {"name": name, "in": "query", "required": name in required, "schema": each}
+            for name, each in schema.get("properties", {}).items()
+        ]
+    }
