@@ -9,18 +9,24 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from notebook_sync.reasoning import Reasoning
+from notebook_sync.folder import FOLDER
+from notebook_sync.parts import part
 from notebook_sync.sessions import OWNER
+from notebook_sync.wiring import Wiring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import date, datetime
 
-    from notebook_sync.notes.archive.archive import Exported
+    from notebook_sync.notes.archive.archive import Archive, Exported
     from notebook_sync.notes.channels.importing import Imported
     from notebook_sync.notes.editing.written import Written
     from notebook_sync.notes.stream.rolled_back import Checkpoint, Foreseen, RolledBack
     from notebook_sync.notes.stream.stream import Day
+    from notebook_sync.notes.upkeep import Upkeep
+    from notebook_sync.operations.context import ContextService
+    from notebook_sync.operations.facts import FactService
+    from notebook_sync.operations.memories import MemoryService
     from notebook_sync.refs.base import Entry
     from notebook_sync.search.query_meaning import Ranked
     from notebook_sync.sessions import Session
@@ -32,7 +38,7 @@ GENERAL, BALANCED, USUAL_SCORE = "general", "balanced", 0.5
 _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 
-class AgentNotebook(Reasoning):
+class AgentNotebook(Wiring):
     """The use cases of agents. A `Notebook` has them all."""
 
     # Pages, code snippets and research notes.
@@ -251,3 +257,70 @@ class AgentNotebook(Reasoning):
         """Make an archive of the notebook at `to`, where nothing is yet. `progress(done, total)` counts files. Raises
         as `Archive.export`."""
         return self._archive.export(Path(to), session, progress)
+
+    def do_chores(self) -> float:
+        """Let facts fade and memories be scored, where that was not done for `recalculate_hours`; in how many seconds
+        to ask again. For whoever keeps running; raises nothing that a file or a store can do."""
+        return self._upkeep.look()
+
+    # The services and the parts.
+
+    @part
+    def facts(self) -> FactService:
+        """The operations on facts."""
+        from notebook_sync.operations.facts import FactService
+
+        return FactService(self)
+
+    @part
+    def memories(self) -> MemoryService:
+        """The operations on memories."""
+        from notebook_sync.operations.memories import MemoryService
+
+        return MemoryService(self)
+
+    @part
+    def context(self) -> ContextService:
+        """The operations on task briefs and their syntheses."""
+        from notebook_sync.operations.context import ContextService
+
+        return ContextService(self, self.memories)
+
+    @part
+    def _archive(self) -> Archive:
+        """Makes archives."""
+        from notebook_sync.notes.archive.archive import Archive
+
+        return Archive(
+            self.vault,
+            self.guard,
+            lambda: self.mirror,
+            lambda: self.refs,
+            lambda: self.fact_rows,
+            lambda: self.memory_rows,
+            lambda: self._new_engine().reconcile(),
+        )
+
+    @part
+    def _upkeep(self) -> Upkeep:
+        """Does what is due by the clock."""
+        from notebook_sync.files.facts import FOLDER as FACTS
+        from notebook_sync.notes.memories.text import FOLDER as MEMORIES
+        from notebook_sync.notes.upkeep import Chore, Upkeep
+        from notebook_sync.sessions import PROGRAM
+
+        def fade() -> bool:
+            if self.vault.scan([FACTS]).seen:
+                self.facts.decay(PROGRAM)
+            return True
+
+        def score() -> bool:
+            files = len(self.vault.scan([MEMORIES]).seen)
+            scored = self.memories.score(PROGRAM).scored if files else 0
+            return 2 * int(scored) >= files  # most of them may not be mirrored yet
+
+        chores = (
+            Chore("facts.faded", "facts could not fade", fade),
+            Chore("memories.scored", "memories could not be scored", score),
+        )
+        return Upkeep(self.root / FOLDER, self.settings.memory.recalculate_hours, chores)

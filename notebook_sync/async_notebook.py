@@ -221,24 +221,15 @@ class AsyncNotebook:
 
     do_chores = _writes(Notebook.do_chores)
 
-    # Memories, and what is made of them for a task.
+    @property
+    def memories(self) -> AsyncService:
+        """The operations on memories."""
+        return AsyncService(self, self.notebook.memories)
 
-    memory_add = _writes(Notebook.memory_add)
-    memories = _reads(Notebook.memories)
-    memory_search = _reads(Notebook.memory_search)
-    memory_link = _writes(Notebook.memory_link)
-    memory_links = _writes(Notebook.memory_links)
-    memory_infer = _writes(Notebook.memory_infer)
-    memory_scores = _writes(Notebook.memory_scores)
-    memory_audit = _reads(Notebook.memory_audit)
-    memory_fix = _writes(Notebook.memory_fix)
-    memory_graph = _reads(Notebook.memory_graph)
-    memory_import = _writes(Notebook.memory_import)
-    memory_figures = _reads(Notebook.memory_figures)
-    syntheses_kept = _reads(Notebook.syntheses_kept)
-    compile_context = _reads(Notebook.compile_context)
-    synthesize = _writes(Notebook.synthesize)
-    prefetch = _writes(Notebook.prefetch)
+    @property
+    def context(self) -> AsyncService:
+        """The operations on task briefs and their syntheses."""
+        return AsyncService(self, self.notebook.context)
 
     # The prompt.
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING
 
 from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.events import Events
 from notebook_sync.files.vault import Vault
 from notebook_sync.folder import FOLDER, make_folder
+from notebook_sync.parts import part
 from notebook_sync.settings import Settings
 
 if TYPE_CHECKING:
@@ -53,34 +53,6 @@ if TYPE_CHECKING:
     from notebook_sync.search.searching import Searching
     from notebook_sync.sync.engine import Engine
     from notebook_sync.sync.facts import FactSync
-
-_Made = TypeVar("_Made")
-
-
-class part(Generic[_Made]):  # noqa: N801 - stands where `property` would
-    """A property that is made once. Each has a lock of its own: a store that is slow to open holds up no other part.
-
-    A part may ask for others, which must not ask for it.
-    """
-
-    def __init__(self, make: Callable[[Any], _Made]) -> None:
-        self._make = make
-        self._name = make.__name__
-        self.__doc__ = make.__doc__
-
-    @overload
-    def __get__(self, wiring: None, _: type) -> part[_Made]: ...
-    @overload
-    def __get__(self, wiring: Any, _: type) -> _Made: ...
-    def __get__(self, wiring: Any, _: type) -> part[_Made] | _Made:
-        if wiring is None:
-            return self
-        with wiring._making.setdefault(self._name, threading.Lock()):
-            made: dict[str, Any] = vars(wiring)  # looked up before this is: once made, it costs an attribute
-            if self._name not in made:
-                made[self._name] = self._make(wiring)
-            found: _Made = made[self._name]
-            return found
 
 
 class Wiring:
@@ -140,6 +112,24 @@ class Wiring:
         rows = open_facts(self.settings, lambda: self.folder, lambda: self.embedder)
         self._open.append(rows)
         return rows
+
+    @part
+    def memory_rows(self) -> MemoryRows:
+        """What is known of memories beside their text. Raises as `mirror`."""
+        from notebook_sync.stores import open_memories
+
+        rows = open_memories(self.settings, lambda: self.folder)
+        self._open.append(rows)
+        return rows
+
+    @part
+    def syntheses(self) -> Syntheses:
+        """What is kept of syntheses. Raises as `mirror`."""
+        from notebook_sync.stores import open_syntheses
+
+        store = open_syntheses(self.settings, lambda: self.folder)
+        self._open.append(store)
+        return store
 
     @part
     def _fact_sync(self) -> FactSync:

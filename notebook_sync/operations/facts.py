@@ -10,8 +10,8 @@ from msgspec import Meta
 
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.operations.registry import NOT_EXTERNAL, SVG, Cli, Limit, Model, Results, Service, operation
+from notebook_sync.parts import part
 from notebook_sync.sessions import OWNER, Session
-from notebook_sync.wiring import part
 
 if TYPE_CHECKING:
     from notebook_sync.notes.facts.changes import FactChanges
@@ -178,8 +178,9 @@ class FactService(Service):
         *,
         section: Annotated[Heading, Meta(description="heading to put it under; created if missing")] = IMPORTANT,
         importance: Annotated[
-            str | float | None, Meta(description="core, high, medium, low, or a number from 0 to 1"), Cli("N")
-        ] = None,
+            str | float, Meta(description="core, high, medium, low, or a number from 0 to 1"), Cli("N")
+        ]
+        | None = None,
     ) -> ChangedFact:
         """Add a fact, or reinforce the one that says the same.
 

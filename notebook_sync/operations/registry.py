@@ -11,7 +11,7 @@ import inspect
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+from datetime import datetime
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -77,7 +77,7 @@ class Operation:
     """One operation, as the surfaces see it. `words` call it on the command line; `tool` and `route` are empty where
     models or HTTP clients do not have it. `refusal` is the message to a session that is not among `sessions`.
     `creates`: HTTP answers 201. `media`: what the returned text is, where the result is not JSON. `hint` tells a model
-    when to use it. `nothing_found` is printed where a list is empty.
+    when to use it. `nothing_found` is printed where a list is empty. `aliases` are other names of arguments.
     """
 
     words: str
@@ -93,7 +93,13 @@ class Operation:
     media: str = ""
     hint: str = ""
     nothing_found: str = ""
+    aliases: Mapping[str, str] = field(default_factory=dict)
     examples: tuple[str, ...] = field(default=())
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether it takes `progress(done, total)`, which no client sends."""
+        return "progress" in inspect.signature(self.run).parameters
 
     @property
     def name(self) -> str:
@@ -112,9 +118,9 @@ class Operation:
 
     @functools.cached_property
     def hints(self) -> Mapping[str, Any]:
-        """The annotations of the parameters but the session, and of `return`."""
+        """The annotations of what is an argument everywhere, and of `return`."""
         hints = get_type_hints(self.run, include_extras=True)
-        return {name: hint for name, hint in hints.items() if name != "session"}
+        return {name: hint for name, hint in hints.items() if name not in ("session", "progress")}
 
     @functools.cached_property
     def arguments(self) -> type[msgspec.Struct]:
@@ -133,8 +139,10 @@ class Operation:
         """The arguments, by name; None stands for one that is left out. `from_text`: numbers and the like may be given
         as text. Raises UsageError."""
         known = self.arguments.__struct_fields__
-        given = {name: value for name, value in given.items() if value is not None}
+        given = {self.aliases.get(name, name): value for name, value in given.items() if value is not None}
         for name in given.keys() - set(known):
+            from difflib import get_close_matches  # only for a call that is wrong
+
             near = get_close_matches(name, known, n=1)
             meant = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
             raise UsageError(f"there is no argument {name!r}; {meant}")
@@ -193,12 +201,23 @@ class Service:
 
 
 def call(
-    wiring: Wiring, operation: Operation, given: Mapping[str, object], session: Session, *, from_text: bool = False
+    wiring: Wiring,
+    operation: Operation,
+    given: Mapping[str, object],
+    session: Session,
+    *,
+    from_text: bool = False,
+    **unchecked: Any,
 ) -> Any:
     """Check the arguments and run an operation for a session: the way of every surface but Python. Raises UsageError
     for wrong arguments, and as the operation."""
     arguments = operation.checked(given, from_text=from_text)
-    return operation.run(getattr(wiring, operation.service), session=session, **arguments)
+    return operation.run(getattr(wiring, operation.service), session=session, **arguments, **unchecked)
+
+
+def plain(result: Any) -> Any:
+    """A result as dictionaries and lists; moments stay what they are."""
+    return msgspec.to_builtins(result, builtin_types=(datetime,))
 
 
 def for_model(result: Any) -> Any:

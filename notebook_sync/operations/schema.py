@@ -34,7 +34,7 @@ def _small(schema: dict[str, Any], shared: dict[str, Any], strict: bool) -> dict
         named = shared[schema["$ref"].rpartition("/")[2]]
         schema = {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
     if "anyOf" in schema:
-        first, *others = [each for each in schema["anyOf"] if each.get("type") != "null"]
+        first, *others = _choices(schema)
         kinds = {"type": [each["type"] for each in (first, *others)]} if others else {}
         schema = {**first, **{key: value for key, value in schema.items() if key != "anyOf"}, **kinds}
         if "$ref" in schema:
@@ -59,6 +59,13 @@ def _small(schema: dict[str, Any], shared: dict[str, Any], strict: bool) -> dict
         if required:
             small["required"] = required
     return small
+
+
+def _choices(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a value may be besides null."""
+    if "anyOf" in schema:
+        return [choice for each in schema["anyOf"] for choice in _choices(each)]
+    return [] if schema.get("type") == "null" else [schema]
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:

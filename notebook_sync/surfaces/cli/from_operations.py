@@ -8,13 +8,16 @@ import textwrap
 import types
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from functools import cached_property
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import msgspec
 
 from notebook_sync.operations.registry import OPERATIONS, Cli, Operation, Service, paragraphs_of
 from notebook_sync.surfaces.cli.table import AGENT, JSON, SESSION, Argument, Command
 
+# An operation that takes the name of an agent gets the one that asks.
+_SHARED = ("return", "agent")
 _PICTURE = Argument("file", "the picture's file, a name that ends in .svg; - prints it", {"metavar": "OUT.svg"})
 _WIDTH = 110
 _PICTURE_SHAPE = '{"path": "/home/me/out.svg", "bytes": 18230}'
@@ -23,23 +26,47 @@ _PICTURE_SHAPE = '{"path": "/home/me/out.svg", "bytes": 18230}'
 def group_of(service: type[Service]) -> Command:
     """The group of commands that a service is."""
     summary, *about = paragraphs_of(service)
-    commands = tuple(_command(each) for each in OPERATIONS.values() if each.service == service.name)
+    commands = tuple(OperationCommand(each) for each in OPERATIONS.values() if each.service == service.name)
     named = ", ".join(each.name for each in commands[:3])
     title = f"{summary[0].lower()}{summary[1:]}: {named}, …"
-    return Command(service.words, title, "\n\n".join(about), service.examples, "", commands=commands)
-
-
-def _command(operation: Operation) -> Command:
-    arguments = [_argument(operation, name, hint) for name, hint in operation.hints.items() if name != "return"]
-    texts = [_from_file(name) for name, hint in operation.hints.items() if cli_of(hint).from_file]
     return Command(
-        operation.words.rpartition(" ")[2],
-        f"{operation.summary[0].lower()}{operation.summary[1:]}",
-        operation.about or f"{operation.summary}.",
-        operation.examples,
-        _PICTURE_SHAPE if operation.media else shape_of(operation.hints["return"]),
-        (*([_PICTURE] if operation.media else []), *arguments, *texts, SESSION, AGENT, JSON),
+        service.words, title, "\n\n".join(about), service.examples, "", commands=cast("tuple[Command, ...]", commands)
     )
+
+
+class OperationCommand:
+    """The command of an operation, as a `Command`; its arguments are made when they are needed."""
+
+    commands: tuple[Command, ...] = ()
+
+    def __init__(self, operation: Operation) -> None:
+        self._operation = operation
+        self.name = operation.words.rpartition(" ")[2]
+        self.examples = operation.examples
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        summary = self._operation.summary
+        return f"{summary[0].lower()}{summary[1:]}"
+
+    @property
+    def about(self) -> str:
+        """What more there is to say."""
+        return self._operation.about or f"{self._operation.summary}."
+
+    @cached_property
+    def shape(self) -> str:
+        """What `--json` prints."""
+        return _PICTURE_SHAPE if self._operation.media else shape_of(self._operation.hints["return"])
+
+    @cached_property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Its own, then those of every command."""
+        operation = self._operation
+        own = [_argument(operation, name, hint) for name, hint in operation.hints.items() if name not in _SHARED]
+        texts = [_from_file(name) for name, hint in operation.hints.items() if cli_of(hint).from_file]
+        return (*([_PICTURE] if operation.media else []), *own, *texts, SESSION, AGENT, JSON)
 
 
 def _argument(operation: Operation, name: str, hint: Any) -> Argument:
@@ -52,8 +79,12 @@ def _argument(operation: Operation, name: str, hint: Any) -> Argument:
         help_text += f": {', '.join(get_args(kind))}"
     if kind is bool:
         return Argument(f"--{name.replace('_', '-')}", help_text, {"action": "store_true", "default": None})
-    if get_origin(kind) is list and get_args(kind) == (str,):
+    if is_names(kind) and cli.positional:
+        return Argument(name, help_text, {"metavar": cli.metavar, "nargs": "+"})
+    if is_names(kind):
         help_text += ", comma-separated"
+    elif get_origin(kind) is dict:
+        return Argument(f"--{name}", help_text, {"metavar": cli.metavar, "action": "append"})
     elif get_origin(kind) is list:
         return Argument(name, f"{help_text}: a file of JSON; - reads standard input", {"metavar": cli.metavar})
     if cli.from_file:
@@ -107,13 +138,20 @@ def _description(hint: Any) -> str:
 
 
 def _metadata(hint: Any) -> tuple[Any, ...]:
+    if get_origin(hint) in (Union, types.UnionType):
+        return tuple(each for kind in get_args(hint) for each in _metadata(kind))
     return hint.__metadata__ if get_origin(hint) is Annotated else ()
+
+
+def is_names(kind: Any) -> bool:
+    """Whether a type is a list of texts."""
+    return get_origin(kind) is list and plain_type(get_args(kind)[0]) is str
 
 
 def plain_type(hint: Any) -> Any:
     """The type without what annotates it, and without None."""
     if get_origin(hint) is Annotated:
-        hint = get_args(hint)[0]
+        return plain_type(get_args(hint)[0])
     if get_origin(hint) in (Union, types.UnionType):
         others = [each for each in get_args(hint) if each is not type(None)]
         return plain_type(others[0]) if len(others) == 1 else hint

@@ -13,7 +13,8 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 
 from notebook_sync.errors import UsageError
-from notebook_sync.operations.registry import OPERATIONS, Operation, Service, call
+from notebook_sync.operations import OPERATIONS
+from notebook_sync.operations.registry import Operation, call
 from notebook_sync.operations.schema import schema_of
 from notebook_sync.surfaces.http.asking import API, CONFLICT, REFUSALS
 from notebook_sync.surfaces.http.errors import Answer
@@ -22,9 +23,9 @@ from notebook_sync.surfaces.http.picture import PICTURE, picture
 _BEARER = Depends(HTTPBearer(auto_error=False, description="the owner's token, or an agent's"))
 
 
-def routes_of(service: type[Service]) -> list[APIRoute]:
-    """One route for each operation of a service that HTTP clients have."""
-    return [_route(each) for each in OPERATIONS.values() if each.service == service.name and each.route]
+def operation_routes() -> list[APIRoute]:
+    """One route for each operation that HTTP clients have."""
+    return [_route(each) for each in OPERATIONS.values() if each.route]
 
 
 def _route(operation: Operation) -> APIRoute:
@@ -57,7 +58,9 @@ def _endpoint(operation: Operation, status: int) -> Callable[[Request], Coroutin
 
         def answer() -> Response:
             result = call(notebook, operation, {**given, **request.path_params}, session, from_text=is_query)
-            return picture(result) if operation.media else Answer(msgspec.to_builtins(result), status)
+            if operation.media:
+                return picture(result, operation.media if result.startswith("<svg") else "text/plain")
+            return Answer(msgspec.to_builtins(result), status)
 
         return await to_thread.run_sync(answer)
 

@@ -19,7 +19,7 @@ from notebook_sync import __version__
 from notebook_sync.errors import NotebookError
 from notebook_sync.folder import FOLDER
 from notebook_sync.notebook import Notebook
-from notebook_sync.operations.facts import FactService
+from notebook_sync.operations.registry import plain
 from notebook_sync.sessions import OWNER
 from notebook_sync.surfaces.dashboard.app import ROUTERS
 from notebook_sync.surfaces.dashboard.door import BrowserDoor
@@ -34,12 +34,11 @@ from notebook_sync.surfaces.http.asking import API
 from notebook_sync.surfaces.http.doors import ProgramDoor
 from notebook_sync.surfaces.http.errors import Answer, answer, answer_to, fault_of
 from notebook_sync.surfaces.http.events import Streams
-from notebook_sync.surfaces.http.from_operations import routes_of
+from notebook_sync.surfaces.http.from_operations import operation_routes
 from notebook_sync.surfaces.http.guard import Guard, GuardedApp
 from notebook_sync.surfaces.http.metrics import Metrics
 from notebook_sync.surfaces.http.quotas import REQUESTS
 from notebook_sync.surfaces.http.routes.agents import agent_routes
-from notebook_sync.surfaces.http.routes.memories import memory_routes
 from notebook_sync.surfaces.http.routes.notes import open_routes, routes
 from notebook_sync.tokens import Tokens
 from prompt.errors import PromptError
@@ -53,7 +52,7 @@ def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[
     tokens = Tokens(notebook.root / FOLDER)
     logins = Logins(tokens)
     browsers = BrowserDoor(logins, ("/api", *(each.path for each in beside)))
-    metrics = Metrics(notebook.status, lambda: notebook.memory_figures(OWNER))
+    metrics = Metrics(notebook.status, lambda: plain(notebook.context.figures(OWNER)))
     streams = Streams(notebook.events, metrics)
 
     @asynccontextmanager
@@ -79,8 +78,7 @@ def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[
             *open_routes.routes,
             *routes.routes,
             *agent_routes.routes,
-            *routes_of(FactService),
-            *memory_routes.routes,
+            *operation_routes(),
         ],
         lifespan=running,
         exception_handlers={

@@ -13,12 +13,10 @@ from typing import Any, Literal, get_args
 
 from notebook_sync.errors import NotebookError
 from notebook_sync.notebook import Notebook
-from notebook_sync.operations import facts
-from notebook_sync.operations.registry import OPERATIONS
+from notebook_sync.operations import OPERATIONS
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.errors import InvalidArguments, NoSuchTool, error_body
 from notebook_sync.surfaces.tools.table.agents import MEMORY, PRIVATE_NOTES
-from notebook_sync.surfaces.tools.table.memories import MEMORIES
 from notebook_sync.surfaces.tools.table.notes import NOTES
 from notebook_sync.surfaces.tools.tool import OperationTool, Tool
 from prompt.errors import PromptError
@@ -29,8 +27,8 @@ _MOST_CANDIDATES = 3
 _LONGEST_NAME = 64
 
 AnyTool = Tool | OperationTool
-_FACTS = [OperationTool(each) for each in OPERATIONS.values() if each.tool and each.service == facts.FactService.name]
-TOOLS: tuple[AnyTool, ...] = (*NOTES, *PRIVATE_NOTES, *_FACTS, *MEMORIES, *MEMORY)
+_DECLARED = [OperationTool(each) for each in OPERATIONS.values() if each.tool]
+TOOLS: tuple[AnyTool, ...] = (*NOTES, *PRIVATE_NOTES, *_DECLARED, *MEMORY)
 
 
 def tool_definitions(session: Session, shape: Shape = "openai") -> list[dict[str, Any]]:

@@ -4,74 +4,133 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Callable, Mapping
-from typing import Any, get_args, get_origin
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, get_origin
 
 import msgspec
 
 from notebook_sync.errors import UsageError
-from notebook_sync.operations.registry import OPERATIONS, Operation, call
-from notebook_sync.surfaces.cli.answers import complain, listed, opened, session_of, show, terminal_width, text_given
-from notebook_sync.surfaces.cli.from_operations import cli_of, plain_type
+from notebook_sync.operations import OPERATIONS
+from notebook_sync.operations.registry import Operation, call
+from notebook_sync.surfaces.cli.answers import (
+    complain,
+    listed,
+    opened,
+    session_of,
+    show,
+    shown_as_it_is,
+    terminal_width,
+    text_given,
+)
+from notebook_sync.surfaces.cli.commands.specs import spec_of
+from notebook_sync.surfaces.cli.from_operations import cli_of, is_names, plain_type
 from notebook_sync.surfaces.cli.next_steps import next_steps, undo_of
 from notebook_sync.surfaces.cli.picture import put_picture, require_place
+from notebook_sync.surfaces.cli.progress import progress
+from notebook_sync.surfaces.cli.text.briefs import CONTEXT, of_making
 from notebook_sync.surfaces.cli.text.editing import undoing
 from notebook_sync.surfaces.cli.text.facts import FACTS
+from notebook_sync.surfaces.cli.text.memories import MEMORIES
 
 _FAILED = 1
-_TEXTS: Mapping[str, Callable[[Any, int | None], str]] = {**FACTS}
+_TEXTS: Mapping[str, Callable[[Any, int | None], str]] = {**FACTS, **MEMORIES, **CONTEXT}
 
 
 def run(arguments: Namespace) -> int:
     """Run the operation that the words name; the exit code."""
     operation = OPERATIONS[f"{arguments.command} {arguments.subcommand}"]
     if operation.media:
-        require_place(arguments, ".svg", example=operation.examples[0])
-    with next_steps(arguments), opened(arguments) as notebook:
-        given = _given_in(operation, arguments)
-        result = call(notebook, operation, given, session_of(arguments), from_text=True)
+        endings = (".mmd", ".md") if getattr(arguments, "format", "") == "mermaid" else (".svg",)
+        require_place(arguments, *endings, example=operation.examples[0])
+    with next_steps(arguments), opened(arguments) as notebook, _progress(operation) as unchecked:
+        session = session_of(arguments)
+        given = _given_in(operation, arguments, lambda name: spec_of(notebook, name, session))
+        result = call(notebook, operation, given, session, from_text=True, **unchecked)
     if operation.media:
         return put_picture(arguments, result)
     answer = msgspec.to_builtins(result)
     show(arguments, answer, lambda told: _worded(operation, told, arguments))
+    if operation.words == "context synthesize" and not arguments.json:
+        for line in of_making(answer):
+            complain(line)
     return _complaints(operation, answer)
 
 
+@contextmanager
+def _progress(operation: Operation) -> Iterator[dict[str, Any]]:
+    """What else an operation takes that shows how far it is."""
+    if not operation.shows_progress:
+        yield {}
+        return
+    with progress(operation.words) as shown:
+        yield {"progress": shown}
+
+
 def _worded(operation: Operation, answer: Mapping[str, Any], arguments: Namespace) -> str:
-    lines = [_TEXTS[operation.words](answer, terminal_width())]
-    if answer.get("moved"):
-        lines += undoing({"warnings": (), **answer}, undo_of(arguments), "undo        ")
-    return "\n".join(lines)
+    text = _TEXTS[operation.words](answer, terminal_width())
+    if operation.media or not (answer.get("moved") or operation.words == "memory add"):
+        return shown_as_it_is(text) if operation.words == "context brief" else text
+    undo = undo_of(arguments, made=operation.words == "memory add")
+    return "\n".join([text, *undoing({"warnings": (), **answer}, undo, "undo        ")])
 
 
 def _complaints(operation: Operation, answer: Mapping[str, Any]) -> int:
     """Say what the answer lacks; the exit code."""
     if degraded := answer.get("degraded"):
         complain(f"found by words alone: {degraded}")
-    if error := answer.get("error"):
-        complain(error)
-        return _FAILED
+    for name in ("error", "partial", "trouble"):
+        if answer.get(name):
+            complain(answer[name])
     if "results" in answer and not answer["results"]:
         complain(operation.nothing_found)
         return _FAILED if operation.words.endswith("search") else 0
-    return 0
+    failed = _FAILURES.get(operation.words)
+    return _FAILED if failed and failed(answer) else 0
 
 
-def _given_in(operation: Operation, arguments: Namespace) -> dict[str, Any]:
+_FAILURES: Mapping[str, Callable[[Any], Any]] = {
+    "fact extract": lambda answer: answer.get("error"),
+    "memory ingest": lambda answer: answer["dropped"],
+    "memory fix": lambda answer: answer.get("trouble"),
+    "memory import": lambda answer: answer["failed"] or not answer["lossless"] or not answer["read"],
+    "context prefetch": lambda answer: any(one.get("trouble") for one in answer["results"]),
+}
+
+
+def _given_in(operation: Operation, arguments: Namespace, spec: Callable[[str], str]) -> dict[str, Any]:
     """The arguments that were given, as text where `call` converts it. Raises UsageError."""
     given: dict[str, Any] = {}
     for name, hint in operation.hints.items():
         if name == "return":
             continue
         value, kind = getattr(arguments, name), plain_type(hint)
-        if cli_of(hint).from_file:
+        if name == "task_spec":
+            value = spec(value)
+        elif cli_of(hint).from_file:
             value = text_given(value, getattr(arguments, f"{name}_file"), f"--{name}")
             if value is None:
                 raise UsageError(f"give the {name}, as in: {operation.examples[0]}")
-        elif get_origin(kind) is list and value is not None:
-            value = list(listed(value)) if get_args(kind) == (str,) else _json_in(value)
-        given[name] = value
+        elif is_names(kind):
+            value = list(listed(value)) if isinstance(value, str) else value
+            if value == []:
+                raise UsageError(f"{name}: no value; give it like this: --{name.replace('_', '-')} ferry,winter")
+        elif get_origin(kind) is dict:
+            value = _pairs(value or (), f"--{name}")
+        elif get_origin(kind) is list:
+            value = _json_in(value)
+        if isinstance(value, dict) and get_origin(kind) is list:
+            given.update(value)  # the file names the arguments itself
+        else:
+            given[name] = value
     return given
+
+
+def _pairs(texts: Iterable[str], flag: str) -> dict[str, str]:
+    pairs = [each.partition("=") for each in texts]
+    if not all(old and new for old, _, new in pairs):
+        raise UsageError(f"{flag} takes OLD=NEW, as in: {flag} body=content")
+    return {old: new for old, _, new in pairs}
 
 
 def _json_in(file: str) -> Any:

@@ -28,11 +28,9 @@ from notebook_sync.surfaces.cli.answers import (
     text_given,
 )
 from notebook_sync.surfaces.cli.commands.archive import ARCHIVE
-from notebook_sync.surfaces.cli.commands.briefs import REASONING
 from notebook_sync.surfaces.cli.commands.channels import note
 from notebook_sync.surfaces.cli.commands.editing import EDITING
 from notebook_sync.surfaces.cli.commands.finding import FINDING
-from notebook_sync.surfaces.cli.commands.memories import memory
 from notebook_sync.surfaces.cli.commands.operations import run as operation
 from notebook_sync.surfaces.cli.commands.pages import MAKING
 from notebook_sync.surfaces.cli.commands.stream import STREAM
@@ -245,8 +243,8 @@ RUN: Mapping[str, Callable[[Namespace], int]] = {
     **EDITING,
     "note": note,
     "fact": operation,
-    "memory": memory,
-    **REASONING,
+    "memory": operation,
+    "context": operation,
     **STREAM,
     **ARCHIVE,
     "doctor": _doctor,

@@ -5,14 +5,12 @@ The parser, `--help` and docs/cli.md are all made from this one table, so that t
 
 from __future__ import annotations
 
-from notebook_sync.operations.facts import FactService
+from notebook_sync.operations import SERVICES
 from notebook_sync.surfaces.cli.from_operations import group_of
 from notebook_sync.surfaces.cli.reference.archive import ARCHIVE
-from notebook_sync.surfaces.cli.reference.briefs import BRIEFS
 from notebook_sync.surfaces.cli.reference.channels import NOTE
 from notebook_sync.surfaces.cli.reference.editing import EDITING
 from notebook_sync.surfaces.cli.reference.finding import FINDING
-from notebook_sync.surfaces.cli.reference.memories import MEMORY
 from notebook_sync.surfaces.cli.reference.pages import MAKING
 from notebook_sync.surfaces.cli.reference.stream import STREAM
 from notebook_sync.surfaces.cli.table import AGENT, JSON, SESSION, Argument, Command
@@ -246,9 +244,7 @@ COMMANDS = (
     *MAKING,
     *EDITING,
     NOTE,
-    group_of(FactService),
-    MEMORY,
-    *BRIEFS,
+    *map(group_of, SERVICES),
     *STREAM,
     *ARCHIVE,
     Command(

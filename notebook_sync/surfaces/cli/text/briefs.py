@@ -6,7 +6,7 @@ A brief is printed as it is, for it may be on its way to an agent.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from notebook_sync.surfaces.cli.text.memories import of_dropped
@@ -16,7 +16,7 @@ from notebook_sync.surfaces.cli.text.rows import aligned
 Told = Mapping[str, Any]
 
 
-def of_brief(brief: Told) -> str:
+def of_brief(brief: Told, _: int | None = None) -> str:
     """The brief as it is given to an agent; with an explanation, that below it."""
     text = str(brief["task_brief_md"])
     return "\n".join([text.rstrip("\n"), "", *_explained(brief)]) if "explain" in brief else text
@@ -67,10 +67,34 @@ _SOURCES = {
 }
 
 
-def of_prefetched(fetched: Sequence[Told], width: int | None = None) -> str:
+def of_prefetched(fetched: Told, width: int | None = None) -> str:
     """A line for each spec: where its synthesis comes from, or why there is none."""
-    return aligned([(one["spec"], one["source"] or "-", one["trouble"] or _ready(one)) for one in fetched], width)
+    rows = [(one["spec"], one["source"] or "-", one.get("trouble") or _ready(one)) for one in fetched["results"]]
+    return aligned(rows, width)
+
+
+def of_cached(cached: Told, width: int | None = None) -> str:
+    """A line for each answer: when it was made, by whom, how often it was used, and whether it still holds."""
+    rows = [
+        (
+            one["made_at"][:16],
+            one["source"],
+            f"{one['hits']:,} hits",
+            "" if one["holds"] else "stale",
+            one["synthesis_id"],
+        )
+        for one in cached["results"]
+    ]
+    return aligned(rows, width)
 
 
 def _ready(fetched: Told) -> str:
     return "was there already" if fetched["cached"] else "is ready"
+
+
+CONTEXT: Mapping[str, Callable[[Told, int | None], str]] = {
+    "context brief": of_brief,
+    "context synthesize": lambda synthesis, _: str(synthesis["synthesis_md"]),
+    "context prefetch": of_prefetched,
+    "context cached": of_cached,
+}

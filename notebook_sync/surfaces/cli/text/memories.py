@@ -16,14 +16,14 @@ _MOST_COLUMNS = 20
 _ROLES = {"created_at": "time", "needs_review": "review", "accesses": "uses", "last_accessed": "last use"}
 
 
-def of_memories(memories: Sequence[Told], width: int | None = None) -> str:
-    """A line for each: what it counts for, its id, its kind, its domain, its title."""
-    return aligned([(f"{one['score'] or 0:.2f}", *_cells(one)) for one in memories], width)
+def of_memories(listed: Told, width: int | None = None) -> str:
+    """A line for each: its score, its id, its kind, its domain, its title."""
+    return aligned([(f"{one['score'] or 0:.2f}", *_cells(one)) for one in listed["results"]], width)
 
 
-def of_found(memories: Sequence[Told], width: int | None = None) -> str:
-    """As `of_memories`, with the likeness in front."""
-    return aligned([(f"{one['similarity']:.0%}", *_cells(one)) for one in memories], width)
+def of_found(found: Told, width: int | None = None) -> str:
+    """As `of_memories`, with the similarity in front."""
+    return aligned([(f"{one['similarity']:.0%}", *_cells(one)) for one in found["results"]], width)
 
 
 def _cells(memory: Told) -> tuple[str, ...]:
@@ -32,12 +32,12 @@ def _cells(memory: Told) -> tuple[str, ...]:
     return memory["notebook_id"], memory["kind"] or "-", memory["domain"] or "-", f"{marks}{_line(memory['title'])}"
 
 
-def of_adding(added: Told, undo: Callable[[str], str]) -> str:
-    """Where a new memory stands, how it came into form, and what was filled in."""
-    return "\n".join(safe(line) for line in _added(added, undo))
+def of_adding(added: Told, _: int | None = None) -> str:
+    """Where a new memory is, where its structure comes from, and what was filled in."""
+    return "\n".join(safe(line) for line in _added(added))
 
 
-def _added(added: Told, undo: Callable[[str], str]) -> Iterator[str]:
+def _added(added: Told) -> Iterator[str]:
     yield f"{added['path']} is written"
     yield f"title     {_line(added['title'])}"
     yield f"id        {added['notebook_id']}"
@@ -49,8 +49,7 @@ def _added(added: Told, undo: Callable[[str], str]) -> Iterator[str]:
         yield f"tags      {', '.join(added['tags'])}"
     yield f"priority  {added['priority']}"
     yield f"form      {_FORMS.get(added['structured'], added['structured'])}"
-    yield from (f"warning   {warning}" for warning in added["warnings"])
-    yield f"undo      {undo(added['path'])}"
+    yield from (f"warning   {warning}" for warning in added.get("warnings", ()))
 
 
 _FORMS = {
@@ -60,7 +59,7 @@ _FORMS = {
 }
 
 
-def of_link(link: Told) -> str:
+def of_link(link: Told, _: int | None = None) -> str:
     """One link, and what became of it."""
     return "\n".join([safe(f"{link['action']}: {_linked(link)}"), *_warnings(link)])
 
@@ -75,7 +74,10 @@ def of_inferring(inferred: Told, width: int | None = None) -> str:
     rows = [(one.get("action", "would be added"), _linked(one)) for one in inferred["links"]]
     rows += [("dropped", f"{_named(one['link'])}: {one['reason']}") for one in inferred["dropped"]]
     rows += [("not all", inferred["trouble"])] if inferred.get("trouble") else []
-    return "\n".join([*aligned(rows, width).splitlines(), *_warnings(inferred)])
+    asked = (
+        [] if rows or "pairs" not in inferred else [f"no links found; {inferred['pairs']:,} pairs are similar enough"]
+    )
+    return "\n".join([*aligned(rows, width).splitlines(), *asked, *_warnings(inferred)])
 
 
 def of_ingesting(taken: Told, width: int | None = None) -> str:
@@ -106,7 +108,7 @@ def _short(value: Any) -> str:
 _LONGEST_NAME = 40
 
 
-def of_audit(audit: Told) -> str:
+def of_audit(audit: Told, _: int | None = None) -> str:
     """The counts, then what was found, the first of them with how to mend it."""
     timestamps, importance, score = audit["timestamps"], audit["importance"], audit["score"]
     rows = [
@@ -130,7 +132,7 @@ def _links(audit: Told) -> str:
     return f"{audit['links']:,}, {similar}; {audit['links_broken']:,} lead nowhere"
 
 
-def of_fix(fixed: Told, *, dry_run: bool) -> str:
+def of_fix(fixed: Told, _: int | None = None) -> str:
     """What was, or would be, mended, and what was left."""
     rows = [
         (one["path"], one["field"], f"{_value(one['before'])} → {_value(one['after'])} ({one['because']})")
@@ -138,11 +140,14 @@ def of_fix(fixed: Told, *, dry_run: bool) -> str:
     ]
     left_out = fixed["left_out"]
     told = counts(len(rows) + left_out["changes"], "change")
-    lines = [*aligned(rows).splitlines(), f"{told}{', none of them made: --dry-run' if dry_run and rows else ''}"]
+    lines = [
+        *aligned(rows).splitlines(),
+        f"{told}{', none of them made: --dry-run' if rows and not fixed['applied'] else ''}",
+    ]
     if fixed["backup"]:
         lines.append(f"backup    {safe(fixed['backup'])}")
     more = _more_findings(left_out["left"])
-    stopped = [safe(f"stopped  {_line(fixed['trouble'])}")] if fixed["trouble"] else []
+    stopped = [safe(f"stopped  {_line(fixed['trouble'])}")] if fixed.get("trouble") else []
     return "\n".join([*lines, *_findings(fixed["left"], "that are left"), *more, *stopped, *_warnings(fixed)])
 
 
@@ -169,14 +174,14 @@ def _value(value: Any) -> str:
     return "nothing" if value in (None, "", [], ()) else _short(value)
 
 
-def of_scores(scored: Told) -> str:
+def of_scores(scored: Told, _: int | None = None) -> str:
     """How many memories were scored, and how their scores lie."""
     return f"{counts(scored['scored'], 'memory', 'memories')} scored: {_spread(scored)}"
 
 
-def of_import(imported: Told, *, dry_run: bool) -> str:
+def of_import(imported: Told, _: int | None = None) -> str:
     """What became of the records, and where the way back is."""
-    would = "would be " if dry_run else ""
+    would = "would be " if imported["added"] and not imported["backup"] else ""
     lines = [
         f"{counts(imported['read'], 'record')} read: {imported['added']:,} {would}added, {imported['already']:,} here "
         f"already, {len(imported['failed']):,} failed",
@@ -207,7 +212,7 @@ def _columns(taken: Mapping[str, str], untaken: Sequence[str]) -> str:
     return f"{found}; not taken: {names}{more}" if untaken else found
 
 
-def of_figures(figures: Told) -> str:
+def of_figures(figures: Told, _: int | None = None) -> str:
     """The table of how well it does."""
     score, compiled, synthesis = figures["score"], figures["compile"], figures["synthesis"]
     return aligned(
@@ -240,7 +245,7 @@ def _took(figures: Told) -> str:
     """How long it took; nothing was timed where there is no figure."""
     if figures["p50_ms"] is None:
         return "none timed"
-    return f"half took {figures['p50_ms']:,.0f} ms at most, 19 of 20 took {figures['p95_ms']:,.0f} ms at most"
+    return f"p50 {figures['p50_ms']:,.0f} ms, p95 {figures['p95_ms']:,.0f} ms"
 
 
 def _warnings(told: Told) -> Iterator[str]:
@@ -249,3 +254,18 @@ def _warnings(told: Told) -> Iterator[str]:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
+
+
+MEMORIES: Mapping[str, Callable[[Told, int | None], str]] = {
+    "memory add": of_adding,
+    "memory list": of_memories,
+    "memory search": of_found,
+    "memory link": of_link,
+    "memory ingest": of_ingesting,
+    "memory infer": of_inferring,
+    "memory audit": of_audit,
+    "memory fix": of_fix,
+    "memory score": of_scores,
+    "memory import": of_import,
+    "context figures": of_figures,
+}

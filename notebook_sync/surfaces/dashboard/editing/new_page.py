@@ -89,8 +89,7 @@ def _preview(notebook: Notebook, collection: Collection, form: Mapping[str, str]
 def _made(notebook: Notebook, asking: Session, collection: Collection, form: Mapping[str, str]) -> str:
     text = form.get("text", "")
     if collection == "memories":
-        made = notebook.memory_add(text, asking, **_values(collection, form))
-        return str(made["path"])
+        return notebook.memories.add(text, asking, **_values(collection, form)).path
     asked = _asked(collection, form)
     return notebook.create(collection, asked.pop("title", ""), text, asking, **asked).path
 

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.responses import Response
 
 from notebook_sync.errors import BackendDown
+from notebook_sync.operations.registry import plain
 from notebook_sync.settings import Tier2Settings
 from notebook_sync.surfaces.dashboard.asking import Asking, Served, pages_router
 from notebook_sync.surfaces.dashboard.memory.memory_view import Tone, share_of
@@ -65,7 +66,8 @@ def figures_page(notebook: Served, asking: Asking, done: Annotated[str, Query(ma
     """All figures."""
     trouble, groups, budget, kept = None, [], None, []
     try:
-        figures, kept = notebook.memory_figures(asking), notebook.syntheses_kept(asking, limit=MOST_KEPT)
+        figures = plain(notebook.context.figures(asking))
+        kept = plain(notebook.context.cached(asking, limit=MOST_KEPT).results)
     except BackendDown as error:
         trouble = trouble_of(error)
     else:
@@ -89,7 +91,7 @@ def figures_page(notebook: Served, asking: Asking, done: Annotated[str, Query(ma
 @pages.post("/memory/figures/scores")
 def score(notebook: Served, asking: Asking) -> Response:
     """Compute all scores anew."""
-    notebook.memory_scores(asking)
+    notebook.memories.score(asking)
     return RedirectResponse(f"{FIGURES}?done=scored", 303)
 
 

@@ -15,6 +15,7 @@ from notebook_sync.errors import BackendDown, LlmDown, NoSuchNote, NotebookError
 from notebook_sync.mirror.memories import KINDS, RELATIONS
 from notebook_sync.notebook import Notebook
 from notebook_sync.notes.memories.graph.pick import MOST_MEMORIES
+from notebook_sync.operations.registry import plain
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.addresses import address
 from notebook_sync.surfaces.dashboard.asking import Asking, Form, Served, pages_router
@@ -54,7 +55,7 @@ def link_by_hand(request: Request, notebook: Served, asking: Asking, form: Form)
     """Link one memory to another, each named by its id or its path."""
     start, end = form.get("from", "").strip(), form.get("to", "").strip()
     try:
-        notebook.memory_link(start, form.get("type", ""), end, asking, reasoning=form.get("why", "").strip())
+        notebook.memories.link(start, form.get("type", ""), end, asking, reasoning=form.get("why", "").strip())
     except (UsageError, NoSuchNote) as error:
         return _graph(request, notebook, asking, form=form, error=error)
     return RedirectResponse(address(GRAPH, {}, around=start, done="linked"), 303)
@@ -76,7 +77,7 @@ def _graph(
     pictures: Pictures = request.app.state.pictures
     trouble, picture, said, status = None, "", "", 200
     try:
-        drawn = notebook.memory_graph(asking, kind=kind, domain=domain.strip(), around=around.strip(), limit=limit)
+        drawn = notebook.memories.graph(asking, kind=kind, domain=domain.strip(), around=around.strip(), limit=limit)
     except BackendDown as down:
         trouble = trouble_of(down)
     except (UsageError, NoSuchNote) as wrong:
@@ -110,7 +111,7 @@ def _graph(
 def suggest(notebook: Served, asking: Asking) -> Response:
     """Ask how the memories that are most alike are linked. Nothing is written."""
     try:
-        found = notebook.memory_infer(asking, limit=_PAIRS)
+        found = plain(notebook.memories.infer(asking, dry_run=True, limit=_PAIRS))
     except (UsageError, LlmDown) as error:
         return page(
             "memory_suggested.html",
@@ -129,7 +130,7 @@ def suggest(notebook: Served, asking: Asking) -> Response:
         links=[_shown(notebook, asking, link) for link in found["links"]],
         dropped=found["dropped"],
         pairs=found["pairs"],
-        midway=found["trouble"],
+        midway=found.get("trouble", ""),
     )
 
 
@@ -139,10 +140,10 @@ def link(notebook: Served, asking: Asking, form: Form) -> Response:
     taken = [form.get(_LINK + name.removeprefix(_TAKE), "") for name in form if name.startswith(_TAKE)]
     if not taken:
         raise UsageError("no suggestion was taken; go back, and tick those that are right")
-    done = notebook.memory_links([_link_in(text) for text in taken], asking)
-    if done["dropped"]:
-        reasons = "; ".join(dict.fromkeys(str(one["reason"]) for one in done["dropped"]))
-        raise UsageError(f"{len(done['dropped']):,} of {len(taken):,} links could not be written: {reasons}")
+    dropped = notebook.memories.ingest([_link_in(text) for text in taken], asking).dropped
+    if dropped:
+        reasons = "; ".join(dict.fromkeys(one.reason for one in dropped))
+        raise UsageError(f"{len(dropped):,} of {len(taken):,} links could not be written: {reasons}")
     return RedirectResponse(f"{GRAPH}?done=linked", 303)
 
 

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 from notebook_sync.errors import BackendDown, UsageError
 from notebook_sync.mirror.memories import KINDS
 from notebook_sync.notebook import Notebook
+from notebook_sync.operations.registry import plain
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.addresses import address
 from notebook_sync.surfaces.dashboard.asking import Asking, Served, pages_router
@@ -74,12 +75,12 @@ def _found(notebook: Notebook, asking: Session, asked: Mapping[str, str], number
         "tags": [tag for each in asked["tags"].split(",") if (tag := each.strip().removeprefix("#"))],
     }
     if asked["query"] and not asked["review"]:
-        rows = notebook.memory_search(asked["query"], asking, limit=PAGE, counts_use=False, **wanted)
-        return Paged([memory_row(row) for row in rows], 1, None)
+        found = notebook.memories.search(asked["query"], asking, limit=PAGE, counts_use=False, **wanted)
+        return Paged([memory_row(row) for row in plain(found.results)], 1, None)
     if asked["query"]:
         raise UsageError("a search does not ask who waits for a review: leave out the words, or the review")
     review = _REVIEW.get(asked["review"])
-    rows = notebook.memories(asking, needs_review=review, limit=number * PAGE + 1, **wanted)
+    rows = plain(notebook.memories.list(asking, needs_review=review, limit=number * PAGE + 1, **wanted).results)
     begin = (number - 1) * PAGE
     return Paged(
         [memory_row(row) for row in rows[begin : begin + PAGE]],

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from notebook_sync.errors import BackendDown
 from notebook_sync.notes.memories.findings import REPAIR
+from notebook_sync.operations.registry import plain
 from notebook_sync.surfaces.dashboard.asking import Asking, Served, pages_router
 from notebook_sync.surfaces.dashboard.notes.note_view import address_of
 from notebook_sync.surfaces.dashboard.pages import page
@@ -28,7 +29,7 @@ def review_page(notebook: Served, asking: Asking, done: Annotated[str, Query(max
     """All that is amiss."""
     trouble, audit = None, None
     try:
-        audit = notebook.memory_audit(asking)
+        audit = plain(notebook.memories.audit(asking))
     except BackendDown as error:
         trouble = trouble_of(error)
     findings = audit["findings"] if audit else []
@@ -66,7 +67,7 @@ def counts_of(audit: Mapping[str, Any]) -> list[tuple[str, str]]:
 @pages.get(MEND)
 def mend_page(notebook: Served, asking: Asking) -> HTMLResponse:
     """What would be written."""
-    found = notebook.memory_fix(asking, dry_run=True)
+    found = plain(notebook.memories.fix(asking, dry_run=True))
     changes: list[dict[str, Any]] = found["changes"]
     return page(
         "memory_mend.html",
@@ -74,14 +75,14 @@ def mend_page(notebook: Served, asking: Asking) -> HTMLResponse:
         changes=[{**one, "href": address_of(one["path"])} for one in changes[:MOST]],
         count=len(changes) + found["left_out"]["changes"],
         left=len(found["left"]) + found["left_out"]["left"],
-        warnings=found["warnings"],
+        warnings=found.get("warnings", []),
     )
 
 
 @pages.post(MEND)
 def mend(notebook: Served, asking: Asking) -> Response:
     """Write it."""
-    found = notebook.memory_fix(asking)
-    if found["trouble"]:
-        return page("memory_mended.html", status=409, here="memory", found=found)
+    found = notebook.memories.fix(asking)
+    if found.trouble:
+        return page("memory_mended.html", status=409, here="memory", found=plain(found))
     return RedirectResponse(f"{REVIEW}?done=mended", 303)
