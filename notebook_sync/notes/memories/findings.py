@@ -19,7 +19,7 @@ from notebook_sync.notes.picture_text import short
 
 About = Literal["missing", "unparsable", "agent", "kind", "parts", "needs_review", "link", "field"]
 CREATED_AT, AGENT, KIND, RELATIONS = "created_at", "agent", "kind", "relations"
-REPAIR = "notebook-sync memory audit --fix takes it from git where git knows it"
+REPAIR = "notebook-sync memory fix takes it from git where git knows it"
 NO_PROOF = "no commit tells when it was made, as it was imported: write it by hand"
 _ROOM = 200
 

@@ -31,7 +31,7 @@ from notebook_sync.settings import Settings
 if TYPE_CHECKING:
     from notebook_sync.llm import Llm
 
-ADD = "memory_record"
+ADD = "memory_add"
 GIVEN, BY_MODEL, NONE = "given", "model", "none"
 _OWNER = "owner"
 _MOST_TRIES = 1000

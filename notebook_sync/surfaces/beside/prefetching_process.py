@@ -97,11 +97,11 @@ class PrefetchingProcess:
             self._run(due)
 
     def _run(self, due: Sequence[str]) -> None:
-        code = self._process.run("prefetch", "--", *due)
+        code = self._process.run("context", "prefetch", "--", *due)
         if code == 0 or self._closing.is_set():
             self._tries = 0
             return
-        _log.warning("prefetch ended with exit code %d; see notebook-sync prefetch %s", code, shlex.join(due))
+        _log.warning("prefetch ended with exit code %d; see notebook-sync context prefetch %s", code, shlex.join(due))
         again = _AGAIN_SECONDS[self._tries : self._tries + 1]
         self._tries = self._tries + 1 if again else 0
         for seconds in again:

@@ -149,7 +149,7 @@ def groups_of(figures: Mapping[str, Any]) -> list[Group]:
                 ("Usually within", _time(compiled["p50_ms"]), "half of them took no longer"),
                 ("Nearly always within", _time(compiled["p95_ms"]), "95 of 100 took no longer"),
             ),
-            "" if compiled["count"] else "Briefs fill these: notebook-sync brief compiles one.",
+            "" if compiled["count"] else "Briefs fill these: notebook-sync context brief compiles one.",
         ),
         Group(
             "Syntheses",
@@ -166,7 +166,7 @@ def groups_of(figures: Mapping[str, Any]) -> list[Group]:
                     "half of them; 95 of 100 " + _time(asked["hit_p95_ms"]),
                 ),
             ),
-            "" if asked["asked"] else "Syntheses fill these: notebook-sync synthesize asks for one.",
+            "" if asked["asked"] else "Syntheses fill these: notebook-sync context synthesize asks for one.",
         ),
     ]
 
