@@ -17,15 +17,11 @@ from notebook_sync.surfaces.tools.schemas.memories import (
     SynthesizeArguments,
     TakenLinks,
 )
-from notebook_sync.surfaces.tools.schemas.notes import Name, Tags
+from notebook_sync.surfaces.tools.schemas.notes import Arguments, Name, Tags
 
 MOST_LINKS = 1_000
 MOST_SPECS = 100
 Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class _Wanted(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class MemoryWanted(RecordArguments):
@@ -41,7 +37,7 @@ class MemoryWanted(RecordArguments):
     strict: bool = False
 
 
-class SearchWanted(_Wanted):
+class SearchWanted(Arguments):
     query: Name
     kind: Name | None = None
     domain: Name | None = None
@@ -49,8 +45,8 @@ class SearchWanted(_Wanted):
     limit: Annotated[int, Field(ge=1, le=1_000)] = 10
 
 
-class LinkWanted(_Wanted):
-    model_config = ConfigDict(extra="forbid", strict=True, validate_by_name=True, validate_by_alias=True)
+class LinkWanted(Arguments):
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
 
     from_id: Name = Field(alias="from", description="a memory's id or path")
     type: Name = Field(description="causes, solves, contradicts, expands, supersedes or similar")
@@ -60,20 +56,20 @@ class LinkWanted(_Wanted):
     source: Name = ""
 
 
-class InferWanted(_Wanted):
+class InferWanted(Arguments):
     apply: bool = Field(default=False, description="write the links down")
     limit: Annotated[int, Field(ge=1, le=1_000)] = 20
 
 
-class ScoresWanted(_Wanted):
+class ScoresWanted(Arguments):
     """Nothing has to be said."""
 
 
-class FixWanted(_Wanted):
+class FixWanted(Arguments):
     dry_run: bool = Field(default=False, description="only tell what would be mended")
 
 
-class LinksWanted(_Wanted):
+class LinksWanted(Arguments):
     """Links as a synthesis suggests them: `{from, to, type, confidence, reasoning, source, synthesis_id}` each. What is
     no such link is dropped, and told."""
 
@@ -88,7 +84,7 @@ class SynthesisWanted(SynthesizeArguments):
     """As the tool synthesize takes it."""
 
 
-class PrefetchWanted(_Wanted):
+class PrefetchWanted(Arguments):
     specs: list[Name] = Field(min_length=1, max_length=MOST_SPECS, description="notes that say what is to be done")
 
 
