@@ -29,6 +29,8 @@ Shape = Literal["openai", "anthropic", "mcp"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 _MOST_CANDIDATES = 3
 _LONGEST_NAME = 64
+# These only look up a note or a list; others may take seconds.
+QUICK = frozenset({"notebook_read", "notebook_list", "get_recent_notes", "today"})
 
 TOOLS: tuple[Tool, ...] = (*NOTES, *PRIVATE_NOTES, *FACTS, *MEMORIES, *MEMORY)
 
