@@ -216,11 +216,12 @@ def plain_requests() -> Iterator[Request]:
         yield "POST", "explain", {"json": {"text": text}}
     yield "POST", "checkpoints", {"json": {}}
     yield "POST", "rollback", {"json": {"id": "0000"}}
-    for params in ({}, {"limit": 1000}, {"scope": "all"}, {"query": "rope plan chart knot"}, {"stale": True}):
+    for params in ({}, {"limit": 1000}, {"scope": "all"}, {"stale": True}):
         yield "GET", "facts", {"params": params}
+    yield "GET", "facts/search", {"params": {"query": "rope plan chart knot"}}
     yield "POST", "facts", {"json": {"content": ""}}
     for word in (CANARY, f"{CANARY}tag", f"{CANARY}-topic"):
-        yield "GET", "facts", {"params": {"query": word, "scope": "all"}}
+        yield "GET", "facts/search", {"params": {"query": word, "scope": "all"}}
         yield "POST", "facts/verify", {"json": {"content": word}}
     yield "POST", "facts/verify", {"json": {"content": "The plan hides rope"}}
     for change in ("reinforce", "archive", "restore", "promote"):

@@ -194,20 +194,19 @@ def _dispatch(argv: Sequence[str]) -> int:
 
 
 def _fail(error: Exception, code: int, *, as_json: bool) -> int:
-    from notebook_sync.surfaces.cli.text.notebook import safe
-
     sys.stdout.flush()
-    next_steps: list[str] = getattr(error, "__notes__", [])
-    for line in [*f"{PROGRAM}: {addressed(str(error))}".split("\n"), *(f"  {step}" for step in next_steps)]:
-        sys.stderr.write(f"{safe(line)}\n")
     if as_json:
         import json
 
         from notebook_sync.surfaces.errors import error_body  # it brings more along than a good call needs
 
-        told = error_body(error)["error"]
-        fields = {name: value for name, value in told.items() if name not in ("type", "message", "next")}
-        body = {"kind": type(error).__name__, "message": addressed(str(error)), **fields}
-        sys.stdout.write(json.dumps({"error": body}) + "\n")
-        sys.stdout.flush()
+        body = error_body(error)
+        body["error"]["message"] = addressed(str(error))
+        print(json.dumps(body), flush=True)
+        return code
+    from notebook_sync.surfaces.cli.text.notebook import safe
+
+    next_steps: list[str] = getattr(error, "__notes__", [])
+    for line in [*f"{PROGRAM}: {addressed(str(error))}".split("\n"), *(f"  {step}" for step in next_steps)]:
+        sys.stderr.write(f"{safe(line)}\n")
     return code

@@ -32,7 +32,7 @@ def _route(operation: Operation) -> APIRoute:
     status = 201 if operation.creates else 200
     answered: dict[str, Any] = PICTURE
     if not operation.media:
-        answered = {"content": {"application/json": {"schema": schema_of(operation.hints["return"])}}}
+        answered = {"content": {"application/json": {"schema": schema_of(operation.hints["return"], nullable=True)}}}
     return APIRoute(
         f"{API}{path}",
         _endpoint(operation, status),

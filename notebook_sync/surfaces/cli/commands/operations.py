@@ -40,7 +40,8 @@ def run(arguments: Namespace) -> int:
 def _worded(operation: Operation, answer: Mapping[str, Any], arguments: Namespace) -> str:
     lines = [_TEXTS[operation.words](answer, terminal_width())]
     if answer.get("moved"):
-        lines += undoing({"warnings": (), **answer}, undo_of(arguments), "undo        ")
+        undo = undo_of(arguments, made=answer.get("created", False))
+        lines += undoing({"warnings": (), **answer}, undo, "undo        ")
     return "\n".join(lines)
 
 
