@@ -23,6 +23,7 @@ from notebook_sync.surfaces.cli.commands import run as cli_commands
 from notebook_sync.surfaces.cli.main import run
 from notebook_sync.surfaces.cli.text.notebook import of_event, of_report, of_status
 from notebook_sync.surfaces.cli.text.notes import of_notes
+from notebook_sync.surfaces.errors import error_body
 from prompt.errors import VocabularyMissing
 from tests import forked
 
@@ -297,7 +298,7 @@ def test_config_masks_passwords_and_names_sources(answer: Answer, root: Path, mo
         (BackendDown("a", "b"), 4),
     ],
 )
-def test_an_error_is_told_on_both_streams(
+def test_an_error_is_one_line_or_one_json_object(
     error: Exception, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(_: object) -> int:
@@ -308,9 +309,7 @@ def test_an_error_is_told_on_both_streams(
     assert capsys.readouterr() == ("", f"notebook-sync: {error}\n")
     assert run(["list", "--json"]) == code
     out, err = capsys.readouterr()
-    told = json.loads(out)["error"]
-    assert (told["kind"], told["message"]) == (type(error).__name__, str(error))
-    assert err == f"notebook-sync: {error}\n"
+    assert (json.loads(out), err) == (error_body(error), "")
 
 
 def test_what_nobody_foresaw_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:

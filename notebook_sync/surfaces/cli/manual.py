@@ -27,12 +27,13 @@ user can edit the files anyway: sessions protect tools, not the shell.
 
 **Output.** Answers go to standard output, errors and a progress bar (on a terminal, for work that lasts) to standard
 error. With `--json` the answer is one JSON value on one line; times are ISO 8601 in UTC, and `…` below stands for
-more of the same. An error is then also an object on standard output, with the name of its kind:
+more of the same. An error is then one object on standard output, and nothing on standard error:
 
-    {"error": {"kind": "NoSuchNote", "message": "no note has the id or path 'x'; see: notebook-sync list"}}
+    {"error": {"type": "no_such_note", "message": "no note has the id or path 'x'; see: notebook-sync list", "next": …}}
 
-Beside these it has what the case has: `path`; for a conflict `current_digest`, and `current_text` where the file is
-not long; `candidates` for what was not named clearly; `tokens` and `cap`; `backend`.
+The [types](tools.md#what-comes-back) are those of tools and HTTP. Other fields depend on the type: `path`; for a
+conflict `current_digest`, and `current_text` of a short file; `candidates` for an unclear name; `tokens` and `cap`;
+`backend`.
 
 **Exit codes.**
 

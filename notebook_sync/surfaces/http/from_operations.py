@@ -56,6 +56,8 @@ def _endpoint(operation: Operation, status: int) -> Callable[[Request], Coroutin
         notebook, session = request.app.state.notebook, request.state.session
 
         def answer() -> Response:
+            if request.query_params and not is_query:
+                raise UsageError("this route takes its arguments in the body")
             result = call(notebook, operation, {**given, **request.path_params}, session, from_text=is_query)
             return picture(result) if operation.media else Answer(msgspec.to_builtins(result), status)
 

@@ -344,7 +344,7 @@ for link {"link": "http://notebook-….localhost:8765/login?code=…", "seconds"
 
 EXIT_CODES = (
     (0, "done"),
-    (1, "done with failures, or not consistent"),
+    (1, "done with failures, not consistent, or nothing found"),
     (2, "the call or a setting is wrong"),
     (3, "refused: permission or conflict; nothing was changed"),
     (4, "a database does not answer"),
