@@ -60,8 +60,8 @@ class Fact(Model, kw_only=True):
         """A long text is cut; somebody else's is fenced, and the heading above it withheld."""
         from prompt import fence_external  # it loads the assembler, which the command line does not need
 
-        text = self.content
-        text = text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1].rstrip()}…"
+        is_long = len(self.content) > _LONGEST_SHOWN
+        text = f"{self.content[: _LONGEST_SHOWN - 1].rstrip()}…" if is_long else self.content
         if self.provenance != EXTERNAL:
             return msgspec.structs.replace(self, content=text)
         return msgspec.structs.replace(self, content=fence_external(text, EXTERNAL), section="")

@@ -103,12 +103,12 @@ class Operation:
     @property
     def summary(self) -> str:
         """The first line of the docstring, without its full stop."""
-        return _paragraphs(self.run)[0].replace("\n", " ").rstrip(".")
+        return paragraphs_of(self.run)[0].replace("\n", " ").rstrip(".")
 
     @property
     def about(self) -> str:
         """The rest of the docstring."""
-        return "\n\n".join(_paragraphs(self.run)[1:])
+        return "\n\n".join(paragraphs_of(self.run)[1:])
 
     @functools.cached_property
     def hints(self) -> Mapping[str, Any]:
@@ -214,8 +214,4 @@ def for_model(result: Any) -> Any:
 
 def paragraphs_of(documented: object) -> list[str]:
     """The paragraphs of a docstring."""
-    return _paragraphs(documented)
-
-
-def _paragraphs(documented: object) -> list[str]:
     return (inspect.getdoc(documented) or "").split("\n\n")

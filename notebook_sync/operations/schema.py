@@ -36,8 +36,7 @@ def _small(schema: dict[str, Any], shared: dict[str, Any], strict: bool, nullabl
     if "anyOf" in schema:
         first, *others = [each for each in schema["anyOf"] if each.get("type") != "null"]
         if nullable and len(schema["anyOf"]) > 1 + len(others):
-            bare = {**schema, "anyOf": [first, *others]}
-            return _or_null(_small(bare, shared, strict, nullable))
+            return _or_null(_small({**schema, "anyOf": [first, *others]}, shared, strict, nullable))
         kinds = {"type": [each["type"] for each in (first, *others)]} if others else {}
         schema = {**first, **{key: value for key, value in schema.items() if key != "anyOf"}, **kinds}
         if "$ref" in schema:

@@ -354,8 +354,8 @@ class TestBehind:
         assert of_status(notebook.status(), "notebook-sync").count("1 fact refused and found by words alone") == 1
         asked = len(server.asked)
         assert (notebook.embed().facts, len(server.asked)) == (0, asked)
-        assert notebook.fact_search("lit at six", OWNER)[0]["content"] == "The lamp is lit at six"
-        assert notebook.fact_verify("Is lit at six", OWNER)["similarity"] > 0.5
+        assert notebook.facts.search("lit at six", OWNER).results[0].content == "The lamp is lit at six"
+        assert notebook.facts.verify("Is lit at six", OWNER).similarity > 0.5
 
 
 class TestWithoutMeaning:

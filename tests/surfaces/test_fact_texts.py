@@ -154,6 +154,12 @@ def test_a_picture_can_do_nothing_but_be_seen(root: Path) -> None:
     assert "<script" not in answer.text
 
 
+def test_what_is_posted_stands_in_the_body_alone(root: Path) -> None:
+    with served(root) as server:
+        answer = server.ask("POST", "/facts?section=Ropes", Session.owner(), json={"content": "Ropes are dear"})
+    assert (answer.status_code, (root / "facts/notes.md").read_text()) == (422, NOTES)
+
+
 @pytest.mark.parametrize(
     ("call", "code", "told_what"),
     [

@@ -115,7 +115,9 @@ def test_each_way_answers_and_refuses_alike(root: Path, ways: dict[str, Way], wo
             _write_files(root)
             answer = way(operation, arguments, session)
             if answer is not None:
-                assert (_error_in(answer) or {}).get("type", "") == ("not_permitted" if is_refused else kind), name
+                error = _error_in(answer) or {}
+                assert error.get("type", "") == ("not_permitted" if is_refused else kind), name
+                assert session.kind in operation.sessions or error["message"] == operation.refusal, name
                 assert session.kind != "external" or CORE not in json.dumps(answer), name
                 answers[name] = _shape(answer)
         assert all(answer == answers["python"] for answer in answers.values()), answers

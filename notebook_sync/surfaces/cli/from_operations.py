@@ -31,7 +31,11 @@ def group_of(service: type[Service]) -> Command:
 
 def _command(operation: Operation) -> Command:
     arguments = [_argument(operation, name, hint) for name, hint in operation.hints.items() if name != "return"]
-    texts = [_from_file(name) for name, hint in operation.hints.items() if cli_of(hint).from_file]
+    texts = [
+        Argument(f"--{name}-file", f"read the {name} from a file", {"metavar": "F"})
+        for name, hint in operation.hints.items()
+        if cli_of(hint).from_file
+    ]
     return Command(
         operation.words.rpartition(" ")[2],
         f"{operation.summary[0].lower()}{operation.summary[1:]}",
@@ -62,10 +66,6 @@ def _argument(operation: Operation, name: str, hint: Any) -> Argument:
         is_needed = default is inspect.Parameter.empty
         return Argument(name, help_text, {"metavar": cli.metavar} if is_needed else {**options, "nargs": "?"})
     return Argument(f"--{name.replace('_', '-')}", help_text, options)
-
-
-def _from_file(name: str) -> Argument:
-    return Argument(f"--{name}-file", f"read the {name} from a file", {"metavar": "F"})
 
 
 def shape_of(hint: Any) -> str:

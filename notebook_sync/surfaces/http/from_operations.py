@@ -71,12 +71,10 @@ def _in_query(operation: Operation, request: Request) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name in request.query_params:
         values = request.query_params.getlist(name)
-        if get_origin(operation.hints.get(name)) is list:
-            given[name] = values
-        elif len(values) > 1:
+        is_list = get_origin(operation.hints.get(name)) is list
+        if len(values) > 1 and not is_list:
             raise UsageError(f"give {name} once")
-        else:
-            given[name] = values[0]
+        given[name] = values if is_list else values[0]
     return given
 
 
