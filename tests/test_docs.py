@@ -20,12 +20,13 @@ from notebook_sync import MemoryTool, config
 from notebook_sync.files.note import COLLECTIONS
 from notebook_sync.files.parse import parse
 from notebook_sync.mirror.mongo_schema import USE, indexes_of
+from notebook_sync.operations.facts import FactService
 from notebook_sync.settings import PromptFile, Settings
 from notebook_sync.surfaces.cli.reference.commands import COMMANDS
 from notebook_sync.surfaces.cli.table import each
 from notebook_sync.surfaces.http.asking import API
+from notebook_sync.surfaces.http.from_operations import routes_of
 from notebook_sync.surfaces.http.routes.agents import agent_routes
-from notebook_sync.surfaces.http.routes.facts import fact_routes
 from notebook_sync.surfaces.http.routes.memories import memory_routes
 from notebook_sync.surfaces.http.routes.notes import routes
 from notebook_sync.surfaces.tools.calling import TOOLS
@@ -117,7 +118,7 @@ def test_the_page_of_the_http_api(home: Path) -> None:
 def test_the_page_of_the_http_api_has_every_route() -> None:
     page = _text(DOCS / "http.md")
     for context in iter_route_contexts(
-        [*routes.routes, *agent_routes.routes, *fact_routes.routes, *memory_routes.routes]
+        [*routes.routes, *agent_routes.routes, *routes_of(FactService), *memory_routes.routes]
     ):
         for method in context.methods or ():
             path = context.path.removeprefix(f"{API}/").replace("{note:path}", "{id}")

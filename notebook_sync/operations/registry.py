@@ -42,7 +42,7 @@ EVERYONE: frozenset[Kind] = frozenset(KINDS)
 NOT_EXTERNAL: frozenset[Kind] = frozenset(("owner", "task"))
 SVG = "image/svg+xml"
 
-Limit = Annotated[int, msgspec.Meta(ge=1, le=100_000, description="at most this many results")]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=100_000, description="at most this many")]
 
 
 class Model(msgspec.Struct, omit_defaults=True):

@@ -18,6 +18,7 @@ from notebook_sync.errors import BackendDown, TooLarge, UsageError
 from notebook_sync.files.parse import parse
 from notebook_sync.mirror.memories import UNSCORED
 from notebook_sync.notes.memories.restructure import LONGEST_TEXT
+from notebook_sync.operations.facts import FactService
 from tests.scripted_llm import Reply, ScriptedServer, chat, failure
 
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("scribe")
@@ -596,6 +597,6 @@ def test_one_chore_that_fails_keeps_no_other_from_being_done(
         raise UsageError("a trouble")
 
     save(harbour, "facts/notes.md", "- Odile keeps the keys\n")
-    monkeypatch.setattr(Notebook, "fact_decay", fail)
+    monkeypatch.setattr(FactService, "decay", fail)
     harbour.do_chores()
     assert UNSCORED not in {row["score"] for row in harbour.memories(OWNER)}

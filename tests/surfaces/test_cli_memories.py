@@ -292,7 +292,6 @@ def test_suggested_links_are_taken_in_from_a_file_or_standard_input(
         (["import", "nowhere.jsonl"], 3, "only available in owner conversations"),
         (["graph", "memories.png"], 2, "name a file that ends in .svg"),
         (["graph", "memories.svg", "--mermaid"], 2, "name a file that ends in .mmd or .md"),
-        (["graph", "-", "--json"], 2, "- prints the picture itself"),
         (["graph", "nowhere/memories.svg"], 1, "cannot be written"),
         (["score", "--session", "external"], 3, ""),
         (["serach", "x"], 2, "did you mean 'memory search'?"),

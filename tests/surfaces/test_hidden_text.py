@@ -17,6 +17,7 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotebookError, NotPermitted
 from notebook_sync.files.edits import Edit
 from notebook_sync.notes.editing.editing import FileEdits
+from notebook_sync.operations.registry import OPERATIONS
 from notebook_sync.search.searching import MODES
 from notebook_sync.surfaces.http.routes.agents import agent_routes
 from notebook_sync.surfaces.http.routes.notes import routes
@@ -181,24 +182,20 @@ METHODS: dict[str, Asking] = {
     "checkpoints_lost": lambda notebook, session: _told(lambda: notebook.checkpoints_lost(session)),
     "rollback": lambda notebook, session: _told(lambda: notebook.rollback("0000", session)),
     "foresee_rollback": lambda notebook, session: _told(lambda: notebook.foresee_rollback("0000", session)),
-    "fact_add": lambda notebook, session: _told(lambda: notebook.facts.add("Odile has the key", session)),
-    "facts": lambda notebook, session: _told(lambda: notebook.facts.list(session, scope="all")),
-    "fact_search": lambda notebook, session: _each_word(lambda word: notebook.facts.search(word, session, scope="all")),
-    "fact_verify": lambda notebook, session: _each_word(lambda word: notebook.facts.verify(word, session)),
-    "fact_reinforce": lambda notebook, session: _told(lambda: notebook.facts.reinforce("Odile", session)),
-    "fact_archive": lambda notebook, session: _told(lambda: notebook.facts.archive("Odile", session)),
-    "fact_restore": lambda notebook, session: _told(lambda: notebook.facts.restore("Odile", session)),
-    "fact_promote": lambda notebook, session: _told(lambda: notebook.facts.promote("Odile", session)),
-    "fact_decay": lambda notebook, session: _told(lambda: notebook.facts.decay(session)),
-    "fact_dedupe": lambda notebook, session: _told(
-        lambda: notebook.facts.dedupe(
-            session,
-        )
-    ),
-    "fact_extract": lambda notebook, session: _told(
+    "fact add": lambda notebook, session: _told(lambda: notebook.facts.add("Odile has the key", session)),
+    "fact list": lambda notebook, session: _told(lambda: notebook.facts.list(session, scope="all")),
+    "fact search": lambda notebook, session: _each_word(lambda word: notebook.facts.search(word, session, scope="all")),
+    "fact verify": lambda notebook, session: _each_word(lambda word: notebook.facts.verify(word, session)),
+    "fact reinforce": lambda notebook, session: _told(lambda: notebook.facts.reinforce("Odile", session)),
+    "fact archive": lambda notebook, session: _told(lambda: notebook.facts.archive("Odile", session)),
+    "fact restore": lambda notebook, session: _told(lambda: notebook.facts.restore("Odile", session)),
+    "fact promote": lambda notebook, session: _told(lambda: notebook.facts.promote("Odile", session)),
+    "fact decay": lambda notebook, session: _told(lambda: notebook.facts.decay(session)),
+    "fact dedupe": lambda notebook, session: _told(lambda: notebook.facts.dedupe(session)),
+    "fact extract": lambda notebook, session: _told(
         lambda: notebook.facts.extract([{"role": "user", "content": "Odile has the key"}], session)
     ),
-    "fact_plot": lambda notebook, session: _told(lambda: notebook.facts.plot(session)),
+    "fact plot": lambda notebook, session: _told(lambda: notebook.facts.plot(session)),
     "memory_add": lambda notebook, session: _told(lambda: notebook.memory_add("Odile has the key", session)),
     "memories": lambda notebook, session: _told(lambda: notebook.memories(session)),
     "memory_search": lambda notebook, session: _each_word(lambda word: notebook.memory_search(word, session)),
@@ -232,7 +229,7 @@ def test_the_table_has_every_method_that_a_session_may_call() -> None:
         for name, method in inspect.getmembers(Notebook, inspect.isfunction)
         if not name.startswith("_") and "session" in inspect.signature(method).parameters
     }
-    assert set(METHODS) == found
+    assert set(METHODS) == found | OPERATIONS.keys()
 
 
 @pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
@@ -318,10 +315,10 @@ def _tool_calls() -> Iterator[tuple[str, dict[str, Any]]]:
             yield "notebook_search", {"query": word, "mode": mode, "snippet": True, "limit": 100}
         yield "recall", {"query": word, "limit": 100}
         yield "search_my_notes", {"query": word}
-        yield "memory_query", {"query": word, "scope": "all"}
-        yield "memory_verify", {"content": word}
-    yield "memory_reinforce", {"fact": "Odile"}
-    yield "memory_add", {"content": "Odile has the key"}
+        yield "fact_search", {"query": word, "scope": "all"}
+        yield "fact_verify", {"content": word}
+    yield "fact_reinforce", {"fact": "Odile"}
+    yield "fact_add", {"content": "Odile has the key"}
     yield "fact_extract", {"messages": [{"role": "user", "content": "Odile has the key"}]}
     yield "memory_record", {"text": "Odile has the key"}
     yield "compile_context", {"task_spec": SPEC}

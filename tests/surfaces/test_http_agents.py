@@ -70,11 +70,7 @@ def test_what_is_wrong_with_a_page_is_named(server: Served, body: dict[str, Any]
 def test_where_words_alone_decide_a_header_says_why_beside_the_list(server: Served) -> None:
     answered(server, "POST", "/channels/scribe/notes", SCRIBE, 201, json={"content": "The ferry waits."})
     (server.root / "channels/scribe/global/channel.toml").write_text('[members]\npilot = ["peek"]\n')
-    (server.root / "facts/notes.md").write_text("- The ferry waits.\n")
-    asked = (
-        *(("/channels/scribe/notes", SCRIBE), ("/channels/scribe/peek", PILOT)),
-        *(("/search", SCRIBE), ("/facts", SCRIBE)),
-    )
+    asked = (("/channels/scribe/notes", SCRIBE), ("/channels/scribe/peek", PILOT), ("/search", SCRIBE))
     for path, session in asked:
         assert "notebook-degraded" not in server.ask("GET", path, session, params={"query": "ferry"}).headers
     with ScriptedServer() as dead:

@@ -25,10 +25,11 @@ from mcp import MCPError
 from mcp.client import Client
 
 from notebook_sync import MemoryTool, Notebook, Session
+from notebook_sync.operations.facts import FactService
 from notebook_sync.search.searching import MODES
 from notebook_sync.surfaces.cli.main import run
+from notebook_sync.surfaces.http.from_operations import routes_of
 from notebook_sync.surfaces.http.routes.agents import agent_routes
-from notebook_sync.surfaces.http.routes.facts import fact_routes
 from notebook_sync.surfaces.http.routes.memories import memory_routes
 from notebook_sync.surfaces.http.routes.notes import routes
 from notebook_sync.surfaces.mcp.server import NotebookServer, resources
@@ -149,7 +150,7 @@ def test_no_route_tells_of_a_private_note(harbour: Harbour, session: Session) ->
 def test_every_route_is_asked() -> None:
     asked = {(method, route) for method, route, _ in (*world.plain_requests(), *world.guessing_requests(["x"]))}
     for context in iter_route_contexts(
-        [*routes.routes, *agent_routes.routes, *fact_routes.routes, *memory_routes.routes]
+        [*routes.routes, *agent_routes.routes, *routes_of(FactService), *memory_routes.routes]
     ):
         pattern = re.compile(re.sub(r"\{[^}]*\}", ".+", context.path.removeprefix("/api/v1/")))
         for method in () if context.path.endswith("/events") else context.methods or ():

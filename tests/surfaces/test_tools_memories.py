@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from notebook_sync import Notebook, Session, tool_definitions
+from notebook_sync.context.brief import LEAST_TOKENS
 from notebook_sync.context.compiler import LEAST_FENCED_TOKENS
 from tests.context.advisers import SPEC as TASK_SPEC
 from tests.context.advisers import Adviser, opened, write_notebook
 from tests.surfaces.test_cli_memories import DECISION, PROBLEM
 from tests.surfaces.test_http_memories import SPEC
 from tests.surfaces.test_tools_agents import done, refused
+from tests.surfaces.test_tools_permissions import bytes_of
 
 OWNER, SCRIBE, HERALD = Session.owner(), Session.task("scribe"), Session.external("herald")
 
@@ -37,6 +42,30 @@ def test_a_brief_is_of_as_many_memories_as_is_said_and_explains_itself_where_tha
     assert brief["explain"].keys() >= {"intent", "mmr", "cut"}
     whole = done(notebook, "compile_context", {"task_spec": SPEC})
     assert (len(whole["memories_used"]), "explain" in whole) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "kind"),
+    [
+        ("memory_record", {"text": " "}, "invalid_arguments"),
+        ("memory_record", {"text": DECISION, "priority": 11}, "invalid_arguments"),
+        ("memory_record", {"text": DECISION, "tags": "cache"}, "invalid_arguments"),
+        ("compile_context", {}, "invalid_arguments"),
+        ("compile_context", {"task_spec": " "}, "invalid_arguments"),
+        ("compile_context", {"task_spec": SPEC, "max_tokens": LEAST_TOKENS - 1}, "invalid_arguments"),
+        ("compile_context", {"task_spec": SPEC, "top_k": 0}, "invalid_arguments"),
+        ("synthesize", {"task_spec": SPEC, "explain": True}, "invalid_arguments"),
+        ("synthesize", {"task_spec": SPEC}, "llm_not_configured"),
+    ],
+)
+def test_what_cannot_be_done_says_why_and_changes_nothing(
+    notebook: Notebook, root: Path, name: str, arguments: dict[str, Any], kind: str
+) -> None:
+    before = bytes_of(root)
+    error = refused(notebook, name, arguments)
+    assert error["type"] == kind
+    assert error["next"]
+    assert bytes_of(root) == before
 
 
 def test_a_synthesis_takes_what_selects_and_is_asked_for_anew(tmp_path: Path) -> None:

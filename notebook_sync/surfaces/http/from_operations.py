@@ -33,7 +33,7 @@ def _route(operation: Operation) -> APIRoute:
     status = 201 if operation.creates else 200
     answered: dict[str, Any] = PICTURE
     if not operation.media:
-        answered = {"content": {"application/json": {"schema": schema_of(operation.hints["return"])}}}
+        answered = {"content": {"application/json": {"schema": schema_of(operation.hints["return"], nullable=True)}}}
     return APIRoute(
         f"{API}{path}",
         _endpoint(operation, status),
@@ -57,6 +57,8 @@ def _endpoint(operation: Operation, status: int) -> Callable[[Request], Coroutin
         notebook, session = request.app.state.notebook, request.state.session
 
         def answer() -> Response:
+            if request.query_params and not is_query:
+                raise UsageError("this route takes its arguments in the body")
             result = call(notebook, operation, {**given, **request.path_params}, session, from_text=is_query)
             if operation.media:
                 return picture(result, operation.media if result.startswith("<svg") else "text/plain")
@@ -72,12 +74,10 @@ def _in_query(operation: Operation, request: Request) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name in request.query_params:
         values = request.query_params.getlist(name)
-        if get_origin(operation.hints.get(name)) is list:
-            given[name] = values
-        elif len(values) > 1:
+        is_list = get_origin(operation.hints.get(name)) is list
+        if len(values) > 1 and not is_list:
             raise UsageError(f"give {name} once")
-        else:
-            given[name] = values[0]
+        given[name] = values if is_list else values[0]
     return given
 
 
