@@ -165,10 +165,13 @@ class TagCounts(Model):
 
 
 class Finding(Model):
+    """`provenance` is "external" where `what` may quote somebody else's words."""
+
     path: str
     line: int
     what: str
     fix: str
+    provenance: str | None = None
 
 
 class Audit(Model):

@@ -114,7 +114,7 @@ def lived(root: Path, happening: list[tuple[Event, int]], tasks: list[str], seed
             continue
         if event == "session":
             begun = time.perf_counter()
-            told = notebook.synthesize(tasks[of], session)
+            told = notebook.context.synthesize(tasks[of], session)
             milliseconds = (time.perf_counter() - begun) * 1000
             if told["trouble"]:
                 raise RuntimeError(told["trouble"])
@@ -125,13 +125,13 @@ def lived(root: Path, happening: list[tuple[Event, int]], tasks: list[str], seed
             quiet.add(of)
             continue
         if event == "memory written":
-            notebook.memory_add(_found(tasks[of], number), session)
+            notebook.memories.add(_found(tasks[of], number), session)
         elif event == "memory edited":
             _edit(notebook, rng.choice(sorted((root / "memories").rglob("*.md"))), number)
         elif event == "memory in use edited" and used.get(of):
             _edit(notebook, root / rng.choice(used[of]), number)
         elif event == "scored":
-            notebook.memory_scores(session)
+            notebook.memories.score(session)
         quiet.clear()
     notebook.close()
     return day
