@@ -15,6 +15,7 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.mirror.syntheses import Rested, Synthesis, Timing
+from notebook_sync.operations.registry import plain
 from notebook_sync.settings import Tier2Settings
 from notebook_sync.surfaces.dashboard.memory import memories_page
 from notebook_sync.surfaces.dashboard.memory.figures_page import budget_of, groups_of, reasoner_of
@@ -237,7 +238,7 @@ def test_who_is_asked_is_named() -> None:
 
 def test_figures_of_nothing_are_dashes(root: Path) -> None:
     with Notebook.open(root) as notebook:
-        groups = groups_of(notebook.context.figures(OWNER))
+        groups = groups_of(plain(notebook.context.figures(OWNER)))
     assert all(group.lacks for group in groups)
     values = {name: value for group in groups for name, value, _ in group.rows}
     assert (values["Memories"], values["Structured"], values["Score"], values["Usually within"]) == ("0", "–", "–", "–")
