@@ -73,6 +73,7 @@ def test_a_pair_that_is_alike_is_asked_about_and_only_told(notebook: Notebook, s
         ],
         "dropped": [],
         "pairs": 1,
+        "applied": False,
     }
     assert LAMPS not in asked(server)
     assert all(row.relations == 0 for row in notebook.memories.list(OWNER).results)
@@ -84,7 +85,7 @@ def test_what_it_finds_can_be_written_down_and_is_not_asked_again(notebook: Note
     assert len(notebook.memories.infer(TASK).links) == 1
     text = (notebook.root / "memories/insight/aground.md").read_text()
     assert "- {type: solves, to: look, confidence: 0.8, source: inferred}" in text
-    assert notebook.memories.infer(TASK) == InferredLinks([], [], pairs=0)
+    assert notebook.memories.infer(TASK) == InferredLinks([], [], pairs=0, applied=False)
     assert len(server.asked) == 1
 
 
