@@ -68,6 +68,11 @@ def _made(make: Callable[_Asked, _Told]) -> Callable[_Asked, Coroutine[Any, Any,
     return ask
 
 
+def _service(name: str) -> property:
+    """A service of the notebook, each operation to be awaited."""
+    return property(lambda notebook: AsyncService(notebook, getattr(notebook.notebook, name)))
+
+
 class AsyncNotebook:
     """An open notebook, for any number of tasks of one event loop; as many processes as like may share its folder and
     its servers. Close it, or have it from `opened`:
@@ -214,22 +219,11 @@ class AsyncNotebook:
     foresee_rollback = _reads(Notebook.foresee_rollback)
     export = _writes(Notebook.export)
 
-    @property
-    def facts(self) -> AsyncService:
-        """The operations on facts."""
-        return AsyncService(self, self.notebook.facts)
-
     do_chores = _writes(Notebook.do_chores)
 
-    @property
-    def memories(self) -> AsyncService:
-        """The operations on memories."""
-        return AsyncService(self, self.notebook.memories)
+    # The services.
 
-    @property
-    def context(self) -> AsyncService:
-        """The operations on task briefs and their syntheses."""
-        return AsyncService(self, self.notebook.context)
+    facts, memories, context = map(_service, ("facts", "memories", "context"))
 
     # The prompt.
 

@@ -78,6 +78,7 @@ class Operation:
     models or HTTP clients do not have it. `refusal` is the message to a session that is not among `sessions`.
     `creates`: HTTP answers 201. `media`: what the returned text is, where the result is not JSON. `hint` tells a model
     when to use it. `nothing_found` is printed where a list is empty. `aliases` are other names of arguments.
+    `unlisted` arguments are accepted from a model but not offered to it, to keep its list of tools short.
     """
 
     words: str
@@ -94,6 +95,7 @@ class Operation:
     hint: str = ""
     nothing_found: str = ""
     aliases: Mapping[str, str] = field(default_factory=dict)
+    unlisted: tuple[str, ...] = ()
     examples: tuple[str, ...] = field(default=())
 
     @property
@@ -109,12 +111,12 @@ class Operation:
     @property
     def summary(self) -> str:
         """The first line of the docstring, without its full stop."""
-        return _paragraphs(self.run)[0].replace("\n", " ").rstrip(".")
+        return paragraphs_of(self.run)[0].replace("\n", " ").rstrip(".")
 
     @property
     def about(self) -> str:
         """The rest of the docstring."""
-        return "\n\n".join(_paragraphs(self.run)[1:])
+        return "\n\n".join(paragraphs_of(self.run)[1:])
 
     @functools.cached_property
     def hints(self) -> Mapping[str, Any]:
@@ -233,8 +235,4 @@ def for_model(result: Any) -> Any:
 
 def paragraphs_of(documented: object) -> list[str]:
     """The paragraphs of a docstring."""
-    return _paragraphs(documented)
-
-
-def _paragraphs(documented: object) -> list[str]:
     return (inspect.getdoc(documented) or "").split("\n\n")

@@ -65,7 +65,11 @@ class OperationCommand:
         """Its own, then those of every command."""
         operation = self._operation
         own = [_argument(operation, name, hint) for name, hint in operation.hints.items() if name not in _SHARED]
-        texts = [_from_file(name) for name, hint in operation.hints.items() if cli_of(hint).from_file]
+        texts = [
+            Argument(f"--{name}-file", f"read the {name} from a file", {"metavar": "F"})
+            for name, hint in operation.hints.items()
+            if cli_of(hint).from_file
+        ]
         return (*([_PICTURE] if operation.media else []), *own, *texts, SESSION, AGENT, JSON)
 
 
@@ -93,10 +97,6 @@ def _argument(operation: Operation, name: str, hint: Any) -> Argument:
         is_needed = default is inspect.Parameter.empty
         return Argument(name, help_text, {"metavar": cli.metavar} if is_needed else {**options, "nargs": "?"})
     return Argument(f"--{name.replace('_', '-')}", help_text, options)
-
-
-def _from_file(name: str) -> Argument:
-    return Argument(f"--{name}-file", f"read the {name} from a file", {"metavar": "F"})
 
 
 def shape_of(hint: Any) -> str:

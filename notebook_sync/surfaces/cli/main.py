@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from notebook_sync import __version__
 from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.surfaces.cli.addressed import PROGRAM, about, addressed
-from notebook_sync.surfaces.cli.reference.commands import COMMANDS
+from notebook_sync.surfaces.cli.reference.commands import ALIASES, COMMANDS, GROUPS
 from notebook_sync.surfaces.cli.table import Command
 
 _INTERRUPTED = 130
@@ -31,6 +31,7 @@ def run(argv: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    argv = arranged(argv)
     try:
         code = _dispatch(argv)
         sys.stdout.flush()
@@ -58,12 +59,35 @@ def run(argv: Sequence[str]) -> int:
         return _fail(error, NotebookError.exit_code, as_json="--json" in argv)
 
 
+def arranged(argv: Sequence[str]) -> list[str]:
+    """The arguments in the order that argparse takes: -C first, then the command by its own name, then the options that
+    came before it. Nothing, and `help`, ask for help."""
+    words, first, early = list(argv), [], 0
+    end = words.index("--") if "--" in words else len(words)
+    for place in reversed([place for place in range(end) if words[place].startswith("-C")]):
+        first = words[place : place + 1 + (words[place] == "-C")]
+        del words[place : place + len(first)]
+    while early < len(words) and words[early].startswith("-") and words[early] not in _ROOT_OPTIONS:
+        early += 1 + (words[early] in _WITH_VALUE)
+    if not words[early:]:
+        return [*first, *(words or ["--help"])]
+    before, (command, *rest) = words[:early], words[early:]
+    if command == "help":
+        return [*first, *rest, "--help"]
+    end = rest.index("--") if "--" in rest else len(rest)
+    return [*first, ALIASES.get(command, command), *rest[:end], *before, *rest[end:]]
+
+
+_ROOT_OPTIONS = ("-h", "--help", "--version", "--")
+_WITH_VALUE = ("--session", "--agent", "--limit", "-n")
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line. A command of a group is parsed as `command` and `subcommand`."""
-    parser = _Parser(
+    parser = _RootParser(
         prog=PROGRAM,
         description="A notebook of Markdown files for AI agents: the files are the truth, databases mirror them.",
-        epilog="Start with: notebook-sync init ~/notebook",
+        epilog="`notebook-sync help COMMAND` explains a command. Start with: notebook-sync init ~/notebook",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -110,6 +134,17 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see: {self.prog} --help")
 
 
+class _RootParser(_Parser):
+    """Its help lists the commands in groups."""
+
+    def format_help(self) -> str:
+        commands = {command.name: command.summary for command in self.commands}
+        groups = ["\n".join([title, *(f"  {name:<10}  {commands[name]}" for name in names)]) for title, names in GROUPS]
+        options = "Options\n  -C DIR      the notebook's folder; default: the nearest with a notebook.toml\n  --version"
+        usage = f"usage: {PROGRAM} [-C DIR] COMMAND [arguments]"
+        return "\n\n".join([usage, self.description or "", *groups, options, self.epilog or ""]) + "\n"
+
+
 # How argparse puts it, which goes on to name every command.
 _UNKNOWN_COMMAND = re.compile(r"argument COMMAND: invalid choice: ['\"](.*)['\"] \(", re.DOTALL)
 _NO_COMMAND = "the following arguments are required: COMMAND"
@@ -129,7 +164,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 
 def _add_all(parser: _Parser, commands: Sequence[Command], dest: str) -> None:
     parser.commands = commands
-    parsers = parser.add_subparsers(title="commands", dest=dest, metavar="COMMAND", required=True)
+    parsers = parser.add_subparsers(title="commands", dest=dest, metavar="COMMAND", required=True, parser_class=_Parser)
     for command in commands:
         _add(parsers, command)
 
@@ -152,7 +187,8 @@ def _fill(parser: _Parser, command: Command) -> None:
     parser.register("type", "count", _count)
     parser.register("type", "share", _share)
     for argument in command.arguments:
-        parser.add_argument(argument.name, help=argument.help, **argument.options)
+        short = ("-n",) if argument.name == "--limit" else ()
+        parser.add_argument(*short, argument.name, help=argument.help, **argument.options)
     if command.commands:
         _add_all(parser, command.commands, "subcommand")
 
@@ -194,20 +230,22 @@ def _dispatch(argv: Sequence[str]) -> int:
 
 
 def _fail(error: Exception, code: int, *, as_json: bool) -> int:
-    from notebook_sync.surfaces.cli.text.notebook import safe
-
     sys.stdout.flush()
-    next_steps: list[str] = getattr(error, "__notes__", [])
-    for line in [*f"{PROGRAM}: {addressed(str(error))}".split("\n"), *(f"  {step}" for step in next_steps)]:
-        sys.stderr.write(f"{safe(line)}\n")
+    steps: list[str] = getattr(error, "__notes__", [])
     if as_json:
         import json
 
         from notebook_sync.surfaces.errors import error_body  # it brings more along than a good call needs
 
-        told = error_body(error)["error"]
-        fields = {name: value for name, value in told.items() if name not in ("type", "message", "next")}
-        body = {"kind": type(error).__name__, "message": addressed(str(error)), **fields}
+        body = error_body(error)["error"]
+        said = str(error).removeprefix(body["message"]).removeprefix("; ")
+        after = said if said != str(error) else ""  # what only a command line says, as which command helps
+        body |= {"message": addressed(body["message"]), "next": addressed("; ".join(steps) or after or body["next"])}
         sys.stdout.write(json.dumps({"error": body}) + "\n")
         sys.stdout.flush()
+        return code
+    from notebook_sync.surfaces.cli.text.notebook import safe
+
+    for line in [*f"{PROGRAM}: {addressed(str(error))}".split("\n"), *(f"  {step}" for step in steps)]:
+        sys.stderr.write(f"{safe(line)}\n")
     return code

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from notebook_sync.surfaces.cli.reference.commands import COMMANDS, EXIT_CODES
+from notebook_sync.surfaces.cli.reference.commands import COMMANDS, EXIT_CODES, GROUPS
 from notebook_sync.surfaces.cli.table import Argument, Command, each
 
 _OPENING = """\
@@ -19,20 +19,22 @@ _OPENING = """\
 
 `python -m notebook_sync` is the same program. `-C DIR` names the notebook's folder, which may be any folder of
 Markdown; without it, the nearest folder upward with a `notebook.toml` is taken, as git does with `.git`.
-`notebook-sync COMMAND --help` tells what this page tells.
+`notebook-sync help COMMAND` shows what this page says. Options may come before or after the command. `ls`, `show`,
+`find`, `mv` and `rm` are short for `list`, `read`, `search`, `rename` and `delete`; `-n` for `--limit`.
 
 **Who is asking.** Commands that depend on it take `--session owner|task|external`; else `NOTEBOOK_SESSION` decides;
 else it is `owner` where standard input is a terminal and `task` elsewhere. Whoever can run commands as the owner's
 user can edit the files anyway: sessions protect tools, not the shell.
 
-**Output.** Answers go to standard output, errors and a progress bar (on a terminal, for work that lasts) to standard
-error. With `--json` the answer is one JSON value on one line; times are ISO 8601 in UTC, and `…` below stands for
-more of the same. An error is then also an object on standard output, with the name of its kind:
+**Output.** Results go to standard output, errors and a progress bar (on a terminal, for long work) to standard error.
+With `--json` the result is one JSON value on one line; times are ISO 8601 in UTC. A list is
+`{"results": […], "degraded": null, "next": null}`; `degraded` says why it is less than you asked for. An error is then
+printed on standard output, once, and nothing on standard error:
 
-    {"error": {"kind": "NoSuchNote", "message": "no note has the id or path 'x'; see: notebook-sync list"}}
+    {"error": {"type": "no_such_note", "message": "no note has the id or path 'x'", "next": "…"}}
 
-Beside these it has what the case has: `path`; for a conflict `current_digest`, and `current_text` where the file is
-not long; `candidates` for what was not named clearly; `tokens` and `cap`; `backend`.
+An error may have more fields: `path`; `current_digest` and `current_text` of a conflict; `candidates` for what was not
+named clearly; `tokens` and `cap`; `backend`.
 
 **Exit codes.**
 
@@ -45,7 +47,9 @@ def manual() -> str:
     """The text of docs/cli.md."""
     codes = "".join(f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES)
     chapters = ("\n".join(_chapter(words, command)) for words, command in each(COMMANDS))
-    return "\n".join([_OPENING + codes, _listed(COMMANDS), *chapters])
+    named = {command.name: command for command in COMMANDS}
+    groups = (f"**{title}**\n\n{_listed([named[name] for name in names])}" for title, names in GROUPS)
+    return "\n".join([_OPENING + codes, *groups, *chapters])
 
 
 def _listed(commands: Sequence[Command], group: str = "") -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from typing import Any, get_origin
 
 import msgspec
@@ -43,9 +43,14 @@ def run(arguments: Namespace) -> int:
     if operation.media:
         endings = (".mmd", ".md") if getattr(arguments, "format", "") == "mermaid" else (".svg",)
         require_place(arguments, *endings, example=operation.examples[0])
-    with next_steps(arguments), opened(arguments) as notebook, _progress(operation) as unchecked:
+    with (
+        next_steps(arguments),
+        opened(arguments) as notebook,
+        progress(operation.words) if operation.shows_progress else nullcontext() as shown,
+    ):
         session = session_of(arguments)
         given = _given_in(operation, arguments, lambda name: spec_of(notebook, name, session))
+        unchecked = {"progress": shown} if shown else {}
         result = call(notebook, operation, given, session, from_text=True, **unchecked)
     if operation.media:
         return put_picture(arguments, result)
@@ -55,16 +60,6 @@ def run(arguments: Namespace) -> int:
         for line in of_making(answer):
             complain(line)
     return _complaints(operation, answer)
-
-
-@contextmanager
-def _progress(operation: Operation) -> Iterator[dict[str, Any]]:
-    """What else an operation takes that shows how far it is."""
-    if not operation.shows_progress:
-        yield {}
-        return
-    with progress(operation.words) as shown:
-        yield {"progress": shown}
 
 
 def _worded(operation: Operation, answer: Mapping[str, Any], arguments: Namespace) -> str:

@@ -7,7 +7,7 @@ from notebook_sync.surfaces.cli.table import AGENT, JSON, SESSION, Argument, Com
 ARCHIVE = (
     Command(
         "export",
-        "put the whole notebook into one file",
+        "export the whole notebook into one file",
         "A .tar.gz of every file, and of what no file says: versions and histories, the stream, long-term memory,\n"
         "checkpoints, and git's commits. Tokens are never in it; private notes are, so keep it as you keep the\n"
         "notebook. FILE lies outside of the notebook. `left_out` are files that could not be taken, and why. Only an\n"
@@ -19,7 +19,7 @@ ARCHIVE = (
     ),
     Command(
         "import",
-        "make a notebook from what `export` wrote, or take in an older export of private notes",
+        "restore an exported notebook, or import older private notes",
         "Of an archive, DIR becomes the same notebook: files byte for byte, ids, versions, histories, the stream and\n"
         "git's commits. Where a database does not answer then, the files are in place all the same, and the same call\n"
         "goes on from there. One that makes git run a program, or whose notebook.toml starts one or names another\n"

@@ -22,7 +22,7 @@ _SYNC_SHAPE = """\
 COMMANDS = (
     Command(
         "init",
-        "make a notebook, or add to a folder what a notebook lacks",
+        "create a notebook, or add to a folder what a notebook needs",
         "Writes notebook.toml, .gitignore, the runtime files and the folders for notes, and makes the folder a git\n"
         "repository unless it already lies in one. A file that is there is kept as it is. With --brain, the text that\n"
         "tells an agent about its notebook is put into FILE between two markers; no other byte of FILE changes, and a\n"
@@ -40,7 +40,7 @@ COMMANDS = (
     ),
     Command(
         "demo",
-        "see the main job at work: make a notebook, sync it, watch an edit arrive, read the prompt",
+        "try it: make a notebook, sync it, watch an edit arrive, print the prompt",
         "Plays the commands init, sync, watch and prompt in a folder of its own, on the embedded store, and prints\n"
         "each before its output. The folder stays, to be looked at.",
         ("notebook-sync demo", "notebook-sync demo ~/notebook-demo"),
@@ -49,7 +49,7 @@ COMMANDS = (
     ),
     Command(
         "sync",
-        "bring the mirror and the refs in step with the files, once",
+        "sync files to the database once",
         "Looks at every file and repairs every difference. One bad file never stops the run: its last good version\n"
         "stays, and the run ends with exit code 1. A look that finds none of the known notes deletes nothing, because\n"
         "a lost mount looks the same; --allow-empty says that it is meant. Where only the refs or what is known of\n"
@@ -84,7 +84,7 @@ COMMANDS = (
     ),
     Command(
         "status",
-        "how the notebook is: counts, databases, backlog, watcher, token use",
+        "show counts, databases, backlog, watcher and token use",
         "Works with both databases down, and then ends with exit code 4. `behind` counts files that differ from the\n"
         "mirror, `lag_seconds` is the age of the oldest such change, `stale` are notes whose file was refused.\n"
         "`search` is null where embeddings are off; its `trouble` is why notes could not be embedded the last time.\n"
@@ -127,7 +127,7 @@ COMMANDS = (
     ),
     Command(
         "rebuild",
-        "write the mirror and the refs anew from the files",
+        "rewrite the mirror and the refs from the files",
         "Every row and ref is written again; version, history and usage are kept.",
         ("notebook-sync rebuild",),
         _SYNC_SHAPE,
@@ -135,7 +135,7 @@ COMMANDS = (
     ),
     Command(
         "check",
-        "point at what a person may want to mend in the files",
+        "find problems in the files",
         "Entries of the runtime files that do not read as their grammar says, expired rules, entries in comments that\n"
         "look live, comments and blocks of code that are never closed. Files of the prompt that are missing or over\n"
         "their cap, pinned sections that alone are over it, a whole prompt over max_tokens. Broken links, ids that\n"
@@ -147,7 +147,7 @@ COMMANDS = (
     ),
     Command(
         "read",
-        "show a note, or one section of it",
+        "show a note, or one of its sections",
         "ID is a note's id, its path, or the bare name of a runtime file, and may end in # and a section's anchor, as\n"
         "in the lines of a prompt that say what is left out. What is shown is what the file says now. With --omitted\n"
         "it is what the prompt of --session leaves out there for lack of room; that needs no database.",
@@ -207,7 +207,7 @@ COMMANDS = (
     ),
     Command(
         "explain",
-        "say where a text stands, and whether it reaches the prompt",
+        "show where a text is, and whether it reaches the prompt",
         "For every place where TEXT stands, in any case and however it is spaced: the file, the line, the section,\n"
         "and whether that session's prompt has it; else what removed it, and how to get it in. `reason` is cap,\n"
         "comment, expired, upcoming (a rule that has not begun), frontmatter, session filter, not yet parsed (the\n"
@@ -223,7 +223,7 @@ COMMANDS = (
     ),
     Command(
         "trust",
-        "show which lines wait for trust, and accept them",
+        "show lines that are not trusted yet, and accept them",
         'With prompt.trust = "committed", a prompt shows of its files what the last git commit holds, what\n'
         "`notebook_edit` wrote in an owner session, and what this command accepted. For each file with waiting lines\n"
         "it prints the difference from the trusted version, asks, and accepts. --yes does not ask; without a terminal\n"
@@ -258,7 +258,7 @@ COMMANDS = (
     ),
     Command(
         "config",
-        "show the settings in force, and where each comes from",
+        "show the settings, and where each comes from",
         "Of the address of a server, the user, the password and the values of options are masked.",
         ("notebook-sync config", "notebook-sync config --json"),
         """\
@@ -268,7 +268,7 @@ COMMANDS = (
     ),
     Command(
         "mcp",
-        "serve an agent program over standard input and output, by the Model Context Protocol",
+        "run the MCP server over standard input and output",
         "Started by the agent program; docs/mcp.md shows how to tell it. Offers the session's tools, the assembled\n"
         "prompt, and notes as resources that tell when they change. Who asks is said by whoever writes the\n"
         "start command, and by nobody else: --session, else NOTEBOOK_SESSION, else external, also at a terminal. It\n"
@@ -286,7 +286,7 @@ COMMANDS = (
     ),
     Command(
         "serve",
-        "serve the notebook by HTTP, and follow its files, until stopped",
+        "run the HTTP server and the dashboard, and follow the files",
         "The dashboard is at /, the HTTP API below /api/v1, MCP at /mcp; see docs/dashboard.md and docs/http.md.\n"
         "Programs are known by their token alone: see `token`. One line on standard output tells the address once\n"
         "it answers; on a terminal, a second one is a link that logs your browser in to the dashboard, once, within\n"
@@ -306,7 +306,7 @@ COMMANDS = (
     ),
     Command(
         "token",
-        "list, make, show and revoke the tokens that `serve` asks for; a link to log in",
+        "manage the tokens of `serve`, and print a login link",
         "`show` prints the owner's token, and makes it the first time. `add NAME` makes one for an agent and prints\n"
         "it; its conversations are what --session says, whatever the agent says itself: task (on its own) or external\n"
         "(on somebody else's message). `revoke NAME` makes one worthless at once; `revoke owner` logs all browsers\n"
@@ -338,9 +338,22 @@ for link {"link": "http://notebook-….localhost:8765/login?code=…", "seconds"
     ),
 )
 
+# Every command but the groups' own, as `--help` and docs/cli.md list them.
+GROUPS = (
+    ("Start", ("init", "demo", "sync", "embed", "watch", "status", "doctor", "config")),
+    (
+        "Notes",
+        ("search", "list", "read", "create", "update", "edit", "delete", "rename", "history", "diff", "undo"),
+    ),
+    ("Prompt", ("prompt", "explain", "check", "rules", "reminders", "trust")),
+    ("Agents", ("note", "log", "today", "recall", "checkpoint", "rollback", "events", "token")),
+    ("Memory", ("fact", "memory", "context")),
+    ("Servers", ("serve", "mcp", "verify", "rebuild", "export", "import")),
+)
+ALIASES = {"rm": "delete", "mv": "rename", "ls": "list", "show": "read", "find": "search"}
 EXIT_CODES = (
     (0, "done"),
-    (1, "done with failures, or not consistent"),
+    (1, "done with failures, not consistent, or nothing found"),
     (2, "the call or a setting is wrong"),
     (3, "refused: permission or conflict; nothing was changed"),
     (4, "a database does not answer"),

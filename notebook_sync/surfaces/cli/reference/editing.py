@@ -83,7 +83,7 @@ _ACTIONS = "".join(f"  {action.name:<18} {action.does}\n" for action in EDIT_ACT
 EDITING = (
     Command(
         "edit",
-        "change a note at one place, under guard, and tell what that does to the prompt",
+        "change one place in a note, and show the effect on the prompt",
         "FILE is a path, an id or the bare name of a runtime file; without an ACTION, each is shown with an example.\n"
         "\n"
         f"{_ACTIONS}"
@@ -131,7 +131,7 @@ EDITING = (
     ),
     Command(
         "delete",
-        "take a note away; `undo` brings it back",
+        "delete a note; `undo` restores it",
         "The file goes, and its row and ref with it. What it said is kept by git, and as a copy in .notebook/past. "
         "Where neither has it, as on a full disk, the file stays.",
         ("notebook-sync delete pages/plan",),
@@ -140,7 +140,7 @@ EDITING = (
     ),
     Command(
         "rename",
-        "give a note another path, where nothing is yet",
+        "move a note to a free path",
         "A note that carries an id stays the same note, with its version and history. Links to it are not rewritten;\n"
         "see `check`.",
         ("notebook-sync rename pages/plan pages/winter-plan.md",),
@@ -150,7 +150,7 @@ EDITING = (
     ),
     Command(
         "history",
-        "the versions of a note, the latest first",
+        "list the versions of a note, the latest first",
         "Those that git has, whoever made them, and the copies that edits by tools left since its last commit. What\n"
         "stands in front names a version for `diff`. Times are those of the notebook's timezone. A note that is gone\n"
         "is named by its path, or by the id that it had.",
@@ -162,7 +162,7 @@ EDITING = (
     ),
     Command(
         "diff",
-        "what changed in a note since a version",
+        "show what changed in a note since a version",
         "From REV, else from the text before the one it has now, to what the file says now: unified, as `git apply`\n"
         "takes it. On a terminal it is coloured, and what would steer the terminal is shown instead.",
         ("notebook-sync diff reminders.md", "notebook-sync diff pages/plan 4f2a91"),
@@ -177,7 +177,7 @@ EDITING = (
     ),
     Command(
         "undo",
-        "give a note the text it had before, as a new edit",
+        "restore the earlier text of a note, as a new edit",
         "Of edits by tools and by hand, as far as git or a copy has what was there. Nothing is lost: a second `undo`\n"
         "takes back the first. Also brings back a note that was deleted, named by its path or the id that it had.\n"
         "What a note said in a channel, before it was moved to where others read it, is not put there.",
@@ -187,7 +187,7 @@ EDITING = (
     ),
     Command(
         "reminders",
-        "the reminders, the most pressing first",
+        "list reminders, the most urgent first",
         "`state` is overdue (its day is over, or the time that it names), due (its moment has come, today), upcoming,\n"
         "open (without a date) or done. Dates and times are in the notebook's timezone. Reminders past their\n"
         "[until DATE], and those that have not begun, are left out. `watch` and `serve` report each that falls due,\n"
@@ -200,7 +200,7 @@ EDITING = (
     ),
     Command(
         "rules",
-        "which rule holds for somebody now, and why not another",
+        "show which rule holds for somebody now, and why",
         "IDENTITY is a phone number, an e-mail address or a channel's id, in any usual spelling, or a name. A rule\n"
         "for it comes before one for everyone, a temporary one before a permanent one, one with a date before one\n"
         "without, one of --channel before one for all channels; then the last in the file holds. A rule that has a\n"
@@ -221,7 +221,7 @@ EDITING = (
     ),
     Command(
         "events",
-        "what was done and refused, by whom",
+        "show what was done and refused, and by whom",
         "The event log, oldest first: edits, refusals, reminders that fell due. It tells what happened, never what a\n"
         "note says. With --follow it goes on with each event as it is recorded, by whatever process, until Ctrl-C;\n"
         "then --json prints an object a line.",

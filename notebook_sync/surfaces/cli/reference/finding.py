@@ -44,7 +44,7 @@ FINDING = (
     ),
     Command(
         "search",
-        "find notes by their words and by what they mean, best first",
+        "search notes by words and meaning, best match first",
         "Every mark in QUERY is text: nothing in it is an operator. The mirror is searched as it is; see `sync` and\n"
         "`watch`. By meaning a note is found that says the same in other words; where that cannot be had, words\n"
         "alone answer, and a line on standard error says why. `score` is from 0 to 1; in mode keyword what the store\n"
@@ -86,7 +86,7 @@ FINDING = (
     ),
     Command(
         "embed",
-        "make ready what is to be found by meaning: give notes that are behind their vectors",
+        "build missing embeddings",
         "`watch`, `serve` and `mcp` do so by themselves, behind every change; this does it now, and waits for it. It\n"
         "says how many notes got vectors, how many are behind after it, and of how many none can be made, with which\n"
         "it ends with exit code 1. A run that is broken off, the next goes on with. After another model was named\n"

@@ -28,7 +28,7 @@ _WHO = (SESSION, AGENT, JSON)
 MAKING = (
     Command(
         "create",
-        "make a page, a code snippet or a research note",
+        "create a page, a code snippet or a research note",
         "COLLECTION is pages, code_snippets or research_notes. The note is a Markdown file in the folder of that\n"
         "name, with an id of its own; the answer tells both, and either names the note from then on. Its text is kept\n"
         "byte for byte; that of a code snippet is code, and is put into a fenced block unless it has one. Where no\n"

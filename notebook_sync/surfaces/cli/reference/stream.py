@@ -11,7 +11,7 @@ _ENTRY = """\
 STREAM = (
     Command(
         "log",
-        "put a line into today's stream, which `recall` finds",
+        "add a line to today's stream",
         "The stream is hot memory, in Redis or the embedded file: what happened, a day at a time, beside an entry for\n"
         "each note that was made, opened, changed or deleted. It is no file; what has to last belongs into a note.\n"
         "With --keep the line goes into long-term memory in place of the day.",
@@ -34,7 +34,7 @@ STREAM = (
     ),
     Command(
         "today",
-        "the stream of today, or of another day",
+        "show the stream of a day",
         "What was logged and what became of notes, as it came about. Where hot memory was emptied since, `lost` says\n"
         "so: what is gone is gone. A day is one of the notebook's timezone. What tells of a note has an `action`,\n"
         "which is created, opened, updated, moved or deleted, and the note's `ref`. Of more entries than the limit\n"
@@ -51,7 +51,7 @@ STREAM = (
     ),
     Command(
         "recall",
-        "find in hot memory: the stream, long-term memory, and which notes there are",
+        "search the stream, long-term memory and refs",
         "Best first, by words and, where there are vectors, by meaning; what is older counts less, and what says the\n"
         "same only once. Every mark in QUERY is text. Where not all could be looked through, `partial` says why.",
         ("notebook-sync recall 'pier 3'", "notebook-sync recall ferry --tags ferry --since 7d --limit 5"),
@@ -60,7 +60,7 @@ STREAM = (
     ),
     Command(
         "checkpoint",
-        "remember how things are now, for `rollback`",
+        "save the current state, for `rollback`",
         "The last seven days of the stream, long-term memory, the version of each note, and the files, also with what\n"
         "is not committed. The last 50 checkpoints are kept. Private notes are not listed in one.",
         (
@@ -80,7 +80,7 @@ STREAM = (
     ),
     Command(
         "rollback",
-        "bring back the stream and long-term memory of a checkpoint, with --files the notes too",
+        "restore the stream and long-term memory of a checkpoint; with --files the notes too",
         "First makes a checkpoint of now, so that another rollback takes this one back. Then it brings back the\n"
         "stream of that week and long-term memory, and tells which notes were created, updated or deleted since. With\n"
         "--files it also gives the notes the text that they had then, all of them or none, as a new commit: no commit\n"
