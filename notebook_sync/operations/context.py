@@ -203,7 +203,7 @@ class ContextService(Service):
         tool="synthesize",
         route="POST /synthesize",
         sessions=NOT_EXTERNAL,
-        refusal="Syntheses are not made in this conversation",
+        refusal="Syntheses are not available in this conversation",
         effect="write",
         open_world=True,
         hint="Slow and limited per day; try compile_context first.",
@@ -410,6 +410,6 @@ def _options(
     return {
         "max_tokens": max_tokens,
         "top_k": top_k,
-        "include_domains": tuple(include_domains or ()),
-        "exclude_tags": tuple(exclude_tags or ()),
+        "include_domains": include_domains or (),
+        "exclude_tags": exclude_tags or (),
     }

@@ -48,16 +48,16 @@ def compile_all(root: Path, asked: list[str]) -> tuple[list[float], list[float],
 
     notebook = Notebook.open(root)
     session = Session.task("scribe")
-    notebook.compile_context(asked[0], session)
+    notebook.context.compile(asked[0], session)
     first, again, tokens = [], [], []
     for spec in asked[1:]:
         for seconds in (first, again):
             begun = time.perf_counter()
-            compiled = notebook.compile_context(spec, session)
+            compiled = notebook.context.compile(spec, session)
             seconds.append(time.perf_counter() - begun)
-        if not compiled["memories_used"] or compiled["partial"]:
+        if not compiled.memories_used or compiled.partial:
             raise RuntimeError(f"this found not all: {compiled['partial']}")
-        tokens.append(compiled["token_count"])
+        tokens.append(compiled.token_count)
     notebook.close()
     return first, again, tokens
 

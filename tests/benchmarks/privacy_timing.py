@@ -34,7 +34,7 @@ CALLS: dict[str, Callable[[Notebook], object]] = {
     "recall": lambda notebook: notebook.recall("quillfeather ferry", PILOT),
     "prompt": lambda notebook: notebook.prompt(PILOT),
     "explain": lambda notebook: notebook.explain("quillfeather", session=PILOT),
-    "compile_context": lambda notebook: notebook.compile_context("Mend the ferry", session=PILOT),
+    "compile_context": lambda notebook: notebook.context.compile("Mend the ferry", session=PILOT),
 }
 
 

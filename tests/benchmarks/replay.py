@@ -102,7 +102,7 @@ def lived(root: Path, happening: list[tuple[Event, int]], tasks: list[str], seed
 
     rng, tasks = random.Random(f"words {seed}"), list(tasks)
     notebook = Notebook.open(root)
-    vars(notebook)["_reasoner"] = Reasoner()
+    vars(notebook.context)["_reasoner"] = Reasoner()
     session = Session.task("scribe")
     day: list[Lived] = []
     used: dict[int, list[str]] = {}
@@ -114,24 +114,24 @@ def lived(root: Path, happening: list[tuple[Event, int]], tasks: list[str], seed
             continue
         if event == "session":
             begun = time.perf_counter()
-            told = notebook.synthesize(tasks[of], session)
+            told = notebook.context.synthesize(tasks[of], session)
             milliseconds = (time.perf_counter() - begun) * 1000
-            if told["trouble"]:
-                raise RuntimeError(told["trouble"])
-            day.append(Lived(milliseconds, told["cached"], of in quiet))
-            used[of] = [one["path"] for one in told["memories_used"]]
-            if told["links"]["ingested"] and not told["cached"]:
+            if told.trouble:
+                raise RuntimeError(told.trouble)
+            day.append(Lived(milliseconds, told.cached, of in quiet))
+            used[of] = [one.path for one in told.memories_used]
+            if told.links.ingested and not told.cached:
                 quiet.clear()
             quiet.add(of)
             continue
         if event == "memory written":
-            notebook.memory_add(_found(tasks[of], number), session)
+            notebook.memories.add(_found(tasks[of], number), session)
         elif event == "memory edited":
             _edit(notebook, rng.choice(sorted((root / "memories").rglob("*.md"))), number)
         elif event == "memory in use edited" and used.get(of):
             _edit(notebook, root / rng.choice(used[of]), number)
         elif event == "scored":
-            notebook.memory_scores(session)
+            notebook.memories.score(session)
         quiet.clear()
     notebook.close()
     return day
