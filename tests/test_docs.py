@@ -15,6 +15,7 @@ import pytest
 from fastapi.routing import iter_route_contexts
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from notebook_sync.surfaces.http.routes.facts import fact_routes
 
 from notebook_sync import MemoryTool, config
 from notebook_sync.files.note import COLLECTIONS
@@ -25,7 +26,6 @@ from notebook_sync.surfaces.cli.reference.commands import COMMANDS
 from notebook_sync.surfaces.cli.table import each
 from notebook_sync.surfaces.http.asking import API
 from notebook_sync.surfaces.http.routes.agents import agent_routes
-from notebook_sync.surfaces.http.routes.facts import fact_routes
 from notebook_sync.surfaces.http.routes.memories import memory_routes
 from notebook_sync.surfaces.http.routes.notes import routes
 from notebook_sync.surfaces.tools.calling import TOOLS

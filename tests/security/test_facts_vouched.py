@@ -31,7 +31,7 @@ def notebook(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Noteboo
     (tmp_path / "notebook.toml").write_text(settings)
     with Notebook.open(tmp_path) as opened:
         opened.facts.add(CLAIM, SCRIBE, importance="high")
-        opened.facts.list(OWNER).results
+        opened.facts.list(OWNER)
         yield opened
 
 

@@ -133,16 +133,16 @@ def plain_calls() -> Iterator[Call]:
         yield "notebook_edit", {"file": name, "action": "read"}
         yield "notebook_delete", {"id": name}
     for arguments in ({}, {"limit": 100}, {"scope": "all"}, {"scope": "core"}, {"scope": "archive"}):
-        yield "memory_query", arguments
-        yield "memory_query", {"query": "the plan chart knot hides rope", **arguments}
+        yield "fact_search", arguments
+        yield "fact_search", {"query": "the plan chart knot hides rope", **arguments}
     for content in ("Rope is dear", "The plan hides rope", ""):
-        yield "memory_verify", {"content": content}
-        yield "memory_reinforce", {"fact": content}
+        yield "fact_verify", {"content": content}
+        yield "fact_reinforce", {"fact": content}
     # How like facts are to a word depends on the word: what is asked of both notebooks is one and the same.
     for word in (CANARY, f"{CANARY}tag", f"{CANARY}-topic"):
-        yield "memory_query", {"query": word, "scope": "all"}
-        yield "memory_verify", {"content": word}
-    yield "memory_add", {"content": ""}
+        yield "fact_search", {"query": word, "scope": "all"}
+        yield "fact_verify", {"content": word}
+    yield "fact_add", {"content": ""}
     yield "fact_extract", {"messages": []}
     for spec in ("Mend the ferry's rope", "the plan chart knot hides rope"):
         yield "compile_context", {"task_spec": spec}
@@ -178,7 +178,7 @@ def guesses(names: list[str]) -> Iterator[Call]:
         yield "notebook_list", {"tags": [word]}
         yield "notebook_list", {"author": word}
         yield "search_my_notes", {"query": "rope", "topic": word, "session_id": word}
-        yield "memory_reinforce", {"fact": word}
+        yield "fact_reinforce", {"fact": word}
         yield "compile_context", {"task_spec": f"---\nrelated: ['{word}']\n---\nOf the {word}: [[{word}]]"}
     for word in (f"{CANARY}-project", f"{CANARY}-topic"):
         yield "peek_agent_notes", {"agent": "scribe", "project": word}

@@ -318,10 +318,10 @@ def _tool_calls() -> Iterator[tuple[str, dict[str, Any]]]:
             yield "notebook_search", {"query": word, "mode": mode, "snippet": True, "limit": 100}
         yield "recall", {"query": word, "limit": 100}
         yield "search_my_notes", {"query": word}
-        yield "memory_query", {"query": word, "scope": "all"}
-        yield "memory_verify", {"content": word}
-    yield "memory_reinforce", {"fact": "Odile"}
-    yield "memory_add", {"content": "Odile has the key"}
+        yield "fact_search", {"query": word, "scope": "all"}
+        yield "fact_verify", {"content": word}
+    yield "fact_reinforce", {"fact": "Odile"}
+    yield "fact_add", {"content": "Odile has the key"}
     yield "fact_extract", {"messages": [{"role": "user", "content": "Odile has the key"}]}
     yield "memory_record", {"text": "Odile has the key"}
     yield "compile_context", {"task_spec": SPEC}

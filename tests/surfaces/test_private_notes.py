@@ -23,12 +23,12 @@ import redis
 from fastapi.routing import iter_route_contexts
 from mcp import MCPError
 from mcp.client import Client
+from notebook_sync.surfaces.http.routes.facts import fact_routes
 
 from notebook_sync import MemoryTool, Notebook, Session
 from notebook_sync.search.searching import MODES
 from notebook_sync.surfaces.cli.main import run
 from notebook_sync.surfaces.http.routes.agents import agent_routes
-from notebook_sync.surfaces.http.routes.facts import fact_routes
 from notebook_sync.surfaces.http.routes.memories import memory_routes
 from notebook_sync.surfaces.http.routes.notes import routes
 from notebook_sync.surfaces.mcp.server import NotebookServer, resources

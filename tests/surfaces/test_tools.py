@@ -22,7 +22,7 @@ OWNER, TASK = Session.owner(), Session.task("scribe")
 LARGEST = 16 << 10  # bytes, of all tools
 READING = {
     *("notebook_read", "notebook_search", "notebook_list"),
-    *("search_my_notes", "get_recent_notes", "peek_agent_notes", "recall", "today", "memory_query", "memory_verify"),
+    *("search_my_notes", "get_recent_notes", "peek_agent_notes", "recall", "today", "fact_search", "fact_verify"),
     "compile_context",
 }
 DESTROYING = {"notebook_edit", "notebook_update", "notebook_delete", "fact_extract", "rollback"}
