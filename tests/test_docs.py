@@ -15,7 +15,6 @@ import pytest
 from fastapi.routing import iter_route_contexts
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from notebook_sync.surfaces.http.routes.facts import fact_routes
 
 from notebook_sync import MemoryTool, config
 from notebook_sync.files.note import COLLECTIONS
@@ -25,8 +24,8 @@ from notebook_sync.settings import PromptFile, Settings
 from notebook_sync.surfaces.cli.reference.commands import COMMANDS
 from notebook_sync.surfaces.cli.table import each
 from notebook_sync.surfaces.http.asking import API
+from notebook_sync.surfaces.http.from_operations import operation_routes
 from notebook_sync.surfaces.http.routes.agents import agent_routes
-from notebook_sync.surfaces.http.routes.memories import memory_routes
 from notebook_sync.surfaces.http.routes.notes import routes
 from notebook_sync.surfaces.tools.calling import TOOLS
 from tests.docs_shell import REPOSITORY, Block, Reader, blocks_of, section_of
@@ -116,9 +115,7 @@ def test_the_page_of_the_http_api(home: Path) -> None:
 
 def test_the_page_of_the_http_api_has_every_route() -> None:
     page = _text(DOCS / "http.md")
-    for context in iter_route_contexts(
-        [*routes.routes, *agent_routes.routes, *fact_routes.routes, *memory_routes.routes]
-    ):
+    for context in iter_route_contexts([*routes.routes, *agent_routes.routes, *operation_routes()]):
         for method in context.methods or ():
             path = context.path.removeprefix(f"{API}/").replace("{note:path}", "{id}")
             assert f"| `{method} {path}` |" in page
