@@ -323,6 +323,7 @@ _PASSING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "ID"),
     (re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b"), "HEX"),
     (re.compile(rf'"({_MEASURED})": ?[-\d.e]+'), r'"\1": 0'),
+    (re.compile(r"\b\d+ (compiled|ms)\b"), r"0 \1"),
     (re.compile(r'\b(d|c?[xy][12]?)="[-\w., ]+"|>\d\.\d+<'), "WHERE A CURVE IS"),
 )
 

@@ -243,4 +243,4 @@ class TestProcess:
     ) -> None:
         monkeypatch.setattr(sys, "executable", str(root / "nowhere"))
         assert ProcessBeside(root).run("context", "prefetch") == -1
-        assert "prefetch could not be started beside this: No such file" in caplog.text
+        assert "context prefetch could not be started: No such file" in caplog.text
