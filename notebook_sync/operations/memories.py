@@ -404,7 +404,7 @@ class MemoryService(Service):
         confidence: Annotated[float, Meta(ge=0, le=1, description="from 0 to 1"), Cli("N")] = 1.0,
         reasoning: Annotated[str, Meta(description="why, in one sentence")] = "",
         source: Annotated[Word, Meta(description="who says so")] = "",
-        synthesis_id: Word = "",
+        synthesis_id: Annotated[Word, Meta(description="the synthesis that suggests it")] = "",
     ) -> Link:
         """Link a memory to another.
 

@@ -96,10 +96,10 @@ def _over_cap(error: errors.OverCap) -> dict[str, Any]:
 
 
 _CORRECT = "correct the arguments and call again"
-_LATER = "the files are unharmed; try again in a few seconds, and tell the owner if it stays so"
-_MODEL = "nothing was changed; try once more, and tell the owner if it stays so"
-_NAMING = "tell the owner, who names the agent where this session is set up; calling again is of no use before that"
-_OWNER = "tell the owner; calling again is of no use before it is mended"
+_LATER = "the files are unharmed; retry in a few seconds, and report it to the owner if it persists"
+_MODEL = "nothing was changed; retry once, and report it to the owner if it persists"
+_NAMING = "do not retry; ask the owner to name the agent where this session is set up"
+_OWNER = "do not retry; report this to the owner"
 
 # The first row that fits counts, so a class stands above the class it is derived from.
 KINDS: tuple[Kind, ...] = (

@@ -20,7 +20,8 @@ from notebook_sync.errors import BackendDown, NoSuchNote, NotebookError, Refused
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.cli.answers import asking
 from notebook_sync.surfaces.cli.commands import run as cli_commands
-from notebook_sync.surfaces.cli.main import run
+from notebook_sync.surfaces.cli.main import arranged, run
+from notebook_sync.surfaces.cli.reference.commands import ALIASES, COMMANDS, GROUPS
 from notebook_sync.surfaces.cli.text.notebook import of_event, of_report, of_status
 from notebook_sync.surfaces.cli.text.notes import of_notes
 from prompt.errors import VocabularyMissing
@@ -71,7 +72,7 @@ def test_a_command_that_is_named_is_one_about_the_same_notebook(
     assert f"start one with: {begins} watch\n" in printed(*here, "status")
     assert f"mend it with: {begins} verify --repair\n" in printed(*here, "verify")
     assert f"see: {begins} list\n" in printed(*here, "read", "nothing")
-    assert json.loads(printed(*here, "read", "nothing", "--json").splitlines()[0])["error"]["message"].endswith(
+    assert json.loads(printed(*here, "read", "nothing", "--json").splitlines()[0])["error"]["next"].endswith(
         f"see: {begins} list"
     )
     assert f"see: {begins} token list\n" in printed(*here, "token", "revoke", "nobody")
@@ -286,19 +287,19 @@ def test_config_masks_passwords_and_names_sources(answer: Answer, root: Path, mo
 
 
 @pytest.mark.parametrize(
-    ("error", "code"),
+    ("error", "code", "kind"),
     [
-        (NotebookError("a"), 1),
-        (NoSuchNote("a"), 1),
-        (VocabularyMissing("a", "b"), 1),
-        (UsageError("a"), 2),
-        (Refused("a"), 3),
-        (WatchLocked("a", "b"), 3),
-        (BackendDown("a", "b"), 4),
+        (NotebookError("a"), 1, "failed"),
+        (NoSuchNote("a"), 1, "no_such_note"),
+        (VocabularyMissing("a", "b"), 1, "prompt_failed"),
+        (UsageError("a"), 2, "invalid_arguments"),
+        (Refused("a"), 3, "refused"),
+        (WatchLocked("a", "b"), 3, "refused"),
+        (BackendDown("a", "b"), 4, "backend_down"),
     ],
 )
-def test_an_error_is_told_on_both_streams(
-    error: Exception, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_an_error_is_printed_once_as_text_or_as_json(
+    error: Exception, code: int, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(_: object) -> int:
         raise error
@@ -308,9 +309,31 @@ def test_an_error_is_told_on_both_streams(
     assert capsys.readouterr() == ("", f"notebook-sync: {error}\n")
     assert run(["list", "--json"]) == code
     out, err = capsys.readouterr()
-    told = json.loads(out)["error"]
-    assert (told["kind"], told["message"]) == (type(error).__name__, str(error))
-    assert err == f"notebook-sync: {error}\n"
+    found = json.loads(out)["error"]
+    assert (found["type"], found["message"], bool(found["next"]), err) == (kind, str(error), True, "")
+
+
+@pytest.mark.parametrize(
+    ("given", "arranged_as"),
+    [
+        ("", "--help"),
+        ("help", "--help"),
+        ("help fact add", "fact add --help"),
+        ("ls -n 2", "list -n 2"),
+        ("find ferry -C nb", "-C nb search ferry"),
+        ("-Cnb rm a.md", "-Cnb delete a.md"),
+        ("--json --session task -C nb mv a b", "-C nb rename a b --json --session task"),
+        ("--json search -- -C nb", "search --json -- -C nb"),
+        ("--version", "--version"),
+    ],
+)
+def test_options_stand_before_or_after_the_command(given: str, arranged_as: str) -> None:
+    assert arranged(given.split()) == arranged_as.split()
+
+
+def test_every_command_is_in_one_group_of_the_help() -> None:
+    assert sorted(name for _, names in GROUPS for name in names) == sorted(command.name for command in COMMANDS)
+    assert not ALIASES.keys() & {command.name for command in COMMANDS}
 
 
 def test_what_nobody_foresaw_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,7 +142,7 @@ def test_what_is_refused_ends_with_3_and_leaves_one_event_and_the_file(
 ) -> None:
     before = {path: path.read_bytes() for path in root.rglob("*.md")}
     told = answer(*call, code=3, session=session)["error"]
-    assert told["kind"] == "NotPermitted"
+    assert told["type"] == "not_permitted"
     assert told["message"] == "Notebook editing is only available in owner conversations"
     assert {path: path.read_bytes() for path in root.rglob("*.md")} == before
     assert [kind for kind, _ in refusals(root)] == [session]
@@ -165,7 +165,7 @@ def test_only_who_did_not_say_who_asks_is_told_how(
 def test_a_conflict_tells_the_digest_to_repeat_the_edit_with(answer: Answer, reminders: Path) -> None:
     call = ["reminders.md", "remove_entry", "--entry-match", "oil", "--expected-digest"]
     told = answer("edit", *call, "0" * 64, code=3)["error"]
-    assert (told["kind"], told["path"], told["current_text"]) == ("Conflict", "runtime/reminders.md", REMINDERS)
+    assert (told["type"], told["path"], told["current_text"]) == ("conflict", "runtime/reminders.md", REMINDERS)
     answer("edit", *call, told["current_digest"])
     assert "Oil" not in reminders.read_text()
 

@@ -84,8 +84,9 @@ def test_a_second_watcher_is_told_who_watches(root: Path, shell_environment: dic
         with watching(root, shell_environment) as second:
             out, complaints = second.process.communicate()
         assert second.process.returncode == 3
-        assert f"process {first.process.pid} on " in complaints
-        assert json.loads(out)["error"]["kind"] == "WatchLocked"
+        error = json.loads(out)["error"]
+        assert (error["type"], complaints) == ("refused", "")
+        assert f"process {first.process.pid} on " in error["message"]
         status = forked.run(["-C", str(root), "status", "--json"], env=shell_environment)
         told = json.loads(status.stdout)
         assert told["watcher"]["pid"] == first.process.pid

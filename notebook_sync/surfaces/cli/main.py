@@ -238,7 +238,9 @@ def _fail(error: Exception, code: int, *, as_json: bool) -> int:
         from notebook_sync.surfaces.errors import error_body  # it brings more along than a good call needs
 
         body = error_body(error)["error"]
-        body |= {"message": addressed(body["message"]), "next": "; ".join(steps) or body["next"]}
+        said = str(error).removeprefix(body["message"]).removeprefix("; ")
+        after = said if said != str(error) else ""  # what only a command line says, as which command helps
+        body |= {"message": addressed(body["message"]), "next": addressed("; ".join(steps) or after or body["next"])}
         sys.stdout.write(json.dumps({"error": body}) + "\n")
         sys.stdout.flush()
         return code

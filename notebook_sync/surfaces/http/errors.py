@@ -65,7 +65,7 @@ TOKENS_UNUSABLE = Fault(
     503,
     "tokens_unusable",
     "the server cannot use its tokens",
-    "its log says why; the owner mends that",
+    "see its log for the reason",
 )
 TARGET_TOO_LONG = Fault(414, "target_too_long", "the path or the query is too long", "send a long text in a body")
 HEADERS_TOO_LARGE = Fault(431, "headers_too_large", "the headers are too large", "send fewer or shorter headers")

@@ -48,12 +48,17 @@ log = logging.getLogger(__name__)
 
 
 class NotebookServer(Server[Any]):
-    """An MCP server over one notebook. `session_of` tells who asks; `subscriptions` is who is told of changes."""
+    """An MCP server over one notebook. `session_of` tells who asks; `subscriptions` are the clients that
+    hear of changes; `behind` says why results may be incomplete, "" where they are not."""
 
     def __init__(
-        self, notebook: Notebook, session_of: Callable[[Context], Session], subscriptions: Subscriptions
+        self,
+        notebook: Notebook,
+        session_of: Callable[[Context], Session],
+        subscriptions: Subscriptions,
+        behind: Callable[[], str] = lambda: "",
     ) -> None:
-        answers = _Answers(notebook, session_of, subscriptions)
+        answers = _Answers(notebook, session_of, subscriptions, behind)
         super().__init__(
             "notebook-sync",
             version=__version__,
@@ -85,8 +90,13 @@ class _Answers:
     """One method for each request."""
 
     def __init__(
-        self, notebook: Notebook, session_of: Callable[[Context], Session], subscriptions: Subscriptions
+        self,
+        notebook: Notebook,
+        session_of: Callable[[Context], Session],
+        subscriptions: Subscriptions,
+        behind: Callable[[], str],
     ) -> None:
+        self._behind = behind
         self._notebook = notebook
         self._session_of = session_of
         self._subscriptions = subscriptions
@@ -100,9 +110,10 @@ class _Answers:
         session = self._session_of(ctx)
         answer = await _in_thread(lambda: call(self._notebook, asked.name, asked.arguments or {}, session))
         text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
-        return types.CallToolResult(
-            content=[types.TextContent(text=text)], structured_content=answer, is_error="error" in answer
-        )
+        content: list[types.ContentBlock] = [types.TextContent(text=text)]
+        if behind := self._behind():
+            content.append(types.TextContent(text=f"Note: {behind}"))
+        return types.CallToolResult(content=content, structured_content=answer, is_error="error" in answer)
 
     async def list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         description = (

@@ -1,4 +1,5 @@
-"""MCP over standard input and output, for one client: until it closes its end, or a signal asks to end.
+"""MCP over standard input and output, for one client: until it closes its end, or a signal asks to end. Meanwhile the
+notebook is synced and followed, unless another process does.
 
 Nothing but the protocol reaches standard output; what is logged goes to standard error.
 """
@@ -21,6 +22,7 @@ from notebook_sync.errors import UsageError
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.beside.embedding_thread import embedding_beside
+from notebook_sync.surfaces.beside.following import Following
 from notebook_sync.surfaces.mcp.server import NotebookServer
 from notebook_sync.surfaces.mcp.subscriptions import Subscriptions
 
@@ -36,14 +38,17 @@ def serve_stdio(notebook: Notebook, session: Session) -> None:
         raise UsageError("mcp speaks over standard input and output, and one of them is closed")
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="notebook-sync: %(message)s")
     try:
-        with embedding_beside(notebook):
-            anyio.run(_serve, notebook, session)
+        with embedding_beside(notebook) as embed:
+            following = Following(notebook, watch=True, changed=lambda _: embed())
+            with following.running():
+                anyio.run(_serve, notebook, session, following)
     except* (BrokenPipeError, ConnectionResetError):
         pass  # the client went away without a word; there is nobody to tell
 
 
-async def _serve(notebook: Notebook, session: Session) -> None:
-    server = NotebookServer(notebook, lambda _: session, Subscriptions(notebook))
+async def _serve(notebook: Notebook, session: Session, following: Following) -> None:
+    subscriptions = Subscriptions(notebook)
+    server = NotebookServer(notebook, lambda _: session, subscriptions, lambda: following.behind)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_end_at_signal, tasks.cancel_scope)
         lines = cast("AsyncFile[str]", _Lines(sys.stdin.fileno()))

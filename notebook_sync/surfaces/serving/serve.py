@@ -25,6 +25,7 @@ from notebook_sync.errors import UsageError
 from notebook_sync.folder import FOLDER
 from notebook_sync.notebook import Notebook
 from notebook_sync.surfaces.beside.embedding_thread import embedding_beside
+from notebook_sync.surfaces.beside.following import Following
 from notebook_sync.surfaces.beside.prefetching_process import prefetching
 from notebook_sync.surfaces.dashboard.logins import EVERYWHERE, LARGEST_PORT, Logins, in_url, url_of
 from notebook_sync.surfaces.http.doors import is_local
@@ -33,7 +34,6 @@ from notebook_sync.surfaces.http.events import Streams
 from notebook_sync.surfaces.http.guard import LARGEST_HEADERS, LONGEST_TARGET
 from notebook_sync.surfaces.mcp.http import mcp_app
 from notebook_sync.surfaces.serving.app import http_app
-from notebook_sync.surfaces.serving.following import Following
 from notebook_sync.tokens import Tokens
 
 # What requests, streams and the watch still have, once the server is to end.

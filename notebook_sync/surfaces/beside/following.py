@@ -1,4 +1,4 @@
-"""What `serve` does beside answering: it follows the files, and tells of reminders as they fall due.
+"""What a server does in the background: it syncs, follows the files, and reports reminders that fall due.
 
 What both find goes into the event log, so that every stream tells it, of whatever process.
 """
@@ -39,6 +39,14 @@ class Following:
         self._watch: Watch | None = None
         self._stopping = threading.Event()
         self._trouble = ""
+        self._is_synced = False
+
+    @property
+    def behind(self) -> str:
+        """Why results may be incomplete; "" where they are not."""
+        if self._trouble:
+            return f"the files are not followed, so results may be out of date: {self._trouble}"
+        return "" if self._is_synced else "the first sync is still running, so results may be incomplete"
 
     @property
     def state(self) -> str:
@@ -82,6 +90,7 @@ class Following:
                     self._trouble = ""
                     self._tell(event)
             except WatchLocked as locked:
+                self._is_synced = True  # by the process that watches
                 if not is_told:
                     _log.warning("%s; until then this server goes on without", locked)
                 is_told = True
@@ -100,6 +109,7 @@ class Following:
             case Recovered(message):
                 _log.info("recovered: %s", message)
             case Ready():
+                self._is_synced = True
                 _log.info("following the files")
             case Batch(report):
                 self._changed(report.paths)
