@@ -137,6 +137,7 @@ def test_no_route_tells_of_a_private_note(harbour: Harbour, session: Session) ->
                 answer = told(ask(asked))
                 assert CANARY not in answer
                 assert answer == told(ask_without(asked))
+        assert "Buy rope in May" in ask(("GET", "memories", {"params": {"tags": "rope"}}))
         # Of who asks on behalf of others, a note that is there, one that is gone, and an id are enough.
         names = harbour.names if session == PILOT else [harbour.names[0], *harbour.names[4:]]
         for asked in world.guessing_requests(names):
