@@ -28,13 +28,11 @@ _OWNER_ONLY: frozenset[Kind] = frozenset(("owner",))
 
 Spec = Annotated[
     str,
-    Meta(description="the task, in Markdown; its frontmatter may name domain, tags, components and related notes"),
+    Meta(description="the task, in Markdown"),
     Cli("SPEC.md", positional=True),
 ]
-MaxTokens = Annotated[
-    int, Meta(ge=1, description="at most this many tokens, default context.max_tokens (8000)"), Cli("N")
-]
-TopK = Annotated[int, Meta(ge=1, description="at most this many memories, default context.top_k (15)"), Cli("N")]
+MaxTokens = Annotated[int, Meta(ge=1, description="at most this many tokens, default 8000"), Cli("N")]
+TopK = Annotated[int, Meta(ge=1, description="at most this many memories, default 15"), Cli("N")]
 Domains = Annotated[list[Tag], Meta(description="only memories of these domains"), Cli("A,B")]
 Excluded = Annotated[list[Tag], Meta(description="no memories with these tags"), Cli("A,B")]
 
@@ -162,6 +160,7 @@ class ContextService(Service):
         "context brief",
         tool="compile_context",
         route="POST /compile_context",
+        unlisted=("explain",),
         open_world=True,
         hint="Call it before you start a task.",
         examples=(
@@ -183,8 +182,8 @@ class ContextService(Service):
     ) -> Brief:
         """Compile what the notebook knows about a task: decisions, problems, patterns, risks.
 
-        The brief is Markdown, selected from memories that are similar to the task and have a high score, within
-        --max-tokens. Compiling twice gives the same context_hash until the spec or a memory it uses changes. It never
+        The frontmatter of the spec may name domain, tags, components and related notes. The brief is Markdown, selected
+        from memories that are similar to the task and have a high score, within --max-tokens. Compiling twice gives the same context_hash until the spec or a memory it uses changes. It never
         contains private notes or somebody else's words.
         """
         from notebook_sync.mirror.syntheses import Timing
@@ -202,6 +201,7 @@ class ContextService(Service):
         "context synthesize",
         tool="synthesize",
         route="POST /synthesize",
+        unlisted=("max_tokens", "top_k", "include_domains", "exclude_tags"),
         sessions=NOT_EXTERNAL,
         refusal="Syntheses are not available in this conversation",
         effect="write",

@@ -369,7 +369,6 @@ class FactService(Service):
 
     @operation(
         "fact extract",
-        tool="fact_extract",
         route="POST /facts/extract",
         sessions=NOT_EXTERNAL,
         refusal=_NOT_CHANGED,

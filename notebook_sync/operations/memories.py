@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _NOT_CHANGED = "Memories are not changed in this conversation"
 
 Word = Annotated[str, Meta(max_length=256)]
-Kind = Annotated[Word, Meta(description="pattern, decision, problem or insight"), Cli("KIND")]
+Kind = Annotated[Word, Meta(description="decision, problem, pattern or insight"), Cli("KIND")]
 Domain = Annotated[Word, Meta(description="what it is about, one word"), Cli("D")]
 Tag = Annotated[str, Meta(max_length=256)]
 Tags = Annotated[list[Tag], Meta(max_length=100, description="any of these tags"), Cli("A,B")]
@@ -275,6 +275,7 @@ class MemoryService(Service):
         open_world=True,
         creates=True,
         aliases={"importance": "priority", "agent_type": "agent"},
+        unlisted=("title", "agent", "created_at", "strict"),
         hint="For a decision, problem, pattern or insight with its reasons, as\n[DECISION] Title\nCONTEXT: …\n"
         "REASONING: …\nOUTCOME: …\nTAGS: a, b\nFor one lasting fact use fact_add.",
         examples=(
@@ -349,6 +350,7 @@ class MemoryService(Service):
     @operation(
         "memory search",
         tool="memory_search",
+        unlisted=("domain", "counts_use"),
         route="GET /memories/search",
         nothing_found="no memory matches; list all with: notebook-sync memory list",
         examples=(
@@ -385,6 +387,7 @@ class MemoryService(Service):
         refusal=_NOT_CHANGED,
         effect="write",
         aliases={"from": "from_id", "to": "to_id"},
+        unlisted=("source", "synthesis_id"),
         examples=(
             "notebook-sync memory link k3v9x1q8m2ab solves p7c2w5z4n1de",
             "notebook-sync memory link k3v9x1q8m2ab supersedes p7c2w5z4n1de --confidence 0.9 --reasoning 'since May'",

@@ -81,6 +81,7 @@ class Operation:
     models or HTTP clients do not have it. `refusal` is the message to a session that is not among `sessions`.
     `creates`: HTTP answers 201. `media`: what the returned text is, where the result is not JSON. `hint` tells a model
     when to use it. `nothing_found` is printed where a list is empty. `aliases` are other names of arguments.
+    `unlisted` arguments are accepted from a model but not offered to it, to keep its list of tools short.
     """
 
     words: str
@@ -97,6 +98,7 @@ class Operation:
     hint: str = ""
     nothing_found: str = ""
     aliases: Mapping[str, str] = field(default_factory=dict)
+    unlisted: tuple[str, ...] = ()
     examples: tuple[str, ...] = field(default=())
 
     @property

@@ -31,6 +31,10 @@ class InvalidArguments(errors.UsageError):
     """Arguments that are not what the tool's schema asks for."""
 
 
+class TooManyRequests(errors.NotebookError):
+    """The session has as much under way as it may."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """How errors of one class are answered. `fields` are what the body has beside `type`, `message` and `next`, or in
@@ -49,13 +53,8 @@ def error_body(error: Exception) -> dict[str, Any]:
     return {"error": {"type": kind.type, "message": str(error), "next": kind.next, **kind.fields(error)}}
 
 
-def http_status(error: Exception) -> int:
-    """The HTTP status of the answer. Raises as `error_body`."""
-    return kind_of(error).status
-
-
 def kind_of(error: Exception) -> Kind:
-    """The row for an error: that of its class, or of the nearest class above it."""
+    """The row for an error: that of its class, or of the nearest class above it. Raises as `error_body`."""
     for kind in KINDS:
         if isinstance(error, kind.error):
             return kind
@@ -175,6 +174,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(errors.LlmNonsense, "llm_nonsense", 502, _MODEL),
     Kind(errors.LlmDown, "llm_down", 503, _MODEL, lambda error: {"backend": error.backend}),
     Kind(errors.BackendDown, "backend_down", 503, _LATER, lambda error: {"backend": error.backend}),
+    Kind(TooManyRequests, "too_many_requests", 429, "wait for an answer, then ask again"),
     Kind(errors.NotebookError, "failed", 500, _OWNER),
     Kind(PromptError, "prompt_failed", 500, _OWNER),
 )

@@ -173,12 +173,6 @@ def test_logged_out_is_out_and_so_is_every_copy_of_the_cookie(browser: Browsing)
     assert tuple(later.session_of(f"{host} {each}") for each in (cookie, other)) == (None, Session.owner())
 
 
-def test_a_link_is_good_once_also_for_a_server_that_starts_later(root: Path) -> None:
-    first, later = (Logins(Tokens(root / FOLDER)) for _ in range(2))
-    code = first.link_code()
-    assert [first.spend(code), later.spend(code)] == [True, False]
-
-
 def test_what_was_spent_is_forgotten_once_it_proves_nothing(root: Path) -> None:
     spent = Spent(root / FOLDER)
     now = int(time.time())

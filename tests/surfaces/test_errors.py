@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from notebook_sync import errors
-from notebook_sync.surfaces.errors import KINDS, LONGEST_TEXT, NoSuchTool, error_body, http_status, kind_of
+from notebook_sync.surfaces.errors import KINDS, LONGEST_TEXT, NoSuchTool, TooManyRequests, error_body, kind_of
 from prompt.errors import VocabularyMissing
 
 EXAMPLES: list[tuple[Exception, str, int]] = [
@@ -32,6 +32,7 @@ EXAMPLES: list[tuple[Exception, str, int]] = [
     (errors.NoAgentNamed("private notes are those of one agent"), "no_agent", 422),
     (errors.LlmDown("the language model at harbour", "refused"), "llm_down", 503),
     (errors.LlmNonsense("the language model at harbour", "no JSON"), "llm_nonsense", 502),
+    (TooManyRequests("two are under way"), "too_many_requests", 429),
     (VocabularyMissing("o200k_base", "not in the cache"), "prompt_failed", 500),
 ]
 
@@ -39,7 +40,7 @@ EXAMPLES: list[tuple[Exception, str, int]] = [
 @pytest.mark.parametrize(("error", "type_", "status"), EXAMPLES, ids=lambda one: type(one).__name__)
 def test_an_error_is_answered_by_its_name_its_status_and_what_to_do(error: Exception, type_: str, status: int) -> None:
     body = error_body(error)["error"]
-    assert (body["type"], http_status(error)) == (type_, status)
+    assert (body["type"], kind_of(error).status) == (type_, status)
     assert body["message"]
     assert body["next"]
     assert json.loads(json.dumps(body)) == body

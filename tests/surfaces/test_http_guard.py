@@ -21,7 +21,7 @@ from notebook_sync.surfaces.http.doors import OPEN_PATHS, host_name, token_in
 from notebook_sync.surfaces.http.errors import Answer
 from notebook_sync.surfaces.http.guard import LARGEST_BODY, GuardedApp, is_own_origin
 from notebook_sync.surfaces.serving.app import http_app
-from notebook_sync.tokens import FILE, Tokens
+from notebook_sync.tokens import FILE
 from tests.surfaces.http_clients import BASE, Served, served
 from tests.surfaces.test_tools_permissions import bytes_of, refusals
 from tests.together import together
@@ -310,14 +310,6 @@ def test_names_of_this_machine_and_those_of_the_settings_are_its_own(root: Path,
             assert server.ask("GET", "/notes", OWNER, headers={"Host": host, **origin}).status_code == 200
         server.client.headers["Host"] = host
         assert server.ask("GET", "/notes", OWNER, headers={"Origin": "http://quay.example"}).status_code == 403
-
-
-def test_a_revoked_token_is_worth_nothing_at_once(server: Served) -> None:
-    pilot = Session.task("pilot")
-    assert server.ask("GET", "/notes", pilot).status_code == 200
-    with Notebook.open(server.root) as notebook:
-        assert Tokens(notebook.folder).revoke("pilot")
-    assert server.ask("GET", "/notes", pilot).status_code == 401
 
 
 def test_tokens_that_others_can_read_are_worth_nothing(root: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -27,7 +27,7 @@ async def live(
     """Each event from now on, or since `Last-Event-ID`, while the cookie counts."""
     streams: Streams = request.app.state.streams
     yield ServerSentEvent(comment="following", retry=_RETRY_MS)
-    async for event in streams.beating(last_event_id, _BEAT_SECONDS):
+    async for event in streams.follow(last_event_id, _BEAT_SECONDS):
         if not await to_thread.run_sync(request.state.is_current, limiter=streams.limiter):
             return
         if event is None:

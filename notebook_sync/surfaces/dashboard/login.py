@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import APIRouter, Path, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from notebook_sync.errors import NotPermitted
 from notebook_sync.surfaces.dashboard.asking import Form, pages_router
 from notebook_sync.surfaces.dashboard.door import COOKIE, LOGIN, host_of
 from notebook_sync.surfaces.dashboard.logins import COOKIE_SECONDS, GUESS_SECONDS, Logins
@@ -18,38 +17,35 @@ open_pages = APIRouter(include_in_schema=False)
 pages = pages_router()
 _USED = "That link was used already, or is more than ten minutes old; notebook-sync token link makes another one."
 _NOT_THE_OWNERS = "That is not the owner's token."
-_TOO_MANY_GUESSES = "Too many wrong tokens. Wait a minute, or use a link: notebook-sync token link makes one."
-_SHARED = (
-    "Browsers send the cookies of this address to every server on this machine, so the dashboard has an address of its "
-    "own. Open the link that this command prints: notebook-sync token link"
+_TOO_MANY_GUESSES = (
+    "Too many wrong tokens. notebook-sync token show tells the right one, and notebook-sync token link makes a link."
 )
 _A_YEAR: Final = 365 * 86_400
 
 
-def _at_own_name(request: Request) -> None:
-    if _logins(request).is_shared(host_of(request.scope)):
-        raise NotPermitted(_SHARED)
-
-
-@open_pages.get(LOGIN, dependencies=[Depends(_at_own_name)])
+@open_pages.get(LOGIN)
 def login_page(request: Request, code: str = "", next: str = "/") -> Response:  # noqa: A002 - the name in the address
-    """The form, or with a code that counts, the dashboard itself."""
+    """The form, or with a code that counts, the dashboard itself; at an address where nobody logs in, where to."""
+    if _logins(request).is_shared(host_of(request.scope)):
+        return _elsewhere(request)
     if code and _logins(request).spend(code):
         return _let_in(request, next)
     return _form(next, _USED) if code else _form(next, "", 200)
 
 
-@open_pages.post(LOGIN, dependencies=[Depends(_at_own_name)])
+@open_pages.post(LOGIN)
 def log_in(request: Request, form: Form) -> Response:
     """With the owner's token."""
     logins, wanted = _logins(request), form.get("next", "/")
-    if logins.is_throttled:
-        refusal = _form(wanted, _TOO_MANY_GUESSES, 429)
-        refusal.headers["Retry-After"] = str(GUESS_SECONDS)
-        return refusal
+    if logins.is_shared(host_of(request.scope)):
+        return _elsewhere(request)
     if logins.is_owners_token(form.get("token", "").strip()):
         return _let_in(request, wanted)
-    return _form(wanted, _NOT_THE_OWNERS)
+    if not logins.is_throttled:
+        return _form(wanted, _NOT_THE_OWNERS)
+    refusal = _form(wanted, _TOO_MANY_GUESSES, 429)
+    refusal.headers["Retry-After"] = str(GUESS_SECONDS)
+    return refusal
 
 
 @pages.post("/logout")
@@ -74,6 +70,11 @@ async def static(name: Annotated[str, Path(max_length=64)]) -> Response:
 def _logins(request: Request) -> Logins:
     logins: Logins = request.app.state.logins
     return logins
+
+
+def _elsewhere(request: Request) -> Response:
+    """How to get to the dashboard. Not its address: whoever asks has proved nothing."""
+    return page("elsewhere.html", status=403, here="", host=host_of(request.scope))
 
 
 def _form(wanted: str, wrong: str, status: int = 403) -> Response:

@@ -66,7 +66,8 @@ class Logins:
 
     @property
     def is_throttled(self) -> bool:
-        """Whether so many wrong tokens came lately that no further one, right or wrong, is looked at."""
+        """Whether so many wrong tokens came lately that who sends them is to wait. The right one always counts: nobody
+        guesses it, and nobody's guesses keep the owner out."""
         return len(self._wrong) == MOST_GUESSES and time.monotonic() - self._wrong[0] < GUESS_SECONDS
 
     def is_owners_token(self, token: str) -> bool:

@@ -15,11 +15,10 @@ from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
 from notebook_sync.surfaces.dashboard.asking import pages_router
+from notebook_sync.surfaces.http.picture import picture as drawn
 
 pages = pages_router()
 MOST: Final = 24
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-_TYPE: Final = "image/svg+xml"
 
 
 class Pictures:
@@ -58,4 +57,4 @@ def picture(request: Request, name: Annotated[str, Path(max_length=64)]) -> Resp
     found = pictures.named(name)
     if found is None:
         raise HTTPException(404)
-    return Response(found, media_type=_TYPE, headers={"Content-Security-Policy": _POLICY})
+    return drawn(found)

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
+from starlette.requests import ClientDisconnect
 
 from notebook_sync.errors import UsageError
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.http.errors import Answer
 from notebook_sync.surfaces.http.models import notes as models
+from notebook_sync.surfaces.tools.calling import QUICK
 
 API = "/api/v1"
+# Of what is only read, what searches, compares or draws; all else that is read is quick.
+_COSTLY: Final = frozenset(
+    f"{API}{path}"
+    for path in (
+        *("/search", "/search/report", "/recall", "/channels/{agent}/notes", "/channels/{agent}/peek"),
+        *("/facts", "/facts/search", "/facts/plot", "/memories/search", "/memories/audit", "/memories/graph"),
+    )
+)
 _OWNER_ONLY = "Only the notebook's owner may ask for this"
 
 
@@ -39,6 +50,19 @@ def require_owner(request: Request, notebook: Served, asking: Asking) -> None:
     """Refuse who is not the owner."""
     if asking.kind != "owner":
         notebook.refuse(asking, f"{request.method} {request.url.path}", _OWNER_ONLY)
+
+
+async def _turn(request: Request) -> AsyncIterator[None]:
+    """Begin when it is the session's turn; not at all for a client that left meanwhile."""
+    path, place = request.scope["route"].path, request.state.place
+    is_read = request.method == "GET" and path not in _COSTLY
+    async with place.at_work(is_quick=is_read or request.path_params.get("name") in QUICK):
+        if await request.is_disconnected():
+            raise ClientDisconnect
+        yield
+
+
+TURN = Depends(_turn, scope="function")
 
 
 class _Route(APIRoute):
@@ -79,6 +103,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         (414, "the path or the query is too long"),
         (415, "the body is not sent as JSON"),
         (422, "the arguments are wrong"),
+        (429, "the session has as much under way as it may: try again after Retry-After"),
         (431, "the headers are too large"),
         (500, "a fault of the server"),
         (503, "a store does not answer: try again after Retry-After"),
@@ -97,7 +122,7 @@ def open_router() -> APIRouter:
 def router() -> APIRouter:
     """For routes of whoever has a token."""
     bearer = HTTPBearer(auto_error=False, description="the owner's token, or an agent's")
-    return _router(Depends(_known_parameters), Depends(bearer))
+    return _router(Depends(_known_parameters), Depends(bearer), TURN)
 
 
 def _router(*first: Any) -> APIRouter:

@@ -13,7 +13,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-from notebook_sync.surfaces.errors import KINDS, error_body, kind_of
+from notebook_sync.surfaces.errors import KINDS
 
 RETRY_SECONDS = 5
 # Of an error that `error_body` worded, by its name.
@@ -83,11 +83,6 @@ NOT_JSON = Fault(
 STREAMS_FULL = Fault(503, "too_many_streams", "too many event streams are open", "close one, or try again later")
 NO_WEBSOCKET = 1008
 FAULT_OF_OURS = Fault(500, "internal", "the server failed; nothing more is known here", "its log says more")
-
-
-def answer_to(error: Exception) -> Answer:
-    """The answer to an error of the notebook. Raises TypeError for one that nobody foresaw."""
-    return answer(kind_of(error).status, error_body(error))
 
 
 def answer(status: int, body: Mapping[str, Any]) -> Answer:

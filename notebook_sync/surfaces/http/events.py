@@ -52,21 +52,18 @@ class Streams:
         for queue in list(self._waiting):
             self._end(queue)
 
-    async def follow(self, since: str) -> AsyncIterator[Event]:
-        """The events after the one with the id `since`, "" for those from now on, until `end`."""
-        async for event in self.beating(since, None):
-            if event is not None:
-                yield event
-
-    async def beating(self, since: str, seconds: float | None) -> AsyncIterator[Event | None]:
-        """As `follow`, and None whenever nothing happened for so long."""
+    async def follow(self, since: str, seconds: float | None) -> AsyncIterator[Event | None]:
+        """The events after the one with the id `since`, "" for those from now on, until `end`; with `seconds`, None
+        whenever nothing happened for so long."""
         queue: asyncio.Queue[Event | None] = asyncio.Queue(_MOST_WAITING)
         if self._ended:
             return
         self._waiting.add(queue)
         self._metrics.streams.set(len(self._waiting))
         try:
-            missed = await self._since(since) if since else []
+            missed = (
+                await to_thread.run_sync(self._events.read, since, sys.maxsize, limiter=self.limiter) if since else []
+            )
             for event in missed:
                 yield event
             known = {event["id"] for event in missed}
@@ -83,9 +80,6 @@ class Streams:
         finally:
             self._waiting.discard(queue)
             self._metrics.streams.set(len(self._waiting))
-
-    async def _since(self, since: str) -> list[Event]:
-        return await to_thread.run_sync(self._events.read, since, sys.maxsize, limiter=self.limiter)
 
     async def _read(self) -> None:
         tail = await to_thread.run_sync(self._events.tail, limiter=self.limiter)

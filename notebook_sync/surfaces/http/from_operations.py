@@ -16,7 +16,7 @@ from notebook_sync.errors import UsageError
 from notebook_sync.operations import OPERATIONS
 from notebook_sync.operations.registry import Operation, call, plain_type
 from notebook_sync.operations.schema import schema_of
-from notebook_sync.surfaces.http.asking import API, CONFLICT, REFUSALS
+from notebook_sync.surfaces.http.asking import API, CONFLICT, REFUSALS, TURN
 from notebook_sync.surfaces.http.errors import Answer
 from notebook_sync.surfaces.http.picture import PICTURE, picture
 
@@ -45,7 +45,7 @@ def _route(operation: Operation) -> APIRoute:
         response_model=None,
         response_class=Response if operation.media else Answer,
         responses={**REFUSALS, **(CONFLICT if operation.effect != "read" else {}), status: answered},
-        dependencies=[_BEARER],
+        dependencies=[_BEARER, TURN],
         openapi_extra=_arguments(operation, is_query=method == "GET"),
     )
 

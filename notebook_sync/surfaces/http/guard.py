@@ -2,21 +2,21 @@
 
 Whatever is mounted behind it is guarded alike. A path is open only if its door says so; who asks is decided by what
 that door takes for a proof, and stands in the request's state as `session`; `is_current()` there tells whether that
-counts still. No proof, no query and no body is ever logged.
+counts still, and `place` counts it. No proof, no query and no body is ever logged.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from anyio import CapacityLimiter, current_time, fail_after, to_thread
+from anyio import CapacityLimiter, Semaphore, current_time, fail_after, to_thread
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -28,7 +28,7 @@ from notebook_sync.surfaces.http import errors as faults
 from notebook_sync.surfaces.http.doors import Door, has_body, host_name, is_local
 from notebook_sync.surfaces.http.errors import Fault
 from notebook_sync.surfaces.http.metrics import Metrics
-from notebook_sync.surfaces.http.quotas import REQUESTS, STREAMS, Quota
+from notebook_sync.surfaces.http.quotas import COSTLY_AT_ONCE, REQUESTS, STREAMS, Place, Quota
 
 LARGEST_BODY: Final = 4 << 20
 # Of a request that nobody has to prove anything for.
@@ -75,6 +75,7 @@ class Guard:
         self._app = app
         self._streams = frozenset(streams)
         self._held: dict[Quota, Counter[Session]] = {quota: Counter() for quota in (REQUESTS, STREAMS)}
+        self._turns: dict[Session, Semaphore] = defaultdict(lambda: Semaphore(COSTLY_AT_ONCE))
         self._doors = doors
         self._hosts = frozenset(host.casefold() for host in hosts)
         self._metrics = metrics
@@ -100,11 +101,9 @@ class Guard:
         held = self._held[quota]
         if not quota.allows(session, held):
             raise _Refused(refusal)
-        held[session] += 1
-        try:
+        scope["state"]["place"] = place = Place(session, held, self._turns[session])
+        with place:
             await self._app(scope, receive, send)
-        finally:
-            held[session] -= 1
 
 
 class _Request:

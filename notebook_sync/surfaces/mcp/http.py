@@ -6,6 +6,7 @@ The server's guard checks Host, Origin, the size of the body and the bearer toke
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import AbstractAsyncContextManager
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, AuthorizationContext
 from mcp.server.auth.provider import AccessToken
@@ -18,7 +19,7 @@ from notebook_sync.errors import NotebookError
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.http.guard import GuardedApp
-from notebook_sync.surfaces.http.quotas import MCP_SESSIONS
+from notebook_sync.surfaces.http.quotas import MCP_SESSIONS, Place
 from notebook_sync.surfaces.mcp.server import Context, NotebookServer
 from notebook_sync.surfaces.mcp.subscriptions import Subscriptions
 from notebook_sync.tokens import OWNER, Tokens
@@ -33,7 +34,7 @@ def mcp_app(notebook: Notebook, tokens: Tokens) -> GuardedApp:
         except NotebookError:
             return False
 
-    server = NotebookServer(notebook, _session_of, Subscriptions(notebook, is_current))
+    server = NotebookServer(notebook, _session_of, Subscriptions(notebook, is_current), _at_work)
     sessions = _Sessions(server, max_sessions=MCP_SESSIONS.most)
     return GuardedApp("/mcp", sessions.asgi_app, sessions.run)
 
@@ -65,6 +66,11 @@ def _session_of(ctx: Context) -> Session:
     """The session whose token came with this very request."""
     session: Session = ctx.request.state.session  # type: ignore[union-attr]  # every message comes with a request
     return session
+
+
+def _at_work(ctx: Context, is_quick: bool) -> AbstractAsyncContextManager[None]:
+    place: Place = ctx.request.state.place  # type: ignore[union-attr]  # every message comes with a request
+    return place.at_work(is_quick=is_quick)
 
 
 def _session_named(principal: str) -> Session:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import anyio.to_thread
@@ -20,10 +21,10 @@ from notebook_sync import __version__
 from notebook_sync.errors import NotebookError
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
-from notebook_sync.surfaces.errors import error_body, http_status
+from notebook_sync.surfaces.errors import error_body, kind_of
 from notebook_sync.surfaces.mcp import resources
 from notebook_sync.surfaces.mcp.subscriptions import Subscriptions
-from notebook_sync.surfaces.tools.calling import call, tool_definitions
+from notebook_sync.surfaces.tools.calling import QUICK, call, tool_definitions
 from prompt.errors import PromptError
 
 Context = ServerRequestContext[Any, Any]
@@ -34,7 +35,8 @@ _INSTRUCTIONS = (
     "A notebook of Markdown files that an owner keeps. Its rules are in the prompt `notebook`, which is also the "
     "resource notebook://prompt: take them into your context first, and follow them."
 )
-_FIRST_SERVER_ERROR = 500
+# Too much at once; above it, what a server or a store does wrong.
+_FIRST_TEMPORARY = 429
 _ARGUMENTS = (
     types.PromptArgument(
         name="include",
@@ -48,17 +50,19 @@ log = logging.getLogger(__name__)
 
 
 class NotebookServer(Server[Any]):
-    """An MCP server over one notebook. `session_of` tells who asks; `subscriptions` are the clients that
-    hear of changes; `behind` says why results may be incomplete, "" where they are not."""
+    """An MCP server over one notebook. `session_of` tells who asks; `subscriptions` are the clients that hear of changes.
+    Requests are worked on within `at_work`, which is told whether that is quick. `behind` says why results may be
+    incomplete, "" where they are not."""
 
     def __init__(
         self,
         notebook: Notebook,
         session_of: Callable[[Context], Session],
         subscriptions: Subscriptions,
+        at_work: Callable[[Context, bool], AbstractAsyncContextManager[None]] = lambda *_: nullcontext(),
         behind: Callable[[], str] = lambda: "",
     ) -> None:
-        answers = _Answers(notebook, session_of, subscriptions, behind)
+        answers = _Answers(notebook, session_of, subscriptions, at_work, behind)
         super().__init__(
             "notebook-sync",
             version=__version__,
@@ -94,8 +98,10 @@ class _Answers:
         notebook: Notebook,
         session_of: Callable[[Context], Session],
         subscriptions: Subscriptions,
+        at_work: Callable[[Context, bool], AbstractAsyncContextManager[None]],
         behind: Callable[[], str],
     ) -> None:
+        self._at_work = at_work
         self._behind = behind
         self._notebook = notebook
         self._session_of = session_of
@@ -103,12 +109,16 @@ class _Answers:
 
     async def list_tools(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         session = self._session_of(ctx)
-        definitions = await _in_thread(lambda: tool_definitions(session, "mcp"))
+        definitions = await self._in_thread(ctx, lambda: tool_definitions(session, "mcp"))
         return types.ListToolsResult(tools=[_tool(definition) for definition in definitions])
 
     async def call_tool(self, ctx: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
         session = self._session_of(ctx)
-        answer = await _in_thread(lambda: call(self._notebook, asked.name, asked.arguments or {}, session))
+        answer = await self._in_thread(
+            ctx,
+            lambda: call(self._notebook, asked.name, asked.arguments or {}, session),
+            is_quick=asked.name in QUICK,
+        )
         text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
         content: list[types.ContentBlock] = [types.TextContent(text=text)]
         if behind := self._behind():
@@ -130,13 +140,14 @@ class _Answers:
             raise MCPError(types.INVALID_PARAMS, f"the prompt has no argument {name!r}; it has include and task")
         include = [part.strip() for part in arguments.get("include", "").split(",") if part.strip()]
         session, task = self._session_of(ctx), arguments.get("task", "")
-        prompt = await _in_thread(lambda: self._notebook.prompt(session, include=include, task=task))
+        prompt = await self._in_thread(ctx, lambda: self._notebook.prompt(session, include=include, task=task))
         message = types.PromptMessage(role="user", content=types.TextContent(text=prompt.text))
         return types.GetPromptResult(description=f"revision {prompt.revision}", messages=[message])
 
     async def list_resources(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         session = self._session_of(ctx)
-        return types.ListResourcesResult(resources=await _in_thread(lambda: resources.listed(self._notebook, session)))
+        listed = await self._in_thread(ctx, lambda: resources.listed(self._notebook, session))
+        return types.ListResourcesResult(resources=listed)
 
     async def list_resource_templates(
         self, _: Context, __: types.PaginatedRequestParams | None
@@ -145,13 +156,15 @@ class _Answers:
 
     async def read_resource(self, ctx: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         session = self._session_of(ctx)
-        text = await _in_thread(lambda: resources.text_of(self._notebook, asked.uri, session))
+        text = await self._in_thread(ctx, lambda: resources.text_of(self._notebook, asked.uri, session))
         shown = types.TextResourceContents(uri=asked.uri, mime_type=resources.MARKDOWN, text=text)
         return types.ReadResourceResult(contents=[shown])
 
     async def subscribe(self, ctx: Context, asked: types.SubscribeRequestParams) -> types.EmptyResult:
         session = self._session_of(ctx)
-        await _awaited(self._subscriptions.add(ctx.session, asked.uri, session))
+        with _errors_told():
+            async with self._at_work(ctx, True):
+                await self._subscriptions.add(ctx.session, asked.uri, session)
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, asked: types.UnsubscribeRequestParams) -> types.EmptyResult:
@@ -163,6 +176,12 @@ class _Answers:
     ) -> types.SubscriptionsListenResult:
         return await self._subscriptions.listen(ctx, asked, self._session_of(ctx))
 
+    async def _in_thread(self, ctx: Context, run: Callable[[], T], *, is_quick: bool = True) -> T:
+        with _errors_told():
+            async with self._at_work(ctx, is_quick):
+                # Not abandoned when the client goes away: an edit that has begun ends.
+                return await anyio.to_thread.run_sync(run)
+
 
 def _tool(definition: dict[str, Any]) -> types.Tool:
     """The tool as clients are sent it. Its output may also be an error, and some clients hold that against the schema
@@ -172,20 +191,13 @@ def _tool(definition: dict[str, Any]) -> types.Tool:
     return types.Tool.model_validate({**definition, "outputSchema": either})
 
 
-async def _in_thread(run: Callable[[], T]) -> T:
-    async def running() -> T:
-        # Not abandoned when the client goes away: an edit that has begun ends.
-        return await anyio.to_thread.run_sync(run)
-
-    return await _awaited(running())
-
-
-async def _awaited(running: Awaitable[T]) -> T:
-    """The result. Raises MCPError, with the structured error, for what a caller or a store can do wrong."""
+@contextmanager
+def _errors_told() -> Iterator[None]:
+    """Raises MCPError, with the structured error, for what a caller or a store can do wrong."""
     try:
-        return await running
+        yield
     except (NotebookError, PromptError) as error:
-        code = types.INTERNAL_ERROR if http_status(error) >= _FIRST_SERVER_ERROR else types.INVALID_PARAMS
+        code = types.INTERNAL_ERROR if kind_of(error).status >= _FIRST_TEMPORARY else types.INVALID_PARAMS
         raise MCPError(code, str(error), error_body(error)["error"]) from None
     except MCPError:
         raise

@@ -48,7 +48,7 @@ def serve_stdio(notebook: Notebook, session: Session) -> None:
 
 async def _serve(notebook: Notebook, session: Session, following: Following) -> None:
     subscriptions = Subscriptions(notebook)
-    server = NotebookServer(notebook, lambda _: session, subscriptions, lambda: following.behind)
+    server = NotebookServer(notebook, lambda _: session, subscriptions, behind=lambda: following.behind)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_end_at_signal, tasks.cancel_scope)
         lines = cast("AsyncFile[str]", _Lines(sys.stdin.fileno()))

@@ -29,10 +29,10 @@ from notebook_sync.surfaces.dashboard.look import Look
 from notebook_sync.surfaces.dashboard.pages import trouble
 from notebook_sync.surfaces.dashboard.pictures import Pictures
 from notebook_sync.surfaces.dashboard.trouble import advice_for_owner
-from notebook_sync.surfaces.errors import InvalidArguments, kind_of
+from notebook_sync.surfaces.errors import InvalidArguments, error_body, kind_of
 from notebook_sync.surfaces.http.asking import API
 from notebook_sync.surfaces.http.doors import ProgramDoor
-from notebook_sync.surfaces.http.errors import Answer, answer, answer_to, fault_of
+from notebook_sync.surfaces.http.errors import Answer, answer, fault_of
 from notebook_sync.surfaces.http.events import Streams
 from notebook_sync.surfaces.http.from_operations import operation_routes
 from notebook_sync.surfaces.http.guard import Guard, GuardedApp
@@ -113,7 +113,7 @@ def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[
 async def _answer_error(request: Request, error: Exception) -> Response:
     if _is_of_a_browser(request):
         return trouble(kind_of(error).status, str(error), advice_for_owner(error))
-    return answer_to(error)
+    return answer(kind_of(error).status, error_body(error))
 
 
 async def _answer_wrong_arguments(request: Request, error: RequestValidationError) -> Response:

@@ -25,6 +25,8 @@ Shape = Literal["openai", "anthropic", "mcp"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 _MOST_CANDIDATES = 3
 _LONGEST_NAME = 64
+# These only look up a note or a list; others may take seconds.
+QUICK = frozenset({"notebook_read", "notebook_list", "get_recent_notes", "today"})
 
 AnyTool = Tool | OperationTool
 _DECLARED = [OperationTool(each) for each in OPERATIONS.values() if each.tool]

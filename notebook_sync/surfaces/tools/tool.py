@@ -81,7 +81,12 @@ class OperationTool:
 
     def schema(self, *, strict: bool = False) -> dict[str, Any]:
         """As `Tool.schema`."""
-        return schema_of_type(self._operation.arguments, strict=strict)
+        schema = schema_of_type(self._operation.arguments, strict=strict)
+        for name in self._operation.unlisted:
+            del schema["properties"][name]
+            if strict:
+                schema["required"].remove(name)
+        return schema
 
     def outline(self) -> dict[str, Any]:
         """As `Tool.outline`."""

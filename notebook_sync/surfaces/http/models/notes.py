@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from notebook_sync.files.edits import Action
-from notebook_sync.surfaces.tools.schemas.notes import EditArguments, Found, Left, Name
+from notebook_sync.surfaces.tools.schemas.notes import Arguments, EditArguments, Found, Left, Name
 
 LONGEST_QUERY = 4_096
 MOST_NOTES = 1_000
@@ -57,9 +57,7 @@ class PromptAnswer(BaseModel):
     problems: list[str]
 
 
-class ExplainWanted(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class ExplainWanted(Arguments):
     text: str = Field(min_length=1, max_length=LONGEST_QUERY)
 
 
@@ -163,9 +161,7 @@ class EditWanted(EditArguments):
     action: Action
 
 
-class UndoWanted(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class UndoWanted(Arguments):
     file: Name
 
 
@@ -238,9 +234,7 @@ class StandingAnswer(BaseModel):
     unread: list[int]
 
 
-class SyncWanted(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class SyncWanted(Arguments):
     allow_empty: bool = Field(default=False, description="also where it would delete every note of the mirror")
 
 

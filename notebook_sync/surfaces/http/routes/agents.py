@@ -28,7 +28,15 @@ from notebook_sync.surfaces.http.beside import DEGRADED, LOST
 from notebook_sync.surfaces.http.models import agents as models
 from notebook_sync.surfaces.moments import moment_given
 from notebook_sync.surfaces.tools.runs.pages import made
-from notebook_sync.surfaces.tools.schemas.agents import Change, CreateArguments, NoteRow, Profile, WrittenResult
+from notebook_sync.surfaces.tools.schemas.agents import (
+    Change,
+    CreateArguments,
+    DeletedResult,
+    NoteRow,
+    Profile,
+    WriteNoteArguments,
+    WrittenResult,
+)
 
 agent_routes = router()
 
@@ -66,11 +74,11 @@ def update(
 
 
 @agent_routes.delete("/notes/{note:path}", responses=CONFLICT)
-def delete(notebook: Served, asking: Asking, note: Name, if_match: IfMatch = None) -> models.Deleted:
+def delete(notebook: Served, asking: Asking, note: Name, if_match: IfMatch = None) -> DeletedResult:
     """Take away one note; what it said is kept in `.notebook/past`, and in git where there is one."""
     path = notebook.find_path(note, asking, "write", "notebook_delete")
     entered = notebook.delete(path, asking, expected_digest=digest_in(if_match))
-    return models.Deleted(path=path, commit=entered.commit, warnings=list(entered.warnings))
+    return DeletedResult(path=path, commit=entered.commit, warnings=list(entered.warnings))
 
 
 # Private notes.
@@ -83,7 +91,7 @@ def channels(notebook: Served, asking: Asking) -> list[models.Channel]:
 
 
 @agent_routes.post("/channels/{agent}/notes", status_code=201, responses=CONFLICT)
-def write_note(notebook: Served, asking: Asking, agent: Agent, wanted: models.NoteWanted) -> WrittenResult:
+def write_note(notebook: Served, asking: Asking, agent: Agent, wanted: WriteNoteArguments) -> WrittenResult:
     """Write a private note into a channel of this agent."""
     written = notebook.write_note(
         wanted.content,

@@ -284,8 +284,8 @@ async def events(
         return told_to(asking, event, lambda path: notebook.guard.may(asking, "read", path))
 
     yield ServerSentEvent(comment="following", retry=_RETRY_MS)
-    async for event in streams.follow(last_event_id):
-        if not await to_thread.run_sync(request.state.is_current, limiter=streams.limiter):
+    async for event in streams.follow(last_event_id, None):
+        if event is None or not await to_thread.run_sync(request.state.is_current, limiter=streams.limiter):
             return
         told = await to_thread.run_sync(told_of, event, limiter=streams.limiter)
         if told is not None:
