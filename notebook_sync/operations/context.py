@@ -204,7 +204,7 @@ class ContextService(Service):
         route="POST /synthesize",
         unlisted=("max_tokens", "top_k", "include_domains", "exclude_tags"),
         sessions=NOT_EXTERNAL,
-        refusal="Syntheses are not made in this conversation",
+        refusal="Syntheses are not available in this conversation",
         effect="write",
         open_world=True,
         hint="Slow and limited per day; try compile_context first.",
@@ -411,6 +411,6 @@ def _options(
     return {
         "max_tokens": max_tokens,
         "top_k": top_k,
-        "include_domains": tuple(include_domains or ()),
-        "exclude_tags": tuple(exclude_tags or ()),
+        "include_domains": include_domains or (),
+        "exclude_tags": exclude_tags or (),
     }

@@ -147,7 +147,9 @@ def plain_calls() -> Iterator[Call]:
     for spec in ("Mend the ferry's rope", "the plan chart knot hides rope"):
         yield "compile_context", {"task_spec": spec}
         yield "synthesize", {"task_spec": spec}
-    yield "memory_record", {"text": ""}
+    yield "memory_add", {"content": ""}
+    for query in ("rope", "the plan chart knot hides rope", CANARY):
+        yield "memory_search", {"query": query, "limit": 100}
     yield "checkpoint", {}
     yield "today", {}
     yield "rollback", {}
@@ -179,6 +181,8 @@ def guesses(names: list[str]) -> Iterator[Call]:
         yield "notebook_list", {"author": word}
         yield "search_my_notes", {"query": "rope", "topic": word, "session_id": word}
         yield "fact_reinforce", {"fact": word}
+        yield "memory_link", {"from_id": "k3v9x1q8m2ab", "type": "similar", "to_id": word}
+        yield "memory_link", {"from_id": word, "type": "similar", "to_id": "k3v9x1q8m2ab"}
         yield "compile_context", {"task_spec": f"---\nrelated: ['{word}']\n---\nOf the {word}: [[{word}]]"}
     for word in (f"{CANARY}-project", f"{CANARY}-topic"):
         yield "peek_agent_notes", {"agent": "scribe", "project": word}
@@ -218,9 +222,8 @@ def plain_requests() -> Iterator[Request]:
     yield "POST", "rollback", {"json": {"id": "0000"}}
     for params in ({}, {"limit": 1000}, {"scope": "all"}, {"stale": True}):
         yield "GET", "facts", {"params": params}
-    yield "GET", "facts/search", {"params": {"query": "rope plan chart knot"}}
     yield "POST", "facts", {"json": {"content": ""}}
-    for word in (CANARY, f"{CANARY}tag", f"{CANARY}-topic"):
+    for word in ("rope plan chart knot", CANARY, f"{CANARY}tag", f"{CANARY}-topic"):
         yield "GET", "facts/search", {"params": {"query": word, "scope": "all"}}
         yield "POST", "facts/verify", {"json": {"content": word}}
     yield "POST", "facts/verify", {"json": {"content": "The plan hides rope"}}
@@ -234,9 +237,9 @@ def plain_requests() -> Iterator[Request]:
         yield "GET", "memories", {"params": params}
     for what in ("audit", "graph", "figures"):
         yield "GET", f"memories/{what}", {}
-    yield "POST", "memories", {"json": {"text": ""}}
+    yield "POST", "memories", {"json": {"content": ""}}
     for query in ("rope plan chart knot", CANARY):
-        yield "POST", "memories/search", {"json": {"query": query}}
+        yield "GET", "memories/search", {"params": {"query": query}}
     yield "POST", "memories/infer", {"json": {}}
     yield "POST", "memories/fix", {"json": {"dry_run": True}}
     yield "POST", "memories/score", {"json": {}}
@@ -244,6 +247,7 @@ def plain_requests() -> Iterator[Request]:
         yield "POST", "compile_context", {"json": {"task_spec": spec, "explain": True}}
         yield "POST", "synthesize", {"json": {"task_spec": spec}}
     yield "POST", "prefetch", {"json": {"specs": ["pages/plan.md"]}}
+    yield "GET", "syntheses", {}
     yield "POST", "log", {"json": {"content": ""}}
     yield "POST", "notes", {"json": {"collection": "channels", "title": "x", "content": "x"}}
     yield "POST", "sync", {"json": {}}
@@ -271,7 +275,7 @@ def guessing_requests(names: list[str]) -> Iterator[Request]:
         for first, second in (("k3v9x1q8m2ab", word), (word, "k3v9x1q8m2ab")):
             link = {"from": first, "to": second, "type": "similar"}
             yield "POST", "memories/link", {"json": link}
-            yield "POST", "relationships/ingest_synthesis", {"json": {"links": [link]}}
+            yield "POST", "relationships/ingest_synthesis", {"json": {"relationships": [link]}}
         yield "GET", "memories/graph", {"params": {"around": word}}
         spec = f"---\nrelated: ['{word}']\n---\nOf the {word}: [[{word}]]"
         yield "POST", "compile_context", {"json": {"task_spec": spec}}
@@ -319,6 +323,7 @@ _PASSING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "ID"),
     (re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b"), "HEX"),
     (re.compile(rf'"({_MEASURED})": ?[-\d.e]+'), r'"\1": 0'),
+    (re.compile(r"\b\d+ (compiled|ms)\b"), r"0 \1"),
     (re.compile(r'\b(d|c?[xy][12]?)="[-\w., ]+"|>\d\.\d+<'), "WHERE A CURVE IS"),
 )
 

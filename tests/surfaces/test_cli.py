@@ -24,7 +24,6 @@ from notebook_sync.surfaces.cli.main import arranged, run
 from notebook_sync.surfaces.cli.reference.commands import ALIASES, COMMANDS, GROUPS
 from notebook_sync.surfaces.cli.text.notebook import of_event, of_report, of_status
 from notebook_sync.surfaces.cli.text.notes import of_notes
-from notebook_sync.surfaces.errors import error_body
 from prompt.errors import VocabularyMissing
 from tests import forked
 
