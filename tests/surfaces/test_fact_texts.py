@@ -87,7 +87,7 @@ def test_a_move_names_no_undo_where_nothing_is_kept_to_undo_with(root: Path, tol
 
 def test_nothing_found_says_what_to_do_and_a_search_exits_with_1(told: Told, root: Path) -> None:
     (root / "facts/notes.md").unlink()
-    add = f"no facts match; add one with: notebook-sync -C {root} fact add TEXT"
+    add = "no facts match; add one with: notebook-sync fact add TEXT"
     assert told("list") == (0, "", f"notebook-sync: {add}\n")
     code, printed, complaint = told("search", "ferry")
     assert (code, printed, "--scope all also searches" in complaint) == (1, "", True)

@@ -105,7 +105,7 @@ class TestCommandLine:
         assert (code, len(json.loads(printed))) == (0, 2)
         assert complaint == (
             "notebook-sync: found by words alone: 3 notes have no vectors yet; "
-            f"do so with: notebook-sync -C {ferry} embed\n"
+            "do so with: notebook-sync embed\n"
         )
         server.say(failure(500))
         code, printed, complaint = told("search", "ferry", "--collection", "pages", "--mode", "semantic")
