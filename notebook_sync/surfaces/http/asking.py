@@ -24,7 +24,7 @@ API = "/api/v1"
 _COSTLY: Final = frozenset(
     f"{API}{path}"
     for path in (
-        *("/search", "/search/report", "/recall", "/channels/{agent}/notes", "/channels/{agent}/peek"),
+        *("/search", "/recall", "/channels/{agent}/notes", "/channels/{agent}/peek"),
         *("/facts", "/facts/search", "/facts/plot", "/memories/search", "/memories/audit", "/memories/graph"),
     )
 )

@@ -38,7 +38,7 @@ def _route(operation: Operation) -> APIRoute:
         f"{API}{path}",
         _endpoint(operation, status),
         methods=[method],
-        name=f"{operation.service}_{operation.name}",
+        name=f"{operation.service}_{operation.run.__name__}",
         summary=operation.summary,
         description=operation.about or operation.summary,
         status_code=status,
