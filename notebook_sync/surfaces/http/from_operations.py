@@ -16,7 +16,7 @@ from notebook_sync.errors import UsageError
 from notebook_sync.operations import OPERATIONS
 from notebook_sync.operations.registry import Operation, call, plain_type
 from notebook_sync.operations.schema import schema_of
-from notebook_sync.surfaces.http.asking import API, CONFLICT, REFUSALS, TURN
+from notebook_sync.surfaces.http.asking import API, CONFLICT, REFUSALS, in_turn
 from notebook_sync.surfaces.http.errors import Answer
 from notebook_sync.surfaces.http.picture import PICTURE, picture
 
@@ -45,7 +45,7 @@ def _route(operation: Operation) -> APIRoute:
         response_model=None,
         response_class=Response if operation.media else Answer,
         responses={**REFUSALS, **(CONFLICT if operation.effect != "read" else {}), status: answered},
-        dependencies=[_BEARER, TURN],
+        dependencies=[_BEARER],
         openapi_extra=_arguments(operation, is_query=method == "GET"),
     )
 
@@ -64,7 +64,8 @@ def _endpoint(operation: Operation, status: int) -> Callable[[Request], Coroutin
                 return picture(result, operation.media if result.startswith("<svg") else "text/plain")
             return Answer(msgspec.to_builtins(result), status)
 
-        return await to_thread.run_sync(answer)
+        async with in_turn(request):
+            return await to_thread.run_sync(answer)
 
     return endpoint
 
