@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,7 +22,9 @@ from typing import (
     Literal,
     ParamSpec,
     TypeVar,
+    Union,
     get_args,
+    get_origin,
     get_type_hints,
 )
 
@@ -231,6 +234,16 @@ def for_model(result: Any) -> Any:
     changed = {name: for_model(getattr(result, name)) for name in result.__struct_fields__}
     shown = msgspec.structs.replace(result, **changed)
     return shown.for_model() if isinstance(shown, Model) else shown
+
+
+def plain_type(hint: Any) -> Any:
+    """The type without what annotates it, and without None."""
+    if get_origin(hint) is Annotated:
+        return plain_type(get_args(hint)[0])
+    if get_origin(hint) in (Union, types.UnionType):
+        others = [each for each in get_args(hint) if each is not type(None)]
+        return plain_type(others[0]) if len(others) == 1 else hint
+    return hint
 
 
 def paragraphs_of(documented: object) -> list[str]:

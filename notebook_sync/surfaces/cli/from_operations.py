@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import msgspec
 
-from notebook_sync.operations.registry import OPERATIONS, Cli, Operation, Service, paragraphs_of
+from notebook_sync.operations.registry import OPERATIONS, Cli, Operation, Service, paragraphs_of, plain_type
 from notebook_sync.surfaces.cli.table import AGENT, JSON, SESSION, Argument, Command
 
 # An operation that takes the name of an agent gets the one that asks.
@@ -146,13 +146,3 @@ def _metadata(hint: Any) -> tuple[Any, ...]:
 def is_names(kind: Any) -> bool:
     """Whether a type is a list of texts."""
     return get_origin(kind) is list and plain_type(get_args(kind)[0]) is str
-
-
-def plain_type(hint: Any) -> Any:
-    """The type without what annotates it, and without None."""
-    if get_origin(hint) is Annotated:
-        return plain_type(get_args(hint)[0])
-    if get_origin(hint) in (Union, types.UnionType):
-        others = [each for each in get_args(hint) if each is not type(None)]
-        return plain_type(others[0]) if len(others) == 1 else hint
-    return hint

@@ -14,7 +14,7 @@ from fastapi.security import HTTPBearer
 
 from notebook_sync.errors import UsageError
 from notebook_sync.operations import OPERATIONS
-from notebook_sync.operations.registry import Operation, call
+from notebook_sync.operations.registry import Operation, call, plain_type
 from notebook_sync.operations.schema import schema_of
 from notebook_sync.surfaces.http.asking import API, CONFLICT, REFUSALS, TURN
 from notebook_sync.surfaces.http.errors import Answer
@@ -72,7 +72,7 @@ def _in_query(operation: Operation, request: Request) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name in request.query_params:
         values = request.query_params.getlist(name)
-        if get_origin(operation.hints.get(name)) is list:
+        if get_origin(plain_type(operation.hints.get(name))) is list:
             given[name] = values
         elif len(values) > 1:
             raise UsageError(f"give {name} once")

@@ -12,7 +12,7 @@ import msgspec
 
 from notebook_sync.errors import UsageError
 from notebook_sync.operations import OPERATIONS
-from notebook_sync.operations.registry import Operation, call
+from notebook_sync.operations.registry import Operation, call, plain_type
 from notebook_sync.surfaces.cli.answers import (
     complain,
     listed,
@@ -24,7 +24,7 @@ from notebook_sync.surfaces.cli.answers import (
     text_given,
 )
 from notebook_sync.surfaces.cli.commands.specs import spec_of
-from notebook_sync.surfaces.cli.from_operations import cli_of, is_names, plain_type
+from notebook_sync.surfaces.cli.from_operations import cli_of, is_names
 from notebook_sync.surfaces.cli.next_steps import next_steps, undo_of
 from notebook_sync.surfaces.cli.picture import put_picture, require_place
 from notebook_sync.surfaces.cli.progress import progress
