@@ -24,9 +24,8 @@ from notebook_sync.settings import PromptFile, Settings
 from notebook_sync.surfaces.cli.reference.commands import COMMANDS
 from notebook_sync.surfaces.cli.table import each
 from notebook_sync.surfaces.http.asking import API
+from notebook_sync.surfaces.http.from_operations import operation_routes
 from notebook_sync.surfaces.http.routes.agents import agent_routes
-from notebook_sync.surfaces.http.routes.facts import fact_routes
-from notebook_sync.surfaces.http.routes.memories import memory_routes
 from notebook_sync.surfaces.http.routes.notes import routes
 from notebook_sync.surfaces.tools.calling import TOOLS
 from tests.docs_shell import REPOSITORY, Block, Reader, blocks_of, section_of
@@ -116,9 +115,7 @@ def test_the_page_of_the_http_api(home: Path) -> None:
 
 def test_the_page_of_the_http_api_has_every_route() -> None:
     page = _text(DOCS / "http.md")
-    for context in iter_route_contexts(
-        [*routes.routes, *agent_routes.routes, *fact_routes.routes, *memory_routes.routes]
-    ):
+    for context in iter_route_contexts([*routes.routes, *agent_routes.routes, *operation_routes()]):
         for method in context.methods or ():
             path = context.path.removeprefix(f"{API}/").replace("{note:path}", "{id}")
             assert f"| `{method} {path}` |" in page
@@ -166,7 +163,7 @@ def test_the_changelog_names_every_command_and_tool() -> None:
 def test_every_command_that_is_named_exists(page: Path) -> None:
     options = {name: {a.name for a in command.arguments} | {"--help"} for name, command in each(COMMANDS)}
     for call in _calls(page):
-        name, *words = call.split()
+        name, *words = call.removeprefix("help ").split()
         if name == "COMMAND" or (name in _GROUPS and words[:1] == ["COMMAND"]):
             continue
         if name in _GROUPS and words and not words[0].startswith("-"):

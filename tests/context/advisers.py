@@ -11,6 +11,7 @@ from notebook_sync import Notebook
 from notebook_sync.context.reasoner import Kind
 from notebook_sync.context.truth import HEADINGS
 from notebook_sync.errors import SynthesisDown
+from notebook_sync.operations.context import Brief, Synthesis
 
 BERTH, TIDE, SILT = "memories/decision/berth.md", "memories/problem/tide.md", "memories/insight/silt.md"
 SPEC = "# Move the ferry\n\nWhich berth is deep enough for the ferry at low tide?\n"
@@ -77,8 +78,8 @@ def link(start: str = "silt", end: str = "tide", relation: str = "causes", **mor
     return {"from": start, "type": relation, "to": end, "confidence": 0.8, "reasoning": "Less water.", **more}
 
 
-def used(told: dict[str, Any]) -> set[str]:
-    return {one["id"] for one in told["memories_used"]}
+def used(told: Brief | Synthesis) -> set[str]:
+    return {one.id for one in told.memories_used}
 
 
 def ids(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str, str]]:
@@ -89,7 +90,7 @@ def opened(root: Path, adviser: Adviser | None = None, *, sync: bool = True) -> 
     """The notebook there, whose tasks the adviser reasons about, or who its settings name."""
     notebook = Notebook.open(root)
     if adviser is not None:
-        vars(notebook)["_reasoner"] = adviser  # where the part is, once it is made
+        vars(notebook.context)["_reasoner"] = adviser  # where the part is, once it is made
     if sync:
         notebook.sync()
     return notebook

@@ -24,9 +24,9 @@ def test_a_brief_is_the_same_on_mongodb_and_in_the_embedded_file(
     for root in (embedded, mongo):
         with Notebook.open(root) as notebook:
             notebook.sync()
-            briefs.append(notebook.compile_context(SPEC, Session.task("scribe"), explain=True))
+            briefs.append(notebook.context.compile(SPEC, Session.task("scribe"), explain=True))
             save(root, *memory("fog", "Fog hides the ferry", "The night ferry waits in its slot.", "problem"))
-            briefs.append(notebook.compile_context(SPEC, Session.task("scribe")))
+            briefs.append(notebook.context.compile(SPEC, Session.task("scribe")))
     assert briefs[0] == briefs[2]
     assert briefs[1] == briefs[3]
-    assert "waits in its slot" in briefs[1]["task_brief_md"]
+    assert "waits in its slot" in briefs[1].task_brief_md

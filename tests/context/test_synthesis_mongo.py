@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from notebook_sync import Session
 from tests.context.advisers import BERTH, SPEC, Adviser, ids, link, opened, truth, write_notebook
-
-OWNER = Session.owner()
 
 
 def test_an_answer_is_kept_until_a_memory_that_it_rests_on_is_edited(
@@ -20,14 +20,14 @@ def test_an_answer_is_kept_until_a_memory_that_it_rests_on_is_edited(
     adviser = Adviser()
     adviser.says(truth(link()), truth())
     with opened(tmp_path, adviser) as notebook:
-        told = notebook.synthesize(SPEC, OWNER)
-        assert ids(told["links"]["ingested"]) == [("silt", "causes", "tide")]
-        kept = notebook.synthesize(SPEC, OWNER)
-        assert kept == {**told, "cached": True, "links": kept["links"]}
-        assert ids(kept["links"]["kept"]) == [("silt", "causes", "tide")]
-        assert notebook.synthesize(SPEC, Session.task("scribe"))["cached"]
+        told = notebook.context.synthesize(SPEC)
+        assert ids(told.links.ingested) == [("silt", "causes", "tide")]
+        kept = notebook.context.synthesize(SPEC)
+        assert kept == replace(told, cached=True, links=kept.links)
+        assert ids(kept.links.kept) == [("silt", "causes", "tide")]
+        assert notebook.context.synthesize(SPEC, Session.task("scribe")).cached
         berth = tmp_path / BERTH
         berth.write_text(f"{berth.read_text()}\nThe pilot agrees.\n")
-        assert not notebook.synthesize(SPEC, OWNER)["cached"]
-        figures = notebook.memory_figures(OWNER)
-    assert (figures["causal_links"], figures["synthesis"]["hits"], figures["synthesis"]["today"]) == (1, 2, 2)
+        assert not notebook.context.synthesize(SPEC).cached
+        figures = notebook.context.figures()
+    assert (figures.causal_links, figures.synthesis.hits, figures.synthesis.today) == (1, 2, 2)

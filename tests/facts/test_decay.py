@@ -15,18 +15,20 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import EditFailed
 from notebook_sync.files.facts import id_of
 from notebook_sync.notes.facts.changes import FactChanges
+from notebook_sync.operations.facts import Decayed
 from tests.sync.following import following
 from tests.waiting import eventually
 
 OWNER, TASK = Session.owner(), Session.task("scribe")
 NOTES, CORE, ARCHIVE = "facts/notes.md", "facts/core.md", "facts/archive.md"
+NOTHING = Decayed([], [], [])
 OLD, WORN, NEW = "The old pier was wooden", "Tolls were paid in salt", "The ferry leaves at nine"
 TEXT = f"## History\n\n- {OLD}\n- {WORN}\n\n## Now\n\n- {NEW}\n"
 
 
 def aged(notebook: Notebook, content: str, days: float, accesses: int = 0) -> None:
     """Let a fact be so old, and last used then."""
-    notebook.facts.list(OWNER).results
+    notebook.facts.list(OWNER)
     known = notebook.fact_rows.get_note(id_of(content))
     assert known is not None
     at = datetime.now(UTC) - timedelta(days=days)
@@ -61,7 +63,7 @@ def test_what_faded_goes_to_the_archive_with_reason_and_date_and_twice_is_once(h
     assert (harbour.root / ARCHIVE).read_text() == f"## History\n\n- {OLD} {comment}\n- {WORN} {comment}\n"
     assert (harbour.root / NOTES).read_text() == f"## History\n\n## Now\n\n- {NEW}\n"
     raws = [(harbour.root / path).read_bytes() for path in (NOTES, ARCHIVE)]
-    assert harbour.facts.decay(OWNER) == {"archived": [], "promoted": [], "proposed": []}
+    assert harbour.facts.decay(OWNER) == NOTHING
     assert [(harbour.root / path).read_bytes() for path in (NOTES, ARCHIVE)] == raws
 
 
@@ -150,7 +152,7 @@ def test_somebody_elses_words_are_neither_kept_for_good_nor_put_aside(harbour: N
         aged(auto, forged, 0, accesses=9)
         aged(auto, old, 100)
         for session in (OWNER, TASK):
-            assert auto.facts.decay(session) == {"archived": [], "promoted": [], "proposed": []}
+            assert auto.facts.decay(session) == NOTHING
         for call in (auto.facts.promote, auto.facts.archive):
             for session in (OWNER, TASK):
                 with pytest.raises(EditFailed, match="write it by hand"):
@@ -169,7 +171,7 @@ def test_what_others_are_not_shown_is_not_put_where_they_are(harbour: Notebook) 
     with Notebook.open(harbour.root) as opened:
         aged(opened, wage, 100)
         aged(opened, saved, 0, accesses=9)
-        assert opened.facts.decay(OWNER) == {"archived": [], "promoted": [], "proposed": []}
+        assert opened.facts.decay(OWNER) == NOTHING
         for fact in (wage, "The harbour is Odile's"):
             with pytest.raises(EditFailed, match=r"not shown to everyone who reads facts/archive\.md"):
                 opened.facts.archive(fact, OWNER)
@@ -186,7 +188,7 @@ def test_a_pin_that_a_person_writes_meanwhile_keeps_a_fact(harbour: Notebook, mo
     aged(harbour, OLD, 60)
     aged(harbour, WORN, 60)
     (harbour.root / "facts/rules.md").write_text(f"- {WORN}\n")
-    harbour.facts.list(OWNER).results
+    harbour.facts.list(OWNER)
     made = FactChanges.put
 
     def put(changes: FactChanges, *given: Any) -> Any:

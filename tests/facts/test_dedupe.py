@@ -11,11 +11,12 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import BackendDown, NotPermitted
 from notebook_sync.files.facts import id_of
 from notebook_sync.notes.facts.dedupe import pairs_of
+from notebook_sync.operations.facts import Deduped
 
 OWNER, TASK = Session.owner(), Session.task("scribe")
 NOTES, CORE, ARCHIVE = "facts/notes.md", "facts/core.md", "facts/archive.md"
 SHORT, LONG = "Bosun sleeps in the office", "Bosun the dog sleeps in the office"
-NOTHING = {"pairs": [], "merged": 0, "warnings": []}
+NOTHING = Deduped([], 0)
 FERRY = "The ferry leaves at nine"
 TEXT = f"## Animals\n\n- {SHORT}\n- {LONG}\n\n## Times\n\n- {FERRY}\n"
 
@@ -88,7 +89,7 @@ def test_a_dry_look_tells_what_would_stay_and_changes_nothing(harbour: Notebook)
 
 
 def test_a_merge_keeps_usage_and_puts_the_other_text_into_the_archive(harbour: Notebook) -> None:
-    harbour.facts.list(OWNER).results
+    harbour.facts.list(OWNER)
     early = datetime.now(UTC).replace(microsecond=0) - timedelta(days=10)
     for content, created, accesses in ((SHORT, early, 2), (LONG, early + timedelta(days=5), 3)):
         known = harbour.fact_rows.get_note(id_of(content))
@@ -99,7 +100,7 @@ def test_a_merge_keeps_usage_and_puts_the_other_text_into_the_archive(harbour: N
     kept = harbour.fact_rows.get_note(id_of(LONG))
     assert kept is not None
     assert (kept.access_count, kept.created_at, round(kept.importance, 2)) == (5, early, 0.55)
-    assert any(event.action == "merged" and event["was"] == id_of(SHORT) for event in kept.source_history)
+    assert any(event["action"] == "merged" and event["was"] == id_of(SHORT) for event in kept.source_history)
     assert (harbour.root / NOTES).read_text() == TEXT.replace(f"- {SHORT}\n", "")
     archived = (harbour.root / ARCHIVE).read_text()
     assert archived.startswith(f"## Animals\n\n- {SHORT} <!-- archived: ")
@@ -140,7 +141,7 @@ def test_no_word_of_what_stays_is_told_to_who_reads_the_archive(harbour: Noteboo
     (harbour.root / CORE).write_text("- The safe's key hangs below the kitchen mat\n")
     (harbour.root / NOTES).write_text("- The safe's key hangs below the mat\n")
     assert harbour.facts.dedupe(TASK).merged == 1
-    assert "kitchen" not in harbour.read(ARCHIVE, Session.external()).content
+    assert "kitchen" not in harbour.read(ARCHIVE, Session.external())["content"]
 
 
 def test_what_a_person_pinned_is_never_dropped(harbour: Notebook) -> None:
@@ -174,7 +175,7 @@ def test_a_store_that_falls_silent_behind_a_merge_is_told(harbour: Notebook, mon
     def away(*_: object, **__: object) -> None:
         raise BackendDown("the mirror", "no answer")
 
-    harbour.facts.list(OWNER).results
+    harbour.facts.list(OWNER)
     monkeypatch.setattr(harbour.fact_rows, "merge_notes", away)
     told = harbour.facts.dedupe(TASK)
     assert (told.merged, contents_of(harbour, ARCHIVE)) == (1, [SHORT])

@@ -133,21 +133,23 @@ def plain_calls() -> Iterator[Call]:
         yield "notebook_edit", {"file": name, "action": "read"}
         yield "notebook_delete", {"id": name}
     for arguments in ({}, {"limit": 100}, {"scope": "all"}, {"scope": "core"}, {"scope": "archive"}):
-        yield "memory_query", arguments
-        yield "memory_query", {"query": "the plan chart knot hides rope", **arguments}
+        yield "fact_search", arguments
+        yield "fact_search", {"query": "the plan chart knot hides rope", **arguments}
     for content in ("Rope is dear", "The plan hides rope", ""):
-        yield "memory_verify", {"content": content}
-        yield "memory_reinforce", {"fact": content}
+        yield "fact_verify", {"content": content}
+        yield "fact_reinforce", {"fact": content}
     # How like facts are to a word depends on the word: what is asked of both notebooks is one and the same.
     for word in (CANARY, f"{CANARY}tag", f"{CANARY}-topic"):
-        yield "memory_query", {"query": word, "scope": "all"}
-        yield "memory_verify", {"content": word}
-    yield "memory_add", {"content": ""}
+        yield "fact_search", {"query": word, "scope": "all"}
+        yield "fact_verify", {"content": word}
+    yield "fact_add", {"content": ""}
     yield "fact_extract", {"messages": []}
     for spec in ("Mend the ferry's rope", "the plan chart knot hides rope"):
         yield "compile_context", {"task_spec": spec}
         yield "synthesize", {"task_spec": spec}
-    yield "memory_record", {"text": ""}
+    yield "memory_add", {"content": ""}
+    for query in ("rope", "the plan chart knot hides rope", CANARY):
+        yield "memory_search", {"query": query, "limit": 100}
     yield "checkpoint", {}
     yield "today", {}
     yield "rollback", {}
@@ -178,7 +180,9 @@ def guesses(names: list[str]) -> Iterator[Call]:
         yield "notebook_list", {"tags": [word]}
         yield "notebook_list", {"author": word}
         yield "search_my_notes", {"query": "rope", "topic": word, "session_id": word}
-        yield "memory_reinforce", {"fact": word}
+        yield "fact_reinforce", {"fact": word}
+        yield "memory_link", {"from_id": "k3v9x1q8m2ab", "type": "similar", "to_id": word}
+        yield "memory_link", {"from_id": word, "type": "similar", "to_id": "k3v9x1q8m2ab"}
         yield "compile_context", {"task_spec": f"---\nrelated: ['{word}']\n---\nOf the {word}: [[{word}]]"}
     for word in (f"{CANARY}-project", f"{CANARY}-topic"):
         yield "peek_agent_notes", {"agent": "scribe", "project": word}
@@ -204,7 +208,7 @@ def plain_requests() -> Iterator[Request]:
         for mode in MODES:
             asked = {"query": f"rope plan chart knot {CANARY}", "mode": mode, "snippet": True, "explain": True}
             yield "GET", "search", {"params": {**asked, **params}}
-            yield "GET", "search/report", {"params": {**asked, **params}}
+            yield "GET", "search", {"params": {**asked, **params}}
     for agent in ("scribe", "odile", "nobody"):
         for what in ("notes", "recent", "peek"):
             yield "GET", f"channels/{agent}/{what}", {}
@@ -216,11 +220,11 @@ def plain_requests() -> Iterator[Request]:
         yield "POST", "explain", {"json": {"text": text}}
     yield "POST", "checkpoints", {"json": {}}
     yield "POST", "rollback", {"json": {"id": "0000"}}
-    for params in ({}, {"limit": 1000}, {"scope": "all"}, {"query": "rope plan chart knot"}, {"stale": True}):
+    for params in ({}, {"limit": 1000}, {"scope": "all"}, {"stale": True}):
         yield "GET", "facts", {"params": params}
     yield "POST", "facts", {"json": {"content": ""}}
-    for word in (CANARY, f"{CANARY}tag", f"{CANARY}-topic"):
-        yield "GET", "facts", {"params": {"query": word, "scope": "all"}}
+    for word in ("rope plan chart knot", CANARY, f"{CANARY}tag", f"{CANARY}-topic"):
+        yield "GET", "facts/search", {"params": {"query": word, "scope": "all"}}
         yield "POST", "facts/verify", {"json": {"content": word}}
     yield "POST", "facts/verify", {"json": {"content": "The plan hides rope"}}
     for change in ("reinforce", "archive", "restore", "promote"):
@@ -233,9 +237,9 @@ def plain_requests() -> Iterator[Request]:
         yield "GET", "memories", {"params": params}
     for what in ("audit", "graph", "figures"):
         yield "GET", f"memories/{what}", {}
-    yield "POST", "memories", {"json": {"text": ""}}
+    yield "POST", "memories", {"json": {"content": ""}}
     for query in ("rope plan chart knot", CANARY):
-        yield "POST", "memories/search", {"json": {"query": query}}
+        yield "GET", "memories/search", {"params": {"query": query}}
     yield "POST", "memories/infer", {"json": {}}
     yield "POST", "memories/fix", {"json": {"dry_run": True}}
     yield "POST", "memories/score", {"json": {}}
@@ -243,6 +247,7 @@ def plain_requests() -> Iterator[Request]:
         yield "POST", "compile_context", {"json": {"task_spec": spec, "explain": True}}
         yield "POST", "synthesize", {"json": {"task_spec": spec}}
     yield "POST", "prefetch", {"json": {"specs": ["pages/plan.md"]}}
+    yield "GET", "syntheses", {}
     yield "POST", "log", {"json": {"content": ""}}
     yield "POST", "notes", {"json": {"collection": "channels", "title": "x", "content": "x"}}
     yield "POST", "sync", {"json": {}}
@@ -270,7 +275,7 @@ def guessing_requests(names: list[str]) -> Iterator[Request]:
         for first, second in (("k3v9x1q8m2ab", word), (word, "k3v9x1q8m2ab")):
             link = {"from": first, "to": second, "type": "similar"}
             yield "POST", "memories/link", {"json": link}
-            yield "POST", "relationships/ingest_synthesis", {"json": {"links": [link]}}
+            yield "POST", "relationships/ingest_synthesis", {"json": {"relationships": [link]}}
         yield "GET", "memories/graph", {"params": {"around": word}}
         spec = f"---\nrelated: ['{word}']\n---\nOf the {word}: [[{word}]]"
         yield "POST", "compile_context", {"json": {"task_spec": spec}}
@@ -318,6 +323,7 @@ _PASSING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "ID"),
     (re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b"), "HEX"),
     (re.compile(rf'"({_MEASURED})": ?[-\d.e]+'), r'"\1": 0'),
+    (re.compile(r"\b\d+ (compiled|ms)\b"), r"0 \1"),
     (re.compile(r'\b(d|c?[xy][12]?)="[-\w., ]+"|>\d\.\d+<'), "WHERE A CURVE IS"),
 )
 

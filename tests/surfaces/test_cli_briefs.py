@@ -1,4 +1,4 @@
-"""The commands `brief`, `synthesize` and `prefetch`: what a spec may be, what is printed where, exit codes."""
+"""The commands of `context`: what a spec may be, what is printed where, exit codes."""
 
 from __future__ import annotations
 
@@ -40,22 +40,20 @@ def reasoner(root: Path) -> Iterator[ScriptedServer]:
 
 
 def test_a_brief_is_printed_as_it_is(answer: Answer, told: Told, spec: Path) -> None:
-    brief = answer("brief", str(spec), "--max-tokens", "1500", "--top-k", "1")
-    assert brief.keys() == {
-        *("task_brief_md", "context_hash", "memories_used", "token_count", "related", "partial"),
-    }
+    brief = answer("context", "brief", str(spec), "--max-tokens", "1500", "--top-k", "1")
+    assert brief.keys() == {"task_brief_md", "context_hash", "memories_used", "token_count", "related"}
     assert [one.keys() for one in brief["memories_used"]] == [{"id", "path", "title", "score", "contribution"}]
     assert brief["token_count"] <= 1500
-    code, printed, _ = told("brief", str(spec), "--max-tokens", "1500", "--top-k", "1")
+    code, printed, _ = told("context", "brief", str(spec), "--max-tokens", "1500", "--top-k", "1")
     assert (code, printed) == (0, brief["task_brief_md"])
 
 
 def test_a_spec_is_a_file_a_note_or_standard_input(answer: Answer, spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hashes = {answer("brief", name)["context_hash"] for name in (str(spec), "pages/desk.md", "pages/desk")}
+    hashes = {answer("context", "brief", name)["context_hash"] for name in (str(spec), "pages/desk.md", "pages/desk")}
     monkeypatch.setattr("sys.stdin", io.StringIO(SPEC))
-    assert hashes == {answer("brief", "-")["context_hash"]}
+    assert hashes == {answer("context", "brief", "-")["context_hash"]}
     monkeypatch.chdir(spec.parent)
-    assert hashes == {answer("brief", "SPEC.md")["context_hash"]}
+    assert hashes == {answer("context", "brief", "SPEC.md")["context_hash"]}
 
 
 @pytest.mark.parametrize("session", ["task", "external"])
@@ -70,18 +68,20 @@ def test_a_file_in_the_notebook_is_no_spec_for_who_may_not_read_it_wherever_they
     monkeypatch.chdir(root)
     for name in ("channels/pilot/global/a.md", str(note), str(link)):
         for command in ("brief", "synthesize"):
-            code, printed, complaint = told(command, name, "--session", session, "--agent", "scribe")
+            code, printed, complaint = told("context", command, name, "--session", session, "--agent", "scribe")
             assert code != 0
             assert "quillfeather" not in printed + complaint
-    assert "Serve the old timetable" in answer("brief", "pages/desk.md", "--session", session)["task_brief_md"]
-    assert "quillfeather" in answer("brief", str(note), "--session", "owner")["task_brief_md"]
+    assert (
+        "Serve the old timetable" in answer("context", "brief", "pages/desk.md", "--session", session)["task_brief_md"]
+    )
+    assert "quillfeather" in answer("context", "brief", str(note), "--session", "owner")["task_brief_md"]
 
 
 def test_what_has_nothing_to_do_with_a_task_is_counted(answer: Answer, told: Told, spec: Path) -> None:
     spec.write_text("# Tune the piano\n")
-    steps = answer("brief", str(spec), "--explain")["explain"]
+    steps = answer("context", "brief", str(spec), "--explain")["explain"]
     (row,) = steps["prefilter"]
-    below = told("brief", str(spec), "--explain")[1].partition("\ncontext hash  ")[2]
+    below = told("context", "brief", str(spec), "--explain")[1].partition("\ncontext hash  ")[2]
     assert all(f"\n{step}\n" in below for step in steps)
     assert row["id"] not in below
     assert below.count("\n  and 1 that have nothing to do with the task; --json lists them\n") == 2
@@ -90,36 +90,40 @@ def test_what_has_nothing_to_do_with_a_task_is_counted(answer: Answer, told: Tol
 def test_a_synthesis_is_made_ahead_told_again_and_asked_for_anew(
     answer: Answer, told: Told, spec: Path, reasoner: ScriptedServer
 ) -> None:
-    (row,) = answer("prefetch", "pages/desk.md")
-    assert row == {"spec": "pages/desk.md", "source": "llm", "cached": False, "trouble": ""}
-    assert told("prefetch", "pages/desk.md")[:2] == (0, "pages/desk.md  llm  was there already\n")
-    code, printed, complaint = told("synthesize", str(spec))
+    (row,) = answer("context", "prefetch", "pages/desk.md")["results"]
+    assert row == {"spec": "pages/desk.md", "source": "llm", "cached": False}
+    assert told("context", "prefetch", "pages/desk.md")[:2] == (0, "pages/desk.md  llm  was there already\n")
+    code, printed, complaint = told("context", "synthesize", str(spec))
     assert code == 0
     assert "Executive Summary" in printed
     assert "made by the language model, and kept; 1 of 50 calls made today" in complaint
-    anew = answer("synthesize", str(spec), "--refresh")
+    anew = answer("context", "synthesize", str(spec), "--refresh")
     assert (anew["source"], anew["cached"], anew["calls_today"]) == ("llm", False, 2)
-    assert anew.keys() == {
-        *("synthesis_md", "synthesis_id", "source", "cached", "context_hash", "memories_used", "links"),
-        *("calls_today", "daily_limit", "trouble", "warnings"),
-    }
+    (kept,) = answer("context", "cached", "--session", "owner")["results"]
+    assert (kept["synthesis_md"], kept["holds"]) == (anew["synthesis_md"], True)
+    assert f"llm  0 hits    {kept['synthesis_id']}" in told("context", "cached", "--session", "owner")[1]
+    assert answer("context", "figures")["synthesis"]["answered"] == 2
 
 
 @pytest.mark.parametrize(
     ("called", "code", "said"),
     [
-        (["brief"], 2, "the following arguments are required: SPEC.md"),
-        (["brief", "specs/no.md"], 2, "no file is at 'specs/no.md', and no note has the id or path 'specs/no.md'; see"),
-        (["synthesize", "specs/no.md"], 2, "no file is at 'specs/no.md'"),
-        (["brief", "mend the pier"], 2, "a text is given on standard input, with - for its name"),
-        (["brief", "a\0b"], 3, ""),
-        (["brief", "pages/plan.md", "--domains", ","], 2, "name them, parted by commas"),
-        (["brief", "pages/plan.md", "--max-tokens", "1"], 2, "token"),
-        (["brief", "pages/mail.md"], 2, "somebody else wrote it"),
-        (["brief", "channels/pilot/global/a.md"], 3, "private notes of another agent"),
-        (["synthesize", "pages/plan.md"], 2, "tier2"),
-        (["synthesize", "pages/plan.md", "--session", "external"], 3, ""),
-        (["prefetch"], 2, "the following arguments are required: SPEC.md"),
+        (["context", "brief"], 2, "the following arguments are required: SPEC.md"),
+        (
+            ["context", "brief", "specs/no.md"],
+            2,
+            "no file is at 'specs/no.md', and no note has the id or path 'specs/no.md'; see",
+        ),
+        (["context", "synthesize", "specs/no.md"], 2, "no file is at 'specs/no.md'"),
+        (["context", "brief", "mend the pier"], 2, "a text is given on standard input, with - for its name"),
+        (["context", "brief", "a\0b"], 3, ""),
+        (["context", "brief", "pages/plan.md", "--include-domains", ","], 2, "include_domains: no value"),
+        (["context", "brief", "pages/plan.md", "--max-tokens", "1"], 2, "token"),
+        (["context", "brief", "pages/mail.md"], 2, "somebody else wrote it"),
+        (["context", "brief", "channels/pilot/global/a.md"], 3, "private notes of another agent"),
+        (["context", "synthesize", "pages/plan.md"], 2, "tier2"),
+        (["context", "synthesize", "pages/plan.md", "--session", "external"], 3, ""),
+        (["context", "prefetch"], 2, "the following arguments are required: SPEC.md"),
     ],
 )
 def test_what_cannot_be_done_says_what_to_do_instead(
@@ -138,5 +142,9 @@ def test_lines_for_people_steer_no_terminal() -> None:
     links = {"ingested": [], "kept": [], "dropped": [{"link": {"from": "\x1b"}, "reason": "\x1b"}]}
     made = {"source": "\x1b", "cached": True, "calls_today": 1, "daily_limit": 50, "links": links}
     fetched = {"spec": "\x1b", "source": "", "cached": False, "trouble": "\x1b"}
-    for text in (of_brief({**brief, "explain": steps}), "\n".join(of_making(made)), of_prefetched([fetched])):
+    for text in (
+        of_brief({**brief, "explain": steps}),
+        "\n".join(of_making(made)),
+        of_prefetched({"results": [fetched]}),
+    ):
         assert "\x1b" not in text

@@ -70,9 +70,9 @@ def test_a_memory_is_read_from_a_file_or_standard_input(
 
 
 def test_a_list_without_matches_says_what_to_do_and_a_search_fails(told: Told, root: Path) -> None:
-    how = f"no memories match; add one with: notebook-sync -C {root} memory add TEXT"
+    how = "no memories match; add one with: notebook-sync memory add TEXT"
     assert told("list", "--domain", "pier") == (0, "", f"notebook-sync: {how}\n")
-    how = f"no memory matches; list all with: notebook-sync -C {root} memory list"
+    how = "no memory matches; list all with: notebook-sync memory list"
     assert told("search", "ferry") == (1, "", f"notebook-sync: {how}\n")
 
 

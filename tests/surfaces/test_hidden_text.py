@@ -17,7 +17,10 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotebookError, NotPermitted
 from notebook_sync.files.edits import Edit
 from notebook_sync.notes.editing.editing import FileEdits
+from notebook_sync.operations import OPERATIONS
+from notebook_sync.operations.registry import call as run_operation
 from notebook_sync.search.searching import MODES
+from notebook_sync.surfaces.http.from_operations import operation_routes
 from notebook_sync.surfaces.http.routes.agents import agent_routes
 from notebook_sync.surfaces.http.routes.notes import routes
 from notebook_sync.surfaces.tools.calling import TOOLS, call
@@ -181,64 +184,59 @@ METHODS: dict[str, Asking] = {
     "checkpoints_lost": lambda notebook, session: _told(lambda: notebook.checkpoints_lost(session)),
     "rollback": lambda notebook, session: _told(lambda: notebook.rollback("0000", session)),
     "foresee_rollback": lambda notebook, session: _told(lambda: notebook.foresee_rollback("0000", session)),
-    "fact_add": lambda notebook, session: _told(lambda: notebook.facts.add("Odile has the key", session)),
-    "facts": lambda notebook, session: _told(lambda: notebook.facts.list(session, scope="all")),
-    "fact_search": lambda notebook, session: _each_word(lambda word: notebook.facts.search(word, session, scope="all")),
-    "fact_verify": lambda notebook, session: _each_word(lambda word: notebook.facts.verify(word, session)),
-    "fact_reinforce": lambda notebook, session: _told(lambda: notebook.facts.reinforce("Odile", session)),
-    "fact_archive": lambda notebook, session: _told(lambda: notebook.facts.archive("Odile", session)),
-    "fact_restore": lambda notebook, session: _told(lambda: notebook.facts.restore("Odile", session)),
-    "fact_promote": lambda notebook, session: _told(lambda: notebook.facts.promote("Odile", session)),
-    "fact_decay": lambda notebook, session: _told(lambda: notebook.facts.decay(session)),
-    "fact_dedupe": lambda notebook, session: _told(
-        lambda: notebook.facts.dedupe(
-            session,
-        )
-    ),
-    "fact_extract": lambda notebook, session: _told(
-        lambda: notebook.facts.extract([{"role": "user", "content": "Odile has the key"}], session)
-    ),
-    "fact_plot": lambda notebook, session: _told(lambda: notebook.facts.plot(session)),
-    "memory_add": lambda notebook, session: _told(lambda: notebook.memory_add("Odile has the key", session)),
-    "memories": lambda notebook, session: _told(lambda: notebook.memories(session)),
-    "memory_search": lambda notebook, session: _each_word(lambda word: notebook.memory_search(word, session)),
-    "memory_link": lambda notebook, session: _each_file(
-        lambda path: _told(lambda: notebook.memory_link(path, "similar", RULES, session))
-    ),
-    "memory_links": lambda notebook, session: _told(
-        lambda: notebook.memory_links([{"from": RULES, "to": EXTRA, "type": "similar"}], session)
-    ),
-    "memory_infer": lambda notebook, session: _told(lambda: notebook.memory_infer(session)),
-    "memory_scores": lambda notebook, session: _told(lambda: notebook.memory_scores(session)),
-    "memory_audit": lambda notebook, session: _told(lambda: notebook.memory_audit(session)),
-    "memory_fix": lambda notebook, session: _told(lambda: notebook.memory_fix(session)),
-    "memory_import": lambda notebook, session: _told(lambda: notebook.memory_import(Path(RULES), session)),
-    "memory_graph": lambda notebook, session: _told(lambda: notebook.memory_graph(session)),
-    "memory_figures": lambda notebook, session: _told(lambda: notebook.memory_figures(session)),
-    "syntheses_kept": lambda notebook, session: _told(lambda: notebook.syntheses_kept(session)),
-    "compile_context": lambda notebook, session: _told(
-        lambda: notebook.compile_context(f"# {SPEC}", session, explain=True)
-    ),
-    "synthesize": lambda notebook, session: _told(lambda: notebook.synthesize(SPEC, session)),
-    "prefetch": lambda notebook, session: _told(lambda: notebook.prefetch([RULES, REMINDERS], session)),
     "export": lambda notebook, session: _told(lambda: notebook.export(Path("office.tar.gz"), session)),
     "import_notes": lambda notebook, session: _told(lambda: notebook.import_notes(Path("older.json"), session)),
 }
 
 
-def test_the_table_has_every_method_that_a_session_may_call() -> None:
+def _operations() -> Iterator[tuple[str, dict[str, Any]]]:
+    """One or more calls of each operation: its words and arguments."""
+    yield "fact add", {"content": "Odile has the key"}
+    yield "fact list", {"scope": "all"}
+    for word in ASKED:
+        yield "fact search", {"query": word, "scope": "all"}
+        yield "fact verify", {"content": word}
+        yield "memory search", {"query": word}
+    for change in ("reinforce", "archive", "restore", "promote"):
+        yield f"fact {change}", {"fact": "Odile"}
+    yield "fact extract", {"messages": [{"role": "user", "content": "Odile has the key"}]}
+    for name in ("decay", "dedupe", "plot"):
+        yield f"fact {name}", {}
+    yield "memory add", {"content": "Odile has the key"}
+    for path in (RULES, REMINDERS, EXTRA):
+        yield "memory link", {"from_id": path, "type": "similar", "to_id": RULES}
+    yield "memory ingest", {"relationships": [{"from": RULES, "to": EXTRA, "type": "similar"}]}
+    yield "memory import", {"file": RULES}
+    for name in ("list", "infer", "score", "audit", "fix", "graph"):
+        yield f"memory {name}", {}
+    yield "context brief", {"task_spec": f"# {SPEC}", "explain": True}
+    yield "context synthesize", {"task_spec": SPEC}
+    yield "context prefetch", {"specs": [RULES, REMINDERS]}
+    for name in ("cached", "figures"):
+        yield f"context {name}", {}
+
+
+def test_the_tables_have_every_method_and_operation_that_a_session_may_call() -> None:
     found = {
         name
         for name, method in inspect.getmembers(Notebook, inspect.isfunction)
         if not name.startswith("_") and "session" in inspect.signature(method).parameters
     }
     assert set(METHODS) == found
+    assert {words for words, _ in _operations()} == OPERATIONS.keys()
 
 
 @pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
 @pytest.mark.parametrize("name", METHODS)
 def test_no_method_tells_what_is_hidden(notebook: Notebook, session: Session, name: str) -> None:
     assert MARK not in repr(METHODS[name](notebook, session)).casefold()
+
+
+@pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
+def test_no_operation_tells_what_is_hidden(notebook: Notebook, session: Session) -> None:
+    for words, arguments in _operations():
+        told = _told(partial(run_operation, notebook, OPERATIONS[words], arguments, session))
+        assert MARK not in repr(told).casefold(), (words, arguments)
 
 
 @pytest.mark.parametrize("name", ["read", "search", "diff", "version", "rules_for", "prompt", "explain", "list"])
@@ -318,14 +316,9 @@ def _tool_calls() -> Iterator[tuple[str, dict[str, Any]]]:
             yield "notebook_search", {"query": word, "mode": mode, "snippet": True, "limit": 100}
         yield "recall", {"query": word, "limit": 100}
         yield "search_my_notes", {"query": word}
-        yield "memory_query", {"query": word, "scope": "all"}
-        yield "memory_verify", {"content": word}
-    yield "memory_reinforce", {"fact": "Odile"}
-    yield "memory_add", {"content": "Odile has the key"}
-    yield "fact_extract", {"messages": [{"role": "user", "content": "Odile has the key"}]}
-    yield "memory_record", {"text": "Odile has the key"}
-    yield "compile_context", {"task_spec": SPEC}
-    yield "synthesize", {"task_spec": SPEC}
+    for words, arguments in _operations():
+        if tool := OPERATIONS[words].tool:
+            yield tool, {name: value for name, value in arguments.items() if name != "explain"}
 
 
 @pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
@@ -358,9 +351,13 @@ def _requests() -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield "GET", route, {"params": {"query": word}}
         for mode in MODES:
             asked = {"query": word, "mode": mode, "snippet": True, "explain": True}
-            yield "GET", "/search/report", {"params": asked}
+            yield "GET", "/search", {"params": asked}
     for path in ("/status", "/prompt", "/notes", "/reminders", "/tools", "/metrics", "/today", "/checkpoints"):
         yield "GET", path, {}
+    for words, arguments in _operations():
+        if route := OPERATIONS[words].route:
+            method, path = route.split()
+            yield method, path, {"params" if method == "GET" else "json": arguments}
     yield "POST", "/sync", {"json": {}}
     yield "POST", "/log", {"json": {"content": "Asked Odile"}}
     yield "POST", "/checkpoints", {"json": {}}
@@ -377,9 +374,8 @@ def server(root: Path) -> Iterator[Served]:
 @pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
 def test_no_route_tells_what_is_hidden(server: Served, session: Session) -> None:
     asked = list(_requests())
-    known = {
-        route.path.split("/")[3] for route in (*routes.routes, *agent_routes.routes) if isinstance(route, APIRoute)
-    }
+    each = (*routes.routes, *agent_routes.routes, *operation_routes())
+    known = {route.path.split("/")[3] for route in each if isinstance(route, APIRoute)}
     assert {path.split("/")[1] for _, path, _ in asked} == known - {"events"}
     for method, path, arguments in asked:
         assert MARK not in server.ask(method, path, session, **arguments).text.casefold(), (method, path, arguments)

@@ -77,7 +77,7 @@ class TestSaved:
             saved(["pages/plan.md"])
             saved({"specs/pier.md", "pages/plan.md", "specs/gone.md"})
             eventually(lambda: commands.ran, "it was prefetched")
-        assert commands.ran == [("prefetch", "--", "specs/pier.md")]
+        assert commands.ran == [("context", "prefetch", "--", "specs/pier.md")]
 
     def test_what_is_saved_meanwhile_is_prefetched_next(self, specs: Path, commands: Commands) -> None:
         commands.held.clear()
@@ -89,7 +89,7 @@ class TestSaved:
             saved(["specs/ferry.md"])
             commands.held.set()
             eventually(lambda: len(commands.ran) == 2, "the next began")
-        assert commands.ran[1] == ("prefetch", "--", "specs/ferry.md", "specs/pier.md")
+        assert commands.ran[1] == ("context", "prefetch", "--", "specs/ferry.md", "specs/pier.md")
 
     def test_of_a_whole_checkout_few_are_prefetched_those_that_were_saved_last(
         self, specs: Path, commands: Commands
@@ -101,7 +101,7 @@ class TestSaved:
         with Notebook.open(specs) as notebook, prefetching(notebook) as saved:
             saved(names)
             eventually(lambda: commands.ran, "some were prefetched")
-        assert commands.ran == [("prefetch", "--", *names[:-6:-1])]
+        assert commands.ran == [("context", "prefetch", "--", *names[:-6:-1])]
 
     def test_what_fails_is_tried_again_twice(
         self, specs: Path, commands: Commands, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -113,8 +113,8 @@ class TestSaved:
             eventually(lambda: len(commands.ran) == 3, "it was tried three times")
             saved(["specs/ferry.md"])
             eventually(lambda: len(commands.ran) == 4, "the next one was tried")
-        assert [ran[2:] for ran in commands.ran] == [("specs/pier.md",)] * 3 + [("specs/ferry.md",)]
-        assert "prefetch ended with exit code 1; see notebook-sync prefetch specs/pier.md" in caplog.text
+        assert [ran[3:] for ran in commands.ran] == [("specs/pier.md",)] * 3 + [("specs/ferry.md",)]
+        assert "prefetch ended with exit code 1; see notebook-sync context prefetch specs/pier.md" in caplog.text
 
     def test_what_cannot_be_looked_for_is_told_and_holds_up_nothing_else(
         self, specs: Path, commands: Commands, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -159,7 +159,7 @@ class TestBranches:
             eventually(lambda: len(commands.ran) == 2, "the spec that it names")
             git(specs, "checkout", "-b", "winter")
             eventually(lambda: len(commands.ran) == 3, "the latest spec")
-        assert [ran[2:] for ran in commands.ran] == [("specs/pier.md",), ("specs/pier.md",), ("specs/ferry.md",)]
+        assert [ran[3:] for ran in commands.ran] == [("specs/pier.md",), ("specs/pier.md",), ("specs/ferry.md",)]
 
     def test_a_branch_is_new_once(self, specs: Path) -> None:
         git(specs, "init", "-b", "main")
@@ -242,5 +242,5 @@ class TestProcess:
         self, root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         monkeypatch.setattr(sys, "executable", str(root / "nowhere"))
-        assert ProcessBeside(root).run("prefetch") == -1
-        assert "prefetch could not be started beside this: No such file" in caplog.text
+        assert ProcessBeside(root).run("context", "prefetch") == -1
+        assert "context prefetch could not be started: No such file" in caplog.text

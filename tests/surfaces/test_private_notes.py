@@ -27,9 +27,8 @@ from mcp.client import Client
 from notebook_sync import MemoryTool, Notebook, Session
 from notebook_sync.search.searching import MODES
 from notebook_sync.surfaces.cli.main import run
+from notebook_sync.surfaces.http.from_operations import operation_routes
 from notebook_sync.surfaces.http.routes.agents import agent_routes
-from notebook_sync.surfaces.http.routes.facts import fact_routes
-from notebook_sync.surfaces.http.routes.memories import memory_routes
 from notebook_sync.surfaces.http.routes.notes import routes
 from notebook_sync.surfaces.mcp.server import NotebookServer, resources
 from notebook_sync.surfaces.mcp.subscriptions import Subscriptions
@@ -138,6 +137,7 @@ def test_no_route_tells_of_a_private_note(harbour: Harbour, session: Session) ->
                 answer = told(ask(asked))
                 assert CANARY not in answer
                 assert answer == told(ask_without(asked))
+        assert "Buy rope in May" in ask(("GET", "memories", {"params": {"tags": "rope"}}))
         # Of who asks on behalf of others, a note that is there, one that is gone, and an id are enough.
         names = harbour.names if session == PILOT else [harbour.names[0], *harbour.names[4:]]
         for asked in world.guessing_requests(names):
@@ -148,9 +148,7 @@ def test_no_route_tells_of_a_private_note(harbour: Harbour, session: Session) ->
 
 def test_every_route_is_asked() -> None:
     asked = {(method, route) for method, route, _ in (*world.plain_requests(), *world.guessing_requests(["x"]))}
-    for context in iter_route_contexts(
-        [*routes.routes, *agent_routes.routes, *fact_routes.routes, *memory_routes.routes]
-    ):
+    for context in iter_route_contexts([*routes.routes, *agent_routes.routes, *operation_routes()]):
         pattern = re.compile(re.sub(r"\{[^}]*\}", ".+", context.path.removeprefix("/api/v1/")))
         for method in () if context.path.endswith("/events") else context.methods or ():
             assert any(method == one and pattern.fullmatch(route) for one, route in asked), (method, context.path)
@@ -269,8 +267,9 @@ def test_no_command_tells_of_a_private_note(
                 ["fact", "verify", f"{CANARY} hides rope"],
             ),
             *(["memory", what] for what in ("list", "audit", "infer")),
-            *(["memory", "search", CANARY], ["memory", "graph", "-", "--mermaid"]),
-            *(["brief", "pages/ferry.md"], ["synthesize", "pages/ferry.md"], ["prefetch", "pages/ferry.md"]),
+            *(["memory", "search", CANARY], ["memory", "graph", "-", "--format", "mermaid"]),
+            *(["context", what, "pages/ferry.md"] for what in ("brief", "synthesize", "prefetch")),
+            *(["context", what] for what in ("cached", "figures")),
             *(["search", "rope plan chart", "--mode", mode, "--snippet", "--explain", "--report"] for mode in MODES),
         ):
             for shape in ([], ["--json"]):
@@ -286,7 +285,7 @@ def test_no_command_tells_of_a_private_note(
                 *(["rename", "pages/ferry.md", name], ["recall", "rope", "--tags", CANARY], ["list", "--tags", name]),
                 *(["note", "peek", "scribe", name], ["note", "peek", name], ["note", "search", name]),
                 *(["memory", "link", "k3v9x1q8m2ab", "similar", name], ["memory", "graph", "-", "--around", name]),
-                *(["brief", name], ["prefetch", name]),
+                *(["context", what, name] for what in ("brief", "prefetch")),
             ):
                 with check(guess):
                     there, nowhere = alike(ask, guess)
@@ -353,7 +352,7 @@ def test_the_owner_is_told_everything(harbour: Harbour) -> None:
         for path in (*kept, OWN_ID):
             assert CANARY in door.call(OWNER, "notebook_read", {"id": path})["text"]
     with served(harbour.with_notes) as server:
-        channels = {each["id"]: each["notes"] for each in server.ask("GET", "/channels", OWNER).json()}
+        channels = {each["id"]: each["notes"] for each in server.ask("GET", "/channels", OWNER).json()["results"]}
         assert channels["notes:scribe:global"] == 2
         assert channels[f"notes:scribe:{CANARY}-project"] == 2
         assert CANARY in server.ask("POST", "/explain", OWNER, json={"text": "hides rope"}).text

@@ -44,7 +44,7 @@ class ProcessBeside:
                     env=own_environment(),
                 )
             except OSError as error:
-                _log.warning("%s could not be started beside this: %s", arguments[0], error.strerror)
+                _log.warning("%s could not be started: %s", " ".join(arguments), error.strerror)
                 return -1
         with suppress(OSError):  # it may have ended already
             os.setpriority(os.PRIO_PROCESS, self._process.pid, _LATER)
