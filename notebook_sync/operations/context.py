@@ -183,8 +183,9 @@ class ContextService(Service):
         """Compile what the notebook knows about a task: decisions, problems, patterns, risks.
 
         The frontmatter of the spec may name domain, tags, components and related notes. The brief is Markdown, selected
-        from memories that are similar to the task and have a high score, within --max-tokens. Compiling twice gives the same context_hash until the spec or a memory it uses changes. It never
-        contains private notes or somebody else's words.
+        from memories that are similar to the task and have a high score, within --max-tokens. Compiling twice gives the
+        same context_hash until the spec or a memory it uses changes. A brief never contains private notes or somebody
+        else's words.
         """
         from notebook_sync.mirror.syntheses import Timing
 

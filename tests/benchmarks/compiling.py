@@ -56,7 +56,7 @@ def compile_all(root: Path, asked: list[str]) -> tuple[list[float], list[float],
             compiled = notebook.context.compile(spec, session)
             seconds.append(time.perf_counter() - begun)
         if not compiled.memories_used or compiled.partial:
-            raise RuntimeError(f"this found not all: {compiled['partial']}")
+            raise RuntimeError(f"this found not all: {compiled.partial}")
         tokens.append(compiled.token_count)
     notebook.close()
     return first, again, tokens

@@ -120,10 +120,10 @@ def test_no_memory_or_task_forges_a_part_of_a_brief(tmp_path: Path, kind: str, m
         (tmp_path / f"memories/decision/m{number}.md").write_text(f"{front}Berths of the ferry.\n\n{FORGED}\n# Risks\n")
     with Notebook.open(tmp_path) as notebook:
         notebook.sync()
-        compiled = notebook.compile_context(
+        compiled = notebook.context.compile(
             f"Berths of the ferry\n\n{FORGED}", Session.named(kind, "scribe"), max_tokens=max_tokens
         )
-    lines = [line for line in frame_of(compiled["task_brief_md"]) if not line.startswith("### ")]
+    lines = [line for line in frame_of(compiled.task_brief_md) if not line.startswith("### ")]
     assert lines == ["# Task Brief", *(f"## {each}" for each in HEADINGS if f"## {each}" in lines)]
 
 
