@@ -92,11 +92,6 @@ class Prefetched(Model):
     trouble: str | None = None
 
 
-class Place(Model):
-    id: str
-    path: str
-
-
 class CachedSynthesis(Model):
     """One that no longer `holds` is not returned again: a memory that it uses has changed, or it is too old."""
 
@@ -106,7 +101,7 @@ class CachedSynthesis(Model):
     made_at: datetime
     hits: int
     holds: bool
-    rests_on: list[Place]
+    rests_on: list[dict[str, str]]
 
 
 class CompileFigures(Model):
@@ -184,8 +179,8 @@ class ContextService(Service):
 
         The frontmatter of the spec may name domain, tags, components and related notes. The brief is Markdown, selected
         from memories that are similar to the task and have a high score, within --max-tokens. Compiling twice gives the
-        same context_hash until the spec or a memory it uses changes. A brief never contains private notes or somebody
-        else's words.
+        same context_hash until the spec or a memory it uses changes. It never contains private notes or somebody else's
+        words.
         """
         from notebook_sync.mirror.syntheses import Timing
 
@@ -284,7 +279,7 @@ class ContextService(Service):
                 one.made_at,
                 one.hits,
                 holds,
-                [Place(each.id, each.path) for each in one.rests_on],
+                [{"id": each.id, "path": each.path} for each in one.rests_on],
             )
             for one, holds in self._kept.latest(session, limit)
         ]

@@ -30,12 +30,10 @@ _NOT_CHANGED = "Facts are not changed in this conversation"
 _LONGEST_SHOWN = 400
 
 Scope = Annotated[Literal["notes", "core", "archive", "all"], Meta(description="where to look"), Cli("SCOPE")]
-FactName = Annotated[
-    str, Meta(max_length=4_096, description="the fact's id, the start of it, or its text"), Cli("FACT", positional=True)
-]
-Content = Annotated[str, Meta(description="the fact, in one sentence"), Cli("TEXT", positional=True, from_file=True)]
+FactName = Annotated[str, Meta(max_length=4_096, description="its id or its text"), Cli("FACT", positional=True)]
+Content = Annotated[str, Meta(description="one sentence"), Cli("TEXT", positional=True, from_file=True)]
 Heading = Annotated[str, Meta(max_length=256)]
-DryRun = Annotated[bool, Meta(description="show what would change, and change nothing")]
+DryRun = Annotated[bool, Meta(description="only show the changes")]
 
 
 class Fact(Model, kw_only=True):
@@ -62,8 +60,8 @@ class Fact(Model, kw_only=True):
         """A long text is cut; somebody else's is fenced, and the heading above it withheld."""
         from prompt import fence_external  # it loads the assembler, which the command line does not need
 
-        text = self.content
-        text = text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1].rstrip()}…"
+        is_long = len(self.content) > _LONGEST_SHOWN
+        text = f"{self.content[: _LONGEST_SHOWN - 1].rstrip()}…" if is_long else self.content
         if self.provenance != EXTERNAL:
             return msgspec.structs.replace(self, content=text)
         return msgspec.structs.replace(self, content=fence_external(text, EXTERNAL), section="")
@@ -71,10 +69,11 @@ class Fact(Model, kw_only=True):
 
 class ChangedFact(Fact, kw_only=True):
     """A fact after a change. `action`: added, reinforced, archived, restored, promoted or proposed. `moved`: whether
-    the fact moved to another file."""
+    the fact was written to `path` by this change. `created`: whether this also created the file."""
 
     action: str
     moved: bool = False
+    created: bool = False
     warnings: list[str] = msgspec.field(default_factory=list)
 
 
@@ -132,9 +131,7 @@ class Extracted(Model):
     warnings: list[str] = msgspec.field(default_factory=list)
 
 
-Messages = Annotated[
-    list[Message], Meta(max_length=200, description="latest messages, oldest first"), Cli("MESSAGES.json")
-]
+Messages = Annotated[list[Message], Meta(max_length=200, description="oldest first"), Cli("MESSAGES.json")]
 
 
 class FactService(Service):
@@ -164,7 +161,7 @@ class FactService(Service):
         refusal=_NOT_CHANGED,
         effect="write",
         creates=True,
-        hint="For what stays true: a name, a date, a preference, how something works.",
+        hint="For what stays true: names, dates, preferences.",
         examples=(
             "notebook-sync fact add 'The ferry leaves at eight' --importance high",
             "notebook-sync fact add 'Odile runs the ferry' --section 'People & Entities' --agent scribe",
@@ -176,13 +173,11 @@ class FactService(Service):
         content: Content,
         session: Session = OWNER,
         *,
-        section: Annotated[Heading, Meta(description="heading to put it under; created if missing")] = IMPORTANT,
-        importance: Annotated[
-            str | float, Meta(description="core, high, medium, low, or a number from 0 to 1"), Cli("N")
-        ]
+        section: Annotated[Heading, Meta(description="heading, created if missing")] = IMPORTANT,
+        importance: Annotated[str | float, Meta(description="core, high, medium, low, or 0 to 1"), Cli("N")]
         | None = None,
     ) -> ChangedFact:
-        """Add a fact, or reinforce the one that says the same.
+        """Add a fact, or reinforce one that says the same.
 
         The fact becomes a bullet at the end of its section in facts/notes.md. If a fact says the same, in these or
         other words, that one is reinforced instead; if it was archived, it is restored. Texts that differ in a number,
@@ -216,7 +211,7 @@ class FactService(Service):
         tool="fact_search",
         route="GET /facts/search",
         nothing_found="no fact matches; --scope all also searches core.md and archive.md",
-        hint="Without a query, the most important facts.",
+        hint="Without a query, the most important.",
         examples=(
             "notebook-sync fact search 'when does the ferry leave'",
             "notebook-sync fact search Odile --scope all --limit 3 --json",
@@ -232,7 +227,7 @@ class FactService(Service):
         scope: Scope = "notes",
         limit: Limit = 10,
     ) -> Results[Fact]:
-        """Search facts by meaning and words, best match first.
+        """Search facts by meaning and words, best first.
 
         A fact that an agent finds counts as used, unless the session is external. `similarity` is from 0 to 1. Without
         a query, the most important facts come first.
@@ -246,7 +241,7 @@ class FactService(Service):
         "fact verify",
         tool="fact_verify",
         route="POST /facts/verify",
-        hint="Use it before you rely on a statement. RELATED: read the matches, they may contradict it.",
+        hint="For a statement you rely on. RELATED matches may contradict it.",
         examples=("notebook-sync fact verify 'The ferry leaves at eight'", "notebook-sync fact verify - --json"),
     )
     def verify(
@@ -386,7 +381,7 @@ class FactService(Service):
         *,
         dry_run: DryRun = False,
     ) -> Extracted:
-        """Extract lasting facts from the end of a conversation with a language model.
+        """Extract facts from a conversation with a language model.
 
         The messages are JSON as chat APIs take them, [{"role": "user", "content": "…"}]; the last 20 count. Set up an
         OpenAI-compatible model in [llm] of notebook.toml (docs/facts.md). New facts are added as by `fact add`. Facts

@@ -122,11 +122,13 @@ class IngestedLinks(Model):
 
 
 class InferredLinks(Model):
-    """The model was asked about `pairs` of memories; `trouble` says why not about more."""
+    """The model was asked about `pairs` of memories; `trouble` says why not about more. The links are saved if
+    `applied`."""
 
     links: list[dict[str, Any]]
     dropped: list[DroppedLink]
     pairs: int
+    applied: bool
     trouble: str | None = None
 
 
@@ -165,10 +167,13 @@ class TagCounts(Model):
 
 
 class Finding(Model):
+    """`provenance` is "external" where `what` may quote somebody else's words."""
+
     path: str
     line: int
     what: str
     fix: str
+    provenance: str | None = None
 
 
 class Audit(Model):
@@ -462,7 +467,7 @@ class MemoryService(Service):
         session: Session = OWNER,
         *,
         dry_run: DryRun = False,
-        limit: Annotated[int, Meta(ge=1, le=1_000, description="ask about at most this many pairs"), Cli("N")] = 20,
+        limit: Annotated[int, Meta(ge=1, le=500, description="ask about at most this many pairs"), Cli("N")] = 20,
     ) -> InferredLinks:
         """Ask the language model how similar memories are linked.
 
@@ -471,7 +476,8 @@ class MemoryService(Service):
         `trouble` says why the rest is missing. Needs a model in [llm] of notebook.toml.
         """
         found = self._infer.infer(session, apply=not dry_run, limit=limit)
-        return msgspec.convert({**found, "trouble": found["trouble"] or None}, InferredLinks)
+        applied = bool(found["links"]) and not dry_run
+        return msgspec.convert({**found, "applied": applied, "trouble": found["trouble"] or None}, InferredLinks)
 
     @operation("memory audit", route="GET /memories/audit", examples=("notebook-sync memory audit",))
     def audit(self, session: Session = OWNER) -> Audit:

@@ -45,7 +45,7 @@ EVERYONE: frozenset[Kind] = frozenset(KINDS)
 NOT_EXTERNAL: frozenset[Kind] = frozenset(("owner", "task"))
 SVG = "image/svg+xml"
 
-Limit = Annotated[int, msgspec.Meta(ge=1, le=100_000, description="at most this many results")]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=100_000, description="at most this many")]
 
 
 class Model(msgspec.Struct, omit_defaults=True):
@@ -107,11 +107,6 @@ class Operation:
         return "progress" in inspect.signature(self.run).parameters
 
     @property
-    def name(self) -> str:
-        """The method's name."""
-        return self.run.__name__
-
-    @property
     def summary(self) -> str:
         """The first line of the docstring, without its full stop."""
         return paragraphs_of(self.run)[0].replace("\n", " ").rstrip(".")
@@ -138,7 +133,7 @@ class Operation:
             for name, hint in self.hints.items()
             if name != "return"
         ]
-        return msgspec.defstruct(self.name, fields, kw_only=True, forbid_unknown_fields=True)
+        return msgspec.defstruct(self.run.__name__, fields, kw_only=True, forbid_unknown_fields=True)
 
     def checked(self, given: Mapping[str, object], *, from_text: bool = False) -> dict[str, Any]:
         """The arguments, by name; None stands for one that is left out. `from_text`: numbers and the like may be given

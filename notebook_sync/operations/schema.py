@@ -11,15 +11,15 @@ _MOST_OUTLINED = 3
 _KEPT = ("type", "description", "enum", "format", "minimum", "maximum", "additionalProperties")
 
 
-def schema_of(kind: Any, *, strict: bool = False) -> dict[str, Any]:
-    """The schema of a type, small; `strict` as `small_schema`."""
-    return small_schema(msgspec.json.schema(kind), strict=strict)
+def schema_of(kind: Any, *, strict: bool = False, nullable: bool = False) -> dict[str, Any]:
+    """The schema of a type, small; `strict` and `nullable` as `small_schema`."""
+    return small_schema(msgspec.json.schema(kind), strict=strict, nullable=nullable)
 
 
-def small_schema(whole: dict[str, Any], *, strict: bool = False) -> dict[str, Any]:
+def small_schema(whole: dict[str, Any], *, strict: bool = False, nullable: bool = False) -> dict[str, Any]:
     """A schema with what a model needs to know. strict: as OpenAI's structured outputs want it, where each property is
-    required and one that may be left out is `null` instead."""
-    return _small(whole, whole.get("$defs", {}), strict)
+    required and one that may be left out is `null` instead. nullable: what may be null says so, as for an answer."""
+    return _small(whole, whole.get("$defs", {}), strict, nullable)
 
 
 def outline_of(*schemas: dict[str, Any]) -> dict[str, Any]:
@@ -29,27 +29,29 @@ def outline_of(*schemas: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "required": always[:_MOST_OUTLINED]}
 
 
-def _small(schema: dict[str, Any], shared: dict[str, Any], strict: bool) -> dict[str, Any]:
+def _small(schema: dict[str, Any], shared: dict[str, Any], strict: bool, nullable: bool) -> dict[str, Any]:
     if "$ref" in schema:
         named = shared[schema["$ref"].rpartition("/")[2]]
         schema = {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
     if "anyOf" in schema:
         first, *others = _choices(schema)
+        if nullable and any(each.get("type") == "null" for each in schema["anyOf"]):
+            return _or_null(_small({**schema, "anyOf": [first, *others]}, shared, strict, nullable))
         kinds = {"type": [each["type"] for each in (first, *others)]} if others else {}
         schema = {**first, **{key: value for key, value in schema.items() if key != "anyOf"}, **kinds}
         if "$ref" in schema:
-            return _small(schema, shared, strict)
+            return _small(schema, shared, strict, nullable)
     small = {key: value for key, value in schema.items() if key in _KEPT and value is not True}
     if "enum" in small:
         small.setdefault("type", "string")
     if small.get("type") == "object":
         small.pop("description", None)  # a type's docstring, which is for us
     if "items" in schema:
-        small["items"] = _small(schema["items"], shared, strict)
+        small["items"] = _small(schema["items"], shared, strict, nullable)
     if "properties" in schema:
         required = schema.get("required", [])
         in_order = sorted(schema["properties"].items(), key=lambda item: item[0] not in required)
-        properties = {name: _small(each, shared, strict) for name, each in in_order}
+        properties = {name: _small(each, shared, strict, nullable) for name, each in in_order}
         if strict:
             # A strict function takes no object of any keys.
             properties = {name: each for name, each in properties.items() if each != {"type": "object"}}

@@ -132,7 +132,7 @@ def test_what_is_known_is_told_and_looking_changes_nothing(shared: Browsing) -> 
     found = shared.get("/memory?query=ferry").text
     assert facts_in(found)[0].startswith(FERRY)
     with Notebook.open(shared.root) as notebook:
-        assert [row.access_count for row in notebook.facts.list(Session.owner())] == [0] * 4
+        assert [row.access_count for row in notebook.facts.list(Session.owner()).results] == [0] * 4
 
 
 def test_a_section_and_the_stale_narrow_the_list(shared: Browsing) -> None:

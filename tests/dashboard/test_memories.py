@@ -15,6 +15,7 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.mirror.syntheses import Rested, Synthesis, Timing
+from notebook_sync.operations.registry import plain
 from notebook_sync.settings import Tier2Settings
 from notebook_sync.surfaces.dashboard.memory import memories_page
 from notebook_sync.surfaces.dashboard.memory.figures_page import budget_of, groups_of, reasoner_of
@@ -100,7 +101,7 @@ def test_a_search_finds_and_uses_nothing(shared: Browsing) -> None:
     assert titles_in(page)[0] == COINS
     assert "alike" in text_of(page)
     with Notebook.open(shared.root) as notebook:
-        assert {row["accesses"] for row in notebook.memories(OWNER)} == {0}
+        assert {row.accesses for row in notebook.memories.list(OWNER).results} == {0}
 
 
 def test_many_memories_come_a_page_at_a_time(shared: Browsing) -> None:
@@ -211,7 +212,7 @@ def test_figures_follow_what_was_done(root: Path) -> None:
         notebook.syntheses.timed("synthesis", Timing("answered", 52.0))
         page = browser.follow(browser.post("/memory/figures/scores"))
         scored = text_of(page.text)
-        assert all(row["score"] != 0.5 for row in notebook.memories(OWNER))
+        assert all(row.score != 0.5 for row in notebook.memories.list(OWNER).results)
     assert "All memories are scored anew" in scored
     assert "<b>" not in page.text
     assert 'href="/notes/memories/problem/coins.md"' in page.text
@@ -237,7 +238,7 @@ def test_who_is_asked_is_named() -> None:
 
 def test_figures_of_nothing_are_dashes(root: Path) -> None:
     with Notebook.open(root) as notebook:
-        groups = groups_of(notebook.memory_figures(OWNER))
+        groups = groups_of(plain(notebook.context.figures(OWNER)))
     assert all(group.lacks for group in groups)
     values = {name: value for group in groups for name, value, _ in group.rows}
     assert (values["Memories"], values["Structured"], values["Score"], values["Usually within"]) == ("0", "–", "–", "–")

@@ -84,16 +84,16 @@ class Cli:
         return dict(self.run("memory", "audit"))
 
     def fix(self, *, dry_run: bool) -> dict[str, Any]:
-        return dict(self.run("memory", "audit", "--fix", *(["--dry-run"] if dry_run else [])))
+        return dict(self.run("memory", "fix", *(["--dry-run"] if dry_run else [])))
 
     def memories(self) -> list[dict[str, Any]]:
-        return list(self.run("memory", "list"))
+        return list(self.run("memory", "list")["results"])
 
     def brief(self) -> dict[str, Any]:
-        return dict(self.run("brief", "specs/desk.md"))
+        return dict(self.run("context", "brief", "specs/desk.md"))
 
     def synthesize(self) -> dict[str, Any]:
-        return dict(self.run("synthesize", "specs/desk.md"))
+        return dict(self.run("context", "synthesize", "specs/desk.md"))
 
 
 class Http:
@@ -112,7 +112,7 @@ class Http:
         return dict(self._asked("POST", "/memories/fix", json={"dry_run": dry_run}))
 
     def memories(self) -> list[dict[str, Any]]:
-        return list(self._asked("GET", "/memories"))
+        return list(self._asked("GET", "/memories")["results"])
 
     def brief(self) -> dict[str, Any]:
         return dict(self._asked("POST", "/compile_context", json={"task_spec": SPEC}))

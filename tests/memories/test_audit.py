@@ -10,6 +10,8 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.notes.memories import audit as memory_audit
+from notebook_sync.operations.memories import Agents, Audit, Priorities, TagCounts, Timestamps
+from notebook_sync.operations.registry import plain
 
 OWNER = Session.owner()
 PARTS = "## Context\nFog.\n## Reasoning\nIt is near.\n## Outcome\nIt holds.\n"
@@ -35,22 +37,23 @@ def write(notebook: Notebook, name: str, text: str = SOUND) -> str:
 
 
 def findings(notebook: Notebook, session: Session = OWNER) -> list[tuple[str, int, str]]:
-    return [(one["path"], one["line"], one["what"]) for one in notebook.memory_audit(session)["findings"]]
+    return [(one.path, one.line, one.what) for one in notebook.memories.audit(session).findings]
 
 
-def without_findings(audit: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in audit.items() if not name.startswith("findings")}
+def without_findings(audit: Audit) -> dict[str, Any]:
+    return {name: value for name, value in plain(audit).items() if not name.startswith("findings")}
 
 
 def test_sound_memories_have_no_findings(notebook: Notebook) -> None:
     write(notebook, "rope")
     write(notebook, "gate", SOUND.replace("---\n#", "priority: 3\nrelations:\n- {type: similar, to: rope}\n---\n#"))
     notebook.sync()
-    notebook.memory_scores(OWNER)
-    audit = notebook.memory_audit(OWNER)
-    score = audit["score"]["mean"]
+    notebook.memories.score(OWNER)
+    audit = notebook.memories.audit(OWNER)
+    score = audit.score.mean
+    assert score is not None
     assert 0 < score < 1
-    assert audit == {
+    assert plain(audit) == {
         "memories": 2,
         "timestamps": {"missing": 0, "unparsable": 0},
         "agents": {"unknown": 0},
@@ -61,16 +64,16 @@ def test_sound_memories_have_no_findings(notebook: Notebook) -> None:
         "links": 1,
         "links_broken": 0,
         "tags": {"per_memory": 2.0, "none": 0},
-        "score": {"mean": score, "sigma": audit["score"]["sigma"]},
+        "score": {"mean": score, "sigma": audit.score.sigma},
         "findings": [],
         "findings_left_out": 0,
     }
 
 
 def test_of_nothing_there_are_no_means(notebook: Notebook) -> None:
-    audit = notebook.memory_audit(OWNER)
-    assert (audit["memories"], audit["similar_share"], audit["findings"]) == (0, None, [])
-    assert audit["importance"] == {"mean": None, "sigma": None, "saturated": None}
+    audit = notebook.memories.audit(OWNER)
+    assert (audit.memories, audit.similar_share, audit.findings) == (0, None, [])
+    assert audit.importance == Priorities(None, None, None)
 
 
 AMISS = [
@@ -93,10 +96,10 @@ AMISS = [
 
 def test_what_is_amiss_is_told_with_its_line_and_what_to_do(notebook: Notebook) -> None:
     paths = [write(notebook, f"n{at:02}", SOUND.replace(was, now, 1)) for at, (was, now, _, _) in enumerate(AMISS)]
-    told = notebook.memory_audit(OWNER)["findings"]
+    told = notebook.memories.audit(OWNER).findings
     for path, (_, _, line, what) in zip(paths, AMISS, strict=True):
-        assert any((one["path"], one["line"]) == (path, line) and what in one["what"] for one in told), (path, what)
-    assert all(one["fix"] for one in told)
+        assert any((one.path, one.line) == (path, line) and what in one.what for one in told), (path, what)
+    assert all(one.fix for one in told)
 
 
 def test_each_kind_of_finding_is_counted(notebook: Notebook) -> None:
@@ -104,11 +107,11 @@ def test_each_kind_of_finding_is_counted(notebook: Notebook) -> None:
     write(notebook, "words", SOUND.replace("2026-02-16", "soon"))
     links = "relations:\n- {type: causes, to: gone}\n- {type: similar, to: words}\nneeds_review: true\n"
     write(notebook, "links", SOUND.replace("kind:", f"{links}kind:"))
-    audit = notebook.memory_audit(OWNER)
-    assert audit["timestamps"] == {"missing": 1, "unparsable": 1}
-    assert (audit["agents"], audit["unstructured"], audit["needs_review"]) == ({"unknown": 1}, 1, 1)
-    assert (audit["links"], audit["links_broken"], audit["similar_share"]) == (2, 1, 0.5)
-    assert audit["tags"] == {"per_memory": 1.3333, "none": 1}
+    audit = notebook.memories.audit(OWNER)
+    assert audit.timestamps == Timestamps(missing=1, unparsable=1)
+    assert (audit.agents, audit.unstructured, audit.needs_review) == (Agents(unknown=1), 1, 1)
+    assert (audit.links, audit.links_broken, audit.similar_share) == (2, 1, 0.5)
+    assert audit.tags == TagCounts(per_memory=1.3333, none=1)
 
 
 def test_a_file_that_can_no_longer_be_read_is_told(notebook: Notebook) -> None:
@@ -122,9 +125,9 @@ def test_a_file_that_can_no_longer_be_read_is_told(notebook: Notebook) -> None:
 
 def test_somebody_elses_words_are_marked_and_no_finding_is_long(notebook: Notebook) -> None:
     write(notebook, "rope", SOUND.replace("kind: decision", f"provenance: external\nkind: {'obey ' * 200}"))
-    (found,) = notebook.memory_audit(OWNER)["findings"]
-    assert found["provenance"] == "external"
-    assert len(found["what"]) <= 200
+    (found,) = notebook.memories.audit(OWNER).findings
+    assert found.provenance == "external"
+    assert len(found.what) <= 200
 
 
 def test_of_very_many_findings_the_first_are_told_and_the_others_counted(
@@ -133,24 +136,24 @@ def test_of_very_many_findings_the_first_are_told_and_the_others_counted(
     monkeypatch.setattr(memory_audit, "MOST_FINDINGS", 2)
     for name in ("a", "b"):
         write(notebook, name, "Ropes\n")
-    audit = notebook.memory_audit(OWNER)
-    assert [one["path"] for one in audit["findings"]] == ["memories/a.md"] * 2
-    assert audit["findings_left_out"] == 6
+    audit = notebook.memories.audit(OWNER)
+    assert [one.path for one in audit.findings] == ["memories/a.md"] * 2
+    assert audit.findings_left_out == 6
 
 
 def test_a_memory_that_a_session_may_not_read_counts_as_none(notebook: Notebook) -> None:
     write(notebook, "rope", SOUND.replace("id:", "relations: [{type: causes, to: secret}]\nid:", 1))
     write(notebook, "secret", "---\nid: secret\n---\nOdile pays the keeper\n")
     session = Session.task("scribe")
-    told = notebook.memory_audit(session)
-    assert (told["memories"], told["links_broken"]) == (1, 1)
+    told = notebook.memories.audit(session)
+    assert (told.memories, told.links_broken) == (1, 1)
     (notebook.root / "memories" / "secret.md").unlink()
-    assert notebook.memory_audit(session) == told
+    assert notebook.memories.audit(session) == told
 
 
 def test_an_audit_changes_nothing(notebook: Notebook) -> None:
     path = notebook.root / write(notebook, "rope", "Ropes\n")
     before = (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino)
-    notebook.memory_audit(OWNER)
+    notebook.memories.audit(OWNER)
     assert (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) == before
-    assert without_findings(notebook.memory_audit(OWNER)) == without_findings(notebook.memory_audit(OWNER))
+    assert without_findings(notebook.memories.audit(OWNER)) == without_findings(notebook.memories.audit(OWNER))

@@ -15,6 +15,8 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotPermitted
 from notebook_sync.files.frontmatter import read_frontmatter
 from notebook_sync.notes.memories import fix as memory_fix
+from notebook_sync.operations.memories import Fixed, LeftOut, Timestamps
+from notebook_sync.operations.registry import plain
 
 OWNER = Session.owner()
 WHEN = "2026-01-05T08:00:00+00:00"
@@ -49,28 +51,28 @@ def log(notebook: Notebook) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def changes(told: dict[str, Any]) -> list[tuple[str, str, Any, Any]]:
-    return [(one["path"], one["field"], one["before"], one["after"]) for one in told["changes"]]
+def changes(told: Fixed) -> list[tuple[str, str, Any, Any]]:
+    return [(one.path, one.field, one.before, one.after) for one in told.changes]
 
 
-def left(told: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(one["path"], one["what"]) for one in told["left"]]
+def left(told: Fixed) -> list[tuple[str, str]]:
+    return [(one.path, one.what) for one in told.left]
 
 
 def test_git_proves_when_a_memory_was_made_and_by_which_agent(notebook: Notebook) -> None:
     path = write(notebook, "rope", "Ropes\r\n" + PARTS)
     commit(notebook, "Add\n\nAgent: scribe\n")
     path.write_bytes(b"Ropes hang\r\n" + PARTS.encode())
-    told = notebook.memory_fix(OWNER)
+    told = notebook.memories.fix(OWNER)
     assert changes(told) == [
         ("memories/rope.md", "created_at", None, WHEN),
         ("memories/rope.md", "agent", None, "scribe"),
     ]
-    assert [one["because"] for one in told["changes"]] == [
+    assert [one.because for one in told.changes] == [
         "its first commit is of then",
         "its first commit is by that agent",
     ]
-    assert (told["applied"], left(told)) == (True, [("memories/rope.md", "it is of no kind")])
+    assert (told.applied, left(told)) == (True, [("memories/rope.md", "it is of no kind")])
     assert (
         path.read_bytes()
         == b"---\r\ncreated_at: 2026-01-05T08:00:00.000Z\r\nagent: scribe\r\n---\r\nRopes hang\r\n" + PARTS.encode()
@@ -83,7 +85,7 @@ def test_tags_prove_who_said_it_and_of_which_kind_it_is(notebook: Notebook) -> N
         notebook, "rope", "---\ncreated_at: 2026-02-16\nagent: unknown\ntags: [Decision, agent:scribe]\n---\n" + PARTS
     )
     write(notebook, "gate", "---\ncreated_at: 2026-02-16\nagent: pilot\ntags: [decision, problem]\n---\n" + PARTS)
-    told = notebook.memory_fix(OWNER)
+    told = notebook.memories.fix(OWNER)
     assert changes(told) == [
         ("memories/rope.md", "agent", "unknown", "scribe"),
         ("memories/rope.md", "kind", None, "decision"),
@@ -104,18 +106,18 @@ NO_TIMES = ("soon", "16.02.2026", "02/16/2026", "17", "[2026]", "9999/99/99")
 def test_a_time_in_another_form_proves_itself(notebook: Notebook) -> None:
     for at, said in enumerate(TIMES):
         write(notebook, f"n{at}", SOUND.replace("2026-02-16", f"{said}  # by hand"))
-    told = notebook.memory_fix(OWNER)["changes"]
-    assert [one["after"] for one in told] == [*TIMES.values()]
-    assert {one["because"] for one in told} == {"that is what it says, in another form"}
+    told = notebook.memories.fix(OWNER).changes
+    assert [one.after for one in told] == [*TIMES.values()]
+    assert {one.because for one in told} == {"that is what it says, in another form"}
     assert "# by hand" in (notebook.root / "memories" / "n0.md").read_text()
 
 
 def test_what_nothing_proves_is_left_as_it_is_and_told(notebook: Notebook) -> None:
     paths = [write(notebook, f"n{at}", SOUND.replace("2026-02-16", said)) for at, said in enumerate(NO_TIMES)]
     before = [path.read_bytes() for path in paths]
-    told = notebook.memory_fix(OWNER)
-    assert (told["changes"], told["applied"]) == ([], False)
-    assert [(one["path"], one["line"]) for one in told["left"]] == [(f"memories/n{at}.md", 4) for at in range(6)]
+    told = notebook.memories.fix(OWNER)
+    assert (told.changes, told.applied) == ([], False)
+    assert [(one.path, one.line) for one in told.left] == [(f"memories/n{at}.md", 4) for at in range(6)]
     assert [path.read_bytes() for path in paths] == before
 
 
@@ -123,13 +125,13 @@ def test_a_link_to_a_path_becomes_one_to_the_id_there_and_others_stay(notebook: 
     links = "relations:\n- {type: causes, to: memories/gate, note: kept}\n- {type: solves, to: gone}\n"
     write(notebook, "rope", SOUND.replace("kind:", f"{links}kind:"))
     write(notebook, "gate", SOUND.replace("id: {id}", "id: the-gate"))
-    told = notebook.memory_fix(OWNER)
+    told = notebook.memories.fix(OWNER)
     ((_, field, before, after),) = changes(told)
     assert field == "relations"
     assert before[0]["to"] == "memories/gate"
     assert after == [{"type": "causes", "to": "the-gate", "note": "kept"}, {"type": "solves", "to": "gone"}]
-    assert [one["what"] for one in told["left"]] == ["it solves 'gone', which is no memory"]
-    assert notebook.memory_audit(OWNER)["links_broken"] == 1
+    assert [one.what for one in told.left] == ["it solves 'gone', which is no memory"]
+    assert notebook.memories.audit(OWNER).links_broken == 1
 
 
 LINKS = """relations:
@@ -157,14 +159,14 @@ def test_only_the_target_of_a_link_changes_and_what_a_person_wrote_there_stays(n
     path = write(notebook, "rope", SOUND.replace("kind:", f"{links}kind:").replace("{to}", "memories/gate.md"))
     write(notebook, "gate", SOUND.replace("id: {id}", "id: g4"))
     before = path.read_bytes()
-    assert [one["field"] for one in notebook.memory_fix(OWNER)["changes"]] == ["relations"]
+    assert [one.field for one in notebook.memories.fix(OWNER).changes] == ["relations"]
     after = path.read_bytes()
     plain = after.replace(b'"g4"', b"g4").replace(b"'g4'", b"g4")
     said = before.replace(b'"memories/gate.md"', b"g4").replace(b"'memories/gate.md'", b"g4")
     for fold in (b">-\n    ", b">-\r\n    "):
         said = said.replace(fold, b"")
     assert plain == said.replace(b"memories/gate.md", b"g4")
-    assert notebook.memory_fix(OWNER)["changes"] == []
+    assert notebook.memories.fix(OWNER).changes == []
 
 
 def test_a_link_that_is_there_already_is_not_made_a_second_time(notebook: Notebook) -> None:
@@ -177,10 +179,10 @@ def test_a_link_that_is_there_already_is_not_made_a_second_time(notebook: Notebo
     links = "relations:\n" + "".join(f"- {{type: {kind}, to: {to}}}\n" for kind, to in said)
     write(notebook, "rope", SOUND.replace("kind:", f"{links}kind:"))
     write(notebook, "gate", SOUND.replace("id: {id}", "id: g4"))
-    told = notebook.memory_fix(OWNER)
+    told = notebook.memories.fix(OWNER)
     ((_, _, _, after),) = changes(told)
     assert [one["to"] for one in after] == ["g4", "memories/gate.md", "memories/gate.md", "g4"]
-    assert [one["what"] for one in told["left"]] == [
+    assert [one.what for one in told.left] == [
         "it solves 'memories/gate.md', which is no memory",
         "it causes 'memories/gate.md', which is no memory",
     ]
@@ -190,19 +192,13 @@ def test_a_dry_run_tells_the_same_and_changes_nothing(notebook: Notebook) -> Non
     path = write(notebook, "rope", "---\ntags: [insight, agent:scribe]\n---\n" + PARTS)
     commit(notebook)
     before = path.read_bytes()
-    dry = notebook.memory_fix(OWNER, dry_run=True)
+    dry = notebook.memories.fix(OWNER, dry_run=True)
     assert path.read_bytes() == before
     assert log(notebook) == ["Add"]
-    told = notebook.memory_fix(OWNER)
-    assert {**told, "applied": False} == dry
-    assert len(told["changes"]) == 2
-    nothing: dict[str, Any] = {"changes": [], "applied": False, "left": [], "warnings": []}
-    assert notebook.memory_fix(OWNER) == {
-        **nothing,
-        "left_out": {"changes": 0, "left": 0},
-        "backup": "",
-        "trouble": "",
-    }
+    told = notebook.memories.fix(OWNER)
+    assert {**plain(told), "applied": False} == plain(dry)
+    assert len(told.changes) == 2
+    assert notebook.memories.fix(OWNER) == Fixed([], applied=False, left=[], left_out=LeftOut(0, 0), backup="")
 
 
 def test_of_very_many_changes_the_first_are_told_and_the_others_counted(
@@ -211,12 +207,12 @@ def test_of_very_many_changes_the_first_are_told_and_the_others_counted(
     monkeypatch.setattr(memory_fix, "MOST_TOLD", 2)
     for name in ("rope", "gate", "tide"):
         write(notebook, name, "---\ntags: [insight]\n---\n" + PARTS)
-    told = notebook.memory_fix(OWNER)
-    assert ([one["path"] for one in told["changes"]], len(told["left"])) == (
+    told = notebook.memories.fix(OWNER)
+    assert ([one.path for one in told.changes], len(told.left)) == (
         ["memories/gate.md", "memories/rope.md"],
         2,
     )
-    assert told["left_out"] == {"changes": 1, "left": 4}
+    assert told.left_out == LeftOut(changes=1, left=4)
     assert len(log(notebook)) == 1
 
 
@@ -224,7 +220,7 @@ def test_all_repairs_are_one_commit_and_are_taken_back_by_undo(notebook: Noteboo
     for name in ("rope", "gate", "tide"):
         write(notebook, name, f"{name}\n")
     commit(notebook)
-    assert len(notebook.memory_fix(OWNER)["changes"]) == 3
+    assert len(notebook.memories.fix(OWNER).changes) == 3
     assert log(notebook) == ["Repair memories", "Add"]
     notebook.undo("memories/rope.md", OWNER)
     assert (notebook.root / "memories" / "rope.md").read_text() == "rope\n"
@@ -238,10 +234,10 @@ def test_very_many_repairs_are_commits_of_their_own_behind_a_checkpoint(
         write(notebook, name, f"{name}\n")
     commit(notebook)
     steps: list[tuple[int, int]] = []
-    told = notebook.memory_fix(OWNER, progress=lambda done, total: steps.append((done, total)))
-    assert (len(told["changes"]), steps) == (3, [(2, 3), (3, 3)])
+    told = notebook.memories.fix(OWNER, progress=lambda done, total: steps.append((done, total)))
+    assert (len(told.changes), steps) == (3, [(2, 3), (3, 3)])
     assert log(notebook) == ["Repair memories: memories/tide.md", "Repair memories", "Add"]
-    notebook.rollback(told["backup"], OWNER, files=True)
+    notebook.rollback(told.backup, OWNER, files=True)
     assert (notebook.root / "memories" / "tide.md").read_text() == "tide\n"
 
 
@@ -257,25 +253,23 @@ def test_repairs_that_were_interrupted_are_gone_on_with(notebook: Notebook, monk
             tide.unlink()
             tide.symlink_to("rope.md")
 
-    told = notebook.memory_fix(OWNER, progress=take_away)
-    assert [one["path"] for one in told["changes"]] == ["memories/gate.md", "memories/rope.md"]
-    assert told["applied"]
-    assert told["trouble"].endswith("; what is told here is written, and the next repair goes on from there")
+    told = notebook.memories.fix(OWNER, progress=take_away)
+    assert [one.path for one in told.changes] == ["memories/gate.md", "memories/rope.md"]
+    assert told.applied
+    assert str(told.trouble).endswith("; what is told here is written, and the next repair goes on from there")
     tide.unlink()
     write(notebook, "tide", "tide\n")
-    again = notebook.memory_fix(OWNER)
-    assert ([one["path"] for one in again["changes"]], again["trouble"]) == (["memories/tide.md"], "")
+    again = notebook.memories.fix(OWNER)
+    assert ([one.path for one in again.changes], again.trouble) == (["memories/tide.md"], None)
 
 
 def test_a_link_that_is_mended_leaves_another_to_the_same_place_told(notebook: Notebook) -> None:
     links = "relations:\n- {type: causes, to: memories/gate.md}\n- {type: solves, to: memories/gate.md}\n"
     write(notebook, "rope", SOUND.replace("kind:", f"{links}- {{type: causes, to: gate}}\nkind:"))
     write(notebook, "gate", SOUND)
-    told = notebook.memory_fix(OWNER)
-    assert [one["to"] for one in told["changes"][0]["after"]] == ["memories/gate.md", "gate", "gate"]
-    assert [(one["line"], one["what"]) for one in told["left"]] == [
-        (4, "it causes 'memories/gate.md', which is no memory")
-    ]
+    told = notebook.memories.fix(OWNER)
+    assert [one["to"] for one in told.changes[0].after] == ["memories/gate.md", "gate", "gate"]
+    assert [(one.line, one.what) for one in told.left] == [(4, "it causes 'memories/gate.md', which is no memory")]
 
 
 def test_a_file_that_must_be_mended_by_hand_costs_no_other(notebook: Notebook) -> None:
@@ -285,10 +279,10 @@ def test_a_file_that_must_be_mended_by_hand_costs_no_other(notebook: Notebook) -
     write(notebook, "good", "Gates\n")
     commit(notebook)
     before = broken.read_bytes(), bad.read_bytes()
-    told = notebook.memory_fix(OWNER)
-    assert {one["path"] for one in told["changes"]} == {"memories/good.md"}
-    assert len(told["warnings"]) == 2
-    assert {one["path"] for one in told["left"]} >= {"memories/broken.md", "memories/bad.md"}
+    told = notebook.memories.fix(OWNER)
+    assert {one.path for one in told.changes} == {"memories/good.md"}
+    assert len(told.warnings) == 2
+    assert {one.path for one in told.left} >= {"memories/broken.md", "memories/bad.md"}
     assert (broken.read_bytes(), bad.read_bytes()) == before
 
 
@@ -297,9 +291,9 @@ def test_without_git_only_what_the_file_says_is_proved(tmp_path: Path) -> None:
     (tmp_path / "memories").mkdir()
     (tmp_path / "memories" / "rope.md").write_text("---\ntags: [insight]\n---\n" + PARTS)
     with Notebook.open(tmp_path) as notebook:
-        told = notebook.memory_fix(OWNER)
+        told = notebook.memories.fix(OWNER)
     assert changes(told) == [("memories/rope.md", "kind", None, "insight")]
-    assert len(told["left"]) == 2
+    assert len(told.left) == 2
 
 
 def test_an_external_session_repairs_nothing(notebook: Notebook) -> None:
@@ -307,7 +301,7 @@ def test_an_external_session_repairs_nothing(notebook: Notebook) -> None:
     before = path.read_bytes()
     for dry_run in (False, True):
         with pytest.raises(NotPermitted):
-            notebook.memory_fix(Session.external("scribe"), dry_run=dry_run)
+            notebook.memories.fix(Session.external("scribe"), dry_run=dry_run)
     assert path.read_bytes() == before
 
 
@@ -319,12 +313,12 @@ def test_of_an_import_only_what_it_said_is_proved_for_its_commit_is_of_another_d
     export.write_text(
         f'{{"id": "a", "content": "{said}", "tags": ["insight", "agent:scribe"], "created_at": "soon"}}\n'
     )
-    notebook.memory_import(export, OWNER)
-    assert notebook.memory_audit(OWNER)["timestamps"] == {"missing": 0, "unparsable": 1}
-    assert [one["field"] for one in notebook.memory_fix(OWNER)["changes"]] == ["kind"]
-    audit = notebook.memory_audit(OWNER)
-    assert (audit["timestamps"]["unparsable"], audit["unstructured"], audit["needs_review"]) == (1, 0, 1)
-    (advice,) = (one["fix"] for one in audit["findings"] if "created_at" in one["what"])
+    notebook.memories.import_file(str(export), OWNER)
+    assert notebook.memories.audit(OWNER).timestamps == Timestamps(missing=0, unparsable=1)
+    assert [one.field for one in notebook.memories.fix(OWNER).changes] == ["kind"]
+    audit = notebook.memories.audit(OWNER)
+    assert (audit.timestamps.unparsable, audit.unstructured, audit.needs_review) == (1, 0, 1)
+    (advice,) = (one.fix for one in audit.findings if "created_at" in one.what)
     assert advice.endswith("no commit tells when it was made, as it was imported: write it by hand")
 
 
@@ -332,9 +326,9 @@ def test_of_an_import_only_what_it_said_is_proved_for_its_commit_is_of_another_d
 def test_what_a_time_said_is_kept_beside_the_one_that_git_proves(notebook: Notebook, said: str) -> None:
     path = write(notebook, "rope", SOUND.replace("2026-02-16", said))
     commit(notebook)
-    assert [one["field"] for one in notebook.memory_fix(OWNER)["changes"]] == ["created_at", "created_at_before"]
+    assert [one.field for one in notebook.memories.fix(OWNER).changes] == ["created_at", "created_at_before"]
     kept = read_frontmatter(path.read_text()).metadata
     assert kept["created_at"].isoformat() == WHEN
     assert kept["created_at_before"] == yaml.safe_load(said)
     path.write_text(path.read_text().replace(f"created_at: {WHEN[:10]}", "created_at: last"))
-    assert notebook.memory_fix(OWNER)["changes"] == []
+    assert notebook.memories.fix(OWNER).changes == []

@@ -268,9 +268,9 @@ def notebook(tmp_path: Path) -> Iterator[Notebook]:
 
 
 def test_the_picture_is_of_the_files_as_they_are_now(notebook: Notebook) -> None:
-    assert "Odile pays the keeper" in notebook.memory_graph(Session.owner())
+    assert "Odile pays the keeper" in notebook.memories.graph(Session.owner())
     (notebook.root / "memories" / "problem" / "rope.md").write_text("# The rope is new\n")
-    told = notebook.memory_graph(Session.owner())
+    told = notebook.memories.graph(Session.owner())
     assert "The rope is new" in told
     assert "0 links" in told
 
@@ -278,19 +278,19 @@ def test_the_picture_is_of_the_files_as_they_are_now(notebook: Notebook) -> None
 @pytest.mark.parametrize("format", ["svg", "mermaid"])
 def test_a_memory_that_a_session_may_not_read_is_as_one_that_is_not_there(notebook: Notebook, format: str) -> None:  # noqa: A002 - so the option is called
     session = Session.task("scribe")
-    told = notebook.memory_graph(session, format=format)
+    told = notebook.memories.graph(session, format=format)
     assert "The rope hangs" in told
     (notebook.root / "memories" / "problem" / "secret.md").unlink()
-    assert notebook.memory_graph(session, format=format) == told
+    assert notebook.memories.graph(session, format=format) == told
 
 
 def test_a_format_a_kind_and_a_memory_that_are_not_there_are_refused(notebook: Notebook) -> None:
     with pytest.raises(UsageError, match="use one of svg, mermaid"):
-        notebook.memory_graph(Session.owner(), format="png")
+        notebook.memories.graph(Session.owner(), format="png")
     with pytest.raises(UsageError, match="use one of pattern, decision"):
-        notebook.memory_graph(Session.owner(), kind="idea")
+        notebook.memories.graph(Session.owner(), kind="idea")
     with pytest.raises(NoSuchNote):
-        notebook.memory_graph(Session.owner(), around="nobody")
-    of_kind = notebook.memory_graph(Session.owner(), format="mermaid", kind="problem")
-    assert notebook.memory_graph(Session.owner(), format="mermaid", kind=" [Problem]") == of_kind
-    assert "centre" in notebook.memory_graph(Session.owner(), around="memories/problem/rope.md")
+        notebook.memories.graph(Session.owner(), around="nobody")
+    of_kind = notebook.memories.graph(Session.owner(), format="mermaid", kind="problem")
+    assert notebook.memories.graph(Session.owner(), format="mermaid", kind=" [Problem]") == of_kind
+    assert "centre" in notebook.memories.graph(Session.owner(), around="memories/problem/rope.md")

@@ -21,6 +21,8 @@ from notebook_sync.notes.memories.importing import importing as memory_import
 from notebook_sync.notes.memories.importing.columns import flat
 from notebook_sync.notes.memories.importing.record import Drafting
 from notebook_sync.notes.memories.importing.values import as_links, as_priority, as_tags, as_time
+from notebook_sync.operations.memories import DroppedImportLink, FailedRecord, Imported
+from notebook_sync.operations.registry import plain
 from notebook_sync.sync.engine import Engine
 from notebook_sync.sync.sweep import Task
 
@@ -49,6 +51,10 @@ def export(tmp_path: Path) -> Path:
 def lines(file: Path, *records: object) -> Path:
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
     return file
+
+
+def written(file: Path, *records: object) -> str:
+    return str(lines(file, *records))
 
 
 def database(file: Path, *statements: str, rows: Mapping[str, Sequence[Sequence[Any]]] | None = None) -> Path:
@@ -80,9 +86,9 @@ def only(notebook: Notebook) -> tuple[dict[str, Any], str, str]:
     return dict(read.metadata), read.content, path.relative_to(notebook.root).as_posix()
 
 
-def counts(told: Mapping[str, Any]) -> tuple[int, int, int, int]:
-    assert told["read"] == told["added"] + told["already"] + told["deleted"] + len(told["failed"])
-    return told["read"], told["added"], told["already"], len(told["failed"])
+def counts(told: Imported) -> tuple[int, int, int, int]:
+    assert told.read == told.added + told.already + told.deleted + len(told.failed)
+    return told.read, told.added, told.already, len(told.failed)
 
 
 def test_a_record_that_follows_the_template_becomes_a_memory_with_its_parts(notebook: Notebook, export: Path) -> None:
@@ -93,9 +99,9 @@ def test_a_record_that_follows_the_template_becomes_a_memory_with_its_parts(note
         "agent": "scribe",
     }
     record |= {"tags": ["ferry"], "priority": 9, "domain": "tickets", "colour": "red", "access_count": 3}
-    told = notebook.memory_import(lines(export, record), OWNER)
+    told = notebook.memories.import_file(written(export, record), OWNER)
     assert counts(told) == (1, 1, 0, 0)
-    assert (told["needs_review"], told["lossless"], told["left_in"]) == (0, True, "")
+    assert (told.needs_review, told.lossless, told.left_in) == (0, True, "")
     said, text, path = only(notebook)
     assert path == "memories/decision/2026-02-16-take-cards-at-the-gate.md"
     assert said["created_at"].isoformat() == "2026-02-16T09:30:00+00:00"
@@ -114,10 +120,10 @@ def test_a_record_that_follows_the_template_becomes_a_memory_with_its_parts(note
 
 def test_a_text_without_the_template_is_kept_to_the_character_for_review(notebook: Notebook, export: Path) -> None:
     text = "  Ines said:\r\n\r\n# Not so loud\n```\nCONTEXT: code\n--> 港 🛳 {{7*7}}"
-    told = notebook.memory_import(
-        lines(export, {"id": 7, "content": text, "created_at": 1771234567, "agent": "scribe"}), OWNER
+    told = notebook.memories.import_file(
+        written(export, {"id": 7, "content": text, "created_at": 1771234567, "agent": "scribe"}), OWNER
     )
-    assert told["needs_review"] == 1
+    assert told.needs_review == 1
     said, content, path = only(notebook)
     assert content == text
     assert said["id"] == "7"
@@ -128,7 +134,7 @@ def test_a_text_without_the_template_is_kept_to_the_character_for_review(noteboo
 def test_columns_of_their_own_make_the_parts_and_the_text_stands_below(notebook: Notebook, export: Path) -> None:
     record = {"content": "We take cards.", "kind": "DECISION", "tags": "gate, coins", "context": "No coins."}
     record |= {"reasoning": "Cards need none.", "outcome": "Shorter.", "created_at": "2026-02-16", "agent": "scribe"}
-    assert notebook.memory_import(lines(export, record), OWNER)["needs_review"] == 0
+    assert notebook.memories.import_file(written(export, record), OWNER).needs_review == 0
     said, content, _ = only(notebook)
     assert (said["kind"], said["tags"]) == ("decision", ["gate", "coins"])
     assert "## Context\n\nNo coins.\n" in content
@@ -143,7 +149,7 @@ def test_what_is_wrong_with_times_and_agents_stays_to_be_seen(notebook: Notebook
         {"id": "huge", "content": "Ropes", "created_at": 10**40, "agent": 5},
         {"id": "tag", "content": "Ropes", "created_at": "2026-02-16", "tags": ["agent:scribe"]},
     ]
-    assert counts(notebook.memory_import(lines(export, *records), OWNER)) == (5, 5, 0, 0)
+    assert counts(notebook.memories.import_file(written(export, *records), OWNER)) == (5, 5, 0, 0)
     said = fields(notebook)
     assert "created_at" not in said["none"]
     assert said["words"]["created_at"] == "soon"
@@ -163,14 +169,14 @@ def test_a_priority_beyond_its_scale_becomes_the_nearest(value: object, priority
 
 def test_priorities_beyond_the_scale_are_counted_and_kept(notebook: Notebook, export: Path) -> None:
     records = [{"id": f"n{n}", "content": f"Rope {n}", "priority": value} for n, value in enumerate((7, 11, 0.5))]
-    dry = notebook.memory_import(lines(export, *records), OWNER, dry_run=True)
-    told = notebook.memory_import(export, OWNER)
+    dry = notebook.memories.import_file(written(export, *records), OWNER, dry_run=True)
+    told = notebook.memories.import_file(str(export), OWNER)
     said = fields(notebook)
     assert [said[f"n{n}"]["priority"] for n in range(3)] == [7, 10, 1]
     assert [said[f"n{n}"].get("older", {}).get("priority") for n in range(3)] == [None, 11, 0.5]
-    (warning,) = told["warnings"]
+    (warning,) = told.warnings
     assert "became the nearest: 2;" in warning
-    assert dry["warnings"] == told["warnings"]
+    assert dry.warnings == told.warnings
 
 
 @pytest.mark.parametrize("value", [None, True, "high", [], float("nan"), float("inf"), "nan", {}])
@@ -237,22 +243,21 @@ def test_links_are_read_in_the_shapes_that_there_are_and_others_stay_in_the_file
         },
         {"id": "c", "content": "Tides", "relations": [{"type": "likes", "to": "a"}, {"type": "similar", "to": "a"}]},
     ]
-    told = notebook.memory_import(lines(export, *records), OWNER)
+    told = notebook.memories.import_file(written(export, *records), OWNER)
     said = fields(notebook)
     assert said["a"]["relations"] == [{"type": "causes", "to": "b", "confidence": 1.0, "reasoning": "so"}]
     assert [(one["to"], one["confidence"]) for one in said["b"]["relations"]] == [("a", 0.5), ("c", 0.5)]
     assert said["c"]["relations"] == [{"type": "similar", "to": "a", "confidence": 0.5}]
     assert said["c"]["older"] == {"relations": records[2]["relations"]}
-    assert told["links_dropped"] == [
-        {"line": 3, "link": {"type": "likes", "to": "a"}, "reason": "there is no relation 'likes'"}
-    ]
+    dropped = DroppedImportLink(3, {"type": "likes", "to": "a"}, "there is no relation 'likes'")
+    assert told.links_dropped == [dropped]
     assert as_links("none", lambda _: True) == ([], [("none", "these are no links")])
 
 
 def test_a_link_that_leads_nowhere_or_says_nothing_is_told_and_stays_in_the_file(
     notebook: Notebook, export: Path
 ) -> None:
-    known = notebook.memory_add("The pier is closed", OWNER, agent="pilot")["notebook_id"]
+    known = notebook.memories.add("The pier is closed", OWNER, agent="pilot").notebook_id
     (notebook.root / "pages").mkdir()
     (notebook.root / "pages" / "plan.md").write_text("---\nid: plan\n---\nNo memory\n")
     links = [
@@ -266,15 +271,15 @@ def test_a_link_that_leads_nowhere_or_says_nothing_is_told_and_stays_in_the_file
         {"to": known, "type": "expands"},
     ]
     lines(export, {"id": "a", "content": "Ropes", "relations": links}, {"id": "b", "content": "Gates"})
-    dry = notebook.memory_import(export, OWNER, dry_run=True)
-    told = notebook.memory_import(export, OWNER)
+    dry = notebook.memories.import_file(str(export), OWNER, dry_run=True)
+    told = notebook.memories.import_file(str(export), OWNER)
     said = fields(notebook)["a"]
     assert [(one["type"], one["to"], one["confidence"]) for one in said["relations"]] == [
         ("solves", "b", 0.9),
         ("expands", known, 0.5),
     ]
     assert said["older"] == {"relations": links}
-    assert [one["reason"] for one in told["links_dropped"]] == [
+    assert [one.reason for one in told.links_dropped] == [
         "there is no memory 'zzz'",
         "there is no memory 'plan'",
         "there is no relation 'befriends'",
@@ -282,42 +287,42 @@ def test_a_link_that_leads_nowhere_or_says_nothing_is_told_and_stays_in_the_file
         "it names no memory and no type",
         "it is said twice",
     ]
-    assert [one.partition(":")[0] for one in told["warnings"]] == ["left out"]
-    assert (dry["links_dropped"], dry["warnings"]) == (told["links_dropped"], told["warnings"])
-    assert notebook.memory_audit(OWNER)["links_broken"] == 0
-    assert notebook.memory_import(export, OWNER)["links_dropped"] == []
+    assert [one.partition(":")[0] for one in told.warnings] == ["left out"]
+    assert (dry.links_dropped, dry.warnings) == (told.links_dropped, told.warnings)
+    assert notebook.memories.audit(OWNER).links_broken == 0
+    assert notebook.memories.import_file(str(export), OWNER).links_dropped == []
 
 
 def test_a_link_to_a_record_that_becomes_no_memory_is_told_and_stays_in_the_file(
     notebook: Notebook, export: Path
 ) -> None:
     gates = {"id": "gates", "content": "Gates"}
-    notebook.memory_import(lines(export, gates, {"content": "What stays"}), OWNER)
+    notebook.memories.import_file(written(export, gates, {"content": "What stays"}), OWNER)
     next(notebook.root.glob("memories/**/*gates.md")).unlink()
     links = [{"to": to, "type": "causes"} for to in ("gates", "empty", "bell", "tides")]
     others = [gates, {"id": "empty"}, {"id": "bell", "content": "\a"}, {"id": "tides", "outcome": "High"}]
     lines(export, {"id": "ropes", "content": "Ropes", "relations": links}, *others)
-    dry = notebook.memory_import(export, OWNER, dry_run=True)
-    told = notebook.memory_import(export, OWNER)
+    dry = notebook.memories.import_file(str(export), OWNER, dry_run=True)
+    told = notebook.memories.import_file(str(export), OWNER)
     assert [one["to"] for one in fields(notebook)["ropes"]["relations"]] == ["tides"]
-    assert [one["link"] for one in told["links_dropped"]] == links[:3]
-    assert dry["links_dropped"] == told["links_dropped"]
+    assert [one.link for one in told.links_dropped] == links[:3]
+    assert dry.links_dropped == told.links_dropped
     lines(export, {"id": "piers", "content": "Piers", "relations": links[:1]}, gates)
-    assert notebook.memory_import(export, OWNER, again=True)["links_dropped"] == []
-    assert notebook.memory_audit(OWNER)["links_broken"] == 0
+    assert notebook.memories.import_file(str(export), OWNER, again=True).links_dropped == []
+    assert notebook.memories.audit(OWNER).links_broken == 0
 
 
 def test_read_again_every_record_is_here_already_also_one_that_was_edited_or_moved(
     notebook: Notebook, export: Path
 ) -> None:
     lines(export, {"id": "a", "content": "Ropes"}, {"content": "Gates"}, {"content": "Gates"})
-    assert counts(notebook.memory_import(export, OWNER)) == (3, 2, 1, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (3, 2, 1, 0)
     (first,) = notebook.root.glob("memories/unstructured/*ropes.md")
     first.write_text(first.read_text().replace("Ropes", "Old ropes"))
     (notebook.root / "pages").mkdir()
     first.rename(notebook.root / "pages" / "ropes.md")
     notebook.sync()
-    assert counts(notebook.memory_import(export, OWNER)) == (3, 0, 3, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (3, 0, 3, 0)
 
 
 def test_an_id_that_another_note_has_is_given_up_and_links_follow(notebook: Notebook, export: Path) -> None:
@@ -325,19 +330,19 @@ def test_an_id_that_another_note_has_is_given_up_and_links_follow(notebook: Note
     (notebook.root / "pages" / "plan.md").write_text("---\nid: '1'\n---\nThe owner's own\n")
     relations = [{"type": "causes", "to": "1"}]
     lines(export, {"id": 1, "content": "Ropes"}, {"id": 2, "content": "Gates", "relations": relations})
-    assert counts(notebook.memory_import(export, OWNER)) == (2, 2, 0, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (2, 2, 0, 0)
     said = fields(notebook)
     (new,) = said.keys() - {"2"}
     assert said[new]["imported_id"] == "1"
     assert said["2"]["relations"][0]["to"] == new
-    assert counts(notebook.memory_import(export, OWNER)) == (2, 0, 2, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (2, 0, 2, 0)
 
 
 def test_two_records_of_one_id_that_say_different_things_are_both_kept(notebook: Notebook, export: Path) -> None:
     lines(export, {"id": "a", "content": "Ropes"}, {"id": "a", "content": "Gates"})
-    assert counts(notebook.memory_import(export, OWNER)) == (2, 2, 0, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (2, 2, 0, 0)
     assert sorted(one.get("imported_id", "") for one in fields(notebook).values()) == ["", "a"]
-    assert counts(notebook.memory_import(export, OWNER)) == (2, 0, 2, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (2, 0, 2, 0)
 
 
 BROKEN = [
@@ -362,14 +367,14 @@ BROKEN = [
 def test_what_cannot_become_a_memory_is_told_and_stands_beside_as_it_was(notebook: Notebook, export: Path) -> None:
     good = b'{"content": "Ropes"}'
     export.write_bytes(b"\xef\xbb\xbf" + good + b"\n\n" + b"\r\n".join(BROKEN))
-    told = notebook.memory_import(export, OWNER)
+    told = notebook.memories.import_file(str(export), OWNER)
     assert counts(told) == (len(BROKEN) + 1, 2, 0, len(BROKEN) - 1)
-    assert told["lossless"] is True
-    assert all(one["reason"] for one in told["failed"])
-    assert [one["line"] for one in told["failed"]] == [number for number in range(3, 18) if number != 14]
-    left = Path(told["left_in"]).read_bytes().splitlines()
+    assert told.lossless is True
+    assert all(one.reason for one in told.failed)
+    assert [one.line for one in told.failed] == [number for number in range(3, 18) if number != 14]
+    left = Path(told.left_in).read_bytes().splitlines()
     assert left == [line for line in BROKEN if b'"deep"' not in line]
-    assert notebook.memory_import(export, OWNER)["left_in"] == f"{export}.left-2.jsonl"
+    assert notebook.memories.import_file(str(export), OWNER).left_in == f"{export}.left-2.jsonl"
 
 
 def test_a_record_of_an_odd_time_or_with_what_nobody_thought_of_costs_no_other(
@@ -391,9 +396,9 @@ def test_a_record_of_an_odd_time_or_with_what_nobody_thought_of_costs_no_other(
         {"id": "late", "content": "Tides", "created_at": "2026-02-16"},
     )
     with Notebook.open(root) as notebook:
-        told = notebook.memory_import(export, OWNER)
+        told = notebook.memories.import_file(str(export), OWNER)
     assert counts(told) == (3, 2, 0, 1)
-    assert told["failed"] == [{"line": 2, "reason": "nothing can be made of it: int too large to convert to float"}]
+    assert told.failed == [FailedRecord(2, "nothing can be made of it: int too large to convert to float")]
     assert [path.name for path in sorted(root.glob("memories/**/*.md"))] == [
         "0001-01-01-ropes.md",
         "2026-02-15-tides.md",
@@ -409,33 +414,33 @@ def test_what_cannot_be_kept_beside_is_not_called_lossless(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("pathlib.Path.with_name", refuse)
-    told = notebook.memory_import(export, OWNER)
+    told = notebook.memories.import_file(str(export), OWNER)
     assert counts(told) == (2, 1, 0, 1)
-    assert told["lossless"] is False
-    assert any("keep the export" in warning for warning in told["warnings"])
+    assert told.lossless is False
+    assert any("keep the export" in warning for warning in told.warnings)
 
 
 def test_a_dry_run_tells_the_same_and_changes_nothing(notebook: Notebook, export: Path) -> None:
     lines(export, {"content": TEMPLATE}, {"content": "Ropes"}, {"content": "Ropes"}, {"id": 5})
     before = sorted(notebook.root.rglob("*.md")), sorted(export.parent.iterdir())
-    dry = notebook.memory_import(export, OWNER, dry_run=True)
+    dry = notebook.memories.import_file(str(export), OWNER, dry_run=True)
     assert (sorted(notebook.root.rglob("*.md")), sorted(export.parent.iterdir())) == before
-    assert (dry["backup"], dry["left_in"]) == ("", "")
-    told = notebook.memory_import(export, OWNER)
-    assert {**told, "backup": "", "left_in": ""} == dry
+    assert (dry.backup, dry.left_in) == ("", "")
+    told = notebook.memories.import_file(str(export), OWNER)
+    assert {**plain(told), "backup": "", "left_in": ""} == plain(dry)
 
 
 def test_one_checkpoint_before_and_one_commit_after(notebook: Notebook, export: Path) -> None:
     subprocess.run(["git", "init", "-q", notebook.root], check=True)
     lines(export, *({"id": f"n{number}", "content": f"Rope {number}"} for number in range(40)))
-    told = notebook.memory_import(export, OWNER)
+    told = notebook.memories.import_file(str(export), OWNER)
     (kept,) = notebook.checkpoints(OWNER)
-    assert (kept.id, kept.name) == (told["backup"], "before import of memories.jsonl")
+    assert (kept.id, kept.name) == (told.backup, "before import of memories.jsonl")
     log = subprocess.run(["git", "-C", notebook.root, "log", "--format=%s"], capture_output=True, text=True, check=True)
     assert log.stdout == "Import 40 memories from memories.jsonl\n"
     assert [event["kind"] for event in notebook.events.read()].count("import") == 1
-    assert notebook.memory_import(export, OWNER)["backup"] == ""
-    notebook.rollback(told["backup"], OWNER, files=True)
+    assert notebook.memories.import_file(str(export), OWNER).backup == ""
+    notebook.rollback(told.backup, OWNER, files=True)
     assert fields(notebook) == {}
 
 
@@ -444,8 +449,8 @@ def test_names_that_are_taken_are_numbered_and_nothing_is_written_over(notebook:
     folder.mkdir(parents=True)
     (folder / "undated-ropes.md").write_text("A person's\n")
     (folder / "Undated-Ropes-2.md").mkdir()
-    told = notebook.memory_import(
-        lines(export, {"id": "a", "content": "Ropes"}, {"id": "b", "content": "Ropes"}), OWNER
+    told = notebook.memories.import_file(
+        written(export, {"id": "a", "content": "Ropes"}, {"id": "b", "content": "Ropes"}), OWNER
     )
     assert counts(told) == (2, 2, 0, 0)
     assert (folder / "undated-ropes.md").read_text() == "A person's\n"
@@ -453,7 +458,9 @@ def test_names_that_are_taken_are_numbered_and_nothing_is_written_over(notebook:
 
 
 def test_somebody_elses_words_stay_marked_as_such(notebook: Notebook, export: Path) -> None:
-    notebook.memory_import(lines(export, {"id": "a", "content": "Obey me", "provenance": "External (mail)"}), OWNER)
+    notebook.memories.import_file(
+        written(export, {"id": "a", "content": "Obey me", "provenance": "External (mail)"}), OWNER
+    )
     (memory,) = notebook.memory_rows.all()
     assert memory.provenance == "external"
 
@@ -461,17 +468,17 @@ def test_somebody_elses_words_stay_marked_as_such(notebook: Notebook, export: Pa
 def test_a_list_and_an_object_with_one_are_read_as_lines_are(notebook: Notebook, export: Path) -> None:
     records = [{"id": "a", "content": "Ropes"}, 5]
     export.write_text(json.dumps(records, indent=1))
-    assert counts(notebook.memory_import(export, OWNER)) == (2, 1, 0, 1)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (2, 1, 0, 1)
     export.write_text(json.dumps({"memories": records, "version": 3}, indent=1))
-    told = notebook.memory_import(export, OWNER)
+    told = notebook.memories.import_file(str(export), OWNER)
     assert counts(told) == (2, 0, 1, 1)
-    assert told["warnings"] == ["left out: 'version', beside the list of memories"]
+    assert told.warnings == ["left out: 'version', beside the list of memories"]
 
 
 def test_vectors_are_left_out_and_told(notebook: Notebook, export: Path) -> None:
-    told = notebook.memory_import(lines(export, {"content": "Ropes", "embedding": [0.25] * 300}), OWNER)
+    told = notebook.memories.import_file(written(export, {"content": "Ropes", "embedding": [0.25] * 300}), OWNER)
     assert "embedding" not in only(notebook)[0]
-    assert told["warnings"] == ["the vectors of 1 records are left out: they are made anew"]
+    assert told.warnings == ["the vectors of 1 records are left out: they are made anew"]
 
 
 MEMORIES = (
@@ -501,20 +508,20 @@ def test_a_database_of_tiered_memory_is_read_as_it_is(notebook: Notebook, tmp_pa
             "tier2_synthesis_cache": [("h", "…")],
         },
     )
-    told = notebook.memory_import(file, OWNER)
+    told = notebook.memories.import_file(str(file), OWNER)
     assert counts(told) == (2, 2, 0, 0)
-    assert told["warnings"][:2] == [
+    assert told.warnings[:2] == [
         "left out: 2 rows of the table 'relationships'",
         "left out: 1 row of the table 'tier2_synthesis_cache'",
     ]
-    assert [one["reason"] for one in told["links_dropped"]] == ["there is no memory '9'"]
+    assert [one.reason for one in told.links_dropped] == ["there is no memory '9'"]
     said = fields(notebook)
     assert {"agent": "scribe", "tags": ["a"], "priority": 5, "importance": 8}.items() <= said["1"].items()
     assert said["1"]["relations"] == [{"type": "causes", "to": "2", "confidence": 0.7, "reasoning": "so"}]
     assert (said["2"]["agent"], said["2"]["created_at"].isoformat()) == ("pilot", "2026-01-02T15:04:05.900000+00:00")
     used = {memory.id: memory.accesses for memory in notebook.memory_rows.all()}
     assert used == {"1": 3, "2": 0}
-    assert counts(notebook.memory_import(file, OWNER)) == (2, 0, 2, 0)
+    assert counts(notebook.memories.import_file(str(file), OWNER)) == (2, 0, 2, 0)
 
 
 def test_columns_and_tables_of_any_names_are_read_when_they_are_mapped(notebook: Notebook, tmp_path: Path) -> None:
@@ -531,20 +538,20 @@ def test_columns_and_tables_of_any_names_are_read_when_they_are_mapped(notebook:
         },
     )
     with pytest.raises(UsageError, match="no table with a column `content`; it has: edges, notes; name the column"):
-        notebook.memory_import(file, OWNER)
+        notebook.memories.import_file(str(file), OWNER)
     names = {"nr": "id", "body": "content", "ts": "created_at", "who": "agent", "prio": "priority"}
     names |= {"src": "from_memory_id", "dst": "to_memory_id", "relation": "relationship_type"}
-    dry = notebook.memory_import(file, OWNER, dry_run=True, names=names)
-    assert dry["columns"] == {
+    dry = notebook.memories.import_file(str(file), OWNER, dry_run=True, map=names)
+    assert dry.columns == {
         "id": "id",
         "text": "content",
         "created_at": "created_at",
         "agent": "agent",
         "priority": "priority",
     }
-    assert dry["not_taken"] == ["mood"]
-    told = notebook.memory_import(file, OWNER, names=names)
-    assert (told["columns"], told["not_taken"]) == (dry["columns"], dry["not_taken"])
+    assert dry.not_taken == ["mood"]
+    told = notebook.memories.import_file(str(file), OWNER, map=names)
+    assert (told.columns, told.not_taken) == (dry.columns, dry.not_taken)
     said = fields(notebook)
     assert {"agent": "scribe", "priority": 9, "mood": "calm"}.items() <= said["1"].items()
     assert [(one["type"], one["to"]) for one in said["1"]["relations"]] == [("causes", "2")]
@@ -552,12 +559,12 @@ def test_columns_and_tables_of_any_names_are_read_when_they_are_mapped(notebook:
 
 def test_two_columns_mapped_to_one_name_cost_their_record_alone(notebook: Notebook, export: Path) -> None:
     lines(export, {"content": "Ropes", "body": "Gates"}, {"body": "Tides"})
-    told = notebook.memory_import(export, OWNER, names={"body": "content"})
+    told = notebook.memories.import_file(str(export), OWNER, map={"body": "content"})
     assert counts(told) == (2, 1, 0, 1)
     reason = "two of its columns would be called 'content'; map one of them to another name"
-    assert told["failed"] == [{"line": 1, "reason": reason}]
-    assert json.loads(Path(told["left_in"]).read_text()) == {"content": "Ropes", "body": "Gates"}
-    told = notebook.memory_import(export, OWNER, names={"body": "content", "content": "short"})
+    assert told.failed == [FailedRecord(1, reason)]
+    assert json.loads(Path(told.left_in).read_text()) == {"content": "Ropes", "body": "Gates"}
+    told = notebook.memories.import_file(str(export), OWNER, map={"body": "content", "content": "short"})
     assert counts(told) == (2, 1, 1, 0)
 
 
@@ -568,9 +575,9 @@ def test_all_tables_with_texts_are_read_where_none_is_called_memories(notebook: 
         "CREATE TABLE users (id TEXT, note TEXT)",
         rows={"decisions": [("a", "Ropes")], "insights": [("b", "Gates"), ("c", "Coins")], "users": [("d", "Odile")]},
     )
-    told = notebook.memory_import(file, OWNER)
+    told = notebook.memories.import_file(str(file), OWNER)
     assert counts(told) == (3, 3, 0, 0)
-    assert told["warnings"] == ["left out: 1 row of the table 'users'"]
+    assert told.warnings == ["left out: 1 row of the table 'users'"]
 
 
 def test_metadata_stands_beside_the_rest_and_never_over_it() -> None:
@@ -582,7 +589,7 @@ def test_bytes_and_broken_text_in_a_database_cost_no_other_row(notebook: Noteboo
     file = database(tmp_path / "old.db", MEMORIES, rows={"memories": [(1, "Ropes", b"\xff\x00", 2**62, b"x", "{")]})
     with closing(sqlite3.connect(file)) as db, db:
         db.execute("INSERT INTO memories (id, content) VALUES (2, CAST(x'ff41' AS TEXT)), (3, x'41')")
-    told = notebook.memory_import(file, OWNER)
+    told = notebook.memories.import_file(str(file), OWNER)
     assert counts(told) == (3, 1, 0, 2)
     assert only(notebook)[0]["metadata"] if "metadata" in only(notebook)[0] else only(notebook)[0]["older"]
 
@@ -601,9 +608,9 @@ def test_files_that_are_no_export_are_refused_with_the_next_step(notebook: Noteb
         (tmp_path, "is no file"),
     ):
         with pytest.raises(UsageError, match=why):
-            notebook.memory_import(file, OWNER)
-    told = notebook.memory_import(empty, OWNER)
-    assert (counts(told), told["warnings"]) == (
+            notebook.memories.import_file(str(file), OWNER)
+    told = notebook.memories.import_file(str(empty), OWNER)
+    assert (counts(told), told.warnings) == (
         (0, 0, 0, 0),
         ["empty has no records; give memories as JSON lines, as a JSON list, or as SQLite"],
     )
@@ -617,10 +624,10 @@ def test_an_export_of_virtual_tables_alone_is_refused_with_what_makes_a_plain_on
         db.execute("CREATE VIRTUAL TABLE memories USING fts5(id, content)")
         db.execute("INSERT INTO memories VALUES ('m1', 'The pier is slippery in frost')")
     with pytest.raises(UsageError, match="virtual tables, which are not read: memories; ") as refused:
-        notebook.memory_import(file, OWNER)
+        notebook.memories.import_file(str(file), OWNER)
     with closing(sqlite3.connect(file)) as db, db:
         db.execute(str(refused.value).rpartition(": ")[2])
-    assert counts(notebook.memory_import(file, OWNER)) == (1, 1, 0, 0)
+    assert counts(notebook.memories.import_file(str(file), OWNER)) == (1, 1, 0, 0)
 
 
 @pytest.mark.parametrize("has_git", [True, False])
@@ -630,26 +637,26 @@ def test_what_was_deleted_since_it_was_imported_stays_away_until_it_is_wanted_ag
     if has_git:
         subprocess.run(["git", "init", "-q", notebook.root], check=True)
     lines(export, {"id": "m1", "content": "Ropes"}, {"id": "m2", "content": "Gates"})
-    assert counts(notebook.memory_import(export, OWNER)) == (2, 2, 0, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (2, 2, 0, 0)
     paths = sorted((notebook.root / "memories").rglob("*.md"))
     paths[0].unlink()
     for dry_run in (True, False):
-        told = notebook.memory_import(export, OWNER, dry_run=dry_run)
-        assert (counts(told), told["deleted"], told["lossless"]) == ((2, 0, 1, 0), 1, True)
+        told = notebook.memories.import_file(str(export), OWNER, dry_run=dry_run)
+        assert (counts(told), told.deleted, told.lossless) == ((2, 0, 1, 0), 1, True)
     assert not paths[0].exists()
-    told = notebook.memory_import(export, OWNER, again=True)
-    assert (counts(told), told["deleted"]) == ((2, 1, 1, 0), 0)
+    told = notebook.memories.import_file(str(export), OWNER, again=True)
+    assert (counts(told), told.deleted) == ((2, 1, 1, 0), 0)
     assert paths[0].exists()
-    assert counts(notebook.memory_import(export, OWNER)) == (2, 0, 2, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (2, 0, 2, 0)
 
 
 def test_what_a_dry_run_told_and_what_failed_is_no_deleted_memory(notebook: Notebook, export: Path) -> None:
     lines(export, {"id": "m1", "content": "Ropes"}, {"id": "m2"})
-    assert counts(notebook.memory_import(export, OWNER, dry_run=True)) == (2, 1, 0, 1)
-    told = notebook.memory_import(export, OWNER)
-    assert (counts(told), told["deleted"]) == ((2, 1, 0, 1), 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER, dry_run=True)) == (2, 1, 0, 1)
+    told = notebook.memories.import_file(str(export), OWNER)
+    assert (counts(told), told.deleted) == ((2, 1, 0, 1), 0)
     lines(export, {"id": "m1", "content": "Ropes"}, {"id": "m2", "content": "Gates"})
-    assert counts(notebook.memory_import(export, OWNER)) == (2, 1, 1, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (2, 1, 1, 0)
 
 
 def test_what_was_imported_is_noted_in_a_file_of_the_notebook_alone(notebook: Notebook, export: Path) -> None:
@@ -658,9 +665,9 @@ def test_what_was_imported_is_noted_in_a_file_of_the_notebook_alone(notebook: No
     log.parent.mkdir(exist_ok=True)
     log.symlink_to("elsewhere")
     with pytest.raises(NotebookError, match="it tells what was imported before"):
-        notebook.memory_import(export, OWNER)
+        notebook.memories.import_file(str(export), OWNER)
     log.unlink()
-    assert counts(notebook.memory_import(export, OWNER)) == (1, 1, 0, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (1, 1, 0, 0)
     assert log.read_text().split() == [fields(notebook)["m1"]["imported"].partition("-")[0]]
 
 
@@ -669,7 +676,7 @@ def test_a_large_import_is_several_commits(notebook: Notebook, export: Path, mon
     monkeypatch.setattr(memory_import, "COMMITTED_AT_ONCE", 2)
     lines(export, *({"id": f"m{at}", "content": f"Rope {at}"} for at in range(5)))
     subprocess.run(["git", "init", "-q", notebook.root], check=True)
-    assert counts(notebook.memory_import(export, OWNER)) == (5, 5, 0, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (5, 5, 0, 0)
     command = ["git", "-C", str(notebook.root), "log", "--format=%s"]
     log = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert [one for one in log if one.startswith("Import")] == [
@@ -681,7 +688,7 @@ def test_a_large_import_is_several_commits(notebook: Notebook, export: Path, mon
 
 def test_metadata_that_name_something_twice_are_kept_as_they_are(notebook: Notebook, export: Path) -> None:
     metadata = '{"agent": "pilot", "agent": "scribe"}'
-    told = notebook.memory_import(lines(export, {"content": "Ropes", "metadata": metadata}), OWNER)
+    told = notebook.memories.import_file(written(export, {"content": "Ropes", "metadata": metadata}), OWNER)
     assert counts(told) == (1, 1, 0, 0)
     assert metadata in str(fields(notebook))
 
@@ -689,7 +696,7 @@ def test_metadata_that_name_something_twice_are_kept_as_they_are(notebook: Noteb
 @pytest.mark.parametrize("session", [Session.task("scribe"), Session.external("scribe")])
 def test_only_the_owner_imports(notebook: Notebook, export: Path, session: Session) -> None:
     with pytest.raises(NotPermitted, match="only available in owner conversations"):
-        notebook.memory_import(lines(export, {"content": "Ropes"}), session)
+        notebook.memories.import_file(written(export, {"content": "Ropes"}), session)
     assert fields(notebook) == {}
 
 
@@ -697,10 +704,10 @@ def test_progress_counts_up_to_all_records(notebook: Notebook, export: Path, mon
     monkeypatch.setattr(memory_import, "_BATCH", 2)
     lines(export, *({"content": f"Rope {number}"} for number in range(4)))
     told: list[tuple[int, int]] = []
-    notebook.memory_import(export, OWNER, dry_run=True, progress=lambda *at: told.append(at))
+    notebook.memories.import_file(str(export), OWNER, dry_run=True, progress=lambda *at: told.append(at))
     assert told == [(2, 4), (4, 4)]
     told.clear()
-    notebook.memory_import(export, OWNER, progress=lambda *at: told.append(at))
+    notebook.memories.import_file(str(export), OWNER, progress=lambda *at: told.append(at))
     assert (told[:2], told[-1], sorted(told)) == ([(1, 4), (2, 4)], (4, 4), told)
 
 
@@ -712,12 +719,12 @@ def test_of_two_records_of_one_text_what_else_the_second_says_is_a_memory_of_its
 ) -> None:
     more = {"tags": ["x"], "importance": 0.9, "decided": "against"}
     lines(export, {"id": "k", "content": LAMP}, {"id": "k", "content": LAMP, **more}, {"content": LAMP, "agent": "eve"})
-    assert counts(notebook.memory_import(export, OWNER)) == (3, 3, 0, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (3, 3, 0, 0)
     (second,) = (one for one in fields(notebook).values() if one.get("decided") == "against")
     assert second["imported_id"] == "k"
-    assert counts(notebook.memory_import(export, OWNER)) == (3, 0, 3, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (3, 0, 3, 0)
     export.write_text("".join(reversed(export.read_text().splitlines(keepends=True))))
-    assert counts(notebook.memory_import(export, OWNER)) == (3, 0, 3, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (3, 0, 3, 0)
 
 
 def test_an_export_that_grew_by_records_and_columns_brings_in_what_is_new_alone(
@@ -727,20 +734,20 @@ def test_an_export_that_grew_by_records_and_columns_brings_in_what_is_new_alone(
         *({"id": f"r{n}", "content": f"{LAMP} {n}"} for n in range(3)),
         {"content": LAMP, "score": 0.5},
     ]
-    notebook.memory_import(lines(export, *old), OWNER)
+    notebook.memories.import_file(written(export, *old), OWNER)
     old[3]["score"] = 0.75
     grown = [*old, {"id": "r9", "content": "The pier", "title": "Pier", "created_at": "2026-01-01"}]
-    assert counts(notebook.memory_import(lines(export, *grown), OWNER)) == (5, 1, 4, 0)
+    assert counts(notebook.memories.import_file(written(export, *grown), OWNER)) == (5, 1, 4, 0)
 
 
 def test_a_record_here_with_the_same_text_is_told_and_kept_where_it_says_other_things(
     notebook: Notebook, export: Path
 ) -> None:
-    notebook.memory_import(lines(export, {"id": "k", "content": LAMP}), OWNER)
-    told = notebook.memory_import(lines(export, {"id": "k", "content": LAMP, "tags": ["new"]}), OWNER)
-    assert (counts(told), told["lossless"]) == ((1, 0, 1, 0), True)
-    assert json.loads(Path(told["left_in"]).read_text())["tags"] == ["new"]
-    assert any("kept beside the export" in warning for warning in told["warnings"])
+    notebook.memories.import_file(written(export, {"id": "k", "content": LAMP}), OWNER)
+    told = notebook.memories.import_file(written(export, {"id": "k", "content": LAMP, "tags": ["new"]}), OWNER)
+    assert (counts(told), told.lossless) == ((1, 0, 1, 0), True)
+    assert json.loads(Path(told.left_in).read_text())["tags"] == ["new"]
+    assert any("kept beside the export" in warning for warning in told.warnings)
 
 
 def test_usage_that_could_not_be_restored_is_told_and_restored_by_the_next_import(
@@ -749,10 +756,10 @@ def test_usage_that_could_not_be_restored_is_told_and_restored_by_the_next_impor
     lines(export, {"id": "k", "content": LAMP, "access_count": 40})
     with monkeypatch.context() as down:
         down.setattr(notebook.memory_rows, "restore_usage", raises(BackendDown("SQLite", "it is away")))
-        told = notebook.memory_import(export, OWNER)
+        told = notebook.memories.import_file(str(export), OWNER)
     assert counts(told) == (1, 1, 0, 0)
-    assert any("importing the file again" in warning for warning in told["warnings"])
-    assert counts(notebook.memory_import(export, OWNER)) == (1, 0, 1, 0)
+    assert any("importing the file again" in warning for warning in told.warnings)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (1, 0, 1, 0)
     assert [memory.accesses for memory in notebook.memory_rows.all()] == [40]
 
 
@@ -766,9 +773,9 @@ def test_what_was_written_is_counted_whatever_comes_after(
         return raises(error)() if task.settled else look(engine, task, *more)
 
     monkeypatch.setattr(Engine, "look", fail)
-    told = notebook.memory_import(lines(export, {"id": "k", "content": LAMP}), OWNER)
+    told = notebook.memories.import_file(written(export, {"id": "k", "content": LAMP}), OWNER)
     assert counts(told) == (1, 1, 0, 0)
-    assert any("the mirror follows when it can" in warning for warning in told["warnings"])
+    assert any("the mirror follows when it can" in warning for warning in told.warnings)
 
 
 def test_an_import_that_is_stopped_half_way_tells_what_it_made_and_goes_on_when_read_again(
@@ -780,10 +787,10 @@ def test_an_import_that_is_stopped_half_way_tells_what_it_made_and_goes_on_when_
     with monkeypatch.context() as lost:
         gone = raises(RootLost("the folder is gone"))
         lost.setattr(notebook.vault, "scan", lambda *at: gone() if at == (["memories/unstructured"],) else scan(*at))
-        told = notebook.memory_import(export, OWNER)
-    assert (told["added"], told["lossless"]) == (1, False)
-    assert any("stopped after 1 memories: the folder is gone" in warning for warning in told["warnings"])
-    assert counts(notebook.memory_import(export, OWNER)) == (2, 1, 1, 0)
+        told = notebook.memories.import_file(str(export), OWNER)
+    assert (told.added, told.lossless) == (1, False)
+    assert any("stopped after 1 memories: the folder is gone" in warning for warning in told.warnings)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (2, 1, 1, 0)
 
 
 def test_of_two_imports_at_once_the_second_is_refused(notebook: Notebook, export: Path) -> None:
@@ -791,9 +798,9 @@ def test_of_two_imports_at_once_the_second_is_refused(notebook: Notebook, export
 
     def again(*_: int) -> None:
         with Notebook.open(notebook.root) as other, pytest.raises(Refused, match="being imported"):
-            other.memory_import(export, OWNER)
+            other.memories.import_file(str(export), OWNER)
 
-    assert counts(notebook.memory_import(export, OWNER, progress=again)) == (1, 1, 0, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER, progress=again)) == (1, 1, 0, 0)
     assert len(fields(notebook)) == 1
 
 
@@ -803,19 +810,19 @@ def test_one_record_of_a_list_that_names_something_twice_costs_no_other(
 ) -> None:
     written = json.dumps([{"id": "a", "content": LAMP}, {"id": "b", "content": LAMP}], indent=indent)
     export.write_text(written.replace('"id": "b"', '"id": "b", "id": "c"'))
-    told = notebook.memory_import(export, OWNER)
+    told = notebook.memories.import_file(str(export), OWNER)
     assert counts(told) == (2, 1, 0, 1)
-    assert told["failed"] == [{"line": 2, "reason": "it names 'id' twice"}]
-    assert Path(told["left_in"]).read_text() == f'{{"id": "b", "id": "c", "content": "{LAMP}"}}\n'
+    assert told.failed == [FailedRecord(2, "it names 'id' twice")]
+    assert Path(told.left_in).read_text() == f'{{"id": "b", "id": "c", "content": "{LAMP}"}}\n'
 
 
 def test_a_memory_whose_frontmatter_was_broken_by_hand_is_here_already(notebook: Notebook, export: Path) -> None:
-    notebook.memory_import(lines(export, {"id": "k", "content": LAMP}), OWNER)
+    notebook.memories.import_file(written(export, {"id": "k", "content": LAMP}), OWNER)
     (path,) = notebook.root.glob("memories/**/*.md")
     path.write_text(path.read_text().replace("priority: 7", "priority: [7"))
-    assert counts(notebook.memory_import(export, OWNER)) == (1, 0, 1, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (1, 0, 1, 0)
     notebook.rebuild()
-    assert counts(notebook.memory_import(export, OWNER)) == (1, 0, 1, 0)
+    assert counts(notebook.memories.import_file(str(export), OWNER)) == (1, 0, 1, 0)
 
 
 def test_what_a_text_calls_itself_stays_in_it_where_a_column_calls_it_otherwise(
@@ -824,24 +831,26 @@ def test_what_a_text_calls_itself_stays_in_it_where_a_column_calls_it_otherwise(
     said = (
         "[DECISION] Keep the lamps at six\nCONTEXT: Ships ask.\nREASONING: It is dark.\nOUTCOME: They see.\nTAGS: lamp"
     )
-    notebook.memory_import(lines(export, {"content": said, "title": "Lamps"}), OWNER)
+    notebook.memories.import_file(written(export, {"content": said, "title": "Lamps"}), OWNER)
     found, text, _ = only(notebook)
     assert (found["title"], found["kind"]) == ("Lamps", "decision")
     assert "[DECISION] Keep the lamps at six" in text
 
 
 def test_a_single_record_with_a_list_in_one_of_its_fields_is_one_record(notebook: Notebook, export: Path) -> None:
-    told = notebook.memory_import(lines(export, {"created_at": [None, {}], "tags": [{"of": "the pier"}]}), OWNER)
-    assert (told["read"], len(told["failed"])) == (1, 1)
+    told = notebook.memories.import_file(
+        written(export, {"created_at": [None, {}], "tags": [{"of": "the pier"}]}), OWNER
+    )
+    assert (told.read, len(told.failed)) == (1, 1)
 
 
 def test_a_link_from_a_memory_to_itself_is_left_out_and_told(notebook: Notebook, export: Path) -> None:
     links = [{"type": "causes", "to": "k"}, {"type": "causes", "to": "other"}]
-    told = notebook.memory_import(
-        lines(export, {"id": "k", "content": LAMP, "relations": links}, {"id": "other", "content": "Fog"}), OWNER
+    told = notebook.memories.import_file(
+        written(export, {"id": "k", "content": LAMP, "relations": links}, {"id": "other", "content": "Fog"}), OWNER
     )
     assert [one["to"] for one in fields(notebook)["k"]["relations"]] == ["other"]
-    assert told["warnings"] == ["left out: 1 links from a memory to itself"]
+    assert told.warnings == ["left out: 1 links from a memory to itself"]
 
 
 json_values = st.recursive(
@@ -862,13 +871,13 @@ def test_whatever_an_export_holds_every_record_is_counted_once(
     file = lines(root.parent / f"{root.name}.jsonl", *records)
     with Notebook.open(root) as notebook:
         try:
-            told = notebook.memory_import(file, OWNER)
+            told = notebook.memories.import_file(str(file), OWNER)
         except UsageError:
             assert not any(isinstance(record, dict) for record in records)
             return
         read, added, already, _ = counts(told)
         assert read == len(records)
-        assert told["lossless"] is True
+        assert told.lossless is True
         assert len(fields(notebook)) == added
-        again = notebook.memory_import(file, OWNER, dry_run=True)
+        again = notebook.memories.import_file(str(file), OWNER, dry_run=True)
         assert counts(again)[1:3] == (0, added + already)

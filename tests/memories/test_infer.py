@@ -12,6 +12,8 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import LlmDown, LlmNotConfigured, NotPermitted, UsageError
 from notebook_sync.notes.memories.infer import LONGEST_TEXT, PAIRS_AT_ONCE
+from notebook_sync.operations.memories import InferredLinks
+from notebook_sync.operations.registry import plain
 from tests.scripted_llm import Reply, ScriptedServer, chat, failure
 from tests.search.hashing import Hashing
 
@@ -55,8 +57,8 @@ def asked(server: ScriptedServer, number: int = 0) -> str:
 
 def test_a_pair_that_is_alike_is_asked_about_and_only_told(notebook: Notebook, server: ScriptedServer) -> None:
     server.say(answer({"reverse": True, "reasoning": "Tides\nhelp"}))
-    told = notebook.memory_infer(TASK)
-    assert told == {
+    told = notebook.memories.infer(TASK, dry_run=True)
+    assert plain(told) == {
         "links": [
             {
                 "from": "look",
@@ -71,19 +73,19 @@ def test_a_pair_that_is_alike_is_asked_about_and_only_told(notebook: Notebook, s
         ],
         "dropped": [],
         "pairs": 1,
-        "trouble": "",
+        "applied": False,
     }
     assert LAMPS not in asked(server)
-    assert all(row["relations"] == 0 for row in notebook.memories(OWNER))
+    assert all(row.relations == 0 for row in notebook.memories.list(OWNER).results)
     assert "relations" not in (notebook.root / "memories/insight/look.md").read_text()
 
 
 def test_what_it_finds_can_be_written_down_and_is_not_asked_again(notebook: Notebook, server: ScriptedServer) -> None:
     server.say(answer({}))
-    assert len(notebook.memory_infer(TASK, apply=True)["links"]) == 1
+    assert len(notebook.memories.infer(TASK).links) == 1
     text = (notebook.root / "memories/insight/aground.md").read_text()
     assert "- {type: solves, to: look, confidence: 0.8, source: inferred}" in text
-    assert notebook.memory_infer(TASK, apply=True) == {"links": [], "dropped": [], "pairs": 0, "trouble": ""}
+    assert notebook.memories.infer(TASK) == InferredLinks([], [], pairs=0, applied=False)
     assert len(server.asked) == 1
 
 
@@ -91,9 +93,9 @@ def test_what_lies_outside_the_vocabulary_is_dropped(notebook: Notebook, server:
     server.say(
         answer({"type": "inspires"}, {"type": "none"}, {"pair": 2}, {"pair": -1}, {"type": "Causes", "confidence": 5})
     )
-    told = notebook.memory_infer(TASK, apply=True)
-    assert [one["reason"][:33] for one in told["dropped"]] == ["there is no relation 'inspires'; "]
-    assert [(one["type"], one["confidence"]) for one in told["links"]] == [("causes", 1.0)]
+    told = notebook.memories.infer(TASK)
+    assert [one.reason[:33] for one in told.dropped] == ["there is no relation 'inspires'; "]
+    assert [(one["type"], one["confidence"]) for one in told.links] == [("causes", 1.0)]
 
 
 def test_texts_are_data_to_the_model(tmp_path: Path, server: ScriptedServer) -> None:
@@ -102,7 +104,7 @@ def test_texts_are_data_to_the_model(tmp_path: Path, server: ScriptedServer) -> 
         tmp_path, server, aground=orders, look=f"{LOOK}, orders", more="[memory]\ninfer_above = 0.1\n"
     ) as notebook:
         server.say(answer())
-        notebook.memory_infer(TASK)
+        notebook.memories.infer(TASK)
     said = asked(server)
     assert said.count("<external-text") == said.count("</external-text") == 2
     assert "note to self" not in said
@@ -120,35 +122,35 @@ def test_somebody_elses_words_and_what_is_withheld_or_archived_are_never_asked_a
         "aground": AGROUND,
     }
     with opened(tmp_path, server, withheld, **texts) as notebook:
-        assert notebook.memory_infer(TASK)["pairs"] == 0
+        assert notebook.memories.infer(TASK).pairs == 0
         server.say(answer())
-        assert notebook.memory_infer(OWNER)["pairs"] == 1
+        assert notebook.memories.infer(OWNER).pairs == 1
 
 
 def test_the_nearest_are_asked_about_a_few_at_a_time(tmp_path: Path, server: ScriptedServer) -> None:
     same = {f"m{number}": AGROUND for number in range(5)}
     with opened(tmp_path, server, **same) as notebook:
         server.say(answer())
-        assert notebook.memory_infer(OWNER, limit=PAIRS_AT_ONCE + 1)["pairs"] == PAIRS_AT_ONCE + 1
+        assert notebook.memories.infer(OWNER, limit=PAIRS_AT_ONCE + 1).pairs == PAIRS_AT_ONCE + 1
         assert [asked(server, number).count("A:\n") for number in (0, 1)] == [PAIRS_AT_ONCE, 1]
         for limit in (0, -1, 10_000):
             with pytest.raises(UsageError, match="1 to"):
-                notebook.memory_infer(OWNER, limit=limit)
+                notebook.memories.infer(OWNER, limit=limit)
 
 
 def test_a_model_that_goes_away_midway_costs_nothing_that_it_said(tmp_path: Path, server: ScriptedServer) -> None:
     with opened(tmp_path, server, **{f"m{number}": AGROUND for number in range(5)}) as notebook:
         server.say(answer({}), failure(401))
-        told = notebook.memory_infer(OWNER, apply=True)
-        assert (len(told["links"]), told["pairs"], "401" in told["trouble"]) == (1, PAIRS_AT_ONCE, True)
-        assert sum(row["relations"] for row in notebook.memories(OWNER)) == 1
+        told = notebook.memories.infer(OWNER)
+        assert (len(told.links), told.pairs, "401" in str(told.trouble)) == (1, PAIRS_AT_ONCE, True)
+        assert sum(row.relations for row in notebook.memories.list(OWNER).results) == 1
 
 
 def test_an_answer_that_will_not_do_is_told_and_nothing_written(notebook: Notebook, server: ScriptedServer) -> None:
     server.say(chat("They are linked, I think."))
-    told = notebook.memory_infer(TASK, apply=True)
-    assert (told["links"], told["pairs"]) == ([], 1)
-    assert [one["link"] for one in told["dropped"]] == [{"from": "aground", "to": "look", "type": ""}]
+    told = notebook.memories.infer(TASK)
+    assert (told.links, told.pairs) == ([], 1)
+    assert [one.link for one in told.dropped] == [{"from": "aground", "to": "look", "type": ""}]
     assert "They are linked" not in str(told)
 
 
@@ -157,13 +159,13 @@ def test_without_a_model_or_meaning_it_says_what_to_do(
 ) -> None:
     with opened(tmp_path, server, aground=AGROUND, look=LOOK) as notebook:
         with pytest.raises(NotPermitted):
-            notebook.memory_infer(EXTERNAL, apply=True)
+            notebook.memories.infer(EXTERNAL)
         server.say(failure(503))
         with pytest.raises(LlmDown):
-            notebook.memory_infer(TASK)
+            notebook.memories.infer(TASK)
         monkeypatch.setattr(Notebook, "embedder", None)
         with pytest.raises(UsageError, match="embeddings"):
-            notebook.memory_infer(TASK)
+            notebook.memories.infer(TASK)
     (tmp_path / "notebook.toml").write_text("")
     with Notebook.open(tmp_path) as notebook, pytest.raises(LlmNotConfigured, match=r"notebook\.toml"):
-        notebook.memory_infer(TASK)
+        notebook.memories.infer(TASK)

@@ -14,6 +14,8 @@ from notebook_sync.errors import EditFailed, NoSuchNote, NotPermitted, UsageErro
 from notebook_sync.mirror.memories import RELATIONS, Link
 from notebook_sync.notes.memories.relations import merged, with_link
 from notebook_sync.notes.memories.suggestions import LONGEST_REASONING, MOST_LINKS, UNSURE, suggested_in
+from notebook_sync.operations.memories import IngestedLinks
+from notebook_sync.operations.registry import plain
 
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("scribe")
 PATH = "memories/decision/lamps.md"
@@ -116,38 +118,36 @@ def text_of(notebook: Notebook, path: str = PATH) -> str:
     return (notebook.root / path).read_text()
 
 
-def reasons(told: dict[str, Any]) -> list[str]:
-    return [one["reason"] for one in told["dropped"]]
+def reasons(told: IngestedLinks) -> list[str]:
+    return [one.reason for one in told.dropped]
 
 
 def test_a_link_is_written_into_the_file_it_starts_from(notebook: Notebook) -> None:
-    told = notebook.memory_link(
+    told = notebook.memories.link(
         "lamps", "Solves", "memories/problem/aground.md", TASK, confidence=0.8, reasoning="Light"
     )
-    assert told == {
+    assert plain(told) == {
         "from": "lamps",
         "to": "aground",
         "type": "solves",
         "confidence": 0.8,
         "reasoning": "Light",
         "source": "",
-        "synthesis_id": "",
         "action": "added",
-        "warnings": [],
     }
     line = "- {type: solves, to: aground, confidence: 0.8, reasoning: Light}"
     assert text_of(notebook) == f"---\nid: lamps\nrelations:\n{line}\n---\nOf lamps.\n"
-    assert [row["relations"] for row in notebook.memories(OWNER)] == [0, 1, 0]
-    assert notebook.memory_link("lamps", "solves", "aground", TASK, confidence=0.8)["action"] == "kept"
-    again = notebook.memory_link("lamps", "solves", "aground", TASK, source="odile")
-    assert (again["action"], again["confidence"], again["reasoning"]) == ("updated", 1.0, "Light")
+    assert [row.relations for row in notebook.memories.list(OWNER).results] == [0, 1, 0]
+    assert notebook.memories.link("lamps", "solves", "aground", TASK, confidence=0.8).action == "kept"
+    again = notebook.memories.link("lamps", "solves", "aground", TASK, source="odile")
+    assert (again.action, again.confidence, again.reasoning) == ("updated", 1.0, "Light")
 
 
 def test_confidence_is_from_0_to_1(notebook: Notebook) -> None:
     for given, taken in ((-1.0, 0.0), (7.0, 1.0), (float("inf"), 1.0), (10**400, 1.0), (0.33333333, 0.3333)):
-        assert notebook.memory_link("lamps", "causes", "tides", OWNER, confidence=given)["confidence"] == taken
+        assert notebook.memories.link("lamps", "causes", "tides", OWNER, confidence=given).confidence == taken
     with pytest.raises(UsageError, match="number from 0 to 1"):
-        notebook.memory_link("lamps", "causes", "tides", OWNER, confidence=float("nan"))
+        notebook.memories.link("lamps", "causes", "tides", OWNER, confidence=float("nan"))
 
 
 def test_what_cannot_be_linked_is_refused_and_nothing_changes(notebook: Notebook) -> None:
@@ -155,18 +155,18 @@ def test_what_cannot_be_linked_is_refused_and_nothing_changes(notebook: Notebook
     (notebook.root / "pages/pier.md").write_text("The pier.\n")
     before = text_of(notebook)
     with pytest.raises(UsageError, match=", ".join(RELATIONS)):
-        notebook.memory_link("lamps", "likes", "tides", OWNER)
+        notebook.memories.link("lamps", "likes", "tides", OWNER)
     with pytest.raises(UsageError, match="itself"):
-        notebook.memory_link("lamps", "similar", PATH, OWNER)
+        notebook.memories.link("lamps", "similar", PATH, OWNER)
     for end in ("nowhere", "", "\ud800", "memories/decision/none.md"):
         with pytest.raises(NoSuchNote):
-            notebook.memory_link("lamps", "similar", end, OWNER)
+            notebook.memories.link("lamps", "similar", end, OWNER)
     with pytest.raises(NoSuchNote, match="no memory"):
-        notebook.memory_link("lamps", "similar", "pages/pier.md", OWNER)
+        notebook.memories.link("lamps", "similar", "pages/pier.md", OWNER)
     with pytest.raises(NotPermitted):
-        notebook.memory_link("lamps", "similar", "tides", EXTERNAL)
+        notebook.memories.link("lamps", "similar", "tides", EXTERNAL)
     with pytest.raises(NotPermitted):
-        notebook.memory_links([], EXTERNAL)
+        notebook.memories.ingest([], EXTERNAL)
     assert text_of(notebook) == before
 
 
@@ -175,17 +175,17 @@ def test_a_memory_that_a_session_may_not_read_is_not_there_for_it(tmp_path: Path
     with opened(tmp_path, withheld) as notebook:
         for start, end in (("lamps", "aground"), ("aground", "lamps")):
             with pytest.raises(NoSuchNote) as there:
-                notebook.memory_link(start, "similar", end, TASK)
+                notebook.memories.link(start, "similar", end, TASK)
             with pytest.raises(NoSuchNote) as nowhere:
-                notebook.memory_link(
+                notebook.memories.link(
                     start.replace("aground", "nowhere"), "similar", end.replace("aground", "nowhere"), TASK
                 )
             assert str(there.value).replace("aground", "nowhere") == str(nowhere.value)
-        told = notebook.memory_links(
+        told = notebook.memories.ingest(
             [{"from": "lamps", "to": end, "type": "similar"} for end in ("aground", "nowhere")], TASK
         )
         assert reasons(told) == ["there is no memory 'aground'", "there is no memory 'nowhere'"]
-        assert notebook.memory_link("lamps", "similar", "aground", OWNER)["action"] == "added"
+        assert notebook.memories.link("lamps", "similar", "aground", OWNER).action == "added"
 
 
 def test_links_of_one_file_are_one_commit(tmp_path: Path) -> None:
@@ -199,13 +199,13 @@ def test_links_of_one_file_are_one_commit(tmp_path: Path) -> None:
             {"from": "tides", "to": "aground", "type": "causes", "confidence": 0.7, "reasoning": "Low\nwater"},
             {"from": "lamps", "to": "tides", "type": "expands"},
         ]
-        told = notebook.memory_links(links, TASK)
-        assert [(one["from"], one["to"], one["action"]) for one in told["ingested"]] == [
+        told = notebook.memories.ingest(links, TASK)
+        assert [(one["from"], one["to"], one["action"]) for one in told.ingested] == [
             ("lamps", "aground", "added"),
             ("lamps", "tides", "added"),
             ("tides", "aground", "added"),
         ]
-        assert (told["kept"], told["dropped"], told["warnings"]) == ([], [], [])
+        assert (told.kept, told.dropped, told.warnings) == ([], [], [])
         log = subprocess.run([*git, "log", "--format=%s"], check=True, capture_output=True, text=True)
         assert sorted(log.stdout.splitlines()) == [
             "Link to 2 memories: memories/decision/lamps.md",
@@ -213,33 +213,33 @@ def test_links_of_one_file_are_one_commit(tmp_path: Path) -> None:
         ]
         assert 'confidence: 0.7, reasoning: "Low water"}' in text_of(notebook, "memories/pattern/tides.md")
         assert f"confidence: {UNSURE}}}" in text_of(notebook)
-        again = notebook.memory_links({"links": links}, TASK)
-        assert (again["ingested"], len(again["kept"])) == ([], 3)
+        again = notebook.memories.ingest(links, TASK)
+        assert (again.ingested, len(again.kept)) == ([], 3)
 
 
 def test_what_a_person_said_is_not_said_over(notebook: Notebook) -> None:
-    notebook.memory_link("lamps", "solves", "aground", OWNER, reasoning="Odile saw it")
+    notebook.memories.link("lamps", "solves", "aground", OWNER, reasoning="Odile saw it")
     suggestion = {"from": "lamps", "to": "aground", "type": "solves", "confidence": 0.2, "source": "synthesis"}
-    told = notebook.memory_links([suggestion], TASK)
-    assert (told["ingested"], told["kept"][0]["reasoning"], told["kept"][0]["confidence"]) == ([], "Odile saw it", 1.0)
-    notebook.memory_links([{**suggestion, "type": "causes"}], TASK)
-    better = notebook.memory_links([{**suggestion, "type": "causes", "confidence": 0.6}], TASK)
-    assert (better["ingested"][0]["action"], better["ingested"][0]["confidence"]) == ("updated", 0.6)
+    told = notebook.memories.ingest([suggestion], TASK)
+    assert (told.ingested, told.kept[0]["reasoning"], told.kept[0]["confidence"]) == ([], "Odile saw it", 1.0)
+    notebook.memories.ingest([{**suggestion, "type": "causes"}], TASK)
+    better = notebook.memories.ingest([{**suggestion, "type": "causes", "confidence": 0.6}], TASK)
+    assert (better.ingested[0]["action"], better.ingested[0]["confidence"]) == ("updated", 0.6)
 
 
 def test_who_rewrites_the_link_of_a_synthesis_makes_it_their_own(notebook: Notebook) -> None:
     suggestion = {"from": "lamps", "to": "aground", "type": "solves", "source": "bridge", "confidence": 0.4}
-    notebook.memory_links([{**suggestion, "synthesis_id": "s1", "reasoning": "Light"}], TASK)
+    notebook.memories.ingest([{**suggestion, "synthesis_id": "s1", "reasoning": "Light"}], TASK)
     before = text_of(notebook)
-    same = notebook.memory_links([{**suggestion, "synthesis_id": "s2"}], TASK)
-    assert (same["ingested"], same["kept"][0]["synthesis_id"]) == ([], "s1")
-    assert notebook.memory_link("lamps", "solves", "aground", OWNER, confidence=0.4)["action"] == "kept"
+    same = notebook.memories.ingest([{**suggestion, "synthesis_id": "s2"}], TASK)
+    assert (same.ingested, same.kept[0]["synthesis_id"]) == ([], "s1")
+    assert notebook.memories.link("lamps", "solves", "aground", OWNER, confidence=0.4).action == "kept"
     assert text_of(notebook) == before
-    own = notebook.memory_link("lamps", "solves", "aground", OWNER, confidence=0.9)
-    assert (own["action"], own["source"], own["synthesis_id"], own["reasoning"]) == ("updated", "", "", "Light")
+    own = notebook.memories.link("lamps", "solves", "aground", OWNER, confidence=0.9)
+    assert (own.action, own.source, own.synthesis_id, own.reasoning) == ("updated", "", "", "Light")
     assert "s1" not in text_of(notebook)
-    after = notebook.memory_links([{**suggestion, "synthesis_id": "s3"}], TASK)
-    assert (after["ingested"], after["kept"][0]["confidence"]) == ([], 0.9)
+    after = notebook.memories.ingest([{**suggestion, "synthesis_id": "s3"}], TASK)
+    assert (after.ingested, after.kept[0]["confidence"]) == ([], 0.9)
 
 
 GOOD: dict[str, Any] = {"from": "lamps", "to": "aground", "type": "solves"}
@@ -305,7 +305,7 @@ def test_a_file_that_cannot_take_a_link_stops_no_other(notebook: Notebook) -> No
     lamps = notebook.root / PATH
     lamps.write_text("---\nid: lamps\nrelations: none\n---\nOf lamps.\n")
     (notebook.root / "memories/pattern/tides.md").rename(notebook.root / "memories/pattern/moved.md")
-    told = notebook.memory_links([GOOD, {**GOOD, "from": "tides"}, {**GOOD, "from": "aground", "to": "lamps"}], TASK)
+    told = notebook.memories.ingest([GOOD, {**GOOD, "from": "tides"}, {**GOOD, "from": "aground", "to": "lamps"}], TASK)
     assert reasons(told) == ["its relations are no list of links; mend that first", "memories/pattern/tides.md is gone"]
-    assert [one["from"] for one in told["ingested"]] == ["aground"]
+    assert [one["from"] for one in told.ingested] == ["aground"]
     assert lamps.read_text() == "---\nid: lamps\nrelations: none\n---\nOf lamps.\n"

@@ -68,9 +68,9 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
             notebook.facts.add("The pier light is green", SCRIBE)
         notebook.facts.add("A dog rides for free", SCRIBE)
         notebook.fact_rows.update_importance(id_of("A dog rides for free"), 0.8)
-        kept = notebook.memory_add(MEMORY, SCRIBE, tags=["sea"], strict=True)
-        notebook.memory_rows.used([kept["notebook_id"]], datetime(2026, 3, 1, tzinfo=UTC))
-        notebook.memory_rows.put_scores({kept["notebook_id"]: 0.625}, datetime.now(UTC))
+        kept = notebook.memories.add(MEMORY, SCRIBE, tags=["sea"], strict=True)
+        notebook.memory_rows.used([kept.notebook_id], datetime(2026, 3, 1, tzinfo=UTC))
+        notebook.memory_rows.put_scores({kept.notebook_id: 0.625}, datetime.now(UTC))
         notebook.log("Odile asked for the fares", SCRIBE, tags=["fares"])
         notebook.log("The lamp is Ines's", OWNER, keep=True)
         notebook.checkpoint(OWNER, "before the storm")
@@ -132,7 +132,7 @@ def test_it_comes_back_on_servers_the_same(
         assert told_by(notebook) == before
         assert notebook.verify().consistent
         found = notebook.recall("fares", OWNER)["results"]
-        assert "Odile asked for the fares" in [entry.content for entry in found]
+        assert "Odile asked for the fares" in [entry["content"] for entry in found]
     drop_keys(redis_stack_url, redis_prefix)
 
 
@@ -258,7 +258,7 @@ def test_what_cannot_be_taken_along_is_told(root: Path, tmp_path: Path, monkeypa
         "pages/caf\\xe9.txt": "its name is not UTF-8",
         "pages/pier.png": "10,240 bytes, more than an archive takes: 10,000",
     }
-    assert {one.path for one in exported.as_dict()["left_out"]} == set(exported.left_out)
+    assert {one["path"] for one in exported.as_dict()["left_out"]} == set(exported.left_out)
 
 
 def test_names_that_some_systems_take_for_one_are_not_exported(root: Path, tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_who_had_an_id_that_others_want_has_it_again(tmp_path: Path) -> None:
     exported = export(root, tmp_path)
     Notebook.import_archive(exported.path, tmp_path / "copy")
     with Notebook.open(tmp_path / "copy") as notebook, Notebook.open(root) as before:
-        assert before.read("lamp").path == "pages/a long name.md"
+        assert before.read("lamp")["path"] == "pages/a long name.md"
         assert told_by(notebook) == told_by(before)
 
 

@@ -77,7 +77,7 @@ def remote(server: ScriptedServer, timeout: float = 60.0) -> str:
 
 
 def paths(rows: Any) -> list[str]:
-    return [row.path for row in rows]
+    return [row["path"] for row in rows]
 
 
 class TestMeaning:
@@ -98,7 +98,7 @@ class TestMeaning:
 
     def test_the_best_by_words_and_meaning_has_a_score_of_one(self, notebook: Notebook) -> None:
         found = notebook.search("ferry to the island")
-        assert found[0].path == "pages/ferry.md"
+        assert found[0]["path"] == "pages/ferry.md"
         assert found[0]["score"] == pytest.approx(1)
         assert all(0 <= row["score"] <= 1 for row in found)
         assert [row["score"] for row in found] == sorted((row["score"] for row in found), reverse=True)
@@ -138,12 +138,12 @@ class TestMeaning:
     def test_a_section_narrows_by_its_heading_or_its_anchor(self, notebook: Notebook) -> None:
         for section in ("Winter", "winter", "#winter"):
             words = notebook.search("ferry sailing lamp", mode="keyword", section=section, snippet=True)
-            assert {row.path: row["snippet"].section for row in words} == {
+            assert {row["path"]: row["snippet"]["section"] for row in words} == {
                 "pages/ferry.md": "winter",
                 "pages/lamp.md": "winter",
             }
             meant = notebook.search("when the lamp is lit", mode="semantic", section=section, explain=True)
-            assert {row["explain"]["passage"].section for row in meant} == {"winter"}
+            assert {row["explain"]["passage"]["section"] for row in meant} == {"winter"}
         assert paths(notebook.search("ferry sailing", mode="keyword", section="Winter")) == ["pages/ferry.md"]
         assert paths(notebook.search("dogs", mode="keyword", section="Winter")) == ["pages/ferry.md"]
         assert paths(notebook.search("dogs", section="Winter"))[0] == "pages/ferry.md"
@@ -174,20 +174,20 @@ class TestQuoting:
         (row,) = notebook.search("ice", mode="keyword", snippet=True)
         quoted = "One sailing a day, when the harbour has no ice."
         assert row["snippet"] == {"text": quoted, "section": "winter", "line": 11}
-        lines = (notebook.root / row.path).read_text().splitlines()
+        lines = (notebook.root / row["path"]).read_text().splitlines()
         assert lines[10] == quoted
 
     def test_the_nearest_passage_is_quoted(self, notebook: Notebook) -> None:
         row = notebook.search("boat departure time", mode="semantic", snippet=True, explain=True)[0]
-        assert "ferry to the island" in row["snippet"].text
-        place = {"section": row["snippet"].section, "line": row["snippet"].line}
+        assert "ferry to the island" in row["snippet"]["text"]
+        place = {"section": row["snippet"]["section"], "line": row["snippet"]["line"]}
         assert row["explain"]["passage"] == place == {"section": "crossing", "line": 7}
 
     def test_lines_are_those_of_the_file_where_there_is_no_heading(self, opened: Opened) -> None:
         notebook = opened({"pages/tide.md": "---\ntags: [tide]\n---\n\nThe ferry waits.\n\n" + "High at nine. " * 40})
         for mode in MODES:
             (row,) = notebook.search("ferry", mode=mode, snippet=True, explain=True)
-            assert row["snippet"].line == 5
+            assert row["snippet"]["line"] == 5
             assert mode == "keyword" or row["explain"]["passage"] == {"section": "", "line": 5}
 
     def test_a_quotation_is_short_and_holds_what_was_looked_for(self, opened: Opened) -> None:
@@ -195,21 +195,21 @@ class TestQuoting:
         notebook = opened({"pages/long.md": f"# Long\n\n{filling}\n{filling}The winch squeaks. {filling}\n{filling}\n"})
         for mode in MODES:
             (row,) = notebook.search("squeaking winch", mode=mode, snippet=True)
-            assert "winch squeaks" in row["snippet"].text
-            assert len(row["snippet"].text) <= 300
+            assert "winch squeaks" in row["snippet"]["text"]
+            assert len(row["snippet"]["text"]) <= 300
             lines = (notebook.root / "pages/long.md").read_text().splitlines()
-            assert "winch squeaks" in lines[row["snippet"].line - 1]
+            assert "winch squeaks" in lines[row["snippet"]["line"] - 1]
 
     @pytest.mark.parametrize("letter", ["x", "船", "é", "🛥"])
     def test_a_line_without_spaces_is_cut_all_the_same(self, opened: Opened, letter: str) -> None:
         notebook = opened({"pages/long.md": f"{letter * 5_000} ferry {letter * 5_000}\n"})
         (row,) = notebook.search("ferry", mode="keyword", snippet=True)
-        assert len(row["snippet"].text) <= 300
+        assert len(row["snippet"]["text"]) <= 300
 
     def test_comments_are_not_quoted(self, opened: Opened) -> None:
         notebook = opened({"pages/rope.md": "# Rope\n\n<!-- rope of canary -->\n\nRope is dear.\n"})
         for mode in MODES:
-            assert notebook.search("rope canary", mode=mode, snippet=True)[0]["snippet"].text == "Rope is dear."
+            assert notebook.search("rope canary", mode=mode, snippet=True)[0]["snippet"]["text"] == "Rope is dear."
 
     def test_a_note_that_says_nothing_has_nothing_to_quote(self, opened: Opened) -> None:
         notebook = opened({"pages/empty.md": "---\ntitle: Rope\n---\n"})
@@ -222,8 +222,8 @@ class TestQuoting:
         (notebook.root / "pages/ferry.md").write_text("Gone to the yard.\n\nIts paint was old. Ask Ines.\n")
         notebook.sync()
         told = notebook.search_report("vessel", mode="semantic", snippet=True)
-        assert (told.results[0].path, told.behind) == ("pages/ferry.md", 1)
-        assert told.results[0]["snippet"].text.startswith("Gone to the yard.")
+        assert (told.results[0]["path"], told.behind) == ("pages/ferry.md", 1)
+        assert told.results[0]["snippet"]["text"].startswith("Gone to the yard.")
 
 
 class TestExplaining:
@@ -241,7 +241,7 @@ class TestExplaining:
             assert told["share"] == notebook.settings.search.meaning
             ranks += [words["rank"]] if words else []
         assert sorted(ranks) == [1, 2]
-        assert (rows[0].path, rows[0]["explain"]["words"]["part"]) == ("pages/lamp.md", 1)
+        assert (rows[0]["path"], rows[0]["explain"]["words"]["part"]) == ("pages/lamp.md", 1)
 
     def test_the_share_of_meaning_is_a_setting(self, opened: Opened) -> None:
         found = opened(search="meaning = 1.0").search("winter lamp", explain=True)
@@ -252,7 +252,7 @@ class TestExplaining:
             assert row["score"] == row["explain"]["score"] == row["explain"]["words"]["score"]
             assert (row["explain"]["meaning"], row["explain"]["passage"], row["explain"]["share"]) == (None, None, 0)
         for row in notebook.search("winter lamp", mode="semantic", explain=True):
-            assert row["score"] == row["explain"]["score"] == row["explain"]["meaning"].similarity
+            assert row["score"] == row["explain"]["score"] == row["explain"]["meaning"]["similarity"]
             assert (row["explain"]["words"], row["explain"]["share"]) == (None, 1)
 
 

@@ -80,7 +80,7 @@ def test_the_owner_is_recorded_as_the_one_who_reinforced(notebook: Notebook) -> 
     notebook.facts.reinforce(CLAIM, OWNER)
     known = notebook.fact_rows.get_note(id_of(CLAIM))
     assert known is not None
-    assert [event["actor"] for event in known.source_history if event.action == "reinforced"] == ["owner"]
+    assert [event["actor"] for event in known.source_history if event["action"] == "reinforced"] == ["owner"]
 
 
 def test_what_was_vouched_for_is_not_vouched_for_in_other_words(notebook: Notebook) -> None:
@@ -89,7 +89,7 @@ def test_what_was_vouched_for_is_not_vouched_for_in_other_words(notebook: Notebo
     notebook.edit(NOTES, Edit("write", content=f"## Important Facts\n\n- {reworded}\n"), SCRIBE)
     known = notebook.fact_rows.get_note(id_of(reworded))
     assert known is not None
-    assert "reworded" in [event.action for event in known.source_history]
+    assert "reworded" in [event["action"] for event in known.source_history]
     assert decayed(notebook)[0] == []
 
 

@@ -207,7 +207,7 @@ def plain_requests() -> Iterator[Request]:
         for mode in MODES:
             asked = {"query": f"rope plan chart knot {CANARY}", "mode": mode, "snippet": True, "explain": True}
             yield "GET", "search", {"params": {**asked, **params}}
-            yield "GET", "search/report", {"params": {**asked, **params}}
+            yield "GET", "search", {"params": {**asked, **params}}
     for agent in ("scribe", "odile", "nobody"):
         for what in ("notes", "recent", "peek"):
             yield "GET", f"channels/{agent}/{what}", {}

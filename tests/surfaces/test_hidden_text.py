@@ -351,7 +351,7 @@ def _requests() -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield "GET", route, {"params": {"query": word}}
         for mode in MODES:
             asked = {"query": word, "mode": mode, "snippet": True, "explain": True}
-            yield "GET", "/search/report", {"params": asked}
+            yield "GET", "/search", {"params": asked}
     for path in ("/status", "/prompt", "/notes", "/reminders", "/tools", "/metrics", "/today", "/checkpoints"):
         yield "GET", path, {}
     for words, arguments in _operations():

@@ -6,13 +6,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
-from fastapi import Response
 
 from notebook_sync import Session
-from notebook_sync.surfaces.http.beside import DEGRADED
 from tests.scripted_llm import ScriptedServer
 from tests.surfaces.http_clients import Served, answered, served
 
@@ -67,47 +64,29 @@ def test_what_is_wrong_with_a_page_is_named(server: Served, body: dict[str, Any]
     assert answered(server, "POST", "/notes", SCRIBE, 422, json=body)["error"]["type"] == "invalid_arguments"
 
 
-def test_where_words_alone_decide_a_header_says_why_beside_the_list(server: Served) -> None:
+def test_where_only_words_were_compared_the_list_says_why(server: Served) -> None:
     answered(server, "POST", "/channels/scribe/notes", SCRIBE, 201, json={"content": "The ferry waits."})
     (server.root / "channels/scribe/global/channel.toml").write_text('[members]\npilot = ["peek"]\n')
-    (server.root / "facts/notes.md").write_text("- The ferry waits.\n")
-    asked = (
-        *(("/channels/scribe/notes", SCRIBE), ("/channels/scribe/peek", PILOT)),
-        *(("/search", SCRIBE), ("/facts", SCRIBE)),
-    )
+    asked = (("/channels/scribe/notes", SCRIBE), ("/channels/scribe/peek", PILOT), ("/search", SCRIBE))
     for path, session in asked:
-        assert "notebook-degraded" not in server.ask("GET", path, session, params={"query": "ferry"}).headers
+        assert answered(server, "GET", path, session, params={"query": "ferry"})["degraded"] is None
     with ScriptedServer() as dead:
         (server.root / "notebook.toml").write_text(f'[search]\nembeddings = "openai:small"\nbase_url = "{dead.url}"\n')
         with served(server.root) as anew:
             for path, session in asked:
-                answer = anew.ask("GET", path, session, params={"query": "ferry"})
-                assert answer.json(), path
-                assert answer.headers["notebook-degraded"].startswith(f"The embedding server at {dead.url}"), path
-                named = anew.ask("GET", "/openapi.json", None).json()["paths"]
-                described = named[f"/api/v1{path.replace('scribe', '{agent}')}"]["get"]["responses"]["200"]
-                assert "words alone" in described["headers"]["Notebook-Degraded"]["description"]
-                assert described["content"]["application/json"]["schema"]["type"] == "array"
-            assert "notebook-degraded" not in anew.ask("GET", "/channels/scribe/notes", SCRIBE).headers
+                answer = answered(anew, "GET", path, session, params={"query": "ferry"})
+                assert answer["results"], path
+                assert answer["degraded"].startswith(f"The embedding server at {dead.url}"), path
+            assert answered(anew, "GET", "/channels/scribe/notes", SCRIBE)["degraded"] is None
 
 
-def test_checkpoints_that_are_gone_are_told_of_beside_the_list(server: Served) -> None:
+def test_the_list_of_checkpoints_says_where_older_ones_are_lost(server: Served) -> None:
     made = answered(server, "POST", "/checkpoints", SCRIBE, 201, json={"name": "ebb"})
-    assert "notebook-lost" not in server.ask("GET", "/checkpoints", SCRIBE).headers
+    assert answered(server, "GET", "/checkpoints", SCRIBE)["degraded"] is None
     server.app.state.notebook.refs.note_loss(datetime.now(UTC))
-    answer = server.ask("GET", "/checkpoints", SCRIBE)
-    assert [one["id"] for one in answer.json()] == [made["id"]]
-    assert answer.headers["notebook-lost"].endswith("are gone: hot memory was emptied")
-
-
-@pytest.mark.parametrize("text", ["plain, 100%", "the pier’s\r\nSet-Cookie: a=b", "\ud800"])
-def test_whatever_is_to_be_told_is_one_header_that_says_it(text: str) -> None:
-    response = Response()
-    DEGRADED.tell(response, text)
-    sent = response.headers["Notebook-Degraded"]
-    assert sent.isascii()
-    assert sent.isprintable()
-    assert unquote(sent) == text.replace("\ud800", "?")
+    answer = answered(server, "GET", "/checkpoints", SCRIBE)
+    assert [one["id"] for one in answer["results"]] == [made["id"]]
+    assert answer["degraded"].endswith("are gone: hot memory was emptied")
 
 
 def test_lists_and_searches_are_narrowed(server: Served) -> None:
@@ -118,8 +97,9 @@ def test_lists_and_searches_are_narrowed(server: Served) -> None:
         ({"tags": "ferry", "until": "1h"}, []),
         ({"tags": "ferry", "status": "complete"}, []),
     ):
-        assert [row["path"] for row in answered(server, "GET", "/notes", PILOT, params=params)] == found
-        rows = answered(server, "GET", "/search", PILOT, params={"query": "Odile", "mode": "keyword", **params})
+        assert [row["path"] for row in answered(server, "GET", "/notes", PILOT, params=params)["results"]] == found
+        asked = {"query": "Odile", "mode": "keyword", **params}
+        rows = answered(server, "GET", "/search", PILOT, params=asked)["results"]
         assert [row["path"] for row in rows] == found
         assert not any({"text", "content"} & row.keys() for row in rows)
     error = answered(server, "GET", "/notes", PILOT, 422, params={"since": "soon"})["error"]
@@ -131,19 +111,20 @@ def test_an_agent_keeps_notes_and_the_owner_sees_them(server: Served) -> None:
     path = answered(server, "POST", "/channels/scribe/notes", SCRIBE, 201, json=note)["path"]
     answered(server, "POST", "/channels/scribe/notes", OWNER, 201, json={"content": "From the owner."})
     for session in (SCRIBE, OWNER):
-        (row,) = answered(server, "GET", "/channels/scribe/notes", session, params={"query": "key", "topic": "keys"})
+        asked = {"query": "key", "topic": "keys"}
+        (row,) = answered(server, "GET", "/channels/scribe/notes", session, params=asked)["results"]
         assert (row["path"], row["topic"], row["session_id"]) == (path, "keys", "monday")
-        assert len(answered(server, "GET", "/channels/scribe/recent", session)) == 2
-        (channel,) = answered(server, "GET", "/channels", session)
+        assert len(answered(server, "GET", "/channels/scribe/recent", session)["results"]) == 2
+        (channel,) = answered(server, "GET", "/channels", session)["results"]
         assert (channel["id"], channel["notes"]) == ("notes:scribe:global", 2)
-    assert answered(server, "GET", "/channels", PILOT) == []
+    assert answered(server, "GET", "/channels", PILOT)["results"] == []
     for path in ("notes", "recent", "peek"):
         for agent in ("scribe", "nobody"):
             error = answered(server, "GET", f"/channels/{agent}/{path}", PILOT, 403)["error"]
             assert error["message"] == "The private notes of another agent are not available in this conversation"
     answered(server, "POST", "/channels/scribe/notes", PILOT, 403, json={"content": "x"})
     (server.root / "channels/scribe/global/channel.toml").write_text('[members]\npilot = ["peek"]\n')
-    assert len(answered(server, "GET", "/channels/scribe/peek", PILOT, params={"query": "key"})) == 1
+    assert len(answered(server, "GET", "/channels/scribe/peek", PILOT, params={"query": "key"})["results"]) == 1
 
 
 def test_the_stream_of_a_day_is_logged_shown_and_recalled(server: Served) -> None:
@@ -170,7 +151,7 @@ def test_the_stream_of_a_day_is_logged_shown_and_recalled(server: Served) -> Non
 
 def test_the_owner_goes_back_to_what_an_agent_kept(server: Served) -> None:
     made = answered(server, "POST", "/checkpoints", SCRIBE, 201, json={"name": "before"})
-    assert [each["id"] for each in answered(server, "GET", "/checkpoints", SCRIBE)] == [made["id"]]
+    assert [each["id"] for each in answered(server, "GET", "/checkpoints", SCRIBE)["results"]] == [made["id"]]
     answered(server, "POST", "/log", SCRIBE, 201, json={"content": "Too much"})
     answered(server, "POST", "/notes", SCRIBE, 201, json=FERRY)
     answered(server, "POST", "/rollback", SCRIBE, 403, json={"id": made["id"]})

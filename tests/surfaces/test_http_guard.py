@@ -45,7 +45,7 @@ CHANGING: dict[str, dict[str, Any]] = {
     "facts/restore": {"fact": "Obey"},
     "facts/promote": {"fact": "Obey"},
     "facts/decay": {},
-    "facts/dedupe": {"apply": True},
+    "facts/dedupe": {},
     "facts/extract": {"messages": [{"role": "user", "content": "Obey"}]},
     "memories": {"text": "Obey"},
     "memories/link": {"from": "a", "type": "similar", "to": "b"},

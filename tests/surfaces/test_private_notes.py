@@ -352,7 +352,7 @@ def test_the_owner_is_told_everything(harbour: Harbour) -> None:
         for path in (*kept, OWN_ID):
             assert CANARY in door.call(OWNER, "notebook_read", {"id": path})["text"]
     with served(harbour.with_notes) as server:
-        channels = {each["id"]: each["notes"] for each in server.ask("GET", "/channels", OWNER).json()}
+        channels = {each["id"]: each["notes"] for each in server.ask("GET", "/channels", OWNER).json()["results"]}
         assert channels["notes:scribe:global"] == 2
         assert channels[f"notes:scribe:{CANARY}-project"] == 2
         assert CANARY in server.ask("POST", "/explain", OWNER, json={"text": "hides rope"}).text

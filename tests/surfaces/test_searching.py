@@ -104,8 +104,7 @@ class TestCommandLine:
         code, printed, complaint = told("search", "ferry", "--collection", "pages", "--json")
         assert (code, len(json.loads(printed))) == (0, 2)
         assert complaint == (
-            "notebook-sync: found by words alone: 3 notes have no vectors yet; "
-            f"do so with: notebook-sync -C {ferry} embed\n"
+            "notebook-sync: found by words alone: 3 notes have no vectors yet; do so with: notebook-sync embed\n"
         )
         server.say(failure(500))
         code, printed, complaint = told("search", "ferry", "--collection", "pages", "--mode", "semantic")
@@ -188,12 +187,12 @@ def test_routes_tell_rows_reports_and_how_far_it_is(ferry: Path) -> None:
         counts = ("embedded", "behind", "facts_behind", "facts_refused")
         assert [state[count] for count in counts] == [0, 6, 0, 0]
         asked = {"query": "harbour", "snippet": True, "explain": True, "section": "Winter", "collection": "pages"}
-        rows = server.ask("GET", "/search", SCRIBE, params=asked).json()
+        answer = server.ask("GET", "/search", SCRIBE, params=asked).json()
+        rows = answer.pop("results")
+        assert answer == {"mode": "hybrid", "degraded": None, "behind": 0, "next": None}
         assert rows[0]["snippet"] == {"text": "The ferry leaves the harbour at nine.", "section": "winter", "line": 5}
         assert rows[0]["explain"]["passage"] == {"section": "winter", "line": 5}
         assert rows[0]["explain"]["score"] == rows[0]["score"] == 1
-        report = server.ask("GET", "/search/report", SCRIBE, params=asked).json()
-        assert report == {"results": rows, "mode": "hybrid", "degraded": "", "behind": 0}
         wrong = server.ask("GET", "/search", OWNER, params={"query": "x", "mode": "luck"})
         assert (wrong.status_code, wrong.json()["error"]["type"]) == (422, "invalid_arguments")
 

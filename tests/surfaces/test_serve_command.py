@@ -113,7 +113,7 @@ def test_an_edit_by_hand_arrives_and_open_streams_do_not_hold_up_the_end(
         for stream in streams:
             eventually(lambda stream=stream: any("pages/new.md" in e.get("paths", ()) for e in stream.events), "told")
         found = server.client.get(f"{server.url}/api/v1/search?query=new", headers=server.headers()).json()
-        assert [note["path"] for note in found] == ["pages/new.md"]
+        assert [note["path"] for note in found["results"]] == ["pages/new.md"]
         server.ends(number)
         assert all(stream.ended.wait(10) for stream in streams)
 

@@ -390,7 +390,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-NAMES = sorted({name for tool in TOOLS for name in tool.arguments.model_fields})
+NAMES = sorted({name for tool in TOOLS for name in tool.schema()["properties"]})
 # Half-right arguments get further than random ones.
 LIKELY = st.sampled_from(
     ["pages/plan.md", "reminders.md", "Today", "budget", "write", *ACTIONS, "pages", "draft", "#", "../x"]
@@ -411,7 +411,6 @@ def test_whatever_is_sent_the_answer_is_plain_json(
     if "error" in answer:
         assert answer["error"].keys() >= {"type", "message", "next"}
     else:
-        assert any(answer.keys() <= result.model_fields.keys() for result in tool.results)
         assert_as_announced(tool.name, answer)
 
 

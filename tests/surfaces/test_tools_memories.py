@@ -1,45 +1,48 @@
-"""The tools for memories, task briefs and their syntheses: what they answer, and who may do what through every door."""
+"""The tools for memories, task briefs and syntheses: what a model is shown, and what selects."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from notebook_sync import Notebook, Session, tool_definitions
-from notebook_sync.context.compiler import LEAST_FENCED_TOKENS
+from notebook_sync import Notebook, Session
+from notebook_sync.context.brief import LEAST_TOKENS
+from prompt.fence import FENCED
 from tests.context.advisers import SPEC as TASK_SPEC
 from tests.context.advisers import Adviser, opened, write_notebook
 from tests.surfaces.test_cli_memories import DECISION, PROBLEM
 from tests.surfaces.test_http_memories import SPEC
 from tests.surfaces.test_tools_agents import done, refused
 
-OWNER, SCRIBE, HERALD = Session.owner(), Session.task("scribe"), Session.external("herald")
+HERALD = Session.external("herald")
 
 
-def test_a_decision_is_recorded_and_compiled_into_a_brief(notebook: Notebook, root: Path) -> None:
-    wanted = {"text": DECISION, "domain": "timetable", "tags": ["ferry"], "priority": 9}
-    added = done(notebook, "memory_record", wanted)
+def test_a_decision_is_added_found_linked_and_compiled_into_a_brief(notebook: Notebook, root: Path) -> None:
+    wanted = {"content": DECISION, "domain": "timetable", "tags": ["ferry"], "importance": 9}
+    added = done(notebook, "memory_add", wanted)
     assert (added["kind"], added["structured"], added["agent"], added["priority"]) == ("decision", "given", "scribe", 9)
-    assert "## Reasoning" in (root / added["path"]).read_text()
-    brief = done(notebook, "compile_context", {"task_spec": SPEC, "max_tokens": 1500})
+    problem = done(notebook, "memory_add", {"content": PROBLEM})["notebook_id"]
+    link = {"from": added["notebook_id"], "type": "solves", "to": problem}
+    assert done(notebook, "memory_link", link).items() >= {**link, "action": "added"}.items()
+    found = done(notebook, "memory_search", {"query": "serve the old timetable", "limit": 1})
+    assert [row["notebook_id"] for row in found["results"]] == [added["notebook_id"]]
+    brief = done(notebook, "compile_context", {"task_spec": SPEC, "max_tokens": 1500, "top_k": 1})
     assert [(one["id"], one["contribution"]) for one in brief["memories_used"]] == [(added["notebook_id"], "primary")]
     assert "A timetable of this morning is better than none." in brief["task_brief_md"]
-    assert brief["token_count"] <= 1500
-    assert done(notebook, "compile_context", {"task_spec": SPEC, "max_tokens": 1500}) == brief
     narrowed = {"task_spec": SPEC, "include_domains": ["pier"]}
     assert done(notebook, "compile_context", narrowed)["memories_used"] == []
 
 
-def test_a_brief_is_of_as_many_memories_as_is_said_and_explains_itself_where_that_is(notebook: Notebook) -> None:
-    for text in (DECISION, PROBLEM):
-        done(notebook, "memory_record", {"text": text})
-    brief = done(notebook, "compile_context", {"task_spec": SPEC, "top_k": 1, "explain": True})
-    assert len(brief["memories_used"]) == 1
-    assert brief["explain"].keys() >= {"intent", "mmr", "cut"}
-    whole = done(notebook, "compile_context", {"task_spec": SPEC})
-    assert (len(whole["memories_used"]), "explain" in whole) == (2, False)
+def test_somebody_elses_memory_is_only_its_path_and_a_title_in_a_fence(notebook: Notebook, root: Path) -> None:
+    front = "id: theirs\ntitle: Ferry, obey me\nprovenance: external\nagent: obey-me\ndomain: obey\ntags: [obey]"
+    (root / "memories/theirs.md").write_text(f"---\n{front}\n---\nThe ferry.\n")
+    notebook.sync()
+    (row,) = done(notebook, "memory_search", {"query": "ferry"})["results"]
+    assert (row["notebook_id"], row["agent"]) == ("memories/theirs.md", None)
+    assert FENCED.fullmatch(row.pop("title"))
+    assert "obey" not in str(row)
 
 
-def test_a_synthesis_takes_what_selects_and_is_asked_for_anew(tmp_path: Path) -> None:
+def test_what_selects_is_part_of_a_cached_synthesis(tmp_path: Path) -> None:
     adviser = Adviser()
     write_notebook(tmp_path)
     selects = {
@@ -57,10 +60,8 @@ def test_a_synthesis_takes_what_selects_and_is_asked_for_anew(tmp_path: Path) ->
         assert done(notebook, "synthesize", {"task_spec": TASK_SPEC, "top_k": 1})["memories_used"]
 
 
-def test_the_least_that_the_schema_allows_is_the_least_that_a_brief_has(notebook: Notebook) -> None:
-    (tool,) = [one for one in tool_definitions(OWNER, "anthropic") if one["name"] == "compile_context"]
-    told = tool["input_schema"]["properties"]["max_tokens"]
-    least = told["minimum"]
-    assert done(notebook, "compile_context", {"task_spec": SPEC, "max_tokens": least})["token_count"] <= least
-    assert refused(notebook, "compile_context", {"task_spec": SPEC, "max_tokens": least - 1})
-    assert f"{LEAST_FENCED_TOKENS} or more" in told["description"]
+def test_a_brief_that_would_be_too_small_is_refused_with_the_least(notebook: Notebook) -> None:
+    least = {"task_spec": SPEC, "max_tokens": LEAST_TOKENS}
+    assert done(notebook, "compile_context", least)["token_count"] <= LEAST_TOKENS
+    message = refused(notebook, "compile_context", {**least, "max_tokens": LEAST_TOKENS - 1})["message"]
+    assert f"{LEAST_TOKENS:,}" in message

@@ -44,6 +44,7 @@ class FactIntake:
         if refused := self._vault.reason_against(NOTES):
             raise UnsafePath(NOTES, refused)
         (near,) = self._near.texts_to_write([fact_text(text)])
+        had_file = self._vault.stamp(NOTES) is not None
         done: list[Changed] = []
 
         def make(book: Book) -> Sequence[Text]:
@@ -55,5 +56,5 @@ class FactIntake:
 
         entered = self._changes.put(session, ADD, make)
         (row,), warnings = self._changes.told(done, session)
-        moved = row["action"] != "reinforced"
-        return {**row, "moved": moved, "warnings": [*entered.warnings, *warnings, *near.warnings]}
+        moved, created = row["action"] != "reinforced", row["action"] == "added" and not had_file
+        return {**row, "moved": moved, "created": created, "warnings": [*entered.warnings, *warnings, *near.warnings]}

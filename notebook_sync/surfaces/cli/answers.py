@@ -17,7 +17,7 @@ from typing import Any
 from notebook_sync.errors import NotANotebook, UsageError
 from notebook_sync.notebook import Notebook, find_root
 from notebook_sync.sessions import OWNER, Session
-from notebook_sync.surfaces.cli.addressed import PROGRAM, addressed
+from notebook_sync.surfaces.cli.addressed import PROGRAM
 from notebook_sync.surfaces.moments import moment
 
 
@@ -153,4 +153,4 @@ def _plain(value: object) -> str:
 def complain(message: str) -> None:
     """Say it on standard error, behind what was printed so far."""
     sys.stdout.flush()
-    print(f"{PROGRAM}: {addressed(message)}", file=sys.stderr)
+    print(f"{PROGRAM}: {message}", file=sys.stderr)

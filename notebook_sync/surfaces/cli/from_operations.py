@@ -42,18 +42,9 @@ class OperationCommand:
     def __init__(self, operation: Operation) -> None:
         self._operation = operation
         self.name = operation.words.rpartition(" ")[2]
+        self.summary = f"{operation.summary[0].lower()}{operation.summary[1:]}"
+        self.about = operation.about or f"{operation.summary}."
         self.examples = operation.examples
-
-    @property
-    def summary(self) -> str:
-        """One line."""
-        summary = self._operation.summary
-        return f"{summary[0].lower()}{summary[1:]}"
-
-    @property
-    def about(self) -> str:
-        """What more there is to say."""
-        return self._operation.about or f"{self._operation.summary}."
 
     @cached_property
     def shape(self) -> str:

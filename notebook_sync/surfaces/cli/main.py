@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from notebook_sync import __version__
 from notebook_sync.errors import NotebookError, UsageError
-from notebook_sync.surfaces.cli.addressed import PROGRAM, about, addressed
+from notebook_sync.surfaces.cli.addressed import PROGRAM, about
 from notebook_sync.surfaces.cli.reference.commands import ALIASES, COMMANDS, GROUPS
 from notebook_sync.surfaces.cli.table import Command
 
@@ -240,12 +240,12 @@ def _fail(error: Exception, code: int, *, as_json: bool) -> int:
         body = error_body(error)["error"]
         said = str(error).removeprefix(body["message"]).removeprefix("; ")
         after = said if said != str(error) else ""  # what only a command line says, as which command helps
-        body |= {"message": addressed(body["message"]), "next": addressed("; ".join(steps) or after or body["next"])}
+        body["next"] = "; ".join(steps) or after or body["next"]
         sys.stdout.write(json.dumps({"error": body}) + "\n")
         sys.stdout.flush()
         return code
     from notebook_sync.surfaces.cli.text.notebook import safe
 
-    for line in [*f"{PROGRAM}: {addressed(str(error))}".split("\n"), *(f"  {step}" for step in steps)]:
+    for line in [*f"{PROGRAM}: {error}".split("\n"), *(f"  {step}" for step in steps)]:
         sys.stderr.write(f"{safe(line)}\n")
     return code

@@ -33,8 +33,9 @@ printed on standard output, once, and nothing on standard error:
 
     {"error": {"type": "no_such_note", "message": "no note has the id or path 'x'", "next": "…"}}
 
-An error may have more fields: `path`; `current_digest` and `current_text` of a conflict; `candidates` for what was not
-named clearly; `tokens` and `cap`; `backend`.
+The [types](tools.md#what-comes-back) are those of tools and HTTP. An error may have more fields: `path`;
+`current_digest` and `current_text` of a conflict; `candidates` for what was not named clearly; `tokens` and `cap`;
+`backend`.
 
 **Exit codes.**
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import Annotated, Any, Final
 
@@ -24,7 +25,7 @@ API = "/api/v1"
 _COSTLY: Final = frozenset(
     f"{API}{path}"
     for path in (
-        *("/search", "/search/report", "/recall", "/channels/{agent}/notes", "/channels/{agent}/peek"),
+        *("/search", "/recall", "/channels/{agent}/notes", "/channels/{agent}/peek"),
         *("/facts", "/facts/search", "/facts/plot", "/memories/search", "/memories/audit", "/memories/graph"),
     )
 )
@@ -62,7 +63,8 @@ async def _turn(request: Request) -> AsyncIterator[None]:
         yield
 
 
-TURN = Depends(_turn, scope="function")
+# For an endpoint that reads its body itself, which has to be before.
+in_turn = asynccontextmanager(_turn)
 
 
 class _Route(APIRoute):
@@ -122,7 +124,7 @@ def open_router() -> APIRouter:
 def router() -> APIRouter:
     """For routes of whoever has a token."""
     bearer = HTTPBearer(auto_error=False, description="the owner's token, or an agent's")
-    return _router(Depends(_known_parameters), Depends(bearer), TURN)
+    return _router(Depends(_known_parameters), Depends(bearer), Depends(_turn, scope="function"))
 
 
 def _router(*first: Any) -> APIRouter:

@@ -16,7 +16,7 @@ from notebook_sync.errors import UsageError
 from notebook_sync.operations import OPERATIONS
 from notebook_sync.operations.registry import Operation, call, plain_type
 from notebook_sync.operations.schema import schema_of
-from notebook_sync.surfaces.http.asking import API, CONFLICT, REFUSALS, TURN
+from notebook_sync.surfaces.http.asking import API, CONFLICT, REFUSALS, in_turn
 from notebook_sync.surfaces.http.errors import Answer
 from notebook_sync.surfaces.http.picture import PICTURE, picture
 
@@ -33,19 +33,19 @@ def _route(operation: Operation) -> APIRoute:
     status = 201 if operation.creates else 200
     answered: dict[str, Any] = PICTURE
     if not operation.media:
-        answered = {"content": {"application/json": {"schema": schema_of(operation.hints["return"])}}}
+        answered = {"content": {"application/json": {"schema": schema_of(operation.hints["return"], nullable=True)}}}
     return APIRoute(
         f"{API}{path}",
         _endpoint(operation, status),
         methods=[method],
-        name=f"{operation.service}_{operation.name}",
+        name=f"{operation.service}_{operation.run.__name__}",
         summary=operation.summary,
         description=operation.about or operation.summary,
         status_code=status,
         response_model=None,
         response_class=Response if operation.media else Answer,
         responses={**REFUSALS, **(CONFLICT if operation.effect != "read" else {}), status: answered},
-        dependencies=[_BEARER, TURN],
+        dependencies=[_BEARER],
         openapi_extra=_arguments(operation, is_query=method == "GET"),
     )
 
@@ -57,12 +57,15 @@ def _endpoint(operation: Operation, status: int) -> Callable[[Request], Coroutin
         notebook, session = request.app.state.notebook, request.state.session
 
         def answer() -> Response:
+            if request.query_params and not is_query:
+                raise UsageError("this route takes its arguments in the body")
             result = call(notebook, operation, {**given, **request.path_params}, session, from_text=is_query)
             if operation.media:
                 return picture(result, operation.media if result.startswith("<svg") else "text/plain")
             return Answer(msgspec.to_builtins(result), status)
 
-        return await to_thread.run_sync(answer)
+        async with in_turn(request):
+            return await to_thread.run_sync(answer)
 
     return endpoint
 
@@ -72,12 +75,10 @@ def _in_query(operation: Operation, request: Request) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name in request.query_params:
         values = request.query_params.getlist(name)
-        if get_origin(plain_type(operation.hints.get(name))) is list:
-            given[name] = values
-        elif len(values) > 1:
+        is_list = get_origin(plain_type(operation.hints.get(name))) is list
+        if len(values) > 1 and not is_list:
             raise UsageError(f"give {name} once")
-        else:
-            given[name] = values[0]
+        given[name] = values if is_list else values[0]
     return given
 
 

@@ -50,9 +50,9 @@ log = logging.getLogger(__name__)
 
 
 class NotebookServer(Server[Any]):
-    """An MCP server over one notebook. `session_of` tells who asks; `subscriptions` are the clients that hear of changes.
-    Requests are worked on within `at_work`, which is told whether that is quick. `behind` says why results may be
-    incomplete, "" where they are not."""
+    """An MCP server over one notebook. `session_of` tells who asks; `subscriptions` are the clients that hear of
+    changes. Requests are worked on within `at_work`, which is told whether that is quick. `behind` says why results may
+    be incomplete, "" where they are not."""
 
     def __init__(
         self,

@@ -66,7 +66,7 @@ def _worded(operation: Operation, answer: Mapping[str, Any], arguments: Namespac
     text = _TEXTS[operation.words](answer, terminal_width())
     if operation.media or not (answer.get("moved") or operation.words == "memory add"):
         return shown_as_it_is(text) if operation.words == "context brief" else text
-    undo = undo_of(arguments, made=operation.words == "memory add")
+    undo = undo_of(arguments, made=answer.get("created", operation.words == "memory add"))
     return "\n".join([text, *undoing({"warnings": (), **answer}, undo, "undo        ")])
 
 

@@ -71,7 +71,8 @@ def _linked(link: Told) -> str:
 
 def of_inferring(inferred: Told, width: int | None = None) -> str:
     """The links that were found, and those that were dropped, with the reason."""
-    rows = [(one.get("action", "would be added"), _linked(one)) for one in inferred["links"]]
+    would = "" if inferred.get("applied", True) else "would be "
+    rows = [(f"{would}{one['action']}", _linked(one)) for one in inferred["links"]]
     rows += [("dropped", f"{_named(one['link'])}: {one['reason']}") for one in inferred["dropped"]]
     rows += [("not all", inferred["trouble"])] if inferred.get("trouble") else []
     asked = (

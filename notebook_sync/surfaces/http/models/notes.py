@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -103,19 +103,27 @@ class HitExplained(BaseModel):
     passage: PassageTold | None
 
 
+_Row = TypeVar("_Row")
+
+
+class Listed(BaseModel, Generic[_Row]):
+    """A list of results. `degraded` says why it is less than was asked for; `next` is the cursor of the next page."""
+
+    results: list[_Row]
+    degraded: str | None = None
+    next: str | None = None
+
+
 class FoundRow(Found):
     """`snippet` and `explain` where they were asked for. With a `provenance`, what a row quotes is somebody else's."""
 
     explain: HitExplained | None = None
 
 
-class SearchAnswer(BaseModel):
-    """`mode` is what was done, `degraded` why that is less than was asked for, else "". `behind`: how many notes have
-    no vectors yet, or older ones."""
+class SearchAnswer(Listed[FoundRow]):
+    """`mode` is how it was searched; `behind` counts notes without an embedding, or with an outdated one."""
 
-    results: list[FoundRow]
     mode: Literal["keyword", "semantic", "hybrid"]
-    degraded: str
     behind: int
 
 

@@ -24,8 +24,8 @@ from notebook_sync.surfaces.http.asking import (
     require_owner,
     router,
 )
-from notebook_sync.surfaces.http.beside import DEGRADED, LOST
 from notebook_sync.surfaces.http.models import agents as models
+from notebook_sync.surfaces.http.models.notes import Listed
 from notebook_sync.surfaces.moments import moment_given
 from notebook_sync.surfaces.tools.runs.pages import made
 from notebook_sync.surfaces.tools.schemas.agents import (
@@ -85,9 +85,9 @@ def delete(notebook: Served, asking: Asking, note: Name, if_match: IfMatch = Non
 
 
 @agent_routes.get("/channels")
-def channels(notebook: Served, asking: Asking) -> list[models.Channel]:
+def channels(notebook: Served, asking: Asking) -> Listed[models.Channel]:
     """The channels that whoever asks may use."""
-    return [models.Channel.model_validate(each) for each in notebook.channels(asking)]
+    return Listed[models.Channel].model_validate({"results": notebook.channels(asking)})
 
 
 @agent_routes.post("/channels/{agent}/notes", status_code=201, responses=CONFLICT)
@@ -106,11 +106,10 @@ def write_note(notebook: Served, asking: Asking, agent: Agent, wanted: WriteNote
     return WrittenResult.model_validate(written.as_dict())
 
 
-@agent_routes.get("/channels/{agent}/notes", responses=DEGRADED.documented)
+@agent_routes.get("/channels/{agent}/notes")
 def find_notes(
     notebook: Served,
     asking: Asking,
-    response: Response,
     agent: Agent,
     query: Words = "",
     tags: Tags = None,
@@ -121,7 +120,7 @@ def find_notes(
     until: Moment = None,
     profile: Annotated[Profile, Query()] = BALANCED,
     limit: Limit = 50,
-) -> list[NoteRow]:
+) -> Listed[NoteRow]:
     """An agent's private notes without their text: those that match `query`, best first."""
     found = notebook.search_notes(
         query,
@@ -136,8 +135,7 @@ def find_notes(
         profile=profile,
         limit=limit,
     )
-    DEGRADED.tell(response, found.degraded)
-    return [NoteRow.model_validate(each) for each in found]
+    return Listed[NoteRow].model_validate({"results": found, "degraded": found.degraded or None})
 
 
 @agent_routes.get("/channels/{agent}/recent")
@@ -149,28 +147,26 @@ def recent_notes(
     session_id: Line = "",
     project: Project = "",
     limit: Limit = 20,
-) -> list[NoteRow]:
+) -> Listed[NoteRow]:
     """An agent's latest private notes, without their text."""
     found = notebook.recent_notes(asking, agent=agent, limit=limit, session_id=session_id, topic=topic, project=project)
-    return [NoteRow.model_validate(each) for each in found]
+    return Listed[NoteRow].model_validate({"results": found})
 
 
-@agent_routes.get("/channels/{agent}/peek", responses=DEGRADED.documented)
+@agent_routes.get("/channels/{agent}/peek")
 def peek_notes(
     notebook: Served,
     asking: Asking,
-    response: Response,
     agent: Agent,
     query: Words = "",
     tags: Tags = None,
     topic: Line = "",
     project: Project = "",
     limit: Limit = 20,
-) -> list[NoteRow]:
+) -> Listed[NoteRow]:
     """Private notes of an agent that lets the one who asks look, without their text."""
     found = notebook.peek_notes(agent, asking, query=query, tags=tags or (), topic=topic, project=project, limit=limit)
-    DEGRADED.tell(response, found.degraded)
-    return [NoteRow.model_validate(each) for each in found]
+    return Listed[NoteRow].model_validate({"results": found, "degraded": found.degraded or None})
 
 
 # The stream, and going back.
@@ -215,12 +211,13 @@ def recall(
     return models.Recalled.model_validate(found)
 
 
-@agent_routes.get("/checkpoints", responses=LOST.documented)
-def checkpoints(notebook: Served, asking: Asking, response: Response) -> list[models.Checkpoint]:
-    """The checkpoints there are, the latest first."""
-    kept = [models.Checkpoint.model_validate(each.as_dict()) for each in notebook.checkpoints(asking)]
-    LOST.tell(response, notebook.checkpoints_lost(asking))
-    return kept
+@agent_routes.get("/checkpoints")
+def checkpoints(notebook: Served, asking: Asking) -> Listed[models.Checkpoint]:
+    """The checkpoints, the latest first; `degraded` says where older ones are lost."""
+    kept = [each.as_dict() for each in notebook.checkpoints(asking)]
+    return Listed[models.Checkpoint].model_validate(
+        {"results": kept, "degraded": notebook.checkpoints_lost(asking) or None}
+    )
 
 
 @agent_routes.post("/checkpoints", status_code=201)

@@ -36,7 +36,6 @@ from notebook_sync.surfaces.http.asking import (
     require_owner,
     router,
 )
-from notebook_sync.surfaces.http.beside import DEGRADED
 from notebook_sync.surfaces.http.errors import STATUSES as HTTP_STATUSES
 from notebook_sync.surfaces.http.errors import answer
 from notebook_sync.surfaces.http.events import Streams
@@ -124,9 +123,9 @@ Narrowed = Annotated[dict[str, Any], Depends(_narrowed)]
 
 
 @routes.get("/notes")
-def list_notes(notebook: Served, asking: Asking, narrowed: Narrowed, limit: Limit = 50) -> list[Row]:
+def list_notes(notebook: Served, asking: Asking, narrowed: Narrowed, limit: Limit = 50) -> models.Listed[Row]:
     """Notes, the latest change first, without their text."""
-    return [Row.model_validate(each) for each in notebook.list(limit=limit, session=asking, **narrowed)]
+    return models.Listed[Row].model_validate({"results": notebook.list(limit=limit, session=asking, **narrowed)})
 
 
 @routes.get("/notes/{note:path}")
@@ -165,21 +164,12 @@ async def _found_by(
 FoundBy = Annotated[dict[str, Any], Depends(_found_by)]
 
 
-@routes.get("/search", responses=DEGRADED.documented)
-def search(
-    notebook: Served, asking: Asking, response: Response, found_by: FoundBy, narrowed: Narrowed
-) -> list[models.FoundRow]:
-    """Notes by words and meaning, best first, without their text. No mark in `query` is an operator."""
+@routes.get("/search")
+def search(notebook: Served, asking: Asking, found_by: FoundBy, narrowed: Narrowed) -> models.SearchAnswer:
+    """Search notes by words and meaning, best match first, without their text. No character of `query` is an operator.
+    `behind` counts notes without an embedding."""
     searched = notebook.search_report(session=asking, **found_by, **narrowed)
-    DEGRADED.tell(response, searched.degraded)
-    return [models.FoundRow.model_validate(each) for each in searched.results]
-
-
-@routes.get("/search/report")
-def search_report(notebook: Served, asking: Asking, found_by: FoundBy, narrowed: Narrowed) -> models.SearchAnswer:
-    """As `search`, with how it was done, why not better, and how many notes are not embedded yet."""
-    searched = notebook.search_report(session=asking, **found_by, **narrowed)
-    return models.SearchAnswer.model_validate(searched.as_dict())
+    return models.SearchAnswer.model_validate({**searched.as_dict(), "degraded": searched.degraded or None})
 
 
 @routes.post("/edit", response_model=EditResult, response_model_exclude_none=True, responses=CONFLICT)

@@ -85,9 +85,7 @@ MEMORY: tuple[Tool, ...] = (
     ),
     Tool(
         name="log",
-        description=(
-            "Put one line into today's stream, which every agent can recall: a decision, a result, what happened."
-        ),
+        description="Log one line to today's stream, which every agent can recall: a decision, a result, an event.",
         arguments=schemas.LogArguments,
         results=(schemas.LogResult,),
         run=runs.log,
@@ -96,7 +94,7 @@ MEMORY: tuple[Tool, ...] = (
     ),
     Tool(
         name="checkpoint",
-        description="Remember how the notebook is now, before sweeping changes: the owner can go back to it.",
+        description="Save the notebook's state before sweeping changes; the owner can go back to it.",
         arguments=schemas.CheckpointArguments,
         results=(schemas.CheckpointResult,),
         run=runs.checkpoint,
@@ -105,9 +103,7 @@ MEMORY: tuple[Tool, ...] = (
     ),
     Tool(
         name="rollback",
-        description=(
-            "Bring back the stream and long-term memory of a checkpoint, when asked to; without an id, list them."
-        ),
+        description="Restore the stream and long-term memory of a checkpoint, if asked; without an id, list them.",
         arguments=schemas.RollbackArguments,
         results=(schemas.RolledBackResult, schemas.CheckpointsResult),
         run=runs.rollback,

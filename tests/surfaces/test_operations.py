@@ -1,0 +1,251 @@
+"""Every operation of the registry by every way to it: Python, command line, HTTP and tools. The same session gets the
+same answer or the same refusal, and the same wrong arguments are refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal, get_origin
+
+import msgspec
+import pytest
+
+from notebook_sync import Notebook, Session, call
+from notebook_sync.errors import NotebookError
+from notebook_sync.operations.registry import OPERATIONS, Operation
+from notebook_sync.surfaces.cli.from_operations import cli_of, plain_type
+from notebook_sync.surfaces.cli.main import run
+from notebook_sync.surfaces.errors import error_body
+from prompt.fence import FENCED
+from tests.scripted_llm import ScriptedServer, chat
+from tests.surfaces.conftest import REPOSITORY
+from tests.surfaces.doors import DOORS, Door
+from tests.surfaces.http_clients import Served, served
+
+Way = Callable[[Operation, Mapping[str, Any], Session], Any]
+
+SESSIONS = (Session.owner(), Session.task("scribe"), Session.external("herald"))
+EIGHT, KEY, CORE, WEB = "The ferry leaves at eight", "Ines keeps the key", "The lamp is Odile's", "The lamp burns oil"
+FILES = {
+    "facts/notes.md": f"## Important Facts\n\n- {EIGHT}\n- {EIGHT.lower()}.\n- It rained <!-- importance: 0.01 -->\n",
+    "facts/core.md": f"## Identity\n\n- {CORE}\n",
+    "facts/archive.md": f"## Important Facts\n\n- {KEY} <!-- archived: 2026-01-01; from: facts/notes.md -->\n",
+    "facts/web.md": f"---\nprovenance: external\n---\n## Obey\n\n- {WEB}\n",
+}
+TALK = [{"role": "user", "content": f"Ben mends nets. {WEB}."}]
+DRAWN = {"additions": [{"item": text} for text in ("Ben mends nets", WEB)], "removals": [], "summary": "Nets."}
+
+# At least one call of each operation, by its words, and the type of the error where it cannot be done.
+CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("fact add", {"content": "The pier is new", "section": "Key Topics", "importance": 0.6}, ""),
+    ("fact add", {"content": "The pier is new", "importance": "grave"}, "invalid_arguments"),
+    ("fact list", {"section": "important facts", "limit": 2}, ""),
+    ("fact list", {"scope": "core"}, ""),
+    ("fact list", {"scope": "archive", "stale": True}, ""),
+    ("fact search", {"query": "when does the ferry leave", "limit": 1}, ""),
+    ("fact search", {"query": "the lamp", "scope": "all"}, ""),
+    ("fact search", {}, ""),
+    ("fact verify", {"content": CORE}, ""),
+    ("fact verify", {"content": " "}, "invalid_arguments"),
+    ("fact reinforce", {"fact": EIGHT}, ""),
+    ("fact reinforce", {"fact": "f" * 16}, "no_such_fact"),
+    ("fact decay", {"dry_run": True}, ""),
+    ("fact archive", {"fact": EIGHT, "reason": "the timetable changed"}, ""),
+    ("fact restore", {"fact": KEY}, ""),
+    ("fact restore", {"fact": EIGHT}, "invalid_arguments"),
+    ("fact promote", {"fact": EIGHT, "section": "Identity"}, ""),
+    ("fact dedupe", {"dry_run": True}, ""),
+    ("fact dedupe", {}, ""),
+    ("fact extract", {"messages": TALK}, ""),
+    ("fact plot", {"days": 7, "limit": 1}, ""),
+]
+# What the clock and earlier calls change; and messages, which the command line words for its readers.
+_VARYING = {"created_at", "last_accessed", "access_count", "importance", "base", "similarity", "message"}
+# What is fenced or withheld for models.
+_EXTERNAL = {"content", "section"}
+each_operation = pytest.mark.parametrize("words", OPERATIONS)
+
+
+@pytest.fixture
+def root(root: Path, model: ScriptedServer) -> Path:
+    model.say(chat(json.dumps(DRAWN)))
+    return root
+
+
+@pytest.fixture
+def ways(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[dict[str, Way]]:
+    """Each runs an operation and gives its answer as JSON, or None where models or HTTP clients do not have it."""
+
+    def by_command_line(operation: Operation, arguments: Mapping[str, Any], session: Session) -> Any:
+        picture = tmp_path / "drawn.svg"
+        words = [*operation.words.split(), *([str(picture)] if operation.media else [])]
+        who = ["--session", session.kind, "--agent", session.agent, "--json"]
+        code = run(["-C", str(root), *words, *_options(operation, arguments, tmp_path), *who])
+        answer = json.loads(capsys.readouterr().out)
+        assert bool(code) == bool(_error_in(answer))
+        return picture.read_text() if "bytes" in answer else answer
+
+    with contextlib.ExitStack() as opened:
+        notebook = opened.enter_context(Notebook.open(root))
+        yield {
+            "python": partial(_by_python, notebook),
+            "command line": by_command_line,
+            "http": partial(_by_http, opened.enter_context(served(root))),
+            "tool": partial(_by_tool, opened.enter_context(DOORS["direct"](root))),
+            "mcp": partial(_by_tool, opened.enter_context(DOORS["mcp"](root))),
+        }
+
+
+@each_operation
+def test_each_way_answers_and_refuses_alike(root: Path, ways: dict[str, Way], words: str) -> None:
+    operation = OPERATIONS[words]
+    calls = [(arguments, kind) for each, arguments, kind in CALLS if each == words]
+    assert calls, "give an example of it above"
+    for (arguments, kind), session in product(calls, SESSIONS):
+        is_refused = session.kind == "external" and (operation.effect != "read" or arguments.get("scope") == "core")
+        answers = {}
+        for name, way in ways.items():
+            _write_files(root)
+            answer = way(operation, arguments, session)
+            if answer is not None:
+                error = _error_in(answer) or {}
+                assert error.get("type", "") == ("not_permitted" if is_refused else kind), name
+                assert session.kind in operation.sessions or error["message"] == operation.refusal, name
+                assert session.kind != "external" or CORE not in json.dumps(answer), name
+                answers[name] = _shape(answer)
+        assert all(answer == answers["python"] for answer in answers.values()), answers
+
+
+@each_operation
+def test_each_way_refuses_wrong_arguments(root: Path, ways: dict[str, Way], words: str) -> None:
+    operation = OPERATIONS[words]
+    right = next(arguments for each, arguments, kind in CALLS if each == words and not kind)
+    wrong: list[dict[str, Any]] = [{**right, "colour": "blue"}]
+    for name, hint in operation.hints.items():
+        kind = get_origin(plain_type(hint)) or plain_type(hint)
+        wrong += [{**right, name: value} for value in _WRONG.get(kind, ()) if name != "return"]
+    _write_files(root)
+    del ways["python"]  # types are checked where a value comes from outside
+    for arguments, (name, way) in product(wrong, ways.items()):
+        answer = way(operation, arguments, SESSIONS[0])
+        assert answer is None or _error_in(answer)["type"] == "invalid_arguments", (name, arguments, answer)
+    assert {path: (root / path).read_text() for path in FILES} == FILES
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments"),
+    [
+        ("fact search", {"query": WEB}),
+        ("fact search", {}),
+        ("fact verify", {"content": WEB}),
+        ("fact reinforce", {"fact": WEB}),
+        ("fact extract", {"messages": TALK}),
+    ],
+)
+def test_models_read_external_text_in_a_fence(
+    root: Path, ways: dict[str, Way], words: str, arguments: dict[str, Any]
+) -> None:
+    for name in ("tool", "mcp"):
+        _write_files(root)
+        answer = (
+            json.dumps(ways[name](OPERATIONS[words], arguments, SESSIONS[0])).replace("\\n", "\n").replace('\\"', '"')
+        )
+        assert WEB in answer
+        assert WEB not in FENCED.sub("", answer)
+        assert "Obey" not in answer
+
+
+@pytest.mark.parametrize("importance", [0.7, "0.7", "high"])
+def test_a_model_names_importance_as_it_likes_and_reads_a_long_fact_in_part(
+    notebook: Notebook, importance: object
+) -> None:
+    content = "The log of the winter says " + "that it was cold " * 60
+    told = call(notebook, "fact_add", {"content": content, "importance": importance}, SESSIONS[1])
+    assert (told["importance"], len(told["content"]), told["content"][-1]) == (0.7, 400, "…")
+
+
+def test_no_surface_goes_around_an_operation() -> None:
+    """A surface imports no part of a service; only the dashboard calls operations as Python does."""
+    services = {each.service for each in OPERATIONS.values()}
+    surfaces = REPOSITORY / "notebook_sync/surfaces"
+    for path in surfaces.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                assert not re.fullmatch(rf"notebook_sync\.notes\.({'|'.join(services)})(\..*)?", node.module or ""), (
+                    path
+                )
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+                is_called = node.value.attr in services
+                assert not is_called or (surfaces / "dashboard" in path.parents and node.attr[0] != "_"), path
+
+
+def _by_python(notebook: Notebook, operation: Operation, arguments: Mapping[str, Any], session: Session) -> Any:
+    try:
+        return msgspec.to_builtins(operation.run(getattr(notebook, operation.service), session=session, **arguments))
+    except NotebookError as error:
+        return error_body(error)
+
+
+def _by_http(server: Served, operation: Operation, arguments: Mapping[str, Any], session: Session) -> Any:
+    if not operation.route:
+        return None
+    method, path = operation.route.split()
+    sent = {"params": arguments} if method == "GET" else {"json": arguments}
+    answer = server.ask(method, path, session, **sent)
+    told = answer.json() if "json" in answer.headers["content-type"] else answer.text
+    assert (answer.status_code in (200, 201)) != bool(_error_in(told))
+    assert (answer.status_code == 201) == (operation.creates and not _error_in(told))
+    return told
+
+
+def _by_tool(door: Door, operation: Operation, arguments: Mapping[str, Any], session: Session) -> Any:
+    if not operation.tool:
+        return None
+    assert (operation.tool in door.list_tools(session)) == (session.kind in operation.sessions)
+    return door.call(session, operation.tool, dict(arguments))
+
+
+def _options(operation: Operation, arguments: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    for name, value in arguments.items():
+        hint = operation.hints.get(name)
+        if isinstance(value, list):
+            (folder / "given.json").write_text(json.dumps(value))
+            yield str(folder / "given.json")
+        elif cli_of(hint).positional:
+            yield value
+        else:
+            yield from [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+
+
+def _error_in(answer: Any) -> Any:
+    return answer.get("error") if isinstance(answer, dict) and answer.keys() == {"error"} else None
+
+
+def _shape(answer: Any) -> Any:
+    """The answer without what varies."""
+    if isinstance(answer, list):
+        return [_shape(each) for each in answer]
+    if isinstance(answer, dict):
+        hidden = _VARYING | (_EXTERNAL if answer.get("provenance") else set())
+        return {key: None if key in hidden else _shape(value) for key, value in answer.items()}
+    return "a picture" if str(answer).startswith("<svg ") else answer
+
+
+def _write_files(root: Path) -> None:
+    for path, text in FILES.items():
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text(text)
+
+
+_WRONG: Mapping[Any, tuple[Any, ...]] = {
+    Literal: ("attic",),
+    int: (0, "many"),
+    list: ([{"role": "user"}],),
+}
