@@ -627,7 +627,7 @@ class TestFigures:
         told = notebook.context.cached().results
         assert [(one.hits, one.holds) for one in told] == [(1, True), (0, True)]
         assert notebook.context.cached(limit=1).results == told[:1]
-        (root / told[0].rests_on[0].path).write_text("Gone over.\n")
+        (root / told[0].rests_on[0]["path"]).write_text("Gone over.\n")
         assert notebook.context.cached(limit=1).results[0].holds is False
         for session in (TASK, EXTERNAL):
             with pytest.raises(NotPermitted):
