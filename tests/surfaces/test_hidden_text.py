@@ -189,31 +189,26 @@ METHODS: dict[str, Asking] = {
 }
 
 
-def _operations() -> Iterator[tuple[str, dict[str, Any]]]:
-    """One or more calls of each operation: its words and arguments."""
-    yield "fact add", {"content": "Odile has the key"}
-    yield "fact list", {"scope": "all"}
-    for word in ASKED:
-        yield "fact search", {"query": word, "scope": "all"}
-        yield "fact verify", {"content": word}
-        yield "memory search", {"query": word}
-    for change in ("reinforce", "archive", "restore", "promote"):
-        yield f"fact {change}", {"fact": "Odile"}
-    yield "fact extract", {"messages": [{"role": "user", "content": "Odile has the key"}]}
-    for name in ("decay", "dedupe", "plot"):
-        yield f"fact {name}", {}
-    yield "memory add", {"content": "Odile has the key"}
-    for path in (RULES, REMINDERS, EXTRA):
-        yield "memory link", {"from_id": path, "type": "similar", "to_id": RULES}
-    yield "memory ingest", {"relationships": [{"from": RULES, "to": EXTRA, "type": "similar"}]}
-    yield "memory import", {"file": RULES}
-    for name in ("list", "infer", "score", "audit", "fix", "graph"):
-        yield f"memory {name}", {}
-    yield "context brief", {"task_spec": f"# {SPEC}", "explain": True}
-    yield "context synthesize", {"task_spec": SPEC}
-    yield "context prefetch", {"specs": [RULES, REMINDERS]}
-    for name in ("cached", "figures"):
-        yield f"context {name}", {}
+# One or more calls of each operation: its words and arguments.
+OPERATION_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("fact add", {"content": "Odile has the key"}),
+    ("fact list", {"scope": "all"}),
+    *(("fact search", {"query": word, "scope": "all"}) for word in ASKED),
+    *(("fact verify", {"content": word}) for word in ASKED),
+    *((f"fact {change}", {"fact": "Odile"}) for change in ("reinforce", "archive", "restore", "promote")),
+    ("fact extract", {"messages": [{"role": "user", "content": "Odile has the key"}]}),
+    *((f"fact {name}", {}) for name in ("decay", "dedupe", "plot")),
+    ("memory add", {"content": "Odile has the key"}),
+    *(("memory search", {"query": word}) for word in ASKED),
+    *(("memory link", {"from_id": path, "type": "similar", "to_id": RULES}) for path in (RULES, REMINDERS, EXTRA)),
+    ("memory ingest", {"relationships": [{"from": RULES, "to": EXTRA, "type": "similar"}]}),
+    ("memory import", {"file": RULES}),
+    *((f"memory {name}", {}) for name in ("list", "infer", "score", "audit", "fix", "graph")),
+    ("context brief", {"task_spec": f"# {SPEC}", "explain": True}),
+    ("context synthesize", {"task_spec": SPEC}),
+    ("context prefetch", {"specs": [RULES, REMINDERS]}),
+    *((f"context {name}", {}) for name in ("cached", "figures")),
+)
 
 
 def test_the_tables_have_every_method_and_operation_that_a_session_may_call() -> None:
@@ -223,7 +218,7 @@ def test_the_tables_have_every_method_and_operation_that_a_session_may_call() ->
         if not name.startswith("_") and "session" in inspect.signature(method).parameters
     }
     assert set(METHODS) == found
-    assert {words for words, _ in _operations()} == OPERATIONS.keys()
+    assert {words for words, _ in OPERATION_CALLS} == OPERATIONS.keys()
 
 
 @pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
@@ -234,7 +229,7 @@ def test_no_method_tells_what_is_hidden(notebook: Notebook, session: Session, na
 
 @pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
 def test_no_operation_tells_what_is_hidden(notebook: Notebook, session: Session) -> None:
-    for words, arguments in _operations():
+    for words, arguments in OPERATION_CALLS:
         told = _told(partial(run_operation, notebook, OPERATIONS[words], arguments, session))
         assert MARK not in repr(told).casefold(), (words, arguments)
 
@@ -316,9 +311,7 @@ def _tool_calls() -> Iterator[tuple[str, dict[str, Any]]]:
             yield "notebook_search", {"query": word, "mode": mode, "snippet": True, "limit": 100}
         yield "recall", {"query": word, "limit": 100}
         yield "search_my_notes", {"query": word}
-    for words, arguments in _operations():
-        if tool := OPERATIONS[words].tool:
-            yield tool, arguments
+    yield from ((OPERATIONS[words].tool, given) for words, given in OPERATION_CALLS if OPERATIONS[words].tool)
 
 
 @pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
@@ -354,7 +347,7 @@ def _requests() -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield "GET", "/search", {"params": asked}
     for path in ("/status", "/prompt", "/notes", "/reminders", "/tools", "/metrics", "/today", "/checkpoints"):
         yield "GET", path, {}
-    for words, arguments in _operations():
+    for words, arguments in OPERATION_CALLS:
         if route := OPERATIONS[words].route:
             method, path = route.split()
             yield method, path, {"params" if method == "GET" else "json": arguments}

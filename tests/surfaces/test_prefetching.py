@@ -16,12 +16,11 @@ import pytest
 
 from notebook_sync import Notebook
 from notebook_sync.errors import ConfigError
-from notebook_sync.surfaces.beside import prefetching_process
+from notebook_sync.surfaces.beside import following, prefetching_process
 from notebook_sync.surfaces.beside import process as process_beside
 from notebook_sync.surfaces.beside.prefetching_process import Branches, prefetching
 from notebook_sync.surfaces.beside.process import ProcessBeside
 from notebook_sync.surfaces.cli.main import run
-from notebook_sync.surfaces.serving import following as serve_following
 from tests.waiting import eventually
 
 ON = '[tier2]\nenabled = true\nspecs = ["specs/"]\n'
@@ -201,8 +200,8 @@ class TestBeside:
     def test_a_server_tells_what_was_saved(self, specs: Path) -> None:
         told: list[str] = []
         with Notebook.open(specs) as notebook:
-            following = serve_following.Following(notebook, watch=True, changed=told.extend)
-            with following.running():
+            begun = following.Following(notebook, watch=True, changed=told.extend)
+            with begun.running():
                 eventually(lambda: "specs/pier.md" in told, "it was told")
 
 
