@@ -520,6 +520,8 @@ class MemoryService(Service):
 
     @operation(
         "memory import",
+        sessions=frozenset(("owner",)),
+        refusal="Memories are only imported in owner conversations",
         effect="write",
         examples=(
             "notebook-sync memory import memories.jsonl --dry-run",

@@ -149,11 +149,11 @@ class Operation:
         try:
             arguments = msgspec.convert(given, self.arguments, strict=not from_text)
         except msgspec.ValidationError as error:
-            problem, _, place = str(error).replace("Invalid enum value", "there is no").partition(" - at `$.")
-            place = place.rstrip("`")
-            known = get_args(get_args(self.hints.get(place))[0]) if problem.startswith("there is no") else ()
+            said = str(error).replace("Invalid enum value", "there is no").replace("`", "")
+            problem, _, place = said.partition(" - at $.")
+            known = get_args(plain_type(self.hints.get(place))) if problem.startswith("there is no") else ()
             use = f"; use one of {', '.join(known)}" if known else ""
-            raise UsageError(f"{place}{place and ': '}{problem.replace('`', '')}{use}") from None
+            raise UsageError(f"{place}{place and ': '}{problem}{use}") from None
         return {name: getattr(arguments, name) for name in known}
 
 

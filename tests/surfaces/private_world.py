@@ -143,7 +143,6 @@ def plain_calls() -> Iterator[Call]:
         yield "fact_search", {"query": word, "scope": "all"}
         yield "fact_verify", {"content": word}
     yield "fact_add", {"content": ""}
-    yield "fact_extract", {"messages": []}
     for spec in ("Mend the ferry's rope", "the plan chart knot hides rope"):
         yield "compile_context", {"task_spec": spec}
         yield "synthesize", {"task_spec": spec}

@@ -142,18 +142,6 @@ def test_a_picture_is_written_where_it_is_asked_for(told: Told, tmp_path: Path) 
     assert (code, printed[:5], printed.rstrip()[-6:]) == (0, "<svg ", "</svg>")
 
 
-def test_a_picture_can_do_nothing_but_be_seen(root: Path) -> None:
-    with served(root) as server:
-        answer = server.ask("GET", "/facts/plot", Session.owner())
-    assert answer.headers["content-type"].startswith("image/svg+xml")
-    policy = {rule.strip() for rule in answer.headers["content-security-policy"].split(";")}
-    assert {"default-src 'none'", "sandbox", "frame-ancestors 'none'"} <= policy
-    assert not any("script" in rule for rule in policy)
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.text.startswith("<svg ")
-    assert "<script" not in answer.text
-
-
 def test_what_is_posted_stands_in_the_body_alone(root: Path) -> None:
     with served(root) as server:
         answer = server.ask("POST", "/facts?section=Ropes", Session.owner(), json={"content": "Ropes are dear"})

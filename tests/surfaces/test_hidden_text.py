@@ -318,7 +318,7 @@ def _tool_calls() -> Iterator[tuple[str, dict[str, Any]]]:
         yield "search_my_notes", {"query": word}
     for words, arguments in _operations():
         if tool := OPERATIONS[words].tool:
-            yield tool, {name: value for name, value in arguments.items() if name != "explain"}
+            yield tool, arguments
 
 
 @pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)

@@ -8,6 +8,7 @@ import ast
 import contextlib
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import product
@@ -19,8 +20,9 @@ import pytest
 
 from notebook_sync import Notebook, Session, call
 from notebook_sync.errors import NotebookError
+from notebook_sync.operations.facts import Message
 from notebook_sync.operations.registry import OPERATIONS, Operation
-from notebook_sync.surfaces.cli.from_operations import cli_of, plain_type
+from notebook_sync.surfaces.cli.from_operations import cli_of, is_names, plain_type
 from notebook_sync.surfaces.cli.main import run
 from notebook_sync.surfaces.errors import error_body
 from prompt.fence import FENCED
@@ -39,6 +41,37 @@ FILES = {
     "facts/archive.md": f"## Important Facts\n\n- {KEY} <!-- archived: 2026-01-01; from: facts/notes.md -->\n",
     "facts/web.md": f"---\nprovenance: external\n---\n## Obey\n\n- {WEB}\n",
 }
+_MEMORY = """---
+id: {id}
+kind: {kind}
+created_at: 2026-03-01T09:00:00Z
+created_by: agent:scribe
+tags: [timetable]
+{more}---
+# {title}
+
+## Context
+
+The new one is late.
+
+## Reasoning
+
+Travellers need one.
+
+## Outcome
+
+Fewer questions.
+"""
+FILES |= {
+    "memories/decision/old.md": _MEMORY.format(id="k3v9x1q8m2ab", kind="decision", title="Keep the timetable", more=""),
+    "memories/problem/late.md": _MEMORY.format(id="p7c2w5z4n1de", kind="problem", title="The printer is late", more=""),
+    "memories/problem/web.md": _MEMORY.format(
+        id="w1w2w3w4w5w6", kind="problem", title=WEB, more="provenance: external\n"
+    ),
+}
+OLD, LATE = "k3v9x1q8m2ab", "p7c2w5z4n1de"
+DECISION = "[DECISION] Print again\nCONTEXT: none left\nREASONING: asked for\nOUTCOME: a hundred\nTAGS: print"
+LINK = {"from_memory_id": LATE, "to_memory_id": OLD, "relationship_type": "causes"}
 TALK = [{"role": "user", "content": f"Ben mends nets. {WEB}."}]
 DRAWN = {"additions": [{"item": text} for text in ("Ben mends nets", WEB)], "removals": [], "summary": "Nets."}
 
@@ -65,17 +98,42 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("fact dedupe", {}, ""),
     ("fact extract", {"messages": TALK}, ""),
     ("fact plot", {"days": 7, "limit": 1}, ""),
+    ("memory add", {"content": DECISION, "domain": "timetable", "tags": ["print"], "priority": 9}, ""),
+    ("memory add", {"content": DECISION, "created_at": "once", "strict": True}, "invalid_arguments"),
+    ("memory list", {"kind": "problem", "tags": ["timetable"], "limit": 5}, ""),
+    ("memory search", {"query": "timetable", "limit": 5}, ""),
+    ("memory search", {"query": " "}, "invalid_arguments"),
+    ("memory link", {"from_id": LATE, "type": "causes", "to_id": OLD, "confidence": 0.5}, ""),
+    ("memory link", {"from_id": LATE, "type": "likes", "to_id": OLD}, "invalid_arguments"),
+    ("memory link", {"from_id": "nobody", "type": "causes", "to_id": OLD}, "no_such_note"),
+    ("memory ingest", {"relationships": [LINK], "synthesis_id": "s1"}, ""),
+    ("memory infer", {"dry_run": True, "limit": 1}, ""),
+    ("memory audit", {}, ""),
+    ("memory fix", {"dry_run": True}, ""),
+    ("memory score", {}, ""),
+    ("memory import", {"file": "old.jsonl", "dry_run": True, "map": {"body": "content"}}, ""),
+    ("memory import", {"file": "nowhere.jsonl"}, "invalid_arguments"),
+    ("memory graph", {"around": OLD, "limit": 2}, ""),
+    ("context brief", {"task_spec": "# Print the timetable", "top_k": 2, "exclude_tags": ["x"]}, ""),
+    ("context synthesize", {"task_spec": "# Print the timetable"}, "llm_not_configured"),
+    ("context prefetch", {"specs": ["memories/decision/old.md"]}, "llm_not_configured"),
+    ("context cached", {"limit": 1}, ""),
+    ("context figures", {}, ""),
 ]
 # What the clock and earlier calls change; and messages, which the command line words for its readers.
-_VARYING = {"created_at", "last_accessed", "access_count", "importance", "base", "similarity", "message"}
+_VARYING = {"created_at", "last_accessed", "access_count", "importance", "base", "similarity", "message"} | {
+    *("next", "accesses", "notebook_id", "score", "at", "mean", "sigma", "count", "p50_ms", "p95_ms")
+}
 # What is fenced or withheld for models.
-_EXTERNAL = {"content", "section"}
+_EXTERNAL = {"content", "section", "title", "domain", "tags", "agent"}
 each_operation = pytest.mark.parametrize("words", OPERATIONS)
 
 
 @pytest.fixture
-def root(root: Path, model: ScriptedServer) -> Path:
+def root(root: Path, model: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Path:
     model.say(chat(json.dumps(DRAWN)))
+    (root / "old.jsonl").write_text(json.dumps({"id": "1", "body": DECISION, "created_at": "2026-01-01"}) + "\n")
+    monkeypatch.chdir(root)
     return root
 
 
@@ -109,7 +167,9 @@ def test_each_way_answers_and_refuses_alike(root: Path, ways: dict[str, Way], wo
     calls = [(arguments, kind) for each, arguments, kind in CALLS if each == words]
     assert calls, "give an example of it above"
     for (arguments, kind), session in product(calls, SESSIONS):
-        is_refused = session.kind == "external" and (operation.effect != "read" or arguments.get("scope") == "core")
+        is_refused = session.kind not in operation.sessions or (
+            session.kind == "external" and (operation.effect != "read" or arguments.get("scope") == "core")
+        )
         answers = {}
         for name, way in ways.items():
             _write_files(root)
@@ -126,11 +186,11 @@ def test_each_way_answers_and_refuses_alike(root: Path, ways: dict[str, Way], wo
 @each_operation
 def test_each_way_refuses_wrong_arguments(root: Path, ways: dict[str, Way], words: str) -> None:
     operation = OPERATIONS[words]
-    right = next(arguments for each, arguments, kind in CALLS if each == words and not kind)
+    right = next(arguments for each, arguments, _ in CALLS if each == words)
     wrong: list[dict[str, Any]] = [{**right, "colour": "blue"}]
     for name, hint in operation.hints.items():
-        kind = get_origin(plain_type(hint)) or plain_type(hint)
-        wrong += [{**right, name: value} for value in _WRONG.get(kind, ()) if name != "return"]
+        kind = Message if name == "messages" else get_origin(plain_type(hint)) or plain_type(hint)
+        wrong += [{**right, name: value} for value in _WRONG.get(kind, ()) if name not in _FREE]
     _write_files(root)
     del ways["python"]  # types are checked where a value comes from outside
     for arguments, (name, way) in product(wrong, ways.items()):
@@ -146,7 +206,7 @@ def test_each_way_refuses_wrong_arguments(root: Path, ways: dict[str, Way], word
         ("fact search", {}),
         ("fact verify", {"content": WEB}),
         ("fact reinforce", {"fact": WEB}),
-        ("fact extract", {"messages": TALK}),
+        ("memory search", {"query": WEB}),
     ],
 )
 def test_models_read_external_text_in_a_fence(
@@ -176,14 +236,14 @@ def test_no_surface_goes_around_an_operation() -> None:
     services = {each.service for each in OPERATIONS.values()}
     surfaces = REPOSITORY / "notebook_sync/surfaces"
     for path in surfaces.rglob("*.py"):
+        is_page = surfaces / "dashboard" in path.parents
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom):
-                assert not re.fullmatch(rf"notebook_sync\.notes\.({'|'.join(services)})(\..*)?", node.module or ""), (
-                    path
-                )
+            if isinstance(node, ast.ImportFrom) and not is_page:
+                parts = rf"notebook_sync\.notes\.({'|'.join(services)})(\..*)?"
+                assert not re.fullmatch(parts, node.module or ""), path
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
                 is_called = node.value.attr in services
-                assert not is_called or (surfaces / "dashboard" in path.parents and node.attr[0] != "_"), path
+                assert not is_called or (is_page and node.attr[0] != "_"), path
 
 
 def _by_python(notebook: Notebook, operation: Operation, arguments: Mapping[str, Any], session: Session) -> Any:
@@ -215,7 +275,14 @@ def _by_tool(door: Door, operation: Operation, arguments: Mapping[str, Any], ses
 def _options(operation: Operation, arguments: Mapping[str, Any], folder: Path) -> Iterator[str]:
     for name, value in arguments.items():
         hint = operation.hints.get(name)
-        if isinstance(value, list):
+        if name == "task_spec":
+            (folder / "spec.md").write_text(value)
+            yield str(folder / "spec.md")
+        elif isinstance(value, dict):
+            yield from (f"--{name}={old}={new}" for old, new in value.items())
+        elif is_names(plain_type(hint)):
+            yield from value if cli_of(hint).positional else [f"--{name.replace('_', '-')}", ",".join(value)]
+        elif isinstance(value, list):
             (folder / "given.json").write_text(json.dumps(value))
             yield str(folder / "given.json")
         elif cli_of(hint).positional:
@@ -239,13 +306,18 @@ def _shape(answer: Any) -> Any:
 
 
 def _write_files(root: Path) -> None:
+    shutil.rmtree(root / "memories", ignore_errors=True)
     for path, text in FILES.items():
-        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
+    with Notebook.open(root) as notebook:
+        notebook.sync()
 
 
+# What is no argument, and one that is brought into its range.
+_FREE = ("return", "priority")
 _WRONG: Mapping[Any, tuple[Any, ...]] = {
     Literal: ("attic",),
     int: (0, "many"),
-    list: ([{"role": "user"}],),
+    Message: ([{"role": "user"}],),
 }

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from notebook_sync import Notebook, Session
-from notebook_sync.context.brief import LEAST_TOKENS
 from prompt.fence import FENCED
 from tests.context.advisers import SPEC as TASK_SPEC
 from tests.context.advisers import Adviser, opened, write_notebook
 from tests.surfaces.test_cli_memories import DECISION, PROBLEM
 from tests.surfaces.test_http_memories import SPEC
-from tests.surfaces.test_tools_agents import done, refused
+from tests.surfaces.test_tools_agents import done
 
 HERALD = Session.external("herald")
 
@@ -58,10 +57,3 @@ def test_what_selects_is_part_of_a_cached_synthesis(tmp_path: Path) -> None:
         assert [one["memories_used"] for one in given] == [[]] * 3
         assert len(adviser.questions) == 2
         assert done(notebook, "synthesize", {"task_spec": TASK_SPEC, "top_k": 1})["memories_used"]
-
-
-def test_a_brief_that_would_be_too_small_is_refused_with_the_least(notebook: Notebook) -> None:
-    least = {"task_spec": SPEC, "max_tokens": LEAST_TOKENS}
-    assert done(notebook, "compile_context", least)["token_count"] <= LEAST_TOKENS
-    message = refused(notebook, "compile_context", {**least, "max_tokens": LEAST_TOKENS - 1})["message"]
-    assert f"{LEAST_TOKENS:,}" in message

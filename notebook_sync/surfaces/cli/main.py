@@ -238,11 +238,10 @@ def _fail(error: Exception, code: int, *, as_json: bool) -> int:
         from notebook_sync.surfaces.errors import error_body  # it brings more along than a good call needs
 
         body = error_body(error)["error"]
-        said = str(error).removeprefix(body["message"]).removeprefix("; ")
-        after = said if said != str(error) else ""  # what only a command line says, as which command helps
-        body["next"] = "; ".join(steps) or after or body["next"]
-        sys.stdout.write(json.dumps({"error": body}) + "\n")
-        sys.stdout.flush()
+        # What only a command line says, as which command helps, follows the message.
+        message, _, after = str(error).partition(f"{body['message']}; ")
+        body["next"] = "; ".join(steps) or (after if not message else "") or body["next"]
+        print(json.dumps({"error": body}), flush=True)
         return code
     from notebook_sync.surfaces.cli.text.notebook import safe
 

@@ -18,7 +18,7 @@ from notebook_sync.operations.registry import Operation, call, plain_type
 from notebook_sync.operations.schema import schema_of
 from notebook_sync.surfaces.http.asking import API, CONFLICT, REFUSALS, in_turn
 from notebook_sync.surfaces.http.errors import Answer
-from notebook_sync.surfaces.http.picture import PICTURE, picture
+from notebook_sync.surfaces.http.picture import PICTURE, TEXT, picture
 
 _BEARER = Depends(HTTPBearer(auto_error=False, description="the owner's token, or an agent's"))
 
@@ -61,7 +61,7 @@ def _endpoint(operation: Operation, status: int) -> Callable[[Request], Coroutin
                 raise UsageError("this route takes its arguments in the body")
             result = call(notebook, operation, {**given, **request.path_params}, session, from_text=is_query)
             if operation.media:
-                return picture(result, operation.media if result.startswith("<svg") else "text/plain")
+                return picture(result, operation.media if result.startswith("<svg") else TEXT)
             return Answer(msgspec.to_builtins(result), status)
 
         async with in_turn(request):

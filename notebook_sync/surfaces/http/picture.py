@@ -6,8 +6,11 @@ from typing import Any
 
 from fastapi import Response
 
-SVG = "image/svg+xml"
-PICTURE: dict[str, Any] = {"description": "a picture", "content": {SVG: {"schema": {"type": "string"}}}}
+SVG, TEXT = "image/svg+xml", "text/plain"  # text for Mermaid
+PICTURE: dict[str, Any] = {
+    "description": "a picture",
+    "content": {media: {"schema": {"type": "string"}} for media in (SVG, TEXT)},
+}
 # Its style stands in it; nothing else of it does anything.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
 

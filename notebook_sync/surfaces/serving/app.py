@@ -19,7 +19,8 @@ from notebook_sync import __version__
 from notebook_sync.errors import NotebookError
 from notebook_sync.folder import FOLDER
 from notebook_sync.notebook import Notebook
-from notebook_sync.operations.registry import plain
+from notebook_sync.operations import OPERATIONS
+from notebook_sync.operations.registry import call, plain
 from notebook_sync.sessions import OWNER
 from notebook_sync.surfaces.dashboard.app import ROUTERS
 from notebook_sync.surfaces.dashboard.door import BrowserDoor
@@ -52,7 +53,7 @@ def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[
     tokens = Tokens(notebook.root / FOLDER)
     logins = Logins(tokens)
     browsers = BrowserDoor(logins, ("/api", *(each.path for each in beside)))
-    metrics = Metrics(notebook.status, lambda: plain(notebook.context.figures(OWNER)))
+    metrics = Metrics(notebook.status, lambda: plain(call(notebook, OPERATIONS["context figures"], {}, OWNER)))
     streams = Streams(notebook.events, metrics)
 
     @asynccontextmanager
