@@ -219,7 +219,7 @@ def test_suggested_links_are_read_from_a_file_or_standard_input(
         (["add", "--content-file", "a\0b"], 2, "no file can be called that; name a file of text"),
         (["list", "--tags", ","], 2, "--tags ferry,winter"),
         (["link", "a", "solves", "b", "--confidence", "2"], 2, "confidence"),
-        (["import", ""], 2, "name a file"),
+        (["import", "", *OWNER], 2, "name a file"),
         (["import", "nowhere.jsonl", *OWNER], 2, "nowhere.jsonl"),
         (["graph", "memories.png"], 2, "name a file that ends in .svg"),
         (["graph", "memories.svg", *MERMAID], 2, "name a file that ends in .mmd or .md"),
