@@ -151,7 +151,7 @@ def test_what_is_posted_stands_in_the_body_alone(root: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "code", "told_what"),
     [
-        (["add"], 2, "notebook fact add 'The ferry leaves at eight'"),
+        (["add"], 2, "notebook-sync fact add 'The ferry leaves at eight'"),
         (["add", "x", "--content-file", "y"], 2, "give it once"),
         (["add", "--content-file", "nowhere"], 2, "--content-file nowhere cannot be read"),
         (["add", "\udcff"], 2, "cannot be"),
