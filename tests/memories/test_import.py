@@ -695,7 +695,7 @@ def test_metadata_that_name_something_twice_are_kept_as_they_are(notebook: Noteb
 
 @pytest.mark.parametrize("session", [Session.task("scribe"), Session.external("scribe")])
 def test_only_the_owner_imports(notebook: Notebook, export: Path, session: Session) -> None:
-    with pytest.raises(NotPermitted, match="only available in owner conversations"):
+    with pytest.raises(NotPermitted, match="only imported in owner conversations"):
         notebook.memories.import_file(written(export, {"content": "Ropes"}), session)
     assert fields(notebook) == {}
 

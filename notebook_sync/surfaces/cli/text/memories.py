@@ -39,23 +39,23 @@ def of_adding(added: Told, _: int | None = None) -> str:
 
 def _added(added: Told) -> Iterator[str]:
     yield f"{added['path']} is written"
-    yield f"title     {_line(added['title'])}"
-    yield f"id        {added['notebook_id']}"
-    yield f"kind      {added['kind'] or 'none'}"
+    yield f"title       {_line(added['title'])}"
+    yield f"id          {added['notebook_id']}"
+    yield f"kind        {added['kind'] or 'none'}"
     for name in ("domain", "agent"):
         if added[name]:
-            yield f"{name:<8}  {added[name]}"
+            yield f"{name:<10}  {added[name]}"
     if added["tags"]:
-        yield f"tags      {', '.join(added['tags'])}"
-    yield f"priority  {added['priority']}"
-    yield f"form      {_FORMS.get(added['structured'], added['structured'])}"
-    yield from (f"warning   {warning}" for warning in added.get("warnings", ()))
+        yield f"tags        {', '.join(added['tags'])}"
+    yield f"priority    {added['priority']}"
+    yield f"structure   {_STRUCTURES[added['structured']]}"
+    yield from (f"warning     {warning}" for warning in added.get("warnings", ()))
 
 
-_FORMS = {
-    "given": "as the text has it",
-    "model": "by the language model; the text as it was stands below",
-    "none": "none: kept as it is, for review",
+_STRUCTURES = {
+    "given": "from the text",
+    "model": "from the language model; the original text is kept below",
+    "none": "none: saved as it is, for review",
 }
 
 
@@ -116,7 +116,7 @@ def of_audit(audit: Told, _: int | None = None) -> str:
         ("memories", f"{audit['memories']:,}"),
         ("timestamps", f"{timestamps['missing']:,} missing, {timestamps['unparsable']:,} that cannot be read"),
         ("agents", f"{audit['agents']['unknown']:,} unknown"),
-        ("form", f"{audit['unstructured']:,} without one, {audit['needs_review']:,} for review"),
+        ("structure", f"{audit['unstructured']:,} without one, {audit['needs_review']:,} for review"),
         ("priority", f"{_spread(importance)}, {_share(importance['saturated'])} have the same one"),
         ("score", _spread(score)),
         ("links", _links(audit)),
@@ -219,7 +219,7 @@ def of_figures(figures: Told, _: int | None = None) -> str:
     return aligned(
         [
             ("memories", f"{figures['memories']:,}"),
-            ("with a form", f"{_share(figures['structured_share'])}; {figures['needs_review']:,} for review"),
+            ("structured", f"{_share(figures['structured_share'])}; {figures['needs_review']:,} for review"),
             ("causal links", f"{figures['causal_links']:,}"),
             ("score", _spread(score)),
             ("briefs", f"{compiled['count']:,} compiled; {_took(compiled)}"),
