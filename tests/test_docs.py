@@ -164,7 +164,7 @@ def test_every_command_that_is_named_exists(page: Path) -> None:
     options = {name: {a.name for a in command.arguments} | {"--help"} for name, command in each(COMMANDS)}
     for call in _calls(page):
         name, *words = call.removeprefix("help ").split()
-        if name == "COMMAND" or (name in _GROUPS and words[:1] == ["COMMAND"]):
+        if name in ("COMMAND", "help") or (name in _GROUPS and words[:1] == ["COMMAND"]):
             continue
         if name in _GROUPS and words and not words[0].startswith("-"):
             name = f"{name} {words.pop(0)}"
