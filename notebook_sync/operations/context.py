@@ -155,7 +155,7 @@ class ContextService(Service):
         "context brief",
         tool="compile_context",
         route="POST /compile_context",
-        unlisted=("explain",),
+        unlisted=("exclude_tags", "explain"),
         open_world=True,
         hint="Call it before you start a task.",
         examples=(

@@ -280,7 +280,7 @@ class MemoryService(Service):
         open_world=True,
         creates=True,
         aliases={"importance": "priority", "agent_type": "agent"},
-        unlisted=("title", "agent", "created_at", "strict"),
+        unlisted=("title", "kind", "agent", "created_at", "strict"),
         hint="For a decision, problem, pattern or insight with its reasons, as\n[DECISION] Title\nCONTEXT: …\n"
         "REASONING: …\nOUTCOME: …\nTAGS: a, b\nFor one lasting fact use fact_add.",
         examples=(
@@ -355,7 +355,7 @@ class MemoryService(Service):
     @operation(
         "memory search",
         tool="memory_search",
-        unlisted=("domain", "counts_use"),
+        unlisted=("kind", "domain", "tags", "counts_use"),
         route="GET /memories/search",
         nothing_found="no memory matches; list all with: notebook-sync memory list",
         examples=(
@@ -392,7 +392,7 @@ class MemoryService(Service):
         refusal=_NOT_CHANGED,
         effect="write",
         aliases={"from": "from_id", "to": "to_id"},
-        unlisted=("source", "synthesis_id"),
+        unlisted=("confidence", "source", "synthesis_id"),
         examples=(
             "notebook-sync memory link k3v9x1q8m2ab solves p7c2w5z4n1de",
             "notebook-sync memory link k3v9x1q8m2ab supersedes p7c2w5z4n1de --confidence 0.9 --reasoning 'since May'",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from notebook_sync import Notebook, Session, call
+from notebook_sync import Notebook, Session
 from notebook_sync.errors import LlmDown, NotPermitted, UsageError
 from notebook_sync.files.facts import id_of
 from notebook_sync.mirror.facts import Fact
@@ -38,7 +38,6 @@ from notebook_sync.notes.facts.prompt import (
 )
 from notebook_sync.operations.facts import ChangedFact
 from prompt import count_tokens
-from prompt.fence import FENCED
 from tests.scripted_llm import Reply, ScriptedServer, chat, failure
 
 AT_8 = "The ferry to the island leaves at 8 on weekdays"
@@ -168,18 +167,6 @@ def test_somebody_elses_words_are_not_archived_and_that_is_said(
     assert told.warnings == [f"the fact {id_of(forged)} stays in facts/web.md"]
 
 
-def test_a_tool_tells_somebody_elses_words_in_a_fence(notebook: Notebook, root: Path, server: ScriptedServer) -> None:
-    known = "The lamp burns whale oil"
-    (root / "facts/web.md").write_text(f"---\nprovenance: external\n---\n- {known}\n")
-    server.say(answer((known, "Important Facts", 0.6)))
-    wanted = {"messages": [{"role": "user", "content": f"{known}."}]}
-    (row,) = call(notebook, "fact_extract", wanted, OWNER)["additions"]
-    assert (row["action"], row["path"]) == ("reinforced", "facts/web.md")
-    fenced = FENCED.fullmatch(row["content"])
-    assert fenced is not None
-    assert known in fenced["inside"]
-
-
 def test_nothing_new_changes_nothing(notebook: Notebook, root: Path, server: ScriptedServer) -> None:
     before = files(root)
     server.say(answer(summary="Nothing."))
@@ -241,7 +228,7 @@ def test_an_external_session_may_not_and_nobody_is_asked(notebook: Notebook, ser
         notebook.facts.extract(TALK, Session.external("scribe"))
     assert not server.asked
     (refused,) = [event for event in notebook.events.read() if event["kind"] == "refused"]
-    assert refused["tool"] == "fact_extract"
+    assert refused["tool"] == "fact extract"
 
 
 # A hostile conversation, and a model that does what it says.

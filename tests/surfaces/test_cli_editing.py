@@ -102,14 +102,14 @@ def test_content_from_a_file_and_from_standard_input_is_written_to_the_byte(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["append_to_section", "--section", "Today"], "append_to_section needs --content, as in: notebook-sync -C"),
+        (["append_to_section", "--section", "Today"], "append_to_section needs --content, as in: notebook-sync edit"),
         (["write"], "write needs --content"),
         (["remove_entry"], "remove_entry needs --entry-match"),
         (["move_entry", "--entry-match", "oil"], "move_entry needs --to"),
         (["toggle_checkbox", "--entry-match", "oil", "--content", "x"], "toggle_checkbox takes no --content"),
         (["write", "--content", "x", "--content-file", "y"], "give it once"),
         (["write", "--content-file", "/nowhere/x"], "--content-file /nowhere/x cannot be read"),
-        (["read"], "notebook read reminders.md"),
+        (["read"], "notebook-sync read reminders.md"),
         (["toggel_checkbox"], "did you mean 'toggle_checkbox'?"),
         (["remove_entry", "--entry-match", "winch"], "Grease the winch"),
         (["remove_entry", "--entry-match", ""], "runtime/reminders.md"),

@@ -19,8 +19,8 @@ import httpx2
 import pytest
 
 from notebook_sync import Notebook, Session
+from notebook_sync.surfaces.beside import following as serve_following
 from notebook_sync.surfaces.cli.main import run
-from notebook_sync.surfaces.serving import following as serve_following
 from notebook_sync.sync.watch import Watch
 from notebook_sync.tokens import Tokens
 from tests import forked

@@ -23,11 +23,11 @@ LARGEST = 16 << 10  # bytes, of all tools
 READING = {
     *("notebook_read", "notebook_search", "notebook_list"),
     *("search_my_notes", "get_recent_notes", "peek_agent_notes", "recall", "today", "fact_search", "fact_verify"),
-    "compile_context",
+    *("memory_search", "compile_context"),
 }
-DESTROYING = {"notebook_edit", "notebook_update", "notebook_delete", "fact_extract", "rollback"}
+DESTROYING = {"notebook_edit", "notebook_update", "notebook_delete", "rollback"}
 # A language model or a reasoner that the settings name may be asked.
-ASKING_BEYOND = {"fact_extract", "memory_record", "compile_context", "synthesize"}
+ASKING_BEYOND = {"memory_add", "compile_context", "synthesize"}
 
 
 def texts_in(answer: Any) -> Iterator[str]:
