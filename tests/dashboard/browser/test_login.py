@@ -43,4 +43,4 @@ def test_the_owners_token_leads_to_the_page_that_was_wanted(open_tab: Opening, s
 def test_revoking_the_owners_token_ends_what_an_open_page_may_do(tab: Tab) -> None:
     Tokens(tab.address.root / FOLDER).revoke("owner")
     tab.page.get_by_role("link", name="Home").click()
-    expect(tab.page.get_by_role("alert")).to_contain_text("notebook-sync token link")
+    expect(tab.page.get_by_role("main")).to_contain_text("notebook-sync token link")
