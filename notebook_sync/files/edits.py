@@ -75,17 +75,17 @@ def edited(raw: bytes, edit: Edit, path: str = "") -> bytes:
 def _text_after(edit: Edit, page: Page) -> str:
     match edit.action:
         case "append_to_section":
-            return append_to_section(page, edit.section, edit.content)
+            return append_to_section(page, edit.section, edit.content).text
         case "replace_section":
-            return replace_section(page, edit.section, edit.content)
+            return replace_section(page, edit.section, edit.content).text
         case "remove_entry":
-            return remove_entry(page, edit.entry_match, edit.section)
+            return remove_entry(page, edit.entry_match, edit.section).text
         case "toggle_checkbox":
-            return toggle_checkbox(page, edit.entry_match, edit.section)
+            return toggle_checkbox(page, edit.entry_match, edit.section).text
         case "add_section":
-            return add_section(page, edit.section, edit.content, edit.to)
+            return add_section(page, edit.section, edit.content, edit.to).text
         case "move_entry":
-            return move_entry(page, edit.entry_match, edit.section, edit.to)
+            return move_entry(page, edit.entry_match, edit.section, edit.to).text
         case "set_frontmatter":
             return set_frontmatter(page, edit.content)
         case _:
@@ -126,7 +126,7 @@ def entries_of(raw: bytes) -> tuple[Entry, ...]:
         Entry(
             page.parts[found.part].anchor,
             page.parts[found.part].title,
-            page.parts[found.part].line + found.item.first,
+            page.line + found.first,
             found.item.source,
             found.item.box != "[ ]" if found.item.box else None,
         )
