@@ -108,18 +108,14 @@ class Page:
         blocks = self.outline.root.children
         return blocks[bisect_right(blocks, line, key=lambda block: block.first) - 1]
 
-    def unit_at(self, line: int) -> int:
-        """The line in which the unit begins that a line belongs to."""
-        lines = self.outline.lines
-        return lines.at(self.outline.units[self.outline.first_unit(lines.start(line + 1)) - 1][1])
-
     def around(self, first: int, after: int) -> Structure:
         """The lines from `first` up to `after`, in whole units, and with one more unit on either side."""
         lines, units = self.outline.lines, self.outline.units
         low = self.outline.first_unit(lines.start(first) + 1) - 2
-        high = self.outline.first_unit(lines.start(after)) + 1
+        below = lines.start(after)
+        high = self.outline.first_unit(below) + 1
         begin = lines.at(units[low][1]) if low > 0 else 0
-        return Structure(self, begin, lines.at(units[high][1]) if high < len(units) else len(lines))
+        return Structure(self, begin, lines.at(units[high][1]) if high < len(units) else len(lines), below)
 
 
 def page_of(text: str, path: str) -> Page:
@@ -130,14 +126,15 @@ def page_of(text: str, path: str) -> Page:
 
 class Structure:
     """The lines of a page from `first` up to `after`, `stretch` for those who change them, and the `units` that begin
-    in them, at these `places`."""
+    in them, at these `places`. What an edit leaves as it is begins at the offset `below`."""
 
-    def __init__(self, page: Page, first: int, after: int) -> None:
+    def __init__(self, page: Page, first: int, after: int, below: int = 0) -> None:
         self.first, self.after = first, after
         outline = page.outline
         start, end = map(outline.lines.start, (first, after))
         self.places = outline.units[outline.first_unit(start) : outline.first_unit(end)]
         self.units = units_of(page.content, self.places, end)
+        self.below = below or end
         self.stretch = Stretch(page.lines[first:after], page.eol, after == len(page.lines))
         self.lines = self.stretch.lines
 

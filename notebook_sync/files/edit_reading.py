@@ -59,5 +59,5 @@ def _titles_stay(page: Page, old: Structure, new: Page) -> bool:
     """Whether every heading below is called what it was: a link definition that comes or goes can change that."""
     if "]:" not in page.content and "]:" not in new.content:
         return True
-    below = [part.title for part in page.parts if part.line >= page.line + old.after]
+    below = [part.title for part in page.parts if part.section and part.start >= old.below]
     return [part.title for part in new.parts[len(new.parts) - len(below) :]] == below

@@ -129,7 +129,8 @@ def _is_comment(block: Block) -> bool:
 
 def _is_loose(page: Page, block: Block) -> bool:
     """Whether a blank line stands between the last two items of a list."""
-    last = page.unit_at(block.last - 1)
+    outline = page.outline
+    last = outline.lines.at(outline.units[outline.first_unit(outline.lines.start(block.last)) - 1][1])
     return last > block.first and is_blank(page.lines[last - 1])
 
 

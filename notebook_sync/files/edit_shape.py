@@ -74,7 +74,7 @@ class Unit(NamedTuple):
 def units_of(text: str, places: Iterable[tuple[str, int]], end: int) -> list[Unit]:
     """The units of a text that begin at these places, the last of which goes up to `end`."""
     return [
-        Unit(name, _ANY_EOL.sub("\n", text[start:after]).rstrip())
+        Unit(name, _ANY_EOL.sub("\n", text[start:after]).rstrip(" \t\n"))
         for (name, start), (_, after) in pairwise([*places, ("", end)])
     ]
 
