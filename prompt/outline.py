@@ -52,8 +52,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 # The name of what the parser gives, its value (text, level, address), and its place in bytes. Flat, as the garbage
 # collector need not look into a tuple of strings and numbers.
 _Event = tuple[str, Any, int, int]
-# A block at top level: as an event, from where to where in the list of events what it holds stands (-1 where that is
-# not kept), and how many list items and rows it has.
+# A block at top level: as an event, from where to where in the list of events what it holds stands (`sys.maxsize` where
+# not all of that is kept), and how many list items and rows it has.
 _Top = tuple[str, Any, int, int, int, int, int]
 
 
@@ -135,6 +135,8 @@ class Block:
             self.children = []
             if self.type in _CONTAINERS:
                 _fill(self)
+        elif name == "entries":
+            self.entries = self._source.kept[0][self._number][6] if self._number >= 0 else 0
         elif name in _LOCATED:
             self._source.locate(self)
         else:
@@ -154,6 +156,10 @@ class Block:
     def shown(self) -> str:
         """What a reader sees of a paragraph, a heading or a row, on one line: no marks, links as their text."""
         return shown_text(self.spans)
+
+    def first_spans(self, most: int) -> list[Span]:
+        """As `spans`, of a paragraph at top level; no more than `most` of them."""
+        return [self._source.span(event) for event in self._source.inside(self._number, most)]
 
     @property
     def content(self) -> str:
@@ -273,17 +279,15 @@ class _Source:
     def read(self, most: int) -> None:
         """Find the blocks at top level. What stands in them is kept of headings, and of others up to `most` events:
         for most blocks nobody asks for it."""
-        self.tops: list[_Top] = []
-        self.units: list[tuple[str, int]] = []
-        self.links: list[_Event] = []
-        self.hashes: list[_Event] = []
-        self._events: list[_Event] = []
-        events = self._events
-        depth = links = begin = entries = last = 0
+        tops: list[_Top] = []
+        events: list[_Event] = []
+        units: list[tuple[str, int]] = []
+        links: list[_Event] = []
+        hashes: list[_Event] = []
+        depth = links_open = begin = entries = last = 0
         keep = in_code = False
-        for pair in pyromark.events_with_range(self.parsed, options=_OPTIONS, merge_text=True):
-            given: Any = pair[0]
-            place = pair[1]
+        pairs: Any = pyromark.events_with_range(self.parsed, options=_OPTIONS, merge_text=True)
+        for given, place in pairs:
             value: Any = None
             name, value = (given, None) if type(given) is str else given.popitem()
             if name == "Start":
@@ -293,7 +297,7 @@ class _Source:
                     in_code = name == "CodeBlock"
                     depth += 1
                     if (depth == 1 and name != "List") or (depth == 2 and name == "Item"):
-                        self.units.append((name, place["start"]))
+                        units.append((name, place["start"]))
                     if depth == 1:
                         top, value_of_top, begin, entries = name, value, len(events), 0
                         keep = begin < most or name == "Heading"
@@ -301,11 +305,11 @@ class _Source:
                     entries += name == "Item" or name == "TableRow"
                 elif name == "Link" or name == "Image":
                     value = value["dest_url"]
-                    links += 1
-                    self.links.append((name, value, place["start"], place["end"]))
+                    links_open += 1
+                    links.append((name, value, place["start"], place["end"]))
             elif name == "End":
                 name = value if type(value) is str else next(iter(value))
-                links -= name == "Link" or name == "Image"
+                links_open -= name == "Link" or name == "Image"
                 if name not in _BLOCKS:
                     continue
                 in_code = False
@@ -313,26 +317,31 @@ class _Source:
                 if not depth:
                     # The place of a list may take in the definitions below it; that of its last item does not.
                     end = last if top == "List" else place["end"]
-                    stop = len(events) if keep else -1
-                    self.tops.append((top, value_of_top, place["start"], end, begin, stop, entries))
+                    stop = len(events) if keep else sys.maxsize
+                    tops.append((top, value_of_top, place["start"], end, begin, stop, entries))
                     continue
                 name, last = "End", place["end"]
             elif name == "Text":
-                if "#" in value and not links and not in_code:
-                    self.hashes.append((name, value, place["start"], place["end"]))
+                if "#" in value and not links_open and not in_code:
+                    hashes.append((name, value, place["start"], place["end"]))
             elif name == "Rule" and not depth:
-                self.units.append((name, place["start"]))
-                self.tops.append((name, None, place["start"], place["end"], 0, 0, 0))
+                units.append((name, place["start"]))
+                tops.append((name, None, place["start"], place["end"], 0, 0, 0))
                 continue
             if keep:
                 events.append((name, value, place["start"], place["end"]))
                 keep = len(events) < most or top == "Heading"
+        # At once, as another thread may read from here.
+        self.kept, self.units, self.links, self.hashes = (tops, events), units, links, hashes
 
-    def inside(self, number: int) -> list[_Event]:
-        """What stands in a block at top level."""
-        if self.tops[number][5] < 0:
-            self.read(sys.maxsize)
-        return self._events[slice(*self.tops[number][4:6])]
+    def inside(self, number: int, most: int = sys.maxsize) -> list[_Event]:
+        """What stands in a block at top level; of more than `most` events, those."""
+        tops, events = self.kept
+        begin, stop = tops[number][4:6]
+        if stop < sys.maxsize or begin + most <= len(events):
+            return events[begin : min(stop, begin + most)]
+        self.read(sys.maxsize)
+        return self.inside(number, most)
 
     @cached_property
     def lines(self) -> Lines:
@@ -386,11 +395,7 @@ class Outline:
     @cached_property
     def root(self) -> Block:
         root = Block(("Root", None, 0, 0), None, self._source)
-        root.children = []
-        for number, top in enumerate(self._source.tops):
-            block = Block(top[:4], root, self._source, number)
-            block.entries = top[6]
-            root.children.append(block)
+        root.children = [Block(top[:4], root, self._source, number) for number, top in enumerate(self._source.kept[0])]
         if "]:" in self.text:
             self._add_definitions(root)
         return root
@@ -417,7 +422,7 @@ class Outline:
     @cached_property
     def units(self) -> list[tuple[str, int]]:
         """The blocks at top level but link definitions, with the items of a list in its place: the parser's name of
-        each, and where its first line begins. A unit reads alone as it does in the text."""
+        each, and where its first line begins. One that is not right below a definition reads the same alone."""
         text, lines, char = self.text, self.lines, self._source.char
         units = ((name, char(at)) for name, at in self._source.units)
         return [(name, at if text[at - 1] in "\r\n" else lines.start(lines.at(at))) for name, at in units]
@@ -450,9 +455,7 @@ class Outline:
         for block in (*root.children, None):
             start = block._from if block else len(source)
             if source[at:start].strip():
-                definition = Block(("Definition", None, at, start), root, self._source)
-                definition.entries = 0
-                found.append(definition)
+                found.append(Block(("Definition", None, at, start), root, self._source))
             if block:
                 found.append(block)
                 at = block._to

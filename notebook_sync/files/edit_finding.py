@@ -91,8 +91,7 @@ def items_in(page: Page, numbers: Collection[int], words: Collection[str] = ()) 
     for (name, start), (_, end) in pairwise(units):
         number += name == "Heading"
         if name == "Item" and number in numbers and _holds(page.content[start:end], words):
-            lines = page.outline.lines
-            structure = Structure(page, lines.at(start), lines.at(end - 1) + 1)
+            structure = Structure(page, page.outline.lines.at(start), page.outline.lines.at(end - 1) + 1)
             for item in items_of(structure):
                 yield Found(number, structure, item)
 

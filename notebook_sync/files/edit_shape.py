@@ -68,7 +68,12 @@ class Unit(NamedTuple):
 
     @property
     def shape(self) -> Shape:
-        return shape_of(Outline(f"{self.source}\n")) if self.meant is None else self.meant
+        if self.meant is not None:
+            return self.meant
+        alone = Outline(f"{self.source}\n")
+        # Right below a link definition, `2. x` is a paragraph.
+        reads_alone = [name for name, _ in alone.units] == [self.name]
+        return shape_of(alone) if reads_alone else (Form(0, self.name, "", "", self.source),)
 
 
 def units_of(text: str, places: Iterable[tuple[str, int]], end: int) -> list[Unit]:
