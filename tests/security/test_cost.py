@@ -84,7 +84,7 @@ def test_an_edit_takes_little_more_steps_than_to_read_the_note_twice(text: str, 
 
 def test_a_note_is_summarised_in_no_more_steps_for_a_longer_first_paragraph() -> None:
     short, long = (Outline("*a* " * size) for size in (10_000, 40_000))
-    assert steps(lambda: summary_of(long)) == steps(lambda: summary_of(short))
+    assert steps(lambda: summary_of(long)) < 2 * steps(lambda: summary_of(short))
 
 
 @pytest.mark.parametrize("line", ["- a\n", "|x|y|\n", "# a\n", "~~~\n"])
