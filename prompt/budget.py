@@ -38,8 +38,7 @@ def count_tokens(text: str, encoding: str = DEFAULT_ENCODING) -> int:
 
 def count_many(texts: Sequence[str], encoding: str = DEFAULT_ENCODING) -> list[int]:
     """`count_tokens` of each text. One after the other: tiktoken's own batches start threads, which cost more."""
-    tokenizer = encoding_named(encoding)
-    return [_count(tokenizer, text) for text in texts]
+    return [count_tokens(text, encoding) for text in texts]
 
 
 def _count(tokenizer: Encoding, text: str) -> int:

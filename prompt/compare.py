@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -41,14 +41,7 @@ class Change:
 
     def as_json(self) -> dict[str, Any]:
         """The change's stable JSON shape."""
-        return {
-            "tokens_before": self.tokens_before,
-            "tokens_after": self.tokens_after,
-            "fell_out": [_passage_json(passage) for passage in self.fell_out],
-            "came_back": [_passage_json(passage) for passage in self.came_back],
-            "stable_changes": self.stable_changes,
-            "kept_prefix_tokens": self.kept_prefix_tokens,
-        }
+        return asdict(self)
 
 
 def compare(before: Prompt, after: Prompt) -> Change:
@@ -113,12 +106,3 @@ def _common_tokens(one: str, other: str, encoding: str) -> int:
     tokenizer = encoding_named(encoding)
     pairs = zip(tokenizer.encode_ordinary(one), tokenizer.encode_ordinary(other), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-
-def _passage_json(passage: Passage) -> dict[str, Any]:
-    return {
-        "path": passage.path,
-        "anchor": passage.anchor,
-        "heading": passage.heading,
-        "tokens": passage.tokens,
-    }

@@ -7,7 +7,8 @@ its events into blocks with character offsets. Any depth of nesting is read, in 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,6 +43,8 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _BLANK = " \t\r\n"
 _SPACE = re.compile(f"[{_BLANK}]*")
 _NOT_IN_ANCHOR = re.compile(r"[^\w\- ]")
+# Of so many events of a text it is kept at once what stands in its blocks: of all but very long ones, everything.
+_MOST_KEPT = 20_000
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -49,6 +52,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 # The name of what the parser gives, its value (text, level, address), and its place in bytes. Flat, as the garbage
 # collector need not look into a tuple of strings and numbers.
 _Event = tuple[str, Any, int, int]
+# A block at top level: as an event, from where to where in the list of events what it holds stands (`sys.maxsize` where
+# not all of that is kept), and how many list items and rows it has.
+_Top = tuple[str, Any, int, int, int, int, int]
 
 
 class Span(NamedTuple):
@@ -70,15 +76,16 @@ class Block:
     info: what follows the opening marks of a fence.
     entries: of a block at top level, how many list items and rows it has, at any depth; table heads do not count.
     closed: False for a fence that nothing closes before what holds it ends.
+    spans: what stands in the lines of a paragraph, a heading, a row or code, parents before what they hold.
     """
 
     __slots__ = (
         "__weakref__",
         "_events",
         "_from",
+        "_number",
         "_parent",
         "_source",
-        "_spans",
         "_to",
         "_value",
         "children",
@@ -88,6 +95,7 @@ class Block:
         "first",
         "last",
         "markup",
+        "spans",
         "start",
         "type",
     )
@@ -100,14 +108,16 @@ class Block:
     closed: bool
     entries: int
 
-    def __init__(self, kind: Type, event: _Event, parent: Block | None, source: _Source) -> None:
-        self.type = kind
+    def __init__(self, event: _Event, parent: Block | None, source: _Source, number: int = -1) -> None:
+        name, self._value, self._from, self._to = event
+        self.type = _BLOCKS.get(name, "tight")
+        if self._value is not None:
+            self.type = _WITH_VALUE.get(self.type, self.type)
         # Weak, as a tree without cycles is freed at once: a sync reads thousands of texts.
         self._parent = None if parent is None else ref(parent)
-        _, self._value, self._from, self._to = event
         self._source = source
-        self._events: list[_Event] = []
-        self._spans: list[Span] | None = None
+        # Which of the blocks at top level it is.
+        self._number = number
 
     @property
     def parent(self) -> Block | None:
@@ -116,9 +126,17 @@ class Block:
 
     def __getattr__(self, name: str) -> Any:
         """Where a block is and what it holds, found out when somebody asks first."""
-        if name == "children":
+        if name == "_events":
+            self._events = self._source.inside(self._number)
+        elif name == "spans":
+            events = self._events if self.type in _TEXT_HOLDERS else ()
+            self.spans = [self._source.span(event) for event in events]
+        elif name == "children":
             self.children = []
-            _fill(self)
+            if self.type in _CONTAINERS:
+                _fill(self)
+        elif name == "entries":
+            self.entries = self._source.kept[0][self._number][6] if self._number >= 0 else 0
         elif name in _LOCATED:
             self._source.locate(self)
         else:
@@ -135,17 +153,13 @@ class Block:
         return len(self.markup)
 
     @property
-    def spans(self) -> list[Span]:
-        """What stands in the lines of a paragraph, a heading, a row or code, parents before what they hold."""
-        if self._spans is None:
-            events = self._events if self.type in _TEXT_HOLDERS else ()
-            self._spans = [self._source.span(event) for event in events]
-        return self._spans
-
-    @property
     def shown(self) -> str:
         """What a reader sees of a paragraph, a heading or a row, on one line: no marks, links as their text."""
         return shown_text(self.spans)
+
+    def first_spans(self, most: int) -> list[Span]:
+        """As `spans`, of a paragraph at top level; no more than `most` of them."""
+        return [self._source.span(event) for event in self._source.inside(self._number, most)]
 
     @property
     def content(self) -> str:
@@ -251,7 +265,7 @@ class Lines:
 
 
 class _Source:
-    """The text that blocks are places of, and the parser's offsets as characters of it."""
+    """The text that blocks are places of, what the parser finds in it, and its offsets as characters of the text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -260,6 +274,74 @@ class _Source:
         if "\r" in text:
             self.parsed = _LONE_RETURN.sub("\n", self.parsed)
         self.char = _char_offsets(self.parsed)
+        self.read(_MOST_KEPT)
+
+    def read(self, most: int) -> None:
+        """Find the blocks at top level. What stands in them is kept of headings, and of others up to `most` events:
+        for most blocks nobody asks for it."""
+        tops: list[_Top] = []
+        events: list[_Event] = []
+        units: list[tuple[str, int]] = []
+        links: list[_Event] = []
+        hashes: list[_Event] = []
+        depth = links_open = begin = entries = last = 0
+        keep = in_code = False
+        pairs: Any = pyromark.events_with_range(self.parsed, options=_OPTIONS, merge_text=True)
+        for given, place in pairs:
+            value: Any = None
+            name, value = (given, None) if type(given) is str else given.popitem()
+            if name == "Start":
+                name, value = (value, None) if type(value) is str else value.popitem()
+                if name in _BLOCKS:
+                    value = _VALUES[name](value) if name in _VALUES else value
+                    in_code = name == "CodeBlock"
+                    depth += 1
+                    if (depth == 1 and name != "List") or (depth == 2 and name == "Item"):
+                        units.append((name, place["start"]))
+                    if depth == 1:
+                        top, value_of_top, begin, entries = name, value, len(events), 0
+                        keep = begin < most or name == "Heading"
+                        continue
+                    entries += name == "Item" or name == "TableRow"
+                elif name == "Link" or name == "Image":
+                    value = value["dest_url"]
+                    links_open += 1
+                    links.append((name, value, place["start"], place["end"]))
+            elif name == "End":
+                name = value if type(value) is str else next(iter(value))
+                links_open -= name == "Link" or name == "Image"
+                if name not in _BLOCKS:
+                    continue
+                in_code = False
+                depth -= 1
+                if not depth:
+                    # The place of a list may take in the definitions below it; that of its last item does not.
+                    end = last if top == "List" else place["end"]
+                    stop = len(events) if keep else sys.maxsize
+                    tops.append((top, value_of_top, place["start"], end, begin, stop, entries))
+                    continue
+                name, last = "End", place["end"]
+            elif name == "Text":
+                if "#" in value and not links_open and not in_code:
+                    hashes.append((name, value, place["start"], place["end"]))
+            elif name == "Rule" and not depth:
+                units.append((name, place["start"]))
+                tops.append((name, None, place["start"], place["end"], 0, 0, 0))
+                continue
+            if keep:
+                events.append((name, value, place["start"], place["end"]))
+                keep = len(events) < most or top == "Heading"
+        # At once, as another thread may read from here.
+        self.kept, self.units, self.links, self.hashes = (tops, events), units, links, hashes
+
+    def inside(self, number: int, most: int = sys.maxsize) -> list[_Event]:
+        """What stands in a block at top level; of more than `most` events, those."""
+        tops, events = self.kept
+        begin, stop = tops[number][4:6]
+        if stop < sys.maxsize or begin + most <= len(events):
+            return events[begin : min(stop, begin + most)]
+        self.read(sys.maxsize)
+        return self.inside(number, most)
 
     @cached_property
     def lines(self) -> Lines:
@@ -309,13 +391,14 @@ class Outline:
     def __init__(self, text: str) -> None:
         self.text = text
         self._source = _Source(text)
-        self.root = Block("root", _NOWHERE, None, self._source)
-        self.root.children = []
-        self._links: list[_Event] = []
-        self._hashes: list[_Event] = []
-        self._read()
-        if "]:" in text:
-            self._add_definitions()
+
+    @cached_property
+    def root(self) -> Block:
+        root = Block(("Root", None, 0, 0), None, self._source)
+        root.children = [Block(top[:4], root, self._source, number) for number, top in enumerate(self._source.kept[0])]
+        if "]:" in self.text:
+            self._add_definitions(root)
+        return root
 
     @property
     def lines(self) -> Lines:
@@ -336,108 +419,62 @@ class Outline:
             for heading, title, anchor in zip(self.headings, titles, anchors_of(titles), strict=True)
         ]
 
+    @cached_property
+    def units(self) -> list[tuple[str, int]]:
+        """The blocks at top level but link definitions, with the items of a list in its place: the parser's name of
+        each, and where its first line begins. One that is not right below a definition reads the same alone."""
+        text, lines, char = self.text, self.lines, self._source.char
+        units = ((name, char(at)) for name, at in self._source.units)
+        return [(name, at if text[at - 1] in "\r\n" else lines.start(lines.at(at))) for name, at in units]
+
+    def first_unit(self, position: int) -> int:
+        """The number of the first unit that begins at `position` or below it."""
+        return bisect_left(self.units, position, key=lambda unit: unit[1])
+
     @property
     def links(self) -> list[Span]:
         """All links and images, in order."""
-        return [self._source.span(event) for event in self._links]
+        return [self._source.span(event) for event in self._source.links]
 
     @property
     def hashes(self) -> list[Span]:
         """The texts outside of links that have a `#`, in order."""
-        return [self._source.span(event) for event in self._hashes]
+        return [self._source.span(event) for event in self._source.hashes]
 
     def section_at(self, position: int) -> Section:
         """The section that holds the character at `position`; one without title and anchor above all headings."""
         index = bisect_right(self.sections, position, key=lambda section: section.start)
         return self.sections[index - 1] if index else Section(None, "", "")
 
-    def _read(self) -> None:
-        """Make the blocks at top level. Each keeps its events until somebody asks for them: for most, nobody does."""
-        events: list[_Event] = []
-        block = self.root
-        depth = links = 0
-        in_code = False
-        for pair in pyromark.events_with_range(self._source.parsed, options=_OPTIONS, merge_text=True):
-            given: Any = pair[0]
-            value: Any = None
-            name, value = (given, None) if type(given) is str else given.popitem()
-            start, end = pair[1]["start"], pair[1]["end"]
-            if name == "Start":
-                name, value = (value, None) if type(value) is str else value.popitem()
-                if name in _BLOCKS:
-                    event = name, _VALUES[name](value) if name in _VALUES else value, start, end
-                    depth += 1
-                    in_code = name == "CodeBlock"
-                    if depth == 1:
-                        block = _begun(event, self.root)
-                        block.entries = 0
-                        events = block._events
-                    else:
-                        block.entries += name == "Item" or name == "TableRow"
-                        events.append(event)
-                    continue
-                if name == "Link" or name == "Image":
-                    value = value["dest_url"]
-                    links += 1
-                    self._links.append((name, value, start, end))
-            elif name == "End":
-                name = value if type(value) is str else next(iter(value))
-                if name in _BLOCKS:
-                    depth -= 1
-                    in_code = False
-                    if depth:
-                        events.append(("End", None, start, end))
-                    elif name == "List":  # its own place may take in the definitions below it
-                        self.root.children[-1]._to = events[-1][3]
-                elif name == "Link" or name == "Image":
-                    links -= 1
-                continue
-            elif name == "Text":
-                if "#" in value and not links and not in_code:
-                    self._hashes.append((name, value, start, end))
-            elif name == "Rule" and not depth:
-                _begun((name, None, start, end), self.root).entries = 0
-                continue
-            events.append((name, value, start, end))
-
-    def _add_definitions(self) -> None:
+    def _add_definitions(self, root: Block) -> None:
         """Link definitions give no event: they are what stands between the blocks at top level."""
         found: list[Block] = []
-        text, char = self._source.parsed, self._source.char
+        text = self._source.parsed
         source = text if text.isascii() else text.encode()
         at = 0
-        for block in (*self.root.children, None):
+        for block in (*root.children, None):
             start = block._from if block else len(source)
             if source[at:start].strip():
-                found.append(self._definition(char(at), char(start)))
+                found.append(Block(("Definition", None, at, start), root, self._source))
             if block:
                 found.append(block)
                 at = block._to
-        self.root.children = found
-
-    def _definition(self, start: int, end: int) -> Block:
-        text, lines = self._source.parsed, self.lines
-        definition = Block("definition", _NOWHERE, self.root, self._source)
-        definition.first = lines.at(_matched(_SPACE, text, start).end())
-        definition.start = lines.start(definition.first)
-        definition.end = _stripped(text, start, end)
-        definition.last = lines.at(definition.end - 1) + 1
-        definition.markup, definition.closed, definition.children, definition.entries = "", True, [], 0
-        return definition
+        root.children = found
 
 
 def _fill(top: Block) -> None:
-    """Make all blocks below one at top level from the events that it keeps."""
+    """Make all blocks below one at top level."""
     block = top
     path: list[Block] = []
-    events, top._events = top._events, []
-    for event in events:
+    for event in top._events:
         name = event[0]
         if name in _BLOCKS or name == "End":
             if block.type == "tight":
-                block = _finished_tight(block, path.pop())
+                block.type = "paragraph"
+                block._to = max(one[3] for one in block._events)
+                block = path.pop()
             if name == "End":
-                if block.children and block.children[-1].type == "list_item":
+                if block.type in _LISTS and block.children and block.children[-1].type == "list_item":
                     block._to = block.children[-1]._to
                 block = path.pop()
             elif name == "Rule":
@@ -454,12 +491,11 @@ def _fill(top: Block) -> None:
 
 
 def _begun(event: _Event, parent: Block) -> Block:
-    kind = _BLOCKS.get(event[0], "tight")
-    if event[1] is not None:
-        kind = _WITH_VALUE.get(kind, kind)
-    block = Block(kind, event, parent, parent._source)
-    if parent.type != "root" or kind not in _CONTAINERS:
+    block = Block(event, parent, parent._source)
+    if block.type in _CONTAINERS or block.type == "list_item":
         block.children = []
+    else:
+        block._events = []
     parent.children.append(block)
     return block
 
@@ -484,8 +520,10 @@ def plain_text(source: str) -> str:
     return next((shown for block in Outline(source).root.walk() if (shown := block.shown)), "")
 
 
-# Of the parser's events: which begin a block, and which are inline marks of what width.
+# Of the parser's events, and of two of our own: which begin a block. And which are inline marks of what width.
 _BLOCKS: dict[str, Type] = {
+    "Root": "root",
+    "Definition": "definition",
     "Paragraph": "paragraph",
     "Item": "list_item",
     "TableHead": "row",
@@ -513,7 +551,6 @@ _VALUES: dict[str, Callable[[Any], Any]] = {
     "Table": lambda details: None,
 }
 _WITH_VALUE: dict[Type, Type] = {"code_block": "fence", "bullet_list": "ordered_list"}
-_NOWHERE: _Event = ("", None, 0, 0)
 _TEXTS: dict[str, SpanKind] = {"Text": "text", "Code": "code", "InlineHtml": "html"}
 _TEXT_HOLDERS = frozenset(("tight", "paragraph", "heading", "row", "fence", "code_block"))
 _LOCATED = frozenset(("start", "end", "first", "last", "markup", "closed"))
@@ -524,12 +561,6 @@ _CLOSING_MARKS = re.compile(r"(?:^|(?<=[ \t]))#+[ \t]*$")
 _QUOTE_MARK = re.compile(r"[ \t]*>?")
 _FENCE_MARK = re.compile(r"`{3,}|~{3,}")
 _LIST_MARK = re.compile(r"[-+*]|\d{1,9}[.)]")
-
-
-def _finished_tight(block: Block, item: Block) -> Block:
-    block.type = "paragraph"
-    block._to = max(event[3] for event in block._events)
-    return item
 
 
 def _without_quotes(line: str, quotes: int) -> str:

@@ -74,7 +74,7 @@ class Piece:
 
 @dataclass(eq=False, repr=False)
 class Chapter:
-    """A section `[start, end)` of the text: its heading, its own blocks, and the chapters below it.
+    """A section of the text, up to `end`: its heading, its own blocks, and the chapters below it.
 
     frame: what has to be shown with what it holds; its heading, but for one too long. is_dated: most of its siblings
     carry a date, as in a log.
@@ -82,8 +82,6 @@ class Chapter:
 
     outline: Outline
     section: Section
-    level: int = 0
-    start: int = 0
     end: int = 0
     parent: Chapter | None = None
     heading: Piece | None = None
@@ -115,7 +113,7 @@ class Chapter:
     @property
     def text(self) -> str:
         """Its source, without the white space that it ends with."""
-        return self.outline.text[self.start : self.end].rstrip()
+        return self.outline.text[self.section.start : self.end].rstrip()
 
     @property
     def entries(self) -> int:
@@ -149,13 +147,11 @@ def chapters_of(outline: Outline, pinned: frozenset[int] = frozenset()) -> Chapt
 def _opened(last: Chapter, section: Section, heading: Block, pinned: frozenset[int]) -> Chapter:
     """The chapter that a heading begins, below the one that it belongs to."""
     parent = last
-    while parent.parent is not None and parent.level >= heading.level:
+    while parent.parent is not None and parent.section.level >= section.level:
         parent = parent.parent
     start = section.start
     is_pinned = parent.pinned or start in pinned
-    chapter = Chapter(
-        last.outline, section, heading.level, start, parent=parent, frame=parent.heading, pinned=is_pinned
-    )
+    chapter = Chapter(last.outline, section, parent=parent, frame=parent.heading, pinned=is_pinned)
     parent.chapters.append(chapter)
     if _size(last.outline, heading) > PROSE:
         chapter.blocks.append(heading)
@@ -175,7 +171,7 @@ class PieceReader:
         waiting = self._framed(chapter.blocks, chapter.frame, -1, True)
         while waiting:
             block, frame, top, counts = waiting.pop()
-            size = self._size(block)
+            size = _size(self._outline, block)
             if block.type in ("bullet_list", "ordered_list") and (counts or size > SMALL):
                 waiting += self._entries(block.children, frame, top, counts)
             elif block.type == "table" and (counts or size > SMALL) and len(block.children) > 1:
@@ -208,7 +204,7 @@ class PieceReader:
         for index, block in enumerate(blocks):
             below = blocks[index + 1] if index + 1 < len(blocks) else None
             above = blocks[index - 1] if index else None
-            if block.type == "paragraph" and self._size(block) <= PROSE:
+            if block.type == "paragraph" and _size(self._outline, block) <= PROSE:
                 if above is not None and above.type == "blockquote" and _ATTRIBUTION.match(block.shown):
                     quote, of_quote, _, _ = waiting.pop()
                     waiting.append((quote, self._frame(block, block.end, of_quote), top, counts))
@@ -230,7 +226,7 @@ class PieceReader:
     def _add(self, block: Block, frame: Piece | None, top: int, counts: bool, end: int = 0) -> Piece:
         """Add what `block` is up to `end`, in stretches where it is long. The first of them."""
         only = block.children[0] if block.type == "list_item" and len(block.children) == 1 else block
-        size = self._size(block)
+        size = _size(self._outline, block)
         is_long = size > (SMALL if block.type in ("fence", "code_block") else LONG if only is not block else PROSE)
         is_prose = only.type in ("paragraph", "heading", "fence", "code_block")
         ends = stretches_of(self._outline, only) if is_long and is_prose and not end else []
@@ -273,9 +269,6 @@ class PieceReader:
         line = self._outline.text[block.start : block.start + 300].partition("\n")[0]
         self.dates.append(date_in(line) if block.type in ("list_item", "paragraph", "row") else None)
         return len(self.dates) - 1
-
-    def _size(self, block: Block) -> int:
-        return _size(self._outline, block)
 
 
 def _size(outline: Outline, block: Block) -> int:

@@ -104,7 +104,11 @@ class Cutting:
         """
         if not self._estimates:
             self._left = staying_order(self._root)
-            self._lines = _Lines(self._root, self._line_tokens, self._count(omission_line(12) + "\n\n"))
+            self._lines = _Lines(
+                self._root,
+                lambda chapter: self._count(self._line(12, chapter) + "\n\n"),
+                self._count(omission_line(12) + "\n\n"),
+            )
             self._estimates.append(self._lines.after(0))
         while self._shown_tokens <= limit and (group := next(self._left, None)):
             for piece in reversed(group):  # what frames others first
@@ -126,7 +130,7 @@ class Cutting:
         cheaper: set[Piece] = set()
         own = [piece for piece in chapter.pieces if piece not in shown]
         below = [] if one_call else [each for one in hidden_below(chapter, shown) for each in all_chapters(one)]
-        size = sum(piece.end - piece.start for piece in own) + sum(each.end - each.start for each in below)
+        size = sum(piece.end - piece.start for piece in own) + sum(each.end - each.section.start for each in below)
         if size <= _LONGEST_LINE:
             lacking = own + [piece for each in below for piece in each.all_pieces]
             entries = sum(piece.entries for piece in lacking)
@@ -138,9 +142,6 @@ class Cutting:
             if is_visible(one, shown):
                 cheaper |= self._cheaper_shown(one, shown, one_call)
         return cheaper
-
-    def _line_tokens(self, chapter: Chapter) -> int:
-        return self._count(self._line(12, chapter) + "\n\n")
 
     def _line(self, entries: int, chapter: Chapter) -> str:
         return omission_line(entries, self._path, chapter.section.anchor)

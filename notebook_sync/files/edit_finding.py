@@ -4,9 +4,9 @@ lists what there is; it never falls on the likeliest. Pure."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 
 from notebook_sync.errors import EditFailed
 from notebook_sync.files.edit_places import Item, Page, Part, Structure, items_of
@@ -72,19 +72,28 @@ def _likeness_to(wanted: str) -> Callable[[str], float]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An item, and the part that it stands in."""
+    """An item, the unit that it stands in, and the part that this stands in."""
 
     part: int
     structure: Structure
     item: Item
 
+    @property
+    def first(self) -> int:
+        """Its first line, as one of the page's content."""
+        return self.structure.first + self.item.first
 
-def items_in(page: Page, numbers: Iterable[int]) -> Iterator[Found]:
-    """Every item of these parts, in order."""
-    for number in numbers:
-        structure = Structure(page.text_of(page.parts[number]))
-        for item in items_of(structure):
-            yield Found(number, structure, item)
+
+def items_in(page: Page, numbers: Collection[int], words: Collection[str] = ()) -> Iterator[Found]:
+    """Every item of these parts, in order; with `words`, only of lists' items in which all of them stand."""
+    number = 0
+    units = [*page.outline.units, ("", len(page.content))]
+    for (name, start), (_, end) in pairwise(units):
+        number += name == "Heading"
+        if name == "Item" and number in numbers and _holds(page.content[start:end], words):
+            structure = Structure(page, page.outline.lines.at(start), page.outline.lines.at(end - 1) + 1)
+            for item in items_of(structure):
+                yield Found(number, structure, item)
 
 
 _ONLY_MARKS = re.compile(r"(?:(?:[-+*]|[0-9]{1,9}[.)])(?:\s+|\Z))?(?:\[[ xX]?\])?\s*")
@@ -99,10 +108,9 @@ def item_matching(page: Page, words: str, section: str) -> Found:
     if _ONLY_MARKS.fullmatch(wanted):
         raise EditFailed(page.path, "entry_match is empty; give some words of the entry")
     numbers = page.section(section_named(page, section)) if section.strip() else range(len(page.parts))
-    # Only what has all the words in it is worth the reading of its lists, or of its marks.
+    # Only what has all the words in it is worth the reading of its marks.
     every_word = frozenset(_WORD.findall(wanted))
-    likely = [number for number in numbers if _holds(page.text_of(page.parts[number]), every_word)]
-    there = [each for each in items_in(page, likely) if _holds(each.item.shown, every_word)]
+    there = [each for each in items_in(page, numbers, every_word) if _holds(each.item.shown, every_word)]
     found = [each for each in there if wanted in each.item.shown.casefold()]
     found = found or [each for each in there if wanted in each.item.as_read.casefold()]
     whole = [each for each in found if each.item.shown.casefold() == wanted]
@@ -130,8 +138,7 @@ def shown_items(page: Page, found: Sequence[Found]) -> tuple[str, ...]:
     """A line for each, with its section's anchor, its line in the file, and its text."""
     return _at_most(
         [
-            f"#{page.parts[each.part].anchor} (line {page.parts[each.part].line + each.item.first}): "
-            f"{shorten(each.item.shown)}"
+            f"#{page.parts[each.part].anchor} (line {page.line + each.first}): {shorten(each.item.shown)}"
             for each in found
         ]
     )

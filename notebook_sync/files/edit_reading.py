@@ -3,29 +3,35 @@ fails. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from notebook_sync.errors import EditFailed
 from notebook_sync.files.edit_places import Page, Structure
-from notebook_sync.files.edit_shape import END, Shape, is_closed, shape_of
+from notebook_sync.files.edit_shape import END, Unit, is_closed, read_the_same
 from notebook_sync.files.frontmatter import read_frontmatter
 from prompt.outline import Outline
 
 
-def first_right(page: Page, number: int, ways: Iterable[str], meant: Shape) -> str:
-    """The text of the page with its part `number` written in the first of `ways` that reads as `meant`.
+def first_right(page: Page, old: Structure, ways: Iterable[str], meant: Sequence[Unit]) -> Page:
+    """The page with its lines `old` written in the first of `ways` that reads as `meant`.
 
     Raises EditFailed where none does: what stands around the place would take the edit in, or be taken in by it.
     """
-    part = page.parts[number]
     head = _ended(page.head)
+    above, below = "".join(page.lines[: old.first]), "".join(page.lines[old.after :])
     for way in ways:
-        content = page.content[: part.start] + way + page.content[part.end :]
-        if shape_of(Outline(way)) == meant and _others_stay(page, number, head, content):
-            return head + content
-    text = page.text_of(part)
+        new = Page(page.path, head, Outline(above + way + below))
+        written = Structure(new, old.first, old.after + len(new.lines) - len(page.lines))
+        if (
+            read_the_same(written.units, meant)
+            and _units_stay(page, old, new)
+            and _titles_stay(page, old, new)
+            and read_frontmatter(new.text).head == head
+        ):
+            return new
+    text = "".join(page.lines[: old.after])
     if not is_closed(Outline(text + END)):
-        line = part.line + Structure(text).blocks[-1].first
+        line = page.line + Outline(text).root.children[-1].first
         raise EditFailed(
             page.path, f"line {line} opens a code fence, a comment or HTML that nothing closes; close it first"
         )
@@ -40,14 +46,18 @@ def _ended(head: str) -> str:
     return head + ("\r\n" if "\r\n" in head else "\n")
 
 
-def _others_stay(page: Page, number: int, head: str, content: str) -> bool:
-    """Whether the frontmatter ends where it did, and every part below begins where it did, by the same heading.
+def _units_stay(page: Page, old: Structure, new: Page) -> bool:
+    """Whether every unit above and below the lines `old` begins where it did."""
+    units, after = page.outline.units, new.outline.units
+    low = page.outline.first_unit(page.outline.lines.start(old.first))
+    moved = len(new.content) - len(page.content)
+    below = [(name, at + moved) for name, at in units[low + len(old.places) :]]
+    return after[:low] == units[:low] and after[len(after) - len(below) :] == below
 
-    What stands between those ends and the part's own heading cannot have changed.
-    """
-    if read_frontmatter(head + content).head != head:
-        return False
-    moved = len(content) - len(page.content)
-    below = [(one.level, one.title, one.start + moved) for part in page.parts[number + 1 :] if (one := part.section)]
-    sections = Outline(content).sections
-    return [(one.level, one.title, one.start) for one in sections[len(sections) - len(below) :]] == below
+
+def _titles_stay(page: Page, old: Structure, new: Page) -> bool:
+    """Whether every heading below is called what it was: a link definition that comes or goes can change that."""
+    if "]:" not in page.content and "]:" not in new.content:
+        return True
+    below = [part.title for part in page.parts if part.section and part.start >= old.below]
+    return [part.title for part in new.parts[len(new.parts) - len(below) :]] == below

@@ -4,8 +4,9 @@ back as the file that was meant. Pure."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from notebook_sync.files.excerpt import shorten
@@ -25,6 +26,7 @@ class Form(NamedTuple):
 # The form of each block, before those that it holds. Lists are left out, so that an item is the same in a list of its
 # own and in the list above. So are link definitions.
 Shape = tuple[Form, ...]
+
 
 _LEFT_OUT = frozenset(("bullet_list", "ordered_list", "definition"))
 _HOLD_BLOCKS = frozenset(("blockquote", "list_item", "table"))
@@ -53,15 +55,59 @@ def moved_out(shape: Shape, levels: int) -> Shape:
     return tuple(form._replace(depth=form.depth - levels) for form in shape)
 
 
+class Unit(NamedTuple):
+    """A block at top level, or an item of a list there: its name, and its source without the blank lines below it, or
+    the shape that it is meant to have.
+
+    Two units of the same source have the same shape, so most need not be looked into.
+    """
+
+    name: str
+    source: str
+    meant: Shape | None = None
+
+    @property
+    def shape(self) -> Shape:
+        if self.meant is not None:
+            return self.meant
+        alone = Outline(f"{self.source}\n")
+        # Right below a link definition, `2. x` is a paragraph.
+        reads_alone = [name for name, _ in alone.units] == [self.name]
+        return shape_of(alone) if reads_alone else (Form(0, self.name, "", "", self.source),)
+
+
+def units_of(text: str, places: Iterable[tuple[str, int]], end: int) -> list[Unit]:
+    """The units of a text that begin at these places, the last of which goes up to `end`."""
+    return [
+        Unit(name, _ANY_EOL.sub("\n", text[start:after]).rstrip(" \t\n"))
+        for (name, start), (_, after) in pairwise([*places, ("", end)])
+    ]
+
+
+def shape_of_units(units: Sequence[Unit]) -> Shape:
+    """The shape of them, one after the other."""
+    return tuple(chain.from_iterable(unit.shape for unit in units))
+
+
+def read_the_same(units: Sequence[Unit], others: Sequence[Unit]) -> bool:
+    """Whether the two have the same shape. Only those units that differ are looked into."""
+    shorter = min(len(units), len(others))
+    first = next((at for at in range(shorter) if units[at] != others[at]), shorter)
+    last = next((at for at in range(shorter - first) if units[-1 - at] != others[-1 - at]), shorter - first)
+    mine, theirs = (each[first : len(each) - last] for each in (units, others))
+    return shape_of_units(mine) == shape_of_units(theirs)
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """Markdown to be put somewhere: no blank lines around it, \\n at its line ends. `kind` is its first block's."""
 
     text: str
-    shape: Shape
+    units: Sequence[Unit] = ()
     kind: str = ""
 
 
+_ANY_EOL = re.compile(r"\r\n?")
 _NO_TEXT = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _BLANK_START = re.compile(r"\A(?:[ \t]*\n)+")
 _END_WORD = "end"
@@ -93,19 +139,19 @@ def content_of(text: str, level: int) -> Content | str:
         lines.pop()
     text = "\n".join(lines)
     if not text:
-        return Content("", ())
+        return Content("")
     outline = Outline(text + END)
     if not is_closed(outline):
         return "it opens a code fence, a comment or HTML that it does not close"
-    for block in outline.root.walk():
-        if block.type == "heading" and block.parent is outline.root and block.level <= level:
+    for heading in outline.headings:
+        if heading.level <= level:
             return (
-                f"its heading {shorten(block.content)!r} would begin another section; "
+                f"its heading {shorten(heading.content)!r} would begin another section; "
                 "use add_section, or a heading of a lower level"
             )
-        if _leaves_a_comment_open(block):
-            return "it opens a comment that it does not close"
-    return Content(text, shape_of(outline)[:-1], outline.root.children[0].type)
+    if "<!--" in text and any(_leaves_a_comment_open(block) for block in outline.root.walk()):
+        return "it opens a comment that it does not close"
+    return Content(text, units_of(text, outline.units[:-1], len(text)), outline.root.children[0].type)
 
 
 def _leaves_a_comment_open(block: Block) -> bool:

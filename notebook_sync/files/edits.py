@@ -6,7 +6,7 @@ Every result is read again before it is given back. Where the file would not rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -73,23 +73,18 @@ def edited(raw: bytes, edit: Edit, path: str = "") -> bytes:
 
 
 def _text_after(edit: Edit, page: Page) -> str:
-    match edit.action:
-        case "append_to_section":
-            return append_to_section(page, edit.section, edit.content)
-        case "replace_section":
-            return replace_section(page, edit.section, edit.content)
-        case "remove_entry":
-            return remove_entry(page, edit.entry_match, edit.section)
-        case "toggle_checkbox":
-            return toggle_checkbox(page, edit.entry_match, edit.section)
-        case "add_section":
-            return add_section(page, edit.section, edit.content, edit.to)
-        case "move_entry":
-            return move_entry(page, edit.entry_match, edit.section, edit.to)
-        case "set_frontmatter":
-            return set_frontmatter(page, edit.content)
-        case _:
-            raise AssertionError(edit.action)
+    if edit.action == "set_frontmatter":
+        return set_frontmatter(page, edit.content)
+    section, content, words = edit.section, edit.content, edit.entry_match
+    change: dict[str, Callable[[], Page]] = {
+        "append_to_section": lambda: append_to_section(page, section, content),
+        "replace_section": lambda: replace_section(page, section, content),
+        "remove_entry": lambda: remove_entry(page, words, section),
+        "toggle_checkbox": lambda: toggle_checkbox(page, words, section),
+        "add_section": lambda: add_section(page, section, content, edit.to),
+        "move_entry": lambda: move_entry(page, words, section, edit.to),
+    }
+    return change[edit.action]().text
 
 
 def edited_by_all(raw: bytes, edits: Iterable[Edit], path: str = "") -> bytes:
@@ -126,7 +121,7 @@ def entries_of(raw: bytes) -> tuple[Entry, ...]:
         Entry(
             page.parts[found.part].anchor,
             page.parts[found.part].title,
-            page.parts[found.part].line + found.item.first,
+            page.line + found.first,
             found.item.source,
             found.item.box != "[ ]" if found.item.box else None,
         )

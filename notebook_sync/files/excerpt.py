@@ -5,12 +5,16 @@ from __future__ import annotations
 from prompt.outline import Outline, plain_text, shown_text
 
 SUMMARY_LENGTH = 200
+# Of the words, marks and links that a paragraph is made of: its summary is in the first ones.
+_MOST_READ = 2_000
 
 
 def summary_of(outline: Outline) -> str:
     """The first top-level paragraph with text (not only images), as a reader sees it; "" where there is none."""
     paragraphs = (block for block in outline.root.children if block.type == "paragraph")
-    return next((shorten(words) for block in paragraphs if (words := shown_text(block.spans, alt=False))), "")
+    return next(
+        (shorten(words) for block in paragraphs if (words := shown_text(block.first_spans(_MOST_READ), alt=False))), ""
+    )
 
 
 def shorten(words: str, limit: int = SUMMARY_LENGTH) -> str:

@@ -136,15 +136,6 @@ def order_of(path: str) -> tuple[int, str]:
     return (0 if path == CORE else 2 if path == ARCHIVE else 1), path
 
 
-# One line that can be nothing but an item of one line, whatever it holds: no rule, and nothing to go on with below.
-_PLAIN = re.compile(r"[-*+] (?![-*_ \t]*\r?\n?\Z)(?![ \t])[^\r\n]*(?:\r?\n)?")
-
-
-def is_plain_item(line: str) -> bool:
-    """Whether a line of a file is an item of that one line, whatever stands above and below it."""
-    return _PLAIN.fullmatch(line) is not None
-
-
 def _bullet(path: str, section: str, source: str, content: str, line: int, start: int, begin: int) -> Bullet:
     """The fact that the lines `source` of an item state; its comments begin at `begin` in them."""
     end = len(source.rstrip())

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from notebook_sync.errors import EditFailed
 from notebook_sync.files.edits import Edit, Entry, edited, entries_of
 from notebook_sync.files.parse import parse
+from tests.files.test_edits import told
 
 LINES = (
     "# Harbour", "## Today", "## Today", "### Evening ###", "###### deep", "####### no heading", "#tag", "  ## inset",
@@ -70,14 +71,6 @@ def tried(raw: bytes, edit: Edit) -> bytes:
     except EditFailed:
         assume(False)
         raise
-
-
-def told(raw: bytes, edit: Edit) -> bytes:
-    """The file after the edit, or the message of its failure."""
-    try:
-        return edited(raw, edit)
-    except EditFailed as failed:
-        return str(failed).encode()
 
 
 def common_beginning(one: bytes, other: bytes) -> int:

@@ -107,6 +107,16 @@ def test_a_block_is_where_it_says(text: str) -> None:
     assert all(text[section.start :].lstrip(" ").strip() for section in outline.sections)
 
 
+@given(DOCUMENTS | ODD_DOCUMENTS, st.integers(0, 20))
+def test_of_a_text_with_more_events_than_are_kept_the_same_is_read(text: str, most: int) -> None:
+    short, long = Outline(text), Outline(text)
+    long._source.read(most)
+    assert all(
+        (one.type, one.start, one.end, one.spans) == (other.type, other.start, other.end, other.spans)
+        for one, other in zip(short.root.walk(), long.root.walk(), strict=True)
+    )
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_offsets_count_characters_and_every_kind_of_line(newline: str) -> None:
     text = "# É\n\n- 灯台 `x`\n\n  👩‍👩‍👧 zwei\n\n```py\nß\n```\n\ud800\0 end".replace("\n", newline)

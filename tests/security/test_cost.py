@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from notebook_sync.files.edits import Edit, edited
+from notebook_sync.files.excerpt import summary_of
 from notebook_sync.search.snippets import snippet_of
 from notebook_sync.surfaces.dashboard.rendering import rendered
+from prompt.outline import Outline
 
 
 def steps(work: Any) -> int:
@@ -59,13 +61,30 @@ def test_to_quote_a_note_without_comments_its_blocks_are_not_made() -> None:
     assert quote("x") < quote("<!-- x -->") / 2
 
 
-def test_an_edit_takes_no_more_steps_for_each_line_of_a_longer_list() -> None:
-    def append(size: int) -> int:
-        text = b"# Top\n\n" + b"- a\n" * size
-        return steps(lambda: edited(text, Edit("append_to_section", section="Top", content="- b")))
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# Top\n\n- [ ] rope\n\n***\n\n{dense * 2_000}"
+        for dense in ("- a\n", "- a\n  - b\n", "~~~\na\n~~~\n", "> a\n\n", "a\n\n", "[a](b) ")
+    ]
+    + ["# Top\n\n- [ ] rope\n\n|x|y|\n|-|-|\n" + "|a|b|\n" * 2_000],
+)
+@pytest.mark.parametrize(
+    "edit",
+    [
+        Edit("append_to_section", section="Top", content="- b"),
+        Edit("replace_section", section="Top", content="b"),
+        Edit("toggle_checkbox", entry_match="rope"),
+        Edit("remove_entry", entry_match="rope"),
+    ],
+)
+def test_an_edit_takes_little_more_steps_than_to_read_the_note_twice(text: str, edit: Edit) -> None:
+    assert steps(lambda: edited(text.encode(), edit)) < 3 * steps(lambda: Outline(text))
 
-    append(1)
-    assert append(2_000) < 2.5 * append(1_000)
+
+def test_a_note_is_summarised_in_no_more_steps_for_a_longer_first_paragraph() -> None:
+    short, long = (Outline("*a* " * size) for size in (10_000, 40_000))
+    assert steps(lambda: summary_of(long)) < 2 * steps(lambda: summary_of(short))
 
 
 @pytest.mark.parametrize("line", ["- a\n", "|x|y|\n", "# a\n", "~~~\n"])
