@@ -41,7 +41,7 @@ class Change:
 
     def as_json(self) -> dict[str, Any]:
         """The change's stable JSON shape."""
-        return asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
 def compare(before: Prompt, after: Prompt) -> Change:
