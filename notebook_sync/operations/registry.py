@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import threading
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from datetime import UTC, date, datetime
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -31,6 +32,7 @@ from typing import (
 import msgspec
 
 from notebook_sync.errors import UsageError
+from notebook_sync.moments import moment
 from notebook_sync.sessions import KINDS, OWNER, Kind, Session
 
 if TYPE_CHECKING:
@@ -45,7 +47,14 @@ EVERYONE: frozenset[Kind] = frozenset(KINDS)
 NOT_EXTERNAL: frozenset[Kind] = frozenset(("owner", "task"))
 SVG = "image/svg+xml"
 
+# Who runs an operation on the command line: the caller, by --session; the owner, unless a session is named, for what
+# only shows files that they have anyway; always the owner, for the upkeep of their notebook.
+Asks = Literal["caller", "reader", "owner"]
+
 Limit = Annotated[int, msgspec.Meta(ge=1, le=100_000, description="at most this many")]
+When = Annotated[
+    str | date, msgspec.Meta(max_length=64, description="2026-02-18, 2026-02-18T09:30, yesterday, or 7d for days ago")
+]
 
 
 class Model(msgspec.Struct, omit_defaults=True):
@@ -81,7 +90,9 @@ class Operation:
     models or HTTP clients do not have it. `refusal` is the message to a session that is not among `sessions`.
     `creates`: HTTP answers 201. `media`: what the returned text is, where the result is not JSON. `hint` tells a model
     when to use it. `nothing_found` is printed where a list is empty. `aliases` are other names of arguments.
-    `unlisted` arguments are accepted from a model but not offered to it, to keep its list of tools short.
+    `unlisted` arguments are accepted from a model but not offered to it, to keep its list of tools short. `for_models`
+    are arguments that a model's call has unless it gives others. A session of a kind in `needs_agent` has the tool only
+    if it names its agent. `idempotent`: calling twice is as calling once. `asks`: who runs it on the command line.
     """
 
     words: str
@@ -93,7 +104,11 @@ class Operation:
     refusal: str = ""
     effect: Effect = "read"
     open_world: bool = False
+    idempotent: bool = False
     creates: bool = False
+    asks: Asks = "caller"
+    needs_agent: frozenset[Kind] = frozenset()
+    for_models: Mapping[str, object] = field(default_factory=dict)
     media: str = ""
     hint: str = ""
     nothing_found: str = ""
@@ -120,7 +135,7 @@ class Operation:
     def hints(self) -> Mapping[str, Any]:
         """The annotations of what is an argument everywhere, and of `return`."""
         hints = get_type_hints(self.run, include_extras=True)
-        return {name: hint for name, hint in hints.items() if name not in ("session", "progress")}
+        return {name: _as_sent(hint) for name, hint in hints.items() if name not in ("session", "progress")}
 
     @functools.cached_property
     def arguments(self) -> type[msgspec.Struct]:
@@ -171,7 +186,9 @@ def operation(words: str, **declared: Any) -> Callable[[Callable[_Given, _Result
             named: Any = kwargs.get("session")
             session = named or next((each for each in args if isinstance(each, Session)), OWNER)
             if session.kind not in declared.get("sessions", EVERYONE):
-                service.wiring.guard.refuse(session, declared.get("tool") or words, declared["refusal"])
+                named = kwargs.get("id")
+                path = named if isinstance(named, str) else ""
+                service.wiring.guard.refuse(session, declared.get("tool") or words, declared["refusal"], path)
             return method(*args, **kwargs)
 
         run.declared = {"words": words, **declared}  # type: ignore[attr-defined]
@@ -193,6 +210,10 @@ class Service:
     def __init__(self, wiring: Wiring) -> None:
         self.wiring = wiring
         self._making: dict[str, threading.Lock] = {}
+
+    def moment(self, given: str | date | None) -> datetime | None:
+        """The moment that an argument names, in the notebook's timezone. Raises UsageError."""
+        return moment(given, self.wiring.settings.timezone, datetime.now(UTC)) if given else None
 
     def __init_subclass__(cls) -> None:
         for method in vars(cls).values():
@@ -224,16 +245,27 @@ def for_model(result: Any) -> Any:
     """A result as a language model may see it: words of others are fenced, long texts cut."""
     if isinstance(result, list):
         return [for_model(each) for each in result]
-    if not isinstance(result, msgspec.Struct):
-        return result
-    changed = {name: for_model(getattr(result, name)) for name in result.__struct_fields__}
-    shown = msgspec.structs.replace(result, **changed)
-    return shown.for_model() if isinstance(shown, Model) else shown
+    shown = result
+    if isinstance(result, msgspec.Struct):
+        changed = {name: for_model(getattr(result, name)) for name in result.__struct_fields__}
+        shown = msgspec.structs.replace(result, **changed)
+    elif is_dataclass(result) and not isinstance(result, type):
+        shown = replace(result, **{each.name: for_model(getattr(result, each.name)) for each in fields(result)})
+    return shown.for_model() if hasattr(shown, "for_model") else shown
 
 
 def paragraphs_of(documented: object) -> list[str]:
     """The paragraphs of a docstring."""
     return (inspect.getdoc(documented) or "").split("\n\n")
+
+
+def _as_sent(hint: Any) -> Any:
+    """The type as a client sends it: a moment as text."""
+    if get_origin(hint) is Annotated:
+        return Annotated[_as_sent(get_args(hint)[0]), *hint.__metadata__]
+    if get_origin(hint) in (Union, types.UnionType):
+        return functools.reduce(operator.or_, (_as_sent(each) for each in get_args(hint) if each is not date))
+    return hint
 
 
 def plain_type(hint: Any) -> Any:

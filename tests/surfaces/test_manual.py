@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from notebook_sync.operations import OPERATIONS
 from notebook_sync.surfaces.cli.commands.run import RUN
 from notebook_sync.surfaces.cli.main import make_parser, run
 from notebook_sync.surfaces.cli.manual import manual
@@ -25,7 +26,9 @@ def test_the_manual_is_up_to_date() -> None:
 
 
 def test_what_is_listed_is_what_works() -> None:
-    assert {command.name for command in COMMANDS} == RUN.keys()
+    operations = {words.split()[0] for words in OPERATIONS}
+    assert {command.name for command in COMMANDS} == RUN.keys() | operations
+    assert not RUN.keys() & operations
 
 
 @each_command

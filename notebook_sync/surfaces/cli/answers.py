@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from notebook_sync.errors import NotANotebook, UsageError
+from notebook_sync.moments import moment
 from notebook_sync.notebook import Notebook, find_root
 from notebook_sync.sessions import OWNER, Session
 from notebook_sync.surfaces.cli.addressed import PROGRAM
-from notebook_sync.surfaces.moments import moment
 
 
 def opened(arguments: Namespace) -> Notebook:

@@ -6,10 +6,11 @@ import inspect
 import json
 import textwrap
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -26,12 +27,20 @@ _PICTURE_SHAPE = '{"path": "/home/me/out.svg", "bytes": 18230}'
 def group_of(service: type[Service]) -> Command:
     """The group of commands that a service is."""
     summary, *about = paragraphs_of(service)
-    commands = tuple(OperationCommand(each) for each in OPERATIONS.values() if each.service == service.name)
+    commands = _commands(lambda words: words.startswith(f"{service.words} "))
     named = ", ".join(each.name for each in commands[:3])
     title = f"{summary[0].lower()}{summary[1:]}: {named}, …"
-    return Command(
-        service.words, title, "\n\n".join(about), service.examples, "", commands=cast("tuple[Command, ...]", commands)
-    )
+    return Command(service.words, title, "\n\n".join(about), service.examples, "", commands=commands)
+
+
+def single_commands() -> tuple[Command, ...]:
+    """The commands of one word."""
+    return _commands(lambda words: " " not in words)
+
+
+def _commands(are_wanted: Callable[[str], bool]) -> tuple[Command, ...]:
+    found = (OperationCommand(each) for words, each in OPERATIONS.items() if are_wanted(words))
+    return cast("tuple[Command, ...]", tuple(found))
 
 
 class OperationCommand:
@@ -61,7 +70,8 @@ class OperationCommand:
             for name, hint in operation.hints.items()
             if cli_of(hint).from_file
         ]
-        return (*([_PICTURE] if operation.media else []), *own, *texts, SESSION, AGENT, JSON)
+        who = () if operation.asks == "owner" else (SESSION, AGENT)
+        return (*([_PICTURE] if operation.media else []), *own, *texts, *who, JSON)
 
 
 def _argument(operation: Operation, name: str, hint: Any) -> Argument:
@@ -104,6 +114,8 @@ def _shape(hint: Any) -> str:
     if get_origin(hint) in (Union, types.UnionType):
         return " | ".join(_shape(each) for each in get_args(hint))
     kind = get_origin(hint) or hint
+    if is_dataclass(kind):
+        return f"{{{', '.join(f'{json.dumps(name)}: {_shape(each)}' for name, each in get_type_hints(kind).items())}}}"
     if not issubclass(kind, msgspec.Struct):
         return _NAMED.get(kind, "object")
     may_lack = kind.__struct_config__.omit_defaults

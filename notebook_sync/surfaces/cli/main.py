@@ -223,10 +223,10 @@ def _dispatch(argv: Sequence[str]) -> int:
     arguments = make_parser().parse_args(argv)
     about(arguments.folder)
     from notebook_sync.surfaces.cli.commands.run import (
-        RUN,  # not for --help and wrong calls: it brings the notebook along
+        run_command,  # not for --help and wrong calls: it brings the notebook along
     )
 
-    return RUN[arguments.command](arguments)
+    return run_command(arguments)
 
 
 def _fail(error: Exception, code: int, *, as_json: bool) -> int:

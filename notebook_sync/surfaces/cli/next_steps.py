@@ -27,7 +27,7 @@ def next_steps(arguments: Namespace) -> Iterator[None]:
         yield
     except NotPermitted as refusal:
         # Whoever set the session has decided; only a guess is worth a word on how to decide otherwise.
-        if not (arguments.session or os.environ.get("NOTEBOOK_SESSION")):
+        if not (getattr(arguments, "session", None) or os.environ.get("NOTEBOOK_SESSION")):
             refusal.add_note(_HOW_AN_OWNER_SAYS_SO)
         raise
     except Conflict as conflict:
@@ -51,17 +51,19 @@ def next_steps(arguments: Namespace) -> Iterator[None]:
 def undo_of(arguments: Namespace, *, made: bool = False) -> Callable[[str], str]:
     """The command that takes back an edit of a path, or what `made` it, in the session that it was made in."""
     command = "delete" if made else "undo"
-    return lambda path: f"{program()} {command} {shlex.quote(path)}{_who(arguments)}"
+    return lambda path: f"{program()} {command} {shlex.quote(path)}{who_of(arguments)}"
 
 
 def rename_back_of(arguments: Namespace) -> Callable[[str, str], str]:
     """As `undo_of`, for a note that was at the second path and is at the first."""
     start = f"{program()} rename"
-    return lambda now, was: f"{start} {shlex.quote(now)} {shlex.quote(was)}{_who(arguments)}"
+    return lambda now, was: f"{start} {shlex.quote(now)} {shlex.quote(was)}{who_of(arguments)}"
 
 
-def _who(arguments: Namespace) -> str:
-    return f" --session {shlex.quote(arguments.session)}" if arguments.session else ""
+def who_of(arguments: Namespace) -> str:
+    """The session that was named, as the end of a command."""
+    named = getattr(arguments, "session", None)
+    return f" --session {shlex.quote(named)}" if named else ""
 
 
 def keeping(notebook: Notebook, commit: str | None, *paths: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Coroutine
 from typing import Any, get_origin
 
@@ -46,8 +47,13 @@ def _route(operation: Operation) -> APIRoute:
         response_class=Response if operation.media else Answer,
         responses={**REFUSALS, **(CONFLICT if operation.effect != "read" else {}), status: answered},
         dependencies=[_BEARER],
-        openapi_extra=_arguments(operation, is_query=method == "GET"),
+        openapi_extra=_arguments(operation, path, is_query=method == "GET"),
     )
+
+
+def _names_in(path: str) -> list[str]:
+    """The arguments that stand in the path."""
+    return re.findall(r"{(\w+)", path)
 
 
 def _endpoint(operation: Operation, status: int) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -59,15 +65,30 @@ def _endpoint(operation: Operation, status: int) -> Callable[[Request], Coroutin
         def answer() -> Response:
             if request.query_params and not is_query:
                 raise UsageError("this route takes its arguments in the body")
-            result = call(notebook, operation, {**given, **request.path_params}, session, from_text=is_query)
+            expected = _expected_digest(operation, request, given)
+            arguments = {**given, **expected, **request.path_params}
+            result = call(notebook, operation, arguments, session, from_text=is_query)
             if operation.media:
                 return picture(result, operation.media if result.startswith("<svg") else TEXT)
-            return Answer(msgspec.to_builtins(result), status)
+            told = Answer(msgspec.to_builtins(result), status)
+            if digest := getattr(result, "digest", ""):
+                told.headers["ETag"] = f'"{digest}"'
+            return told
 
         async with in_turn(request):
             return await to_thread.run_sync(answer)
 
     return endpoint
+
+
+def _expected_digest(operation: Operation, request: Request, given: dict[str, Any]) -> dict[str, str]:
+    """The digest that an If-Match header names, as the argument that it is. Raises UsageError for two digests."""
+    named = request.headers.get("if-match", "*").strip().removeprefix("W/").strip('"')
+    if named == "*" or "expected_digest" not in operation.hints:
+        return {}
+    if given.get("expected_digest") not in (None, named):
+        raise UsageError("If-Match and expected_digest name two texts; send one of them")
+    return {"expected_digest": named}
 
 
 def _in_query(operation: Operation, request: Request) -> dict[str, Any]:
@@ -92,15 +113,22 @@ def _in_body(raw: bytes) -> dict[str, Any]:
     return given
 
 
-def _arguments(operation: Operation, *, is_query: bool) -> dict[str, Any]:
+def _arguments(operation: Operation, path: str, *, is_query: bool) -> dict[str, Any]:
     """The arguments, as OpenAPI describes them."""
     schema = schema_of(operation.arguments)
+    in_path, required = _names_in(path), schema.get("required", [])
+    parameters = [
+        {"name": name, "in": "path" if name in in_path else "query", "required": name in required, "schema": each}
+        for name, each in schema.get("properties", {}).items()
+        if is_query or name in in_path
+    ]
+    described: dict[str, Any] = {"parameters": parameters} if parameters else {}
     if not is_query:
-        return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-    required = schema.get("required", ())
-    return {
-        "parameters": [
-            {"name": name, "in": "query", "required": name in required, "schema": each}
-            for name, each in schema.get("properties", {}).items()
-        ]
-    }
+        properties = {name: each for name, each in schema["properties"].items() if name not in in_path}
+        if properties:
+            others = {"properties": properties, "required": [name for name in required if name not in in_path]}
+            described["requestBody"] = {
+                "required": True,
+                "content": {"application/json": {"schema": {**schema, **others}}},
+            }
+    return described

@@ -63,8 +63,6 @@ class Tool:
 class OperationTool:
     """The tool that an operation is."""
 
-    idempotent = False
-
     def __init__(self, operation: Operation) -> None:
         self.name = operation.tool
         self.description = " ".join(filter(None, (f"{operation.summary}.", operation.hint)))
@@ -73,11 +71,13 @@ class OperationTool:
         self.read_only = operation.effect == "read"
         self.destructive = operation.effect == "destructive"
         self.open_world = operation.open_world
+        self.idempotent = operation.idempotent
         self._operation = operation
 
     def is_for(self, session: Session) -> bool:
         """As `Tool.is_for`."""
-        return session.kind in self.sessions
+        operation = self._operation
+        return session.kind in operation.sessions and bool(session.agent or session.kind not in operation.needs_agent)
 
     def schema(self, *, strict: bool = False) -> dict[str, Any]:
         """As `Tool.schema`."""
@@ -94,7 +94,8 @@ class OperationTool:
 
     def answer(self, notebook: Notebook, arguments: Mapping[str, Any], session: Session) -> dict[str, Any]:
         """As `Tool.answer`, with words of others fenced."""
-        result = for_model(call(notebook, self._operation, arguments, session))
+        given = {name: value for name, value in arguments.items() if value is not None}
+        result = for_model(call(notebook, self._operation, {**self._operation.for_models, **given}, session))
         answer: dict[str, Any] = msgspec.to_builtins(result)
         return answer
 

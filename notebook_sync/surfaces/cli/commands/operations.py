@@ -6,6 +6,7 @@ import json
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, get_origin
 
 import msgspec
@@ -13,6 +14,8 @@ import msgspec
 from notebook_sync.errors import UsageError
 from notebook_sync.operations import OPERATIONS
 from notebook_sync.operations.registry import Operation, call, plain_type
+from notebook_sync.sessions import OWNER, Session
+from notebook_sync.surfaces.cli.addressed import program
 from notebook_sync.surfaces.cli.answers import (
     complain,
     listed,
@@ -20,26 +23,28 @@ from notebook_sync.surfaces.cli.answers import (
     session_of,
     show,
     shown_as_it_is,
+    shown_to,
     terminal_width,
     text_given,
 )
 from notebook_sync.surfaces.cli.commands.specs import spec_of
 from notebook_sync.surfaces.cli.from_operations import cli_of, is_names
-from notebook_sync.surfaces.cli.next_steps import next_steps, undo_of
+from notebook_sync.surfaces.cli.next_steps import keeping, next_steps, undo_of, who_of
 from notebook_sync.surfaces.cli.picture import put_picture, require_place
 from notebook_sync.surfaces.cli.progress import progress
-from notebook_sync.surfaces.cli.text.briefs import CONTEXT, of_making
+from notebook_sync.surfaces.cli.text.briefs import CONTEXT
 from notebook_sync.surfaces.cli.text.editing import undoing
 from notebook_sync.surfaces.cli.text.facts import FACTS
 from notebook_sync.surfaces.cli.text.memories import MEMORIES
+from notebook_sync.surfaces.cli.text.rendering import Rendering, Shown
 
 _FAILED = 1
-_TEXTS: Mapping[str, Callable[[Any, int | None], str]] = {**FACTS, **MEMORIES, **CONTEXT}
+_RENDERED: Mapping[str, Rendering] = {**FACTS, **MEMORIES, **CONTEXT}
 
 
 def run(arguments: Namespace) -> int:
     """Run the operation that the words name; the exit code."""
-    operation = OPERATIONS[f"{arguments.command} {arguments.subcommand}"]
+    operation = OPERATIONS[" ".join(filter(None, (arguments.command, getattr(arguments, "subcommand", ""))))]
     if operation.media:
         endings = (".mmd", ".md") if getattr(arguments, "format", "") == "mermaid" else (".svg",)
         require_place(arguments, *endings, example=operation.examples[0])
@@ -48,49 +53,42 @@ def run(arguments: Namespace) -> int:
         opened(arguments) as notebook,
         progress(operation.words) if operation.shows_progress else nullcontext() as shown,
     ):
-        session = session_of(arguments)
+        session = _session_of(operation, arguments)
         given = _given_in(operation, arguments, lambda name: spec_of(notebook, name, session))
         unchecked = {"progress": shown} if shown else {}
         result = call(notebook, operation, given, session, from_text=True, **unchecked)
-    if operation.media:
-        return put_picture(arguments, result)
-    answer = msgspec.to_builtins(result)
-    show(arguments, answer, lambda told: _worded(operation, told, arguments))
-    if operation.words == "context synthesize" and not arguments.json:
-        for line in of_making(answer):
+        if operation.media:
+            return put_picture(arguments, result)
+        rendering, answer = _RENDERED[operation.words], msgspec.to_builtins(result)
+        shown_at = Shown(
+            terminal_width(), notebook.settings.timezone, program(), who_of(arguments), partial(keeping, notebook)
+        )
+        show(arguments, answer, lambda told: _worded(operation, told, shown_at, arguments))
+    if not arguments.json:
+        for line in rendering.complaints(answer):
             complain(line)
-    return _complaints(operation, answer)
+    if "results" in answer and not answer["results"]:
+        if not arguments.json:
+            complain(operation.nothing_found)
+        return _FAILED if operation.words.endswith("search") else 0
+    return int(rendering.exit_code(answer))
 
 
-def _worded(operation: Operation, answer: Mapping[str, Any], arguments: Namespace) -> str:
-    text = _TEXTS[operation.words](answer, terminal_width())
-    if operation.media or not (answer.get("moved") or operation.words == "memory add"):
-        return shown_as_it_is(text) if operation.words == "context brief" else text
+def _session_of(operation: Operation, arguments: Namespace) -> Session:
+    if operation.asks == "owner":
+        return OWNER
+    return shown_to(arguments) if operation.asks == "reader" else session_of(arguments)
+
+
+def _worded(operation: Operation, answer: Mapping[str, Any], shown: Shown, arguments: Namespace) -> str:
+    rendering = _RENDERED[operation.words]
+    text = rendering.text(answer, shown)
+    if rendering.is_quoted:
+        return shown_as_it_is(text)
+    if not answer.get("moved") and operation.words != "memory add":
+        return text
     undo = undo_of(arguments, made=answer.get("created", operation.words == "memory add"))
     return "\n".join([text, *undoing({"warnings": (), **answer}, undo, "undo        ")])
-
-
-def _complaints(operation: Operation, answer: Mapping[str, Any]) -> int:
-    """Say what the answer lacks; the exit code."""
-    if degraded := answer.get("degraded"):
-        complain(f"found by words alone: {degraded}")
-    for name in ("error", "partial", "trouble"):
-        if answer.get(name):
-            complain(answer[name])
-    if "results" in answer and not answer["results"]:
-        complain(operation.nothing_found)
-        return _FAILED if operation.words.endswith("search") else 0
-    failed = _FAILURES.get(operation.words)
-    return _FAILED if failed and failed(answer) else 0
-
-
-_FAILURES: Mapping[str, Callable[[Any], Any]] = {
-    "fact extract": lambda answer: answer.get("error"),
-    "memory ingest": lambda answer: answer["dropped"],
-    "memory fix": lambda answer: answer.get("trouble"),
-    "memory import": lambda answer: answer["failed"] or not answer["lossless"] or not answer["read"],
-    "context prefetch": lambda answer: any(one.get("trouble") for one in answer["results"]),
-}
 
 
 def _given_in(operation: Operation, arguments: Namespace, spec: Callable[[str], str]) -> dict[str, Any]:
@@ -99,7 +97,8 @@ def _given_in(operation: Operation, arguments: Namespace, spec: Callable[[str], 
     for name, hint in operation.hints.items():
         if name == "return":
             continue
-        value, kind = getattr(arguments, name), plain_type(hint)
+        value: Any = getattr(arguments, name, None)
+        kind = plain_type(hint)
         if name == "task_spec":
             value = spec(value)
         elif cli_of(hint).from_file:

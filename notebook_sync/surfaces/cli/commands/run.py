@@ -242,9 +242,6 @@ RUN: Mapping[str, Callable[[Namespace], int]] = {
     **MAKING,
     **EDITING,
     "note": note,
-    "fact": operation,
-    "memory": operation,
-    "context": operation,
     **STREAM,
     **ARCHIVE,
     "doctor": _doctor,
@@ -253,3 +250,8 @@ RUN: Mapping[str, Callable[[Namespace], int]] = {
     "serve": _serve,
     "token": _token,
 }
+
+
+def run_command(arguments: Namespace) -> int:
+    """Run the command that was parsed; the exit code. What is not wired by hand is an operation."""
+    return RUN.get(arguments.command, operation)(arguments)

@@ -6,7 +6,7 @@ The parser, `--help` and docs/cli.md are all made from this one table, so that t
 from __future__ import annotations
 
 from notebook_sync.operations import SERVICES
-from notebook_sync.surfaces.cli.from_operations import group_of
+from notebook_sync.surfaces.cli.from_operations import group_of, single_commands
 from notebook_sync.surfaces.cli.reference.archive import ARCHIVE
 from notebook_sync.surfaces.cli.reference.channels import NOTE
 from notebook_sync.surfaces.cli.reference.editing import EDITING
@@ -244,7 +244,8 @@ COMMANDS = (
     *MAKING,
     *EDITING,
     NOTE,
-    *map(group_of, SERVICES),
+    *single_commands(),
+    *(group_of(each) for each in SERVICES if each.words),
     *STREAM,
     *ARCHIVE,
     Command(

@@ -6,11 +6,12 @@ A brief is printed as it is, for it may be on its way to an agent.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from notebook_sync.surfaces.cli.text.memories import of_dropped
 from notebook_sync.surfaces.cli.text.notebook import counts, safe
+from notebook_sync.surfaces.cli.text.rendering import Rendering, by_width, common_complaints
 from notebook_sync.surfaces.cli.text.rows import aligned
 
 Told = Mapping[str, Any]
@@ -92,9 +93,12 @@ def _ready(fetched: Told) -> str:
     return "was there already" if fetched["cached"] else "is ready"
 
 
-CONTEXT: Mapping[str, Callable[[Told, int | None], str]] = {
-    "context brief": of_brief,
-    "context synthesize": lambda synthesis, _: str(synthesis["synthesis_md"]),
-    "context prefetch": of_prefetched,
-    "context cached": of_cached,
+CONTEXT: Mapping[str, Rendering] = {
+    "context brief": Rendering(lambda brief, _: of_brief(brief), is_quoted=True),
+    "context synthesize": Rendering(
+        lambda synthesis, _: str(synthesis["synthesis_md"]),
+        lambda synthesis: [*of_making(synthesis), *common_complaints(synthesis)],
+    ),
+    "context prefetch": by_width(of_prefetched, lambda answer: any(one.get("trouble") for one in answer["results"])),
+    "context cached": by_width(of_cached),
 }

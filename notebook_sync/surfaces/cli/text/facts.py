@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.surfaces.cli.text.notebook import counts, safe
+from notebook_sync.surfaces.cli.text.rendering import Rendering, by_width
 from notebook_sync.surfaces.cli.text.rows import aligned
 
 Told = Mapping[str, Any]
@@ -122,12 +123,12 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-FACTS: Mapping[str, Callable[[Told, int | None], str]] = {
-    "fact list": of_facts,
-    "fact search": of_found,
-    "fact verify": of_verdict,
-    "fact decay": of_decay,
-    "fact dedupe": of_pairs,
-    "fact extract": of_extraction,
-    **dict.fromkeys(("fact add", "fact reinforce", "fact archive", "fact restore", "fact promote"), of_change),
+FACTS: Mapping[str, Rendering] = {
+    "fact list": by_width(of_facts),
+    "fact search": by_width(of_found),
+    "fact verify": by_width(of_verdict),
+    "fact decay": by_width(of_decay),
+    "fact dedupe": by_width(of_pairs),
+    "fact extract": by_width(of_extraction, lambda answer: bool(answer.get("error"))),
+    **{f"fact {verb}": by_width(of_change) for verb in ("add", "reinforce", "archive", "restore", "promote")},
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.surfaces.cli.text.notebook import counts, first_of, safe
+from notebook_sync.surfaces.cli.text.rendering import Rendering, by_width
 from notebook_sync.surfaces.cli.text.rows import aligned
 
 Told = Mapping[str, Any]
@@ -257,16 +258,20 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-MEMORIES: Mapping[str, Callable[[Told, int | None], str]] = {
-    "memory add": of_adding,
-    "memory list": of_memories,
-    "memory search": of_found,
-    "memory link": of_link,
-    "memory ingest": of_ingesting,
-    "memory infer": of_inferring,
-    "memory audit": of_audit,
-    "memory fix": of_fix,
-    "memory score": of_scores,
-    "memory import": of_import,
-    "context figures": of_figures,
+def _is_lossy(imported: Told) -> bool:
+    return bool(imported["failed"] or not imported["lossless"] or not imported["read"])
+
+
+MEMORIES: Mapping[str, Rendering] = {
+    "memory add": by_width(of_adding),
+    "memory list": by_width(of_memories),
+    "memory search": by_width(of_found),
+    "memory link": by_width(of_link),
+    "memory ingest": by_width(of_ingesting, lambda answer: bool(answer["dropped"])),
+    "memory infer": by_width(of_inferring),
+    "memory audit": by_width(of_audit),
+    "memory fix": by_width(of_fix, lambda answer: bool(answer.get("trouble"))),
+    "memory score": by_width(of_scores),
+    "memory import": by_width(of_import, _is_lossy),
+    "context figures": by_width(of_figures),
 }

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from notebook_sync.errors import BackendDown, NotebookError, UsageError
 from notebook_sync.mirror.base import LARGEST_LIMIT
+from notebook_sync.moments import moment
 from notebook_sync.notebook import Notebook
 from notebook_sync.refs.ranking import POOL
 from notebook_sync.sessions import Session
@@ -30,7 +31,6 @@ from notebook_sync.surfaces.dashboard.memory.stream_view import (
 from notebook_sync.surfaces.dashboard.pages import page
 from notebook_sync.surfaces.dashboard.trouble import trouble_of
 from notebook_sync.surfaces.errors import kind_of
-from notebook_sync.surfaces.moments import moment
 
 pages = pages_router()
 RECALL: Final = "/memory/recall"

@@ -13,6 +13,7 @@ from fastapi.responses import HTMLResponse
 
 from notebook_sync.errors import BackendDown, NoSuchNote, UnsafePath, UsageError
 from notebook_sync.files.note import COLLECTIONS, STATUSES
+from notebook_sync.moments import moment
 from notebook_sync.notebook import Notebook
 from notebook_sync.search.snippets import words_of
 from notebook_sync.sessions import Session
@@ -23,7 +24,6 @@ from notebook_sync.surfaces.dashboard.notes.tree import Branch, tree_of
 from notebook_sync.surfaces.dashboard.pages import page
 from notebook_sync.surfaces.dashboard.trouble import advice_for_owner
 from notebook_sync.surfaces.errors import kind_of
-from notebook_sync.surfaces.moments import moment
 
 pages = pages_router()
 PAGE: Final = 50

@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import Depends, Path, Query, Response
 
 from notebook_sync.agent_notebook import BALANCED, GENERAL, USUAL_SCORE
+from notebook_sync.moments import moment_given
 from notebook_sync.surfaces.http.asking import (
     CONFLICT,
     Asking,
@@ -26,7 +27,6 @@ from notebook_sync.surfaces.http.asking import (
 )
 from notebook_sync.surfaces.http.models import agents as models
 from notebook_sync.surfaces.http.models.notes import Listed
-from notebook_sync.surfaces.moments import moment_given
 from notebook_sync.surfaces.tools.runs.pages import made
 from notebook_sync.surfaces.tools.schemas.agents import (
     Change,

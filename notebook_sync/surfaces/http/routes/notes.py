@@ -18,6 +18,7 @@ from notebook_sync import __version__
 from notebook_sync.errors import UsageError
 from notebook_sync.events import Event
 from notebook_sync.files.note import COLLECTIONS, STATUSES
+from notebook_sync.moments import moment_given
 from notebook_sync.notebook import Notebook
 from notebook_sync.notes.runtime.audience import told_to
 from notebook_sync.sessions import Session
@@ -41,7 +42,6 @@ from notebook_sync.surfaces.http.errors import answer
 from notebook_sync.surfaces.http.events import Streams
 from notebook_sync.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from notebook_sync.surfaces.http.models import notes as models
-from notebook_sync.surfaces.moments import moment_given
 from notebook_sync.surfaces.tools.calling import Shape, call, tool_definitions
 from notebook_sync.surfaces.tools.schemas.notes import EditResult, Row
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from notebook_sync.agent_notebook import BALANCED, GENERAL, USUAL_SCORE
 from notebook_sync.files.provenance import EXTERNAL
+from notebook_sync.moments import moment_given
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
-from notebook_sync.surfaces.moments import moment_given
 from notebook_sync.surfaces.tools.runs.notes import ours
 from notebook_sync.surfaces.tools.runs.pages import as_result
 from notebook_sync.surfaces.tools.schemas import agents as schemas

@@ -7,10 +7,10 @@ from typing import Any
 
 from notebook_sync.files.edits import Action, Edit
 from notebook_sync.files.provenance import EXTERNAL
+from notebook_sync.moments import moment_given
 from notebook_sync.notebook import Notebook
 from notebook_sync.notes import places
 from notebook_sync.sessions import Session
-from notebook_sync.surfaces.moments import moment_given
 from notebook_sync.surfaces.tools.schemas import notes as schemas
 from prompt import count_tokens, fence_external, trim
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from notebook_sync.errors import UsageError
-from notebook_sync.surfaces.moments import moment
+from notebook_sync.moments import moment
 
 HELSINKI = ZoneInfo("Europe/Helsinki")
 NOW = datetime(2026, 2, 18, 12, 30, tzinfo=UTC)
@@ -27,6 +27,8 @@ NOW = datetime(2026, 2, 18, 12, 30, tzinfo=UTC)
         ("7d", "2026-02-11T12:30:00+00:00"),
         ("2w", "2026-02-04T12:30:00+00:00"),
         ("0d", "2026-02-18T12:30:00+00:00"),
+        ("yesterday", "2026-02-16T22:00:00+00:00"),
+        ("Today", "2026-02-17T22:00:00+00:00"),
     ],
 )
 def test_days_moments_and_how_long_ago(text: str, read: str) -> None:
@@ -38,11 +40,11 @@ def test_days_moments_and_how_long_ago(text: str, read: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "yesterday", "18.2.2026", "2026-02-30", "7", "7 d", "-7d", "7D", "999999w", "٧d", "0001-01-01"),
+        *("", "tomorrow", "18.2.2026", "2026-02-30", "7", "7 d", "-7d", "7D", "999999w", "٧d", "0001-01-01"),
         *("2026-02-18T25:00", "9999-12-31T23:59-12:00", "\0", "\udcff", '{"$gt": 1}'),
     ],
 )
 def test_anything_else_says_what_to_write(text: str) -> None:
-    with pytest.raises(UsageError, match="is no date; write a day as 2026-02-18") as found:
+    with pytest.raises(UsageError, match="is not a date; write a day like 2026-02-18") as found:
         moment(text, HELSINKI, NOW)
     assert repr(text.strip()) in str(found.value)
