@@ -16,25 +16,23 @@ from notebook_sync.wiring import Wiring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import date, datetime
+    from datetime import date
 
     from notebook_sync.notes.archive.archive import Archive, Exported
     from notebook_sync.notes.channels.importing import Imported
     from notebook_sync.notes.editing.written import Written
-    from notebook_sync.notes.stream.rolled_back import Checkpoint, Foreseen, RolledBack
-    from notebook_sync.notes.stream.stream import Day
     from notebook_sync.notes.upkeep import Upkeep
     from notebook_sync.operations.context import ContextService
     from notebook_sync.operations.facts import FactService
     from notebook_sync.operations.memories import MemoryService
-    from notebook_sync.refs.base import Entry
+    from notebook_sync.operations.stream import StreamService
     from notebook_sync.search.query_meaning import Ranked
     from notebook_sync.sessions import Session
 
 # `list` names a method of a notebook, so the type needs a name of its own.
 Documents = list[dict[str, Any]]
-# What is meant where a caller does not say: of a private note, of a search in them, of what is logged.
-GENERAL, BALANCED, USUAL_SCORE = "general", "balanced", 0.5
+# What is meant where a caller does not say: of a private note, of a search in them.
+GENERAL, BALANCED = "general", "balanced"
 _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -189,66 +187,6 @@ class AgentNotebook(Wiring):
         on. Raises NotPermitted for who is no owner, UsageError for a file that is no export."""
         return self._note_import.bring_in(file, session)
 
-    # The daily stream, and going back in time.
-
-    def log(
-        self,
-        content: str,
-        session: Session,
-        *,
-        source: str = "",
-        tags: Sequence[str] = (),
-        score: float = USUAL_SCORE,
-        keep: bool = False,
-    ) -> Entry:
-        """Add an entry to today's stream, with `keep` to long-term memory; the entry. `score` is how much it matters, 0
-        to 1; `source` is where it is from, the session itself unless said. Raises NotPermitted, UsageError."""
-        return self._stream.log(content, session, source=source, tags=tags, score=score, keep=keep)
-
-    def today(self, session: Session, day: str = "", limit: int = 1000) -> Day:
-        """The stream of a day, as 2026-03-01, in the notebook's timezone; of today for "". Of more entries than `limit`
-        the last, oldest first. Raises NotPermitted, UsageError."""
-        return self._stream.today(session, day, limit)
-
-    def recall(
-        self, query: str, session: Session, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10
-    ) -> dict[str, Any]:
-        """`{results, partial}`: what of the stream, long-term memory and the notes' refs fits `query`, best first, each
-        an entry with its `relevance`; `partial` is why not all was looked through. A `since` without a zone is
-        UTC. Raises NotPermitted, UsageError."""
-        return self._stream.recall(query, session, tags=tags, since=since, limit=limit)
-
-    def checkpoint(self, session: Session, name: str = "") -> Checkpoint:
-        """Keep the stream of the last seven days, long-term memory, the versions of notes, and by git the files as they
-        are. Its counts are of what the session may read. Raises NotPermitted, UsageError."""
-        return self._checkpoints.take(session, name)
-
-    def checkpoints(self, session: Session) -> Sequence[Checkpoint]:
-        """The last fifty checkpoints, the latest first. Raises NotPermitted."""
-        return self._checkpoints.list(session)
-
-    def checkpoints_lost(self, session: Session) -> str:
-        """That checkpoints are gone, because hot memory was emptied, and of before when; "" where none can be. Raises
-        NotPermitted."""
-        return self._checkpoints.lost(session)
-
-    def rollback(
-        self, checkpoint_id: str, session: Session, *, files: bool = False, foreseen: str | None = None
-    ) -> RolledBack:
-        """Bring back the stream and long-term memory of a checkpoint, and with `files` the notes, all or none, after
-        keeping what is now as another checkpoint; tells which notes changed since. `foreseen` is the digest of what
-        `foresee_rollback` told: nothing else is done then.
-
-        Raises NotPermitted, NoSuchCheckpoint, UsageError where it has no files, Refused where something else would be
-        done than was foreseen, Conflict where a note was changed meanwhile, GitFailed.
-        """
-        return self._checkpoints.rollback(checkpoint_id, session, files=files, foreseen=foreseen)
-
-    def foresee_rollback(self, checkpoint_id: str, session: Session, *, files: bool = False) -> Foreseen:
-        """What `rollback` would do now, entry by entry and file by file; nothing is changed. Raises as that, but no
-        Conflict."""
-        return self._checkpoints.foresee(checkpoint_id, session, files=files)
-
     # The whole notebook in one file; `Notebook.import_archive` makes it anew.
 
     def export(
@@ -285,6 +223,13 @@ class AgentNotebook(Wiring):
         from notebook_sync.operations.context import ContextService
 
         return ContextService(self, self.memories)
+
+    @part
+    def stream(self) -> StreamService:
+        """The operations on the daily stream and checkpoints."""
+        from notebook_sync.operations.stream import StreamService
+
+        return StreamService(self)
 
     @part
     def _archive(self) -> Archive:

@@ -209,21 +209,13 @@ class AsyncNotebook:
     peek_notes = _reads(Notebook.peek_notes)
     channels = _reads(Notebook.channels)
     import_notes = _writes(Notebook.import_notes)
-    log = _writes(Notebook.log)
-    today = _reads(Notebook.today)
-    recall = _reads(Notebook.recall)
-    checkpoint = _writes(Notebook.checkpoint)
-    checkpoints = _reads(Notebook.checkpoints)
-    checkpoints_lost = _reads(Notebook.checkpoints_lost)
-    rollback = _writes(Notebook.rollback)
-    foresee_rollback = _reads(Notebook.foresee_rollback)
     export = _writes(Notebook.export)
 
     do_chores = _writes(Notebook.do_chores)
 
     # The services.
 
-    facts, memories, context = map(_service, ("facts", "memories", "context"))
+    facts, memories, context, stream = map(_service, ("facts", "memories", "context", "stream"))
 
     # The prompt.
 

@@ -204,7 +204,11 @@ class NoSuchFact(NoSuchNote):
 
 
 class NoSuchCheckpoint(_NotThere, NotebookError):
-    """No checkpoint that is kept has this id."""
+    """No checkpoint has this id. `candidates` are the latest: id, time, name."""
+
+    def __init__(self, message: str, candidates: tuple[str, ...] = ()) -> None:
+        super().__init__(message, see="notebook-sync checkpoint list")
+        self.candidates = candidates
 
 
 class UnreadableFile(NotebookError):

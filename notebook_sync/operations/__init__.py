@@ -4,7 +4,8 @@ from notebook_sync.operations.context import ContextService
 from notebook_sync.operations.facts import FactService
 from notebook_sync.operations.memories import MemoryService
 from notebook_sync.operations.registry import OPERATIONS
+from notebook_sync.operations.stream import StreamService
 
-SERVICES = (FactService, MemoryService, ContextService)
+SERVICES = (FactService, MemoryService, ContextService, StreamService)
 
 __all__ = ["OPERATIONS", "SERVICES"]

@@ -200,11 +200,13 @@ def operation(words: str, **declared: Any) -> Callable[[Callable[_Given, _Result
 class Service:
     """A group of operations on one notebook, in a namespace of its own: `notebook.facts.add(…)`.
 
-    Its docstring is the help of the group: the first line is the summary.
+    Its docstring is the help of the group: the first line is the summary. `groups` are further groups of commands, by
+    their words, with a summary of each.
     """
 
     name: ClassVar[str]
     words: ClassVar[str]
+    groups: ClassVar[Mapping[str, str]] = {}
     examples: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, wiring: Wiring) -> None:
@@ -243,7 +245,7 @@ def plain(result: Any) -> Any:
 
 def for_model(result: Any) -> Any:
     """A result as a language model may see it: words of others are fenced, long texts cut."""
-    if isinstance(result, list):
+    if isinstance(result, list | tuple):
         return [for_model(each) for each in result]
     shown = result
     if isinstance(result, msgspec.Struct):

@@ -54,10 +54,6 @@ class Recalled:
     results: list[Entry]
     partial: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json`, HTTP and tools answer with."""
-        return {"results": self.results, "partial": self.partial}
-
 
 @dataclass(frozen=True, slots=True)
 class Model:

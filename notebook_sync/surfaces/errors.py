@@ -69,8 +69,12 @@ def _candidates(error: Any) -> dict[str, Any]:
     return {"candidates": list(error.candidates[:_MOST_CANDIDATES])} if error.candidates else {}
 
 
-def _not_there(error: errors.NoSuchNote | errors.NoSuchCheckpoint) -> dict[str, Any]:
+def _not_there(error: errors.NoSuchNote) -> dict[str, Any]:
     return {"message": error.told}
+
+
+def _no_such_checkpoint(error: errors.NoSuchCheckpoint) -> dict[str, Any]:
+    return {"message": error.told, **_candidates(error)}
 
 
 def _no_such_fact(error: errors.NoSuchFact) -> dict[str, Any]:
@@ -166,7 +170,13 @@ KINDS: tuple[Kind, ...] = (
         "find its path with notebook_search or notebook_list",
         _not_there,
     ),
-    Kind(errors.NoSuchCheckpoint, "no_such_checkpoint", 404, "list the checkpoints that are kept", _not_there),
+    Kind(
+        errors.NoSuchCheckpoint,
+        "no_such_checkpoint",
+        404,
+        "name one of the candidates, the latest checkpoints, by its id; without candidates there is none",
+        _no_such_checkpoint,
+    ),
     Kind(errors.UnreadableFile, "unreadable_file", 422, _OWNER, _path),
     Kind(errors.UnwritableFile, "unwritable_file", 503, _OWNER, _path),
     Kind(errors.GitFailed, "git_failed", 500, _OWNER),

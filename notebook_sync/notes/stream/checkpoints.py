@@ -38,6 +38,7 @@ CHECKPOINT, ROLLBACK = "checkpoint", "rollback"
 DAYS = 7
 _LONGEST_NAME = 200
 _SHORTEST_START = 4
+_MOST_NAMED = 5
 _ONE_DAY = timedelta(days=1)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -78,7 +79,7 @@ class Checkpoints:
         return replace(self._told(kept, session), warnings=(trouble,) if trouble else ())
 
     def list(self, session: Session) -> _Checkpoints:
-        """The checkpoints that are kept, the latest first."""
+        """The checkpoints, the latest first."""
         self._guard.require_in_stream(session, "read", CHECKPOINT)
         refs = self._refs()
         light = refs.checkpoints()
@@ -87,7 +88,7 @@ class Checkpoints:
         return [self._told(kept, session) for one in light if (kept := refs.checkpoint(one["id"])) is not None]
 
     def lost(self, session: Session) -> str:
-        """That checkpoints are gone with a hot memory that was emptied, and since when; "" where none can be."""
+        """Why older checkpoints are lost; "" if none are."""
         self._guard.require_in_stream(session, "read", CHECKPOINT)
         emptied = self._stream.lost_at(self._refs())
         if emptied is None:
@@ -203,8 +204,9 @@ class Checkpoints:
             raise UsageError(f"several checkpoints begin with {asked!r}; name one in full: {', '.join(found)}")
         kept = refs.checkpoint(found[0]) if found else None
         if kept is None:
-            gone = "; ".join(filter(None, [f"there is no checkpoint {checkpoint_id[:60]!r}", self.lost(session)]))
-            raise NoSuchCheckpoint(gone, see="notebook-sync checkpoint --list")
+            unknown = f"there is no checkpoint {checkpoint_id[:60]!r}" if asked else "name the checkpoint to go back to"
+            latest = (f"{one['id']} {one['at']} {one['name']}".rstrip() for one in refs.checkpoints()[:_MOST_NAMED])
+            raise NoSuchCheckpoint("; ".join(filter(None, [unknown, self.lost(session)])), tuple(latest))
         return kept
 
     def _enter(self, texts: Sequence[Text], session: Session) -> Entered:

@@ -34,19 +34,6 @@ class Checkpoint:
         """Whether a rollback made it, which going back to it takes back."""
         return self.name.startswith(BEFORE)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json` prints."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            "at": self.at.isoformat(),
-            "notes": self.notes,
-            "entries": self.entries,
-            "longterm": self.longterm,
-            "commit": self.commit,
-            "warnings": list(self.warnings),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class NoteChange:
@@ -56,10 +43,6 @@ class NoteChange:
     path: str
     collection: str
     change: str
-
-    def as_dict(self) -> dict[str, str]:
-        """The shape that `--json` prints."""
-        return {"id": self.id, "path": self.path, "collection": self.collection, "change": self.change}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +58,6 @@ class RolledBack:
     restored: tuple[str, ...] = ()
     commit: str = ""
     warnings: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json` prints."""
-        return {
-            "id": self.id,
-            "before": self.before,
-            "entries": self.entries,
-            "longterm": self.longterm,
-            "changed": [change.as_dict() for change in self.changed],
-            "restored": list(self.restored),
-            "commit": self.commit,
-            "warnings": list(self.warnings),
-        }
 
 
 @dataclass(frozen=True, slots=True)

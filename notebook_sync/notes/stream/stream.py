@@ -19,19 +19,19 @@ from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import LARGEST_LIMIT
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.showing import note_shown, sees_all
-from notebook_sync.refs.base import Entry, Meaning, Model, Refs
+from notebook_sync.refs.base import Entry, Meaning, Model, Recalled, Refs
 from notebook_sync.refs.entry import NOTEBOOK, new_entry
 from notebook_sync.refs.ranking import POOL, asked_words
 from notebook_sync.search.query_meaning import Means, QueryMeanings
 from notebook_sync.sessions import KINDS, Session
 from notebook_sync.settings import Settings
 
-LOG, TODAY, RECALL = "log", "today", "recall"
+LOG, TODAY, RECALL = "notebook_log", "notebook_today", "notebook_recall"
 LARGEST_ENTRY_BYTES = 8 << 10
 MOST_OF_A_DAY = 1000
+USUAL_SCORE = 0.5
 _MOST_TAGS = 20
 _TAG = re.compile(r"\w[\w.-]{0,49}")
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _LONGEST_SOURCE = 100
 _HALF = re.compile("[\ud800-\udfff]")
 # What entries of notes say, and what only the owner signs with.
@@ -52,10 +52,6 @@ class Day:
     entries: list[Entry]
     lost: str = ""
     earlier: int = 0
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json` prints."""
-        return {"day": self.day, "entries": self.entries, "lost": self.lost, "earlier": self.earlier}
 
 
 class Stream:
@@ -85,7 +81,7 @@ class Stream:
         *,
         source: str = "",
         tags: Sequence[str] = (),
-        score: float = 0.5,
+        score: float = USUAL_SCORE,
         keep: bool = False,
     ) -> Entry:
         """Add an entry to today's stream, or to long-term memory with `keep`; the entry. Raises UsageError."""
@@ -97,13 +93,13 @@ class Stream:
             self._refs().log(entry)
         return entry
 
-    def today(self, session: Session, day: str = "", limit: int = MOST_OF_A_DAY) -> Day:
-        """What was told last on a day, as 2026-03-01, in the notebook's timezone; on the present one for "". Raises
-        UsageError for what is no day and no limit."""
+    def today(self, session: Session, moment: datetime | None = None, limit: int = MOST_OF_A_DAY) -> Day:
+        """The last entries of the day of a moment, in the notebook's timezone; of today for None. Raises UsageError for
+        a limit out of range."""
         self._guard.require_in_stream(session, "read", TODAY)
         if not 0 <= limit <= LARGEST_LIMIT:
             raise UsageError(f"a limit is a number from 0 to {LARGEST_LIMIT:,}")
-        asked = day_of(day) if day else datetime.now(self._settings.timezone).date()
+        asked = (moment or datetime.now(UTC)).astimezone(self._settings.timezone).date()
         refs = self._refs()
         known = [entry for entry in refs.day(asked.isoformat()) if self.is_told(entry, session)]
         earlier = max(0, len(known) - limit)
@@ -116,16 +112,13 @@ class Stream:
 
     def recall(
         self, query: str, session: Session, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10
-    ) -> dict[str, Any]:
-        """`{results, partial}`: the entries that fit `query` best, each with its `relevance`; `partial` says why not
-        all was looked through, or not by its meaning, "" when all was. A `since` without a zone is UTC. Raises
+    ) -> Recalled:
+        """The entries that fit `query` best. `partial` also says why its meaning was not compared. Raises
         UsageError."""
         self._guard.require_in_stream(session, "read", RECALL)
         if not 0 <= limit <= POOL:
             raise UsageError(f"a limit is a number from 0 to {POOL}")
         tags = _checked_tags(tags)
-        if since is not None and since.tzinfo is None:
-            since = since.replace(tzinfo=UTC)
         query, now = _storable(query), datetime.now(UTC)
         means = self._meanings.of(query) if limit and asked_words(query) else ""
         # What the session may not read leaves no gap, and what it is shown less of is found by that alone.
@@ -141,7 +134,7 @@ class Stream:
         )
         less = f"found by words alone: {means}" if isinstance(means, str) and means else ""
         gone = _EMPTIED if self._is_emptied(refs) else ""
-        return {"results": found.results, "partial": "; ".join(filter(None, [gone, found.partial, less]))}
+        return Recalled(found.results, "; ".join(filter(None, [gone, found.partial, less])))
 
     def is_told(self, entry: Entry, session: Session) -> bool:
         """Whether the session is told of the entry at all: of a note, if it may read it."""
@@ -218,16 +211,6 @@ def path_of(entry: Mapping[str, Any]) -> str | None:
     if isinstance(ref, Mapping):
         return str(ref.get("path", ""))
     return "" if entry.get("source") == NOTEBOOK else None
-
-
-def day_of(text: str) -> date:
-    """The day that `2026-03-01` names. Raises UsageError."""
-    try:
-        if _DAY.fullmatch(text):
-            return date.fromisoformat(text)
-    except ValueError:
-        pass
-    raise UsageError(f"{text[:40]!r} is no day; write it as 2026-03-01")
 
 
 def _checked_tags(tags: Sequence[str]) -> tuple[str, ...]:

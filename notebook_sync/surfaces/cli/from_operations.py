@@ -6,7 +6,7 @@ import inspect
 import json
 import textwrap
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
 from functools import cached_property
@@ -24,13 +24,19 @@ _WIDTH = 110
 _PICTURE_SHAPE = '{"path": "/home/me/out.svg", "bytes": 18230}'
 
 
-def group_of(service: type[Service]) -> Command:
-    """The group of commands that a service is."""
+def groups_of(service: type[Service]) -> Iterator[Command]:
+    """The groups of commands that a service has."""
     summary, *about = paragraphs_of(service)
-    commands = _commands(lambda words: words.startswith(f"{service.words} "))
-    named = ", ".join(each.name for each in commands[:3])
-    title = f"{summary[0].lower()}{summary[1:]}: {named}, …"
-    return Command(service.words, title, "\n\n".join(about), service.examples, "", commands=commands)
+    yield _group(service.words, summary, "\n\n".join(about), service.examples)
+    for words, summary in service.groups.items():
+        yield _group(words, summary, f"{summary}.", ())
+
+
+def _group(words: str, summary: str, about: str, examples: tuple[str, ...]) -> Command:
+    commands = _commands(lambda each: each.startswith(f"{words} "))
+    named = ", ".join(each.name for each in commands[:3]) + (", …" if len(commands) > 3 else "")
+    title = f"{summary[0].lower()}{summary[1:]}: {named}"
+    return Command(words, title, about, examples or tuple(each.examples[0] for each in commands), "", commands=commands)
 
 
 def single_commands() -> tuple[Command, ...]:
@@ -101,26 +107,33 @@ def _argument(operation: Operation, name: str, hint: Any) -> Argument:
 
 
 def shape_of(hint: Any) -> str:
-    """What a type looks like in JSON, for people: `{"note_id": text, "provenance"?: text, …}`; `?` may be missing."""
-    return textwrap.fill(_shape(hint), _WIDTH, subsequent_indent=" ", break_long_words=False, break_on_hyphens=False)
+    """What a type looks like in JSON, for people: `{"note_id": text, "provenance"?: text, …}`; `?` may be missing, and
+    what was shown before is `{…}`."""
+    return textwrap.fill(
+        _shape(hint, set()), _WIDTH, subsequent_indent=" ", break_long_words=False, break_on_hyphens=False
+    )
 
 
-def _shape(hint: Any) -> str:
+def _shape(hint: Any, seen: set[Any]) -> str:
     hint = plain_type(hint)
-    if get_origin(hint) is list:
-        return f"[{_shape(get_args(hint)[0])}, …]"
+    if get_origin(hint) in (list, tuple):
+        return f"[{_shape(get_args(hint)[0], seen)}, …]"
     if get_origin(hint) is Literal:
         return " | ".join(json.dumps(each) for each in get_args(hint))
     if get_origin(hint) in (Union, types.UnionType):
-        return " | ".join(_shape(each) for each in get_args(hint))
+        return " | ".join(_shape(each, seen) for each in get_args(hint))
     kind = get_origin(hint) or hint
+    if kind in seen:
+        return "{…}"
+    if is_dataclass(kind) or issubclass(kind, msgspec.Struct):
+        seen.add(kind)
     if is_dataclass(kind):
-        return f"{{{', '.join(f'{json.dumps(name)}: {_shape(each)}' for name, each in get_type_hints(kind).items())}}}"
+        return f"{{{', '.join(f'{json.dumps(name)}: {_shape(each, seen)}' for name, each in get_type_hints(kind).items())}}}"
     if not issubclass(kind, msgspec.Struct):
         return _NAMED.get(kind, "object")
     may_lack = kind.__struct_config__.omit_defaults
     fields = (
-        f'"{each.name}"{"?" if may_lack and not each.required else ""}: {_shape(each.type)}'
+        f'"{each.name}"{"?" if may_lack and not each.required else ""}: {_shape(each.type, seen)}'
         for each in msgspec.structs.fields(hint)
     )
     return f"{{{', '.join(fields)}}}"

@@ -37,9 +37,10 @@ from notebook_sync.surfaces.cli.text.editing import undoing
 from notebook_sync.surfaces.cli.text.facts import FACTS
 from notebook_sync.surfaces.cli.text.memories import MEMORIES
 from notebook_sync.surfaces.cli.text.rendering import Rendering, Shown
+from notebook_sync.surfaces.cli.text.stream import STREAM
 
 _FAILED = 1
-_RENDERED: Mapping[str, Rendering] = {**FACTS, **MEMORIES, **CONTEXT}
+_RENDERED: Mapping[str, Rendering] = {**FACTS, **MEMORIES, **CONTEXT, **STREAM}
 
 
 def run(arguments: Namespace) -> int:

@@ -33,7 +33,6 @@ from notebook_sync.surfaces.cli.commands.editing import EDITING
 from notebook_sync.surfaces.cli.commands.finding import FINDING
 from notebook_sync.surfaces.cli.commands.operations import run as operation
 from notebook_sync.surfaces.cli.commands.pages import MAKING
-from notebook_sync.surfaces.cli.commands.stream import STREAM
 from notebook_sync.surfaces.cli.progress import progress
 from notebook_sync.surfaces.cli.text import notebook as text
 
@@ -242,7 +241,6 @@ RUN: Mapping[str, Callable[[Namespace], int]] = {
     **MAKING,
     **EDITING,
     "note": note,
-    **STREAM,
     **ARCHIVE,
     "doctor": _doctor,
     "config": _config,

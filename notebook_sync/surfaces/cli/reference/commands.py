@@ -6,13 +6,12 @@ The parser, `--help` and docs/cli.md are all made from this one table, so that t
 from __future__ import annotations
 
 from notebook_sync.operations import SERVICES
-from notebook_sync.surfaces.cli.from_operations import group_of, single_commands
+from notebook_sync.surfaces.cli.from_operations import groups_of, single_commands
 from notebook_sync.surfaces.cli.reference.archive import ARCHIVE
 from notebook_sync.surfaces.cli.reference.channels import NOTE
 from notebook_sync.surfaces.cli.reference.editing import EDITING
 from notebook_sync.surfaces.cli.reference.finding import FINDING
 from notebook_sync.surfaces.cli.reference.pages import MAKING
-from notebook_sync.surfaces.cli.reference.stream import STREAM
 from notebook_sync.surfaces.cli.table import AGENT, JSON, SESSION, Argument, Command
 
 _SYNC_SHAPE = """\
@@ -245,8 +244,7 @@ COMMANDS = (
     *EDITING,
     NOTE,
     *single_commands(),
-    *(group_of(each) for each in SERVICES if each.words),
-    *STREAM,
+    *(group for each in SERVICES if each.words for group in groups_of(each)),
     *ARCHIVE,
     Command(
         "doctor",
@@ -347,7 +345,7 @@ GROUPS = (
         ("search", "list", "read", "create", "update", "edit", "delete", "rename", "history", "diff", "undo"),
     ),
     ("Prompt", ("prompt", "explain", "check", "rules", "reminders", "trust")),
-    ("Agents", ("note", "log", "today", "recall", "checkpoint", "rollback", "events", "token")),
+    ("Agents", ("note", "stream", "checkpoint", "rollback", "events", "token")),
     ("Memory", ("fact", "memory", "context")),
     ("Servers", ("serve", "mcp", "verify", "rebuild", "export", "import")),
 )

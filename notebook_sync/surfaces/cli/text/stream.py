@@ -1,32 +1,34 @@
-"""The stream, recall, and going back in time in words, for people at a terminal. Pure; control characters are shown."""
+"""The stream, checkpoints and rollbacks in words, for people at a terminal. Pure; control characters are shown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.surfaces.cli.text.editing import short
 from notebook_sync.surfaces.cli.text.notebook import counts, safe
+from notebook_sync.surfaces.cli.text.rendering import Rendering, Shown
 from notebook_sync.surfaces.cli.text.rows import aligned, local
 
 _LENGTH_OF_DAY = 10
 _LENGTH_OF_ID = 8
 Told = Mapping[str, Any]
-GoingBack = Callable[[str], str]
 
 
-def of_entry(entry: Told, zone: tzinfo, *, keep: bool) -> str:
+def of_entry(entry: Told, shown: Shown) -> str:
     """What was logged, and where it went."""
-    place = "kept for long" if keep else f"in the stream of {local(entry['timestamp'], zone)[:_LENGTH_OF_DAY]}"
-    return safe(f"{place}: {_said(entry)}")
+    day = local(entry["timestamp"], shown.zone)[:_LENGTH_OF_DAY]
+    return safe(f"{'kept for long' if entry.get('kept') else f'in the stream of {day}'}: {_said(entry)}")
 
 
-def of_day(day: Told, zone: tzinfo, width: int | None = None) -> str:
+def of_day(day: Told, shown: Shown) -> str:
     """A line for each entry: when, who or what, and what it says."""
-    rows = [(local(one["timestamp"], zone)[_LENGTH_OF_DAY + 1 :], _from(one), _said(one)) for one in day["entries"]]
-    return aligned(rows, width)
+    rows = (
+        (local(one["timestamp"], shown.zone)[_LENGTH_OF_DAY + 1 :], _from(one), _said(one)) for one in day["results"]
+    )
+    return aligned(list(rows), shown.width)
 
 
 def of_entries(entries: Sequence[Told], zone: tzinfo, width: int | None = None) -> str:
@@ -51,27 +53,34 @@ def _said(entry: Told) -> str:
     return f"{mark}{' '.join(entry['content'].split())}{tags}"
 
 
-def of_checkpoint(checkpoint: Told, going_back: GoingBack) -> str:
+def _lacking(answer: Told) -> Iterator[str]:
+    """Why an answer is less than asked for."""
+    if answer["degraded"]:
+        yield answer["degraded"]
+    if answer.get("earlier"):
+        yield f"{answer['earlier']:,} earlier entries are not shown; show more with: --limit N"
+
+
+def of_checkpoint(checkpoint: Told, shown: Shown) -> str:
     """What a new checkpoint has in it, and how to go back to it."""
+    name = f": {checkpoint['name']}" if checkpoint["name"] else ""
     files = f"with the files, as {short(checkpoint['commit'])}" if checkpoint["commit"] else "without the files"
     lines = [
-        f"checkpoint {checkpoint['id']}{_named(checkpoint)}",
+        f"checkpoint {checkpoint['id']}{name}",
         f"has      {_counted(checkpoint)}, {files}",
         *(f"warning  {warning}" for warning in checkpoint["warnings"]),
-        f"back     {going_back(checkpoint['id'][:_LENGTH_OF_ID])}",
+        f"back     {shown.command('rollback', checkpoint['id'][:_LENGTH_OF_ID])}",
     ]
     return "\n".join(map(safe, lines))
 
 
-def of_checkpoints(checkpoints: Sequence[Told], zone: tzinfo, width: int | None = None) -> str:
-    """A line for each: the beginning of its id, which names it, when, how much is in it, and its name."""
-    return aligned(
-        [(one["id"][:_LENGTH_OF_ID], local(one["at"], zone), _counted(one), one["name"]) for one in checkpoints], width
-    )
-
-
-def _named(checkpoint: Told) -> str:
-    return f": {checkpoint['name']}" if checkpoint["name"] else ""
+def of_checkpoints(listed: Told, shown: Shown) -> str:
+    """A line for each: the start of its id, which names it, when, how much is in it, and its name."""
+    rows = [
+        (one["id"][:_LENGTH_OF_ID], local(one["at"], shown.zone), _counted(one), one["name"])
+        for one in listed["results"]
+    ]
+    return aligned(rows, shown.width)
 
 
 def _counted(checkpoint: Told) -> str:
@@ -79,19 +88,35 @@ def _counted(checkpoint: Told) -> str:
     return f"{counts(checkpoint['notes'], 'note')}, {entries}, {checkpoint['longterm']:,} kept for long"
 
 
-def of_rollback(rolled: Told, kept: str, going_back: GoingBack) -> str:
-    """What was brought back, what became of notes since, and how to take it back; `kept` is the commit in words."""
-    return "\n".join(map(safe, _rolled(rolled, kept, going_back)))
+def of_rollback(rolled: Told, shown: Shown) -> str:
+    """What was or would be restored, what became of notes since, and how to undo or to do it."""
+    return "\n".join(map(safe, _rolled(rolled, shown)))
 
 
-def _rolled(rolled: Told, kept: str, going_back: GoingBack) -> Iterator[str]:
+def _rolled(rolled: Told, shown: Shown) -> Iterator[str]:
+    checkpoint, plan = rolled["id"][:_LENGTH_OF_ID], rolled.get("plan", {})
+    files = ["--files"] if rolled["restored"] else []
     entries = counts(rolled["entries"], "entry", "entries")
-    yield f"back at {rolled['id'][:_LENGTH_OF_ID]}: {entries} of the stream, {rolled['longterm']:,} kept for long"
+    yield f"{'to' if plan else 'back at'} {checkpoint}: {entries} of the stream, {rolled['longterm']:,} kept for long"
+    for label, name in (("stream", "stream"), ("kept", "longterm")) if plan else ():
+        back, gone, stay = len(plan[name]["back"]), len(plan[name]["gone"]), plan[name]["stay"]
+        yield f"{label:<8} {back:,} come back, {gone:,} go, {stay:,} stay"
     yield from (f"{one['change']:<8} since then: {one['path']}" for one in rolled["changed"])
     yield from (f"as then  {path}" for path in rolled["restored"])
-    if rolled["restored"]:
-        yield f"commit   {kept}"
-    elif rolled["changed"]:
+    if rolled["restored"] and not plan:
+        yield f"commit   {shown.kept(rolled['commit'], *rolled['restored'])}"
+    elif rolled["changed"] and not rolled["restored"]:
         yield "files    are left as they are; --files brings back what they said"
     yield from (f"warning  {warning}" for warning in rolled["warnings"])
-    yield f"undo     {going_back(rolled['before'][:_LENGTH_OF_ID])}"
+    label, name = ("do it", checkpoint) if plan else ("undo", rolled["before"][:_LENGTH_OF_ID])
+    yield f"{label:<8} {shown.command('rollback', name, *files)}"
+
+
+STREAM: Mapping[str, Rendering] = {
+    "stream log": Rendering(of_entry),
+    "stream show": Rendering(of_day, _lacking),
+    "stream recall": Rendering(lambda told, at: of_entries(told["results"], at.zone, at.width), _lacking),
+    "checkpoint create": Rendering(of_checkpoint),
+    "checkpoint list": Rendering(of_checkpoints, _lacking),
+    "rollback": Rendering(of_rollback),
+}

@@ -4,7 +4,8 @@ first each time, so that going back is undone from here too."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Final
+from datetime import tzinfo
+from typing import Annotated, Final, cast
 
 from fastapi import Path, Query
 from fastapi.responses import RedirectResponse
@@ -12,7 +13,8 @@ from starlette.responses import Response
 
 from notebook_sync.errors import BackendDown, GitFailed, NotebookError, Refused, UsageError
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes.stream.rolled_back import Checkpoint, Foreseen
+from notebook_sync.notes.stream.rolled_back import Checkpoint
+from notebook_sync.operations.stream import Plan
 from notebook_sync.refs.base import CHECKPOINTS_KEPT
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.asking import Asking, Form, Served, pages_router
@@ -45,7 +47,7 @@ def make(notebook: Served, asking: Asking, form: Form) -> Response:
     """Keep what is now."""
     name = form.get("name", "")
     try:
-        made = notebook.checkpoint(asking, name)
+        made = notebook.stream.checkpoint(name, asking)
     except (UsageError, BackendDown) as error:
         return _checkpoints(notebook, asking, "", name=name, error=error)
     if made.warnings:
@@ -64,12 +66,12 @@ def go_back(notebook: Served, asking: Asking, checkpoint: Id, form: Form) -> Res
     """Go back, if that does what the question told, and no checkpoint was made since: sent twice, it is done once, and
     what was before is not taken for what is to be undone."""
     files = bool(form.get("files"))
-    latest = next((one.id for one in notebook.checkpoints(asking)), "")
+    latest = next((one.id for one in notebook.stream.checkpoints(asking).results), "")
     if form.get("latest") != latest:
         late = UsageError("Nothing was brought back: a checkpoint was made since this page was. Look again.")
         return _question(notebook, asking, checkpoint, files=files, error=late, status=409)
     try:
-        rolled = notebook.rollback(checkpoint, asking, files=files, foreseen=form.get("foreseen", ""))
+        rolled = notebook.stream.rollback(checkpoint, asking, files=files, expected_digest=form.get("foreseen", ""))
     except (Refused, GitFailed, UsageError) as error:
         return _question(notebook, asking, checkpoint, files=files, error=error, status=kind_of(error).status)
     done = "back-files" if files else "back"
@@ -88,10 +90,11 @@ def _checkpoints(
     warnings: Sequence[str] = (),
 ) -> Response:
     checkpoints: Sequence[Checkpoint] = ()
-    lost = ""
+    lost = None
     trouble: Trouble | None = None
     try:
-        checkpoints, lost = notebook.checkpoints(asking), notebook.checkpoints_lost(asking)
+        found = notebook.stream.checkpoints(asking)
+        checkpoints, lost = found.results, found.degraded
     except BackendDown as down:
         trouble = trouble_of(down)
     with_files = done == "back-files"
@@ -114,9 +117,9 @@ def _checkpoints(
     )
 
 
-def _undo(notebook: Notebook, asking: Session, latest: Checkpoint, *, files: bool) -> Foreseen | None:
+def _undo(notebook: Notebook, asking: Session, latest: Checkpoint, *, files: bool) -> Plan | None:
     try:
-        return notebook.foresee_rollback(latest.id, asking, files=files)
+        return notebook.stream.rollback(latest.id, asking, files=files, dry_run=True).plan
     except (BackendDown, GitFailed, UsageError):
         return None
 
@@ -131,34 +134,34 @@ def _question(
     status: int = 200,
 ) -> Response:
     try:
-        found = notebook.foresee_rollback(checkpoint, asking, files=files)
+        found = notebook.stream.rollback(checkpoint, asking, files=files, dry_run=True)
     except (GitFailed, UsageError) as lacking:
         if not files:
             raise
         return _question(notebook, asking, checkpoint, files=False, error=error or lacking, status=status)
-    zone = notebook.settings.timezone
+    zone, plan = notebook.settings.timezone, cast("Plan", found.plan)
     return page(
         "checkpoint.html",
         status=status,
         here="memory",
         found=found,
-        since=found.checkpoint.at.astimezone(zone),
+        plan=plan,
+        since=plan.checkpoint.at.astimezone(zone),
         files=files,
-        lists=_lists(found, notebook),
+        lists=_lists(plan, zone),
         most=SHOWN,
         error=error,
         zone=zone,
     )
 
 
-def _lists(found: Foreseen, notebook: Notebook) -> list[tuple[str, Sequence[object], int]]:
+def _lists(plan: Plan, zone: tzinfo) -> list[tuple[str, Sequence[object], int]]:
     """The entries that go and come back, as far as they are shown, and how many they are."""
-    zone = notebook.settings.timezone
     named = (
-        ("go from the stream", found.stream.gone),
-        ("come back into the stream", found.stream.back),
-        ("go from what is kept for long", found.longterm.gone),
-        ("come back into what is kept for long", found.longterm.back),
+        ("go from the stream", plan.stream.gone),
+        ("come back into the stream", plan.stream.back),
+        ("go from what is kept for long", plan.longterm.gone),
+        ("come back into what is kept for long", plan.longterm.back),
     )
     return [
         (name, [row_of(one, zone) for one in reversed(entries[-SHOWN:])], len(entries))

@@ -14,7 +14,6 @@ from starlette.responses import Response
 
 from notebook_sync.errors import BackendDown, NotebookError, UsageError
 from notebook_sync.mirror.base import LARGEST_LIMIT
-from notebook_sync.moments import moment
 from notebook_sync.notebook import Notebook
 from notebook_sync.refs.ranking import POOL
 from notebook_sync.sessions import Session
@@ -44,10 +43,10 @@ Short = Annotated[str, Query(max_length=256)]
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What was recalled, best first. `partial` is why it is not all that could be; `more` shows more of it."""
+    """What was recalled, best first. `degraded` is why it is not all that could be; `more` shows more of it."""
 
     rows: Sequence[EntryRow]
-    partial: str
+    degraded: str | None
     more: str
 
 
@@ -71,7 +70,7 @@ def log(notebook: Served, asking: Asking, form: Form) -> Response:
     """Put a line into the stream of today, or into long-term memory."""
     keep = "keep" in form
     try:
-        notebook.log(
+        notebook.stream.log(
             form.get("content", ""),
             asking,
             source=form.get("source", ""),
@@ -145,20 +144,20 @@ def _stream(
 def _day(notebook: Notebook, asking: Session, asked: Mapping[str, str], until: int | None) -> DayView:
     zone, now = notebook.settings.timezone, datetime.now(UTC)
     wanted = checked_day(asked.get("day", ""), now, zone)
-    found = notebook.today(asking, wanted, LARGEST_LIMIT)
+    found = notebook.stream.show(asking, day=wanted, limit=LARGEST_LIMIT)
     kind, tag = asked.get("kind", ""), asked.get("tag", "")
-    return day_view(wanted, found.entries, now, zone, kind=kind, tag=tag, until=until, lost=found.lost)
+    return day_view(wanted, found.results, now, zone, kind=kind, tag=tag, until=until, lost=found.degraded or "")
 
 
 def _recalled(notebook: Notebook, asking: Session, asked: Mapping[str, str], count: int) -> Recall:
-    zone = notebook.settings.timezone
-    since = moment(asked["since"], zone, datetime.now(UTC)) if asked["since"] else None
     limit = min(count + 1, POOL)
-    found = notebook.recall(asked["query"], asking, tags=_tags(asked["tags"]), since=since, limit=limit)
-    rows = [row_of(entry, zone) for entry in found["results"]]
+    found = notebook.stream.recall(
+        asked["query"], asking, tags=_tags(asked["tags"]), since=asked["since"] or None, limit=limit
+    )
+    rows = [row_of(entry, notebook.settings.timezone) for entry in found.results]
     is_more = len(rows) > count
     more = address(RECALL, asked, count=min(2 * count, POOL)) if is_more else ""
-    return Recall(rows[:count], found["partial"], more)
+    return Recall(rows[:count], found.degraded, more)
 
 
 def _tags(text: str) -> list[str]:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from itertools import groupby
-from typing import Any, Final, Literal
+from typing import Final, Literal
 from urllib.parse import quote
 
 from notebook_sync.errors import UsageError
 from notebook_sync.files.provenance import EXTERNAL
-from notebook_sync.notes.stream.stream import day_of, path_of
+from notebook_sync.moments import moment
+from notebook_sync.operations.stream import Entry
 from notebook_sync.surfaces.dashboard.addresses import address
 from notebook_sync.surfaces.dashboard.notes.note_view import address_of
 
@@ -102,7 +103,7 @@ class DayView:
 
 def day_view(
     day: str,
-    entries: Sequence[Mapping[str, Any]],
+    entries: Sequence[Entry],
     now: datetime,
     zone: tzinfo,
     *,
@@ -113,14 +114,14 @@ def day_view(
 ) -> DayView:
     """A day with its entries, oldest first, narrowed to a kind and a tag; of more than a page, those before `until`."""
     told = sorted((_told(entry, zone) for entry in entries), key=lambda one: one.at)
-    wanted = [one for one in told if kind in ("", one.kind) and (not tag or tag in one.entry["tags"])]
+    wanted = [one for one in told if kind in ("", one.kind) and (not tag or tag in one.entry.tags)]
     end = len(wanted) if until is None else min(max(until, 0), len(wanted))
     start = max(0, end - PAGE)
     today = now.astimezone(zone)
     asked = {"day": day, "kind": kind, "tag": tag}
     last = {one.at.hour: place for place, one in enumerate(wanted)}
     counts = Counter(one.at.hour for one in wanted)
-    tags = Counter(name for one in told for name in one.entry["tags"])
+    tags = Counter(name for one in told for name in one.entry.tags)
     return DayView(
         day=day,
         is_today=day == today.date().isoformat(),
@@ -151,33 +152,32 @@ def day_view(
     )
 
 
-def row_of(entry: Mapping[str, Any], zone: tzinfo) -> EntryRow:
+def row_of(entry: Entry, zone: tzinfo) -> EntryRow:
     """One entry, as the page shows it."""
-    path = path_of(entry)
-    ref = entry.get("ref") or {}
-    title = str(ref.get("title") or path or "a note") if path is not None else ""
-    action = str(entry.get("action") or "note")
-    agent = f"agent:{entry['agent']}" if entry.get("agent") else ""
-    who = [agent] if path is not None else dict.fromkeys([agent, str(entry["source"])])
+    path = entry.path
+    title = (entry.ref and entry.ref.title) or path or "a note" if path is not None else ""
+    action = entry.action or "note"
+    agent = f"agent:{entry.agent}" if entry.agent else ""
+    who = [agent] if path is not None else dict.fromkeys([agent, entry.source])
     return EntryRow(
-        id=str(entry["id"]),
-        at=_local(str(entry["timestamp"]), zone),
+        id=entry.id,
+        at=_local(entry.timestamp, zone),
         kind="logged" if path is None else "notes",
         what=", ".join(filter(None, [*([action] if path is not None else []), *who])),
-        said=str(entry["content"]).removeprefix(f"[{title}]").strip() if path is not None else str(entry["content"]),
+        said=entry.content.removeprefix(f"[{title}]").strip() if path is not None else entry.content,
         title=title,
         path=path or "",
         href=(f"/history/{quote(path, errors='replace')}" if action == "deleted" else address_of(path)) if path else "",
-        tags=entry["tags"],
-        score=float(entry["score"]),
-        is_external=entry.get("provenance") == EXTERNAL,
+        tags=entry.tags,
+        score=entry.score,
+        is_external=entry.provenance == EXTERNAL,
     )
 
 
 def checked_day(text: str, now: datetime, zone: tzinfo) -> str:
     """The day that is named, today for "". Raises UsageError, also for one that is to come."""
     today = now.astimezone(zone).date()
-    found = day_of(text) if text else today
+    found = moment(text, zone, now).astimezone(zone).date() if text else today
     if found > today:
         raise UsageError(f"{found.isoformat()} is still to come; today is {today.isoformat()}")
     return found.isoformat()
@@ -189,11 +189,11 @@ class _Told:
 
     at: datetime
     kind: Kind
-    entry: Mapping[str, Any]
+    entry: Entry
 
 
-def _told(entry: Mapping[str, Any], zone: tzinfo) -> _Told:
-    return _Told(_local(str(entry["timestamp"]), zone), "logged" if path_of(entry) is None else "notes", entry)
+def _told(entry: Entry, zone: tzinfo) -> _Told:
+    return _Told(_local(entry.timestamp, zone), "logged" if entry.path is None else "notes", entry)
 
 
 def _hours(rows: Sequence[EntryRow]) -> list[Hour]:

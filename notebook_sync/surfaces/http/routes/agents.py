@@ -1,4 +1,4 @@
-"""The routes of the HTTP API for what agents do: pages, private notes, the stream, checkpoints.
+"""The routes of the HTTP API for what agents do: pages and private notes.
 
 Each takes its arguments, calls one use case, and gives what that gives; a route decides nothing.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Path, Query, Response
+from fastapi import Path, Query, Response
 
-from notebook_sync.agent_notebook import BALANCED, GENERAL, USUAL_SCORE
+from notebook_sync.agent_notebook import BALANCED, GENERAL
 from notebook_sync.moments import moment_given
 from notebook_sync.surfaces.http.asking import (
     CONFLICT,
@@ -22,7 +22,6 @@ from notebook_sync.surfaces.http.asking import (
     Tags,
     Words,
     digest_in,
-    require_owner,
     router,
 )
 from notebook_sync.surfaces.http.models import agents as models
@@ -167,67 +166,3 @@ def peek_notes(
     """Private notes of an agent that lets the one who asks look, without their text."""
     found = notebook.peek_notes(agent, asking, query=query, tags=tags or (), topic=topic, project=project, limit=limit)
     return Listed[NoteRow].model_validate({"results": found, "degraded": found.degraded or None})
-
-
-# The stream, and going back.
-
-
-@agent_routes.post("/log", status_code=201, response_model_exclude_none=True)
-def log(notebook: Served, asking: Asking, wanted: models.LogWanted) -> models.Entry:
-    """Put a line into today's stream; with `keep`, into long-term memory instead."""
-    entry = notebook.log(
-        wanted.content,
-        asking,
-        source=wanted.source or "",
-        tags=wanted.tags or (),
-        score=USUAL_SCORE if wanted.score is None else wanted.score,
-        keep=bool(wanted.keep),
-    )
-    return models.Entry.model_validate(entry)
-
-
-@agent_routes.get("/today", response_model_exclude_none=True)
-def today(
-    notebook: Served,
-    asking: Asking,
-    day: Annotated[str, Query(max_length=16, description="as 2026-02-18; else today")] = "",
-    limit: Annotated[int, Query(ge=1, le=models.MOST_ENTRIES, description="the last so many")] = 1000,
-) -> models.Day:
-    """The stream of a day, as far as whoever asks may know of it."""
-    return models.Day.model_validate(notebook.today(asking, day, limit).as_dict())
-
-
-@agent_routes.get("/recall", response_model_exclude_none=True)
-def recall(
-    notebook: Served,
-    asking: Asking,
-    query: Words,
-    tags: Tags = None,
-    since: Moment = None,
-    limit: Limit = 10,
-) -> models.Recalled:
-    """What hot memory has for these words, best first: the stream, long-term memory, and which notes there are."""
-    found = notebook.recall(query, asking, tags=tags or (), since=moment_given(notebook, since), limit=limit)
-    return models.Recalled.model_validate(found)
-
-
-@agent_routes.get("/checkpoints")
-def checkpoints(notebook: Served, asking: Asking) -> Listed[models.Checkpoint]:
-    """The checkpoints, the latest first; `degraded` says where older ones are lost."""
-    kept = [each.as_dict() for each in notebook.checkpoints(asking)]
-    return Listed[models.Checkpoint].model_validate(
-        {"results": kept, "degraded": notebook.checkpoints_lost(asking) or None}
-    )
-
-
-@agent_routes.post("/checkpoints", status_code=201)
-def checkpoint(notebook: Served, asking: Asking, wanted: models.CheckpointWanted) -> models.Checkpoint:
-    """Remember how things are now, to go back to."""
-    return models.Checkpoint.model_validate(notebook.checkpoint(asking, wanted.name or "").as_dict())
-
-
-@agent_routes.post("/rollback", dependencies=[Depends(require_owner)], responses=CONFLICT)
-def rollback(notebook: Served, asking: Asking, wanted: models.RollbackWanted) -> models.RolledBack:
-    """Go back to a checkpoint: stream and long-term memory, with `files` the notes too. The owner's."""
-    rolled = notebook.rollback(wanted.id, asking, files=wanted.files)
-    return models.RolledBack.model_validate(rolled.as_dict())

@@ -1,4 +1,4 @@
-"""What the tools for an agent's own work take and answer: pages, private notes, the stream, checkpoints."""
+"""What the tools for pages and private notes take and answer."""
 
 from __future__ import annotations
 
@@ -95,34 +95,6 @@ class PeekArguments(Arguments):
     limit: Limit | None = None
 
 
-class RecallArguments(Arguments):
-    query: Name
-    tags: Tags | None = None
-    since: When | None = None
-    limit: Limit | None = None
-
-
-class TodayArguments(Arguments):
-    day: Name | None = Field(default=None, description="2026-02-18")
-    limit: Limit | None = None
-
-
-class LogArguments(Arguments):
-    content: str
-    tags: Tags | None = None
-    score: Share | None = Field(default=None, description="how much it matters, default 0.5")
-    keep: bool | None = Field(default=None, description="for good, not for the day")
-
-
-class CheckpointArguments(Arguments):
-    name: Name | None = None
-
-
-class RollbackArguments(Arguments):
-    id: Name | None = None
-    files: bool | None = Field(default=None, description="the notes too")
-
-
 class WrittenResult(Result):
     """A note after it was made or changed. `changed` names what is new of it."""
 
@@ -159,90 +131,3 @@ class NoteRows(Result):
 
     results: list[NoteRow]
     degraded: str | None = None
-
-
-class Mentioned(Result):
-    """The note that an entry tells of."""
-
-    notebook_id: str
-    title: str
-    collection: str
-    status: str
-    path: str
-
-
-class EntryResult(Result):
-    """An entry of the stream, of long-term memory, or what is remembered of a note (`ref`)."""
-
-    id: str
-    content: str
-    source: str
-    tags: list[str]
-    score: float
-    timestamp: str
-    action: str | None = None
-    ref: Mentioned | None = None
-    provenance: str | None = None
-
-
-class RecallResult(Result):
-    """`partial` says why not everything was looked through."""
-
-    results: list[EntryResult]
-    partial: str | None = None
-
-
-class TodayResult(Result):
-    """The last entries of a day, oldest first, and how many there are `earlier`; `lost` says that some are gone."""
-
-    day: str
-    results: list[EntryResult]
-    earlier: int
-    lost: str | None = None
-
-
-class LogResult(Result):
-    id: str
-    timestamp: str
-
-
-class CheckpointResult(Result):
-    """`notes`, `entries` and `longterm` are how many it holds."""
-
-    id: str
-    name: str
-    at: str
-    notes: int
-    entries: int
-    longterm: int
-    commit: str
-    warnings: list[str]
-
-
-class CheckpointsResult(Result):
-    """The latest first; `lost` says that some are gone."""
-
-    checkpoints: list[CheckpointResult]
-    lost: str | None = None
-
-
-class ChangedNote(Result):
-    """What became of a note since the checkpoint."""
-
-    id: str
-    path: str
-    collection: str
-    change: str
-
-
-class RolledBackResult(Result):
-    """`before` is the checkpoint to go back to where this was a mistake."""
-
-    id: str
-    before: str
-    entries: int
-    longterm: int
-    changed: list[ChangedNote]
-    restored: list[str]
-    commit: str
-    warnings: list[str]
