@@ -121,10 +121,11 @@ class Rollback(Model, kw_only=True):
 
 
 class StreamService(Service):
-    """The daily stream: what happened, day by day
+    """Log what happened, day by day, and recall it
 
-    Agents log lines to it, and it gets an entry for each note that is created, opened, updated, moved or deleted. It is
-    in hot memory (Redis or the embedded database), not in files: write what must last into a note. See docs/memory.md.
+    The daily stream has the lines that agents log, and an entry for each note that is created, opened, updated, moved
+    or deleted. It is in hot memory (Redis or the embedded database), not in files: write what must last into a note.
+    See docs/memory.md.
     """
 
     name = "stream"

@@ -31,7 +31,7 @@ CALLS: dict[str, Callable[[Notebook], object]] = {
     "list by author": lambda notebook: notebook.list(limit=10, session=PILOT, created_by="agent:scribe"),
     "search by tag": lambda notebook: notebook.search("ferry", 10, PILOT, mode="keyword", tags=["rope"]),
     "read": lambda notebook: notebook.read("pages/7.md", PILOT),
-    "recall": lambda notebook: notebook.recall("quillfeather ferry", PILOT),
+    "recall": lambda notebook: notebook.stream.recall("quillfeather ferry", PILOT),
     "prompt": lambda notebook: notebook.prompt(PILOT),
     "explain": lambda notebook: notebook.explain("quillfeather", session=PILOT),
     "compile_context": lambda notebook: notebook.context.compile("Mend the ferry", session=PILOT),

@@ -91,12 +91,12 @@ def recall(root: Path, queries: list[str], limit: int) -> list[float]:
     seconds = []
     for query in queries:
         begun = time.perf_counter()
-        found = notebook.recall(query, Session.owner(), limit=limit)
-        while not seconds and "have no vectors yet" in found["partial"]:
-            found = notebook.recall(query, Session.owner(), limit=limit)
+        found = notebook.stream.recall(query, Session.owner(), limit=limit)
+        while not seconds and "have no vectors yet" in (found.degraded or ""):
+            found = notebook.stream.recall(query, Session.owner(), limit=limit)
         seconds.append(time.perf_counter() - begun)
-        if found["partial"]:
-            raise RuntimeError(f"this was no recall of everything: {found['partial']}")
+        if found.degraded:
+            raise RuntimeError(f"this was no recall of everything: {found.degraded}")
     notebook.close()
     return seconds
 

@@ -32,10 +32,10 @@ def kept(root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterato
     subprocess.run(["git", "init", "--quiet", str(root)], check=True)
     with browsing(root) as found:
         notebook = notebook_of(found)
-        notebook.log("High water", OWNER)
-        notebook.checkpoint(OWNER, "before <b>the regatta</b>")
-        notebook.log("Low <i>water</i>", OWNER)
-        notebook.log("The toll is twelve crowns", OWNER, keep=True)
+        notebook.stream.log("High water", OWNER)
+        notebook.stream.checkpoint("before <b>the regatta</b>", OWNER)
+        notebook.stream.log("Low <i>water</i>", OWNER)
+        notebook.stream.log("The toll is twelve crowns", OWNER, keep=True)
         (root / PLAN).write_text("# Plan\n\nStart large.\n")
         notebook.sync()
         yield found
@@ -47,11 +47,11 @@ def notebook_of(browser: Browsing) -> Notebook:
 
 
 def checkpoints(browser: Browsing) -> list[Checkpoint]:
-    return list(notebook_of(browser).checkpoints(OWNER))
+    return notebook_of(browser).stream.checkpoints(OWNER).results
 
 
 def logged(browser: Browsing) -> list[str]:
-    return [one["content"] for one in notebook_of(browser).today(OWNER).entries if "action" not in one]
+    return [one.content for one in notebook_of(browser).stream.show(OWNER).results if not one.action]
 
 
 def form_of(page: str, address: str) -> dict[str, str]:
@@ -162,7 +162,7 @@ def test_going_back_leaves_the_notes_and_is_undone_by_one_press(kept: Browsing) 
     undone = kept.post(before, form_of(done, before))
     assert undone.status_code == 303
     assert logged(kept) == ["High water", "Low <i>water</i>"]
-    assert [one["content"] for one in notebook_of(kept).refs.longterm()] == ["The toll is twelve crowns"]
+    assert [one.content for one in notebook_of(kept).refs.longterm()] == ["The toll is twelve crowns"]
 
 
 def test_going_back_with_the_notes_is_undone_with_the_notes(kept: Browsing) -> None:
@@ -197,7 +197,7 @@ def new_note(browser: Browsing) -> None:
 
 
 def logged_line(browser: Browsing) -> None:
-    notebook_of(browser).log("Slack water", OWNER)
+    notebook_of(browser).stream.log("Slack water", OWNER)
 
 
 @pytest.mark.parametrize("change", [changed_plan, new_note, logged_line])
@@ -230,7 +230,7 @@ def test_what_changed_after_going_back_is_not_undone_unasked(kept: Browsing) -> 
 def test_a_note_that_is_being_changed_is_told_and_asked_about_again(kept: Browsing) -> None:
     address, page = question_of(kept, files=True)
     conflict = Conflict(PLAN, "a", "b", advice="nothing was brought back: roll back again")
-    with patch.object(notebook_of(kept), "rollback", side_effect=conflict):
+    with patch.object(notebook_of(kept)._checkpoints, "rollback", side_effect=conflict):
         again = kept.post(address, form_of(page, address))
     assert again.status_code == 409
     assert "pages/plan.md was changed since it was read; nothing was brought back" in text_of(again.text)
@@ -275,8 +275,8 @@ def test_done_without_a_rollback_offers_no_undo(kept: Browsing) -> None:
 
 def test_a_memory_that_is_away_costs_the_list_and_no_name_that_was_typed(browser: Browsing) -> None:
     with (
-        patch.object(notebook_of(browser), "checkpoints", side_effect=DOWN),
-        patch.object(notebook_of(browser), "checkpoint", side_effect=DOWN),
+        patch.object(notebook_of(browser).stream, "checkpoints", side_effect=DOWN),
+        patch.object(notebook_of(browser).stream, "checkpoint", side_effect=DOWN),
     ):
         page = browser.get(CHECKPOINTS)
         made = browser.post(CHECKPOINTS, {"name": "before the ebb"})

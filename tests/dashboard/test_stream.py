@@ -12,9 +12,11 @@ from unittest.mock import patch
 from zoneinfo import ZoneInfo
 
 import pytest
+from msgspec.structs import replace
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import BackendDown
+from notebook_sync.operations.stream import Entry, NoteRef
 from notebook_sync.refs.entry import new_entry
 from notebook_sync.surfaces.dashboard.memory.stream_view import PAGE, DayView, day_view
 from tests.dashboard.browsing import Browsing, browsing, text_of
@@ -25,16 +27,16 @@ NOW = datetime(2026, 2, 18, 22, 30, tzinfo=UTC)
 DOWN = BackendDown("Redis at localhost:6379", "connection refused")
 
 
-def entry(hour: int, said: str, minute: int = 0, **more: Any) -> dict[str, Any]:
-    return new_entry(said, said, now=datetime(2026, 2, 18, hour, minute, tzinfo=UTC), source="owner", **more)
+def entry(hour: int, said: str, minute: int = 0, **more: Any) -> Entry:
+    return Entry(**new_entry(said, said, now=datetime(2026, 2, 18, hour, minute, tzinfo=UTC), source="owner", **more))
 
 
-def of_note(hour: int, path: str, action: str = "updated", **more: Any) -> dict[str, Any]:
+def of_note(hour: int, path: str, action: str = "updated", **more: Any) -> Entry:
     told = new_entry(path, f"[{path}] ebb", now=datetime(2026, 2, 18, hour, tzinfo=UTC), source="notebook", **more)
-    return told | {"action": action, "ref": {"title": path, "path": path}}
+    return Entry(**told, action=action, ref=NoteRef(path, path, "pages", "draft", "1", path))
 
 
-def view_of(*entries: dict[str, Any], day: str = DAY, **asked: Any) -> DayView:
+def view_of(*entries: Entry, day: str = DAY, **asked: Any) -> DayView:
     return day_view(day, entries, NOW, asked.pop("zone", UTC), **asked)
 
 
@@ -88,7 +90,7 @@ def test_a_long_day_is_shown_in_pages_that_have_each_entry_once() -> None:
         if not view.earlier:
             break
         until = int(re.search(r"until=(\d+)", view.earlier)[1])  # type: ignore[index]
-    assert found == [each["content"] for each in reversed(entries)]
+    assert found == [each.content for each in reversed(entries)]
     assert said_in(view_of(*entries, until=int(view.later.partition("until=")[2])))[-1] == "n50"
 
 
@@ -122,7 +124,7 @@ def test_a_note_leads_to_its_page_and_one_that_is_gone_to_its_history() -> None:
 
 
 def test_a_moment_that_no_timezone_has_is_shown_as_it_is() -> None:
-    late = entry(6, "last") | {"timestamp": "9999-12-31T23:59:59.000+00:00"}
+    late = replace(entry(6, "last"), timestamp="9999-12-31T23:59:59.000+00:00")
     assert said_in(view_of(late, zone=ZoneInfo("Asia/Tokyo"))) == ["last"]
 
 
@@ -134,9 +136,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "pages/quay.md").write_text("---\nprovenance: external\n---\n# Quay\n\nOdile waits.\n")
     with Notebook.open(root) as notebook:
         notebook.sync()
-        notebook.log("Read the <script>alert(1)</script> tables", SCRIBE, tags=["tides"], score=0.9)
-        notebook.log("{{7*7}} crossings", OWNER, source="harbour radio")
-        notebook.log("The toll is twelve crowns", OWNER, keep=True)
+        notebook.stream.log("Read the <script>alert(1)</script> tables", SCRIBE, tags=["tides"], score=0.9)
+        notebook.stream.log("{{7*7}} crossings", OWNER, source="harbour radio")
+        notebook.stream.log("The toll is twelve crowns", OWNER, keep=True)
     return root
 
 
@@ -209,7 +211,10 @@ def test_whatever_is_recalled_is_words(shared: Browsing, query: str) -> None:
 
 def test_a_memory_that_is_away_costs_its_part_of_the_page(shared: Browsing) -> None:
     notebook = shared.served.app.state.notebook
-    with patch.object(notebook, "today", side_effect=DOWN), patch.object(notebook, "recall", side_effect=DOWN):
+    with (
+        patch.object(notebook.stream, "show", side_effect=DOWN),
+        patch.object(notebook.stream, "recall", side_effect=DOWN),
+    ):
         for address in ("/memory/stream", "/memory/recall?query=ebb"):
             page = shared.get(address)
             assert page.status_code == 200
@@ -230,9 +235,9 @@ def test_a_form_logs_into_the_stream_of_today(browser: Browsing) -> None:
     assert answer.headers["Location"] == "/memory/stream?done=logged"
     assert "Logged: it is in the stream of today" in text_of(browser.follow(answer).text)
     with Notebook.open(browser.root) as notebook:
-        (logged,) = [one for one in notebook.today(OWNER).entries if "action" not in one]
-    assert logged["content"] == "Odile\nhas the keys"
-    assert (logged["tags"], logged["source"], logged["score"]) == (["keys", "office"], "harbour radio", 0.8)
+        (logged,) = [one for one in notebook.stream.show(OWNER).results if not one.action]
+    assert logged.content == "Odile\nhas the keys"
+    assert (logged.tags, logged.source, logged.score) == (["keys", "office"], "harbour radio", 0.8)
 
 
 def test_what_is_kept_for_long_is_recalled_and_in_no_day(browser: Browsing) -> None:
@@ -256,7 +261,7 @@ def test_what_is_refused_is_shown_again_as_it_was_typed(browser: Browsing, wrong
 
 
 def test_what_was_typed_is_not_lost_to_a_memory_that_is_away(browser: Browsing) -> None:
-    with patch.object(browser.served.app.state.notebook, "log", side_effect=DOWN):
+    with patch.object(browser.served.app.state.notebook.stream, "log", side_effect=DOWN):
         page = browser.post("/memory/stream", {"content": "Odile waits"})
     assert page.status_code == 503
     assert "Odile waits</textarea>" in page.text

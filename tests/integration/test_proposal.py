@@ -79,13 +79,13 @@ def test_a_proposal_is_started_resumed_and_referred_to(office: World) -> None:
         assert page["metadata"]["version"] == len(page["history"]) == 3
         assert "- a mooring for the night" in page["content"]
         assert DETAIL in page["content"]
-        today = notebook.today(Session.owner())
-        told = [(entry["action"], entry["ref"]["path"]) for entry in today.entries if "action" in entry]
+        today = notebook.stream.show(Session.owner())
+        told = [(entry.action, entry.path) for entry in today.results if entry.action]
         mine = [action for action, path in told if path == "pages/night-ferry.md"]
         assert mine[0] == "created"
         assert mine.count("updated") == 2
         assert "opened" in mine
-        assert DETAIL not in str(today.as_dict())
+        assert DETAIL not in str(today)
         assert notebook.sync().updated == 0
         assert notebook.verify().consistent
     log = subprocess.run(
@@ -105,13 +105,13 @@ async def _days(office: World) -> None:
         assert made["path"] == "pages/night-ferry.md"
         assert made["version"] == 1
         await scribe.does(
-            "log", content="Began the proposal for a night ferry; the pilots are to be asked", tags=["ferry"]
+            "notebook_log", content="Began the proposal for a night ferry; the pilots are to be asked", tags=["ferry"]
         )
         assert DETAIL not in scribe.told
 
     async with _day(office, "scribe") as scribe:
         assert f"Night ferry (`{made['notebook_id']}`, draft): A last crossing" in await scribe.prompt()
-        recalled = await scribe.does("recall", query="proposal pilots")
+        recalled = await scribe.does("notebook_recall", query="proposal pilots")
         assert any("pilots are to be asked" in entry["content"] for entry in recalled["results"])
         assert DETAIL not in scribe.told  # it knows of the page, and has not seen its text
         part = await scribe.does("notebook_read", id=made["notebook_id"], section="what-it-needs")
@@ -131,7 +131,7 @@ async def _days(office: World) -> None:
 
     async with _day(office, "pilot") as pilot:
         assert "Night ferry" in await pilot.prompt()
-        found = await pilot.does("recall", query="night ferry")
+        found = await pilot.does("notebook_recall", query="night ferry")
         refs = [entry for entry in found["results"] if entry.get("ref")]
         assert made["notebook_id"] in {entry["ref"]["notebook_id"] for entry in refs}
         finding = await pilot.does(

@@ -32,13 +32,13 @@ def world(embedded: World, server: Server) -> Iterator[World]:
     world.write("channels/scribe/global/key.md", "# Key\n\nIt is under the mat.\n")
     with world.notebook() as notebook:
         notebook.sync()
-        notebook.log("Ines has the key.", OWNER)
+        notebook.stream.log("Ines has the key.", OWNER)
     yield world
     server.restart(emptied=True)
 
 
 def found(notebook: Notebook, query: str) -> set[str]:
-    return {one["id"] for one in notebook.recall(query, OWNER)["results"]}
+    return {one.id for one in notebook.stream.recall(query, OWNER).results}
 
 
 def test_refs_are_there_again_and_the_stream_is_not_invented(world: World, server: Server) -> None:
@@ -50,9 +50,9 @@ def test_refs_are_there_again_and_the_stream_is_not_invented(world: World, serve
         notebook.sync()
         assert world.refs() == refs
         assert notebook.verify().consistent
-        today = notebook.today(OWNER)
-        assert today.entries == []
-        assert "is gone" in today.lost
+        today = notebook.stream.show(OWNER)
+        assert today.results == []
+        assert "is gone" in str(today.degraded)
         lost = notebook.refs.lost()
         assert lost is not None
         assert lost >= before.replace(microsecond=0)
@@ -62,19 +62,19 @@ def test_refs_are_there_again_and_the_stream_is_not_invented(world: World, serve
 
 def test_who_reads_before_anything_was_synced_again_is_told_of_the_loss(world: World, server: Server) -> None:
     with world.notebook() as notebook:
-        kept = notebook.checkpoint(OWNER, "Before the storm").id
-        assert "emptied" not in notebook.recall("ferry", OWNER)["partial"]
-        assert notebook.checkpoints_lost(OWNER) == ""
+        kept = notebook.stream.checkpoint("Before the storm", OWNER).id
+        assert "emptied" not in str(notebook.stream.recall("ferry", OWNER).degraded)
+        assert notebook.stream.checkpoints(OWNER).degraded is None
     server.restart(emptied=True)
     with world.notebook() as notebook:
-        assert "hot memory was emptied" in notebook.recall("ferry", OWNER)["partial"]
-        assert "is gone: hot memory was emptied" in notebook.today(OWNER).lost
-        assert "are gone: hot memory was emptied" in notebook.checkpoints_lost(OWNER)
+        assert "hot memory was emptied" in str(notebook.stream.recall("ferry", OWNER).degraded)
+        assert "is gone: hot memory was emptied" in str(notebook.stream.show(OWNER).degraded)
+        assert "are gone: hot memory was emptied" in str(notebook.stream.checkpoints(OWNER).degraded)
         with pytest.raises(NoSuchCheckpoint, match="are gone: hot memory was emptied"):
-            notebook.rollback(kept, OWNER)
+            notebook.stream.rollback(kept, OWNER)
         notebook.sync()
-        assert "emptied" not in notebook.recall("ferry", OWNER)["partial"]
-        assert "are gone: hot memory was emptied" in notebook.checkpoints_lost(OWNER)
+        assert "emptied" not in str(notebook.stream.recall("ferry", OWNER).degraded)
+        assert "are gone: hot memory was emptied" in str(notebook.stream.checkpoints(OWNER).degraded)
 
 
 def test_what_happens_later_is_told_and_the_loss_stays_known(world: World, server: Server) -> None:
@@ -83,12 +83,12 @@ def test_what_happens_later_is_told_and_the_loss_stays_known(world: World, serve
     with world.notebook() as notebook:
         notebook.sync()
         lost = notebook.refs.lost()
-        notebook.log("Odile has the key.", OWNER)
+        notebook.stream.log("Odile has the key.", OWNER)
         notebook.sync()
         assert notebook.refs.lost() == lost
-        today = notebook.today(OWNER)
-    assert [entry.get("action", "logged") for entry in today.entries] == ["created", "logged"]
-    assert "is gone" in today.lost
+        today = notebook.stream.show(OWNER)
+    assert [entry.action or "logged" for entry in today.results] == ["created", "logged"]
+    assert "is gone" in str(today.degraded)
 
 
 def test_a_watch_notices_by_the_next_save(world: World, server: Server) -> None:
@@ -122,7 +122,7 @@ def _broken_off(*_: object) -> None:
 def test_a_new_notebook_has_lost_nothing(world: World, server: Server) -> None:
     with world.notebook() as notebook:
         assert notebook.refs.lost() is None
-        assert notebook.today(OWNER).lost == ""
+        assert notebook.stream.show(OWNER).degraded is None
 
 
 def test_a_first_sync_that_was_broken_off_has_lost_nothing(embedded: World, server: Server) -> None:
@@ -139,22 +139,22 @@ def test_a_first_sync_that_was_broken_off_has_lost_nothing(embedded: World, serv
         notebook.refs.adopt = adopt  # type: ignore[method-assign]
         notebook.sync()
         assert notebook.refs.lost() is None
-        assert [entry["action"] for entry in notebook.today(OWNER).entries] == ["created"]
+        assert [entry.action for entry in notebook.stream.show(OWNER).results] == ["created"]
 
 
 def test_a_stream_on_a_server_that_the_notebook_moved_to_begins_there(embedded: World, server: Server) -> None:
     embedded.write("pages/timetable.md", "# Timetable\n")
     with embedded.notebook() as notebook:
         notebook.sync()
-        notebook.log("Ines has the key.", OWNER)
+        notebook.stream.log("Ines has the key.", OWNER)
     world = embedded.on(redis_url=server.url)
     with world.notebook() as notebook:
         notebook.sync()
-        assert notebook.today(OWNER).entries == []
-        assert notebook.today(OWNER).lost
+        assert notebook.stream.show(OWNER).results == []
+        assert notebook.stream.show(OWNER).degraded
     with embedded.notebook() as notebook:
-        assert len(notebook.today(OWNER).entries) == 2
-        assert notebook.today(OWNER).lost == ""
+        assert len(notebook.stream.show(OWNER).results) == 2
+        assert notebook.stream.show(OWNER).degraded is None
 
 
 def test_an_emptied_search_index_is_made_again(embedded: World) -> None:
@@ -164,10 +164,10 @@ def test_an_emptied_search_index_is_made_again(embedded: World) -> None:
     try:
         with world.notebook() as notebook:
             notebook.sync()
-            eventually(lambda: notebook.recall("ferry", OWNER)["partial"] == "", "an index of all")
+            eventually(lambda: notebook.stream.recall("ferry", OWNER).degraded is None, "an index of all")
             stack.restart(emptied=True)
             notebook.sync()
-            eventually(lambda: notebook.recall("ferry", OWNER)["partial"] == "", "an index of all")
+            eventually(lambda: notebook.stream.recall("ferry", OWNER).degraded is None, "an index of all")
             assert found(notebook, "ferry") == {"pages/timetable"}
         with redis.Redis.from_url(stack.url, decode_responses=True) as client:
             assert [name.endswith(":memory:idx") for name in client.execute_command("FT._LIST")] == [True]
@@ -182,13 +182,13 @@ def test_a_whole_notebook_lives_on_a_cluster(embedded: World, redis_cluster_url:
     assert world.run("sync").code == 0
     with world.notebook() as notebook:
         assert notebook.verify().consistent
-        notebook.log("Ines has the key.", OWNER)
-        kept = notebook.checkpoint(OWNER, "before")
-        notebook.log("Odile has the key.", OWNER)
-        notebook.rollback(kept.id, OWNER)
-        assert [entry["content"] for entry in notebook.today(OWNER).entries][-1] == "Ines has the key."
-        recalled = notebook.recall("key", OWNER)
-        assert [one["content"] for one in recalled["results"]] == ["Ines has the key."]
-        assert recalled["partial"].startswith("a Redis Cluster is not searched")
+        notebook.stream.log("Ines has the key.", OWNER)
+        kept = notebook.stream.checkpoint("before", OWNER)
+        notebook.stream.log("Odile has the key.", OWNER)
+        notebook.stream.rollback(kept.id, OWNER)
+        assert [entry.content for entry in notebook.stream.show(OWNER).results][-1] == "Ines has the key."
+        recalled = notebook.stream.recall("key", OWNER)
+        assert [one.content for one in recalled.results] == ["Ines has the key."]
+        assert str(recalled.degraded).startswith("a Redis Cluster is not searched")
     assert world.run("doctor").code == 0
     world.assert_whole()

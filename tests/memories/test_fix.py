@@ -237,7 +237,7 @@ def test_very_many_repairs_are_commits_of_their_own_behind_a_checkpoint(
     told = notebook.memories.fix(OWNER, progress=lambda done, total: steps.append((done, total)))
     assert (len(told.changes), steps) == (3, [(2, 3), (3, 3)])
     assert log(notebook) == ["Repair memories: memories/tide.md", "Repair memories", "Add"]
-    notebook.rollback(told.backup, OWNER, files=True)
+    notebook.stream.rollback(told.backup, OWNER, files=True)
     assert (notebook.root / "memories" / "tide.md").read_text() == "tide\n"
 
 

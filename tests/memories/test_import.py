@@ -434,13 +434,13 @@ def test_one_checkpoint_before_and_one_commit_after(notebook: Notebook, export: 
     subprocess.run(["git", "init", "-q", notebook.root], check=True)
     lines(export, *({"id": f"n{number}", "content": f"Rope {number}"} for number in range(40)))
     told = notebook.memories.import_file(str(export), OWNER)
-    (kept,) = notebook.checkpoints(OWNER)
+    (kept,) = notebook.stream.checkpoints(OWNER).results
     assert (kept.id, kept.name) == (told.backup, "before import of memories.jsonl")
     log = subprocess.run(["git", "-C", notebook.root, "log", "--format=%s"], capture_output=True, text=True, check=True)
     assert log.stdout == "Import 40 memories from memories.jsonl\n"
     assert [event["kind"] for event in notebook.events.read()].count("import") == 1
     assert notebook.memories.import_file(str(export), OWNER).backup == ""
-    notebook.rollback(told.backup, OWNER, files=True)
+    notebook.stream.rollback(told.backup, OWNER, files=True)
     assert fields(notebook) == {}
 
 

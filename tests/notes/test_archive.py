@@ -71,9 +71,9 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
         kept = notebook.memories.add(MEMORY, SCRIBE, tags=["sea"], strict=True)
         notebook.memory_rows.used([kept.notebook_id], datetime(2026, 3, 1, tzinfo=UTC))
         notebook.memory_rows.put_scores({kept.notebook_id: 0.625}, datetime.now(UTC))
-        notebook.log("Odile asked for the fares", SCRIBE, tags=["fares"])
-        notebook.log("The lamp is Ines's", OWNER, keep=True)
-        notebook.checkpoint(OWNER, "before the storm")
+        notebook.stream.log("Odile asked for the fares", SCRIBE, tags=["fares"])
+        notebook.stream.log("The lamp is Ines's", OWNER, keep=True)
+        notebook.stream.checkpoint("before the storm", OWNER)
         write(root, "pages/ferry.md", (root / "pages/ferry.md").read_text() + "\nNot committed.\n")
         write(root, "pages/new.md", "# New\n\nNot even added.\n")
         (root / "code_snippets" / "order.md").unlink()
@@ -131,8 +131,8 @@ def test_it_comes_back_on_servers_the_same(
         assert notebook.mirror.name.startswith("MongoDB")
         assert told_by(notebook) == before
         assert notebook.verify().consistent
-        found = notebook.recall("fares", OWNER)["results"]
-        assert "Odile asked for the fares" in [entry["content"] for entry in found]
+        found = notebook.stream.recall("fares", OWNER).results
+        assert "Odile asked for the fares" in [entry.content for entry in found]
     drop_keys(redis_stack_url, redis_prefix)
 
 

@@ -56,7 +56,7 @@ def checkpoint_of_notes_that_were_never_synced(root: Path) -> None:
     Notebook.init(root)
     with Notebook.open(root) as notebook:
         notebook.create("pages", "The night ferry", "It leaves at ten.", SCRIBE)
-        notebook.checkpoint(SCRIBE, "unseen")
+        notebook.stream.checkpoint("unseen", SCRIBE)
 
 
 def checkpoint_of_unsynced_pages(root: Path) -> None:
@@ -68,21 +68,21 @@ def checkpoint_of_unsynced_pages(root: Path) -> None:
         write(root, "pages/latin.md", b"caf\xe9\n")
         write(root, "pages/huge.md", "x" * (3 << 20))
         write(root, "pages/escaped.md", '---\nid: "\\ud800"\ntitle: "\\ud800\\0"\n---\nHalf a character\n')
-        notebook.checkpoint(OWNER, "unseen\u2003🧭")
+        notebook.stream.checkpoint("unseen\u2003🧭", OWNER)
 
 
 def checkpoints_around_what_is_gone(root: Path) -> None:
     Notebook.init(root)
     write(root, "pages/ferry.md", "# The ferry\n")
     with Notebook.open(root) as notebook:
-        notebook.checkpoint(OWNER)
+        notebook.stream.checkpoint()
         notebook.sync()
         notebook.delete("pages/ferry.md", OWNER)
         write(root, "pages/ferry.md", "# Another\n")
         notebook.sync()
         (root / "pages/ferry.md").unlink()
-        then = notebook.checkpoint(OWNER)
-        notebook.rollback(then.id, OWNER, files=True)
+        then = notebook.stream.checkpoint()
+        notebook.stream.rollback(then.id, OWNER, files=True)
 
 
 def no_stream_and_no_git(root: Path) -> None:
@@ -92,7 +92,7 @@ def no_stream_and_no_git(root: Path) -> None:
 def nothing_but_a_checkpoint(root: Path) -> None:
     root.mkdir()
     with Notebook.open(root) as notebook:
-        notebook.checkpoint(OWNER)
+        notebook.stream.checkpoint()
 
 
 def external_words(root: Path) -> None:
@@ -100,8 +100,8 @@ def external_words(root: Path) -> None:
     with Notebook.open(root) as notebook:
         notebook.write_note("A stranger's words", VISITOR)
         write(root, "pages/theirs.md", "---\nprovenance: external\nsource: web\n---\n# Theirs\n")
-        notebook.checkpoint(OWNER)
-        notebook.log("Odd \u2028 \x00 words", OWNER, keep=True)
+        notebook.stream.checkpoint()
+        notebook.stream.log("Odd \u2028 \x00 words", OWNER, keep=True)
         notebook.read("pages/theirs", SCRIBE)
 
 
@@ -126,9 +126,9 @@ def frontmatter_of_all_kinds(root: Path) -> None:
     ):
         write(root, f"pages/{number}.md", f"---\n{fields}\n---\n# Note {number}\n")
     with Notebook.open(root) as notebook:
-        notebook.checkpoint(OWNER)
+        notebook.stream.checkpoint()
         notebook.sync()
-        notebook.checkpoint(OWNER)
+        notebook.stream.checkpoint()
 
 
 def times_that_are_odd(root: Path) -> None:
@@ -219,8 +219,8 @@ def test_any_notebook_comes_back(
                 if synced:
                     notebook.sync()
                 if log.strip():
-                    notebook.log(log, SCRIBE, keep=kept)
-                notebook.checkpoint(OWNER)
+                    notebook.stream.log(log, SCRIBE, keep=kept)
+                notebook.stream.checkpoint()
             for path in first.keys() - second.keys():
                 (root / path).unlink()
         comes_back(root, root.parent)

@@ -106,7 +106,7 @@ def test_a_note_without_an_id_keeps_its_past_where_the_watch_was_first(notebook:
     notebook.rename(place, place.replace("pages", "quay"), TASK)
     moved = FERRY.replace("pages", "quay")
     assert history(notebook, moved) == [("owner", "Created"), ("agent:scribe", "Changed Ferry")]
-    told = [entry["action"] for entry in notebook.today(Session.owner()).entries if "ref" in entry]
+    told = [entry.action for entry in notebook.stream.show(Session.owner()).results if entry.ref]
     assert told == ["created", "updated", "moved"]
     assert waiting(notebook) == []
 

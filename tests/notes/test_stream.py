@@ -16,6 +16,8 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import BackendDown, NotebookError, NotPermitted, UsageError
 from notebook_sync.files.edits import Edit
+from notebook_sync.operations.registry import plain
+from notebook_sync.operations.stream import Day, Entry
 from tests.notes.conftest import opened
 from tests.servers import free_port
 from tests.waiting import eventually
@@ -44,20 +46,16 @@ def embedded(harbour: Path) -> Iterator[Notebook]:
     yield from opened(harbour, WITHHELD)
 
 
-def contents(entries: list[dict[str, Any]]) -> list[str]:
-    return [entry["content"] for entry in entries]
+def contents(entries: list[Entry]) -> list[str]:
+    return [entry.content for entry in entries]
 
 
 def logged(notebook: Notebook, session: Session = OWNER) -> list[str]:
-    return contents([entry for entry in notebook.today(session).entries if "action" not in entry])
+    return contents([entry for entry in notebook.stream.show(session).results if not entry.action])
 
 
 def actions(notebook: Notebook, path: str, session: Session = OWNER) -> list[str]:
-    return [
-        entry["action"]
-        for entry in notebook.today(session).entries
-        if "action" in entry and entry["ref"]["path"] == path
-    ]
+    return [entry.action for entry in notebook.stream.show(session).results if entry.action and entry.path == path]
 
 
 # Logging.
@@ -65,9 +63,9 @@ def actions(notebook: Notebook, path: str, session: Session = OWNER) -> list[str
 
 def test_what_is_logged_is_in_the_day_and_found_again(notebook: Notebook) -> None:
     before = datetime.now(UTC) - timedelta(milliseconds=1)
-    entry = notebook.log("Odile moved the ferry to pier 3", TASK, tags=["ferry", "pier"], score=0.9)
-    assert before <= datetime.fromisoformat(entry["timestamp"]) <= datetime.now(UTC)
-    assert {**entry, "id": "", "timestamp": ""} == {
+    entry = notebook.stream.log("Odile moved the ferry to pier 3", TASK, tags=["ferry", "pier"], score=0.9)
+    assert before <= datetime.fromisoformat(entry.timestamp) <= datetime.now(UTC)
+    assert {**plain(entry), "id": "", "timestamp": ""} == {
         "id": "",
         "content": "Odile moved the ferry to pier 3",
         "source": "agent:scribe",
@@ -76,47 +74,47 @@ def test_what_is_logged_is_in_the_day_and_found_again(notebook: Notebook) -> Non
         "timestamp": "",
         "agent": "scribe",
     }
-    assert notebook.today(OWNER).entries[-1] == entry
-    (found,) = [one for one in notebook.recall("pier", OWNER)["results"] if "ref" not in one]
-    assert {key: found[key] for key in entry} == entry
+    assert notebook.stream.show(OWNER).results[-1] == entry
+    (found,) = [one for one in notebook.stream.recall("pier", OWNER).results if not one.ref]
+    assert {key: plain(found)[key] for key in plain(entry)} == plain(entry)
 
 
 def test_what_is_kept_is_in_no_day_and_found_again(notebook: Notebook) -> None:
-    entry = notebook.log("The harbour closes at ten", OWNER, keep=True)
+    entry = notebook.stream.log("The harbour closes at ten", OWNER, keep=True)
     assert logged(notebook) == []
-    assert entry["source"] == "owner"
-    assert "The harbour closes at ten" in contents(notebook.recall("harbour closes", TASK)["results"])
+    assert entry.source == "owner"
+    assert "The harbour closes at ten" in contents(notebook.stream.recall("harbour closes", TASK).results)
 
 
 def test_the_same_words_twice_are_two_entries(notebook: Notebook) -> None:
-    first, second = notebook.log("High water", TASK), notebook.log("High water", TASK)
-    assert first["id"] != second["id"]
+    first, second = notebook.stream.log("High water", TASK), notebook.stream.log("High water", TASK)
+    assert first.id != second.id
     assert logged(notebook) == ["High water", "High water"]
 
 
 @pytest.mark.parametrize("content", HOSTILE, ids=range(len(HOSTILE)))
 def test_content_is_text(notebook: Notebook, content: str) -> None:
-    entry = notebook.log(content, TASK)
-    kept = notebook.log(content, TASK, keep=True)
+    entry = notebook.stream.log(content, TASK)
+    kept = notebook.stream.log(content, TASK, keep=True)
     plain = content.replace("\0", "\ufffd")
-    assert (entry["content"], kept["content"]) == (plain, plain)
+    assert (entry.content, kept.content) == (plain, plain)
     assert logged(notebook) == [plain]
-    assert notebook.refs.longterm() == [kept]
-    results = notebook.recall(content, TASK)["results"]
-    assert all(entry["id"] not in {"", None} for entry in results)
+    assert [one["id"] for one in notebook.refs.longterm()] == [kept.id]
+    results = notebook.stream.recall(content, TASK).results
+    assert all(entry.id for entry in results)
 
 
 @pytest.mark.parametrize("content", ["", " \n\t", "x" * 8193, "é" * 4097, "x" * 100_000])
 def test_content_has_bounds(embedded: Notebook, content: str) -> None:
     with pytest.raises(UsageError, match=r"nothing to log|write it as a page"):
-        embedded.log(content, TASK)
+        embedded.stream.log(content, TASK)
     assert logged(embedded) == []
 
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), -0.1, 1.01, True])
 def test_a_score_is_a_share(embedded: Notebook, score: float) -> None:
     with pytest.raises(UsageError, match="from 0 to 1"):
-        embedded.log("High water", TASK, score=score)
+        embedded.stream.log("High water", TASK, score=score)
 
 
 @pytest.mark.parametrize(
@@ -136,22 +134,22 @@ def test_a_score_is_a_share(embedded: Notebook, score: float) -> None:
 )
 def test_a_tag_is_a_word(embedded: Notebook, tags: list[str]) -> None:
     with pytest.raises(UsageError, match="tag"):
-        embedded.log("High water", TASK, tags=tags)
+        embedded.stream.log("High water", TASK, tags=tags)
     with pytest.raises(UsageError, match="tag"):
-        embedded.recall("water", TASK, tags=tags)
+        embedded.stream.recall("water", TASK, tags=tags)
 
 
 def test_tags_narrow_what_is_recalled(notebook: Notebook) -> None:
-    notebook.log("High water at noon", TASK, tags=["tide.table", "tide.table"])
-    notebook.log("High water at the café", TASK, tags=["Ines", "été"])
-    assert contents(notebook.recall("water", TASK, tags=["tide.table"])["results"]) == ["High water at noon"]
-    assert contents(notebook.recall("water", TASK, tags=["été", "other"])["results"]) == ["High water at the café"]
+    notebook.stream.log("High water at noon", TASK, tags=["tide.table", "tide.table"])
+    notebook.stream.log("High water at the café", TASK, tags=["Ines", "été"])
+    assert contents(notebook.stream.recall("water", TASK, tags=["tide.table"]).results) == ["High water at noon"]
+    assert contents(notebook.stream.recall("water", TASK, tags=["été", "other"]).results) == ["High water at the café"]
 
 
 def test_a_source_is_where_it_is_from(embedded: Notebook) -> None:
-    assert embedded.log("Fog", TASK, source=" harbour radio ")["source"] == "harbour radio"
-    assert embedded.log("Fog", TASK, source="agent:scribe")["source"] == "agent:scribe"
-    assert embedded.log("Fog", Session.task())["source"] == "agent:unknown"
+    assert embedded.stream.log("Fog", TASK, source=" harbour radio ").source == "harbour radio"
+    assert embedded.stream.log("Fog", TASK, source="agent:scribe").source == "agent:scribe"
+    assert embedded.stream.log("Fog", Session.task()).source == "agent:unknown"
 
 
 LOOKALIKES = ["the owner", "owner.", "-owner-", "Ａgent:scribe", "agent :scribe", "agent scribe", "note\u00adbook"]
@@ -165,19 +163,19 @@ LOOKALIKES += ["harbour  radio", "a\ud800", "\u202eharbour"]
 def test_nobody_signs_for_another(embedded: Notebook, source: str) -> None:
     for session in (TASK, Session.task()):
         with pytest.raises(UsageError, match="source"):
-            embedded.log("Fog", session, source=source)
+            embedded.stream.log("Fog", session, source=source)
     assert logged(embedded) == []
 
 
 def test_the_owner_says_where_it_is_from_in_any_words(embedded: Notebook) -> None:
-    assert embedded.log("Fog", OWNER, source="Häfen: Radio")["source"] == "Häfen: Radio"
+    assert embedded.stream.log("Fog", OWNER, source="Häfen: Radio").source == "Häfen: Radio"
 
 
 @pytest.mark.parametrize("content", ["\ud800", "Fog \udfff at the pier"])
 def test_half_a_character_is_not_logged(embedded: Notebook, content: str) -> None:
     for keep in (False, True):
         with pytest.raises(UsageError, match="half a character"):
-            embedded.log(content, TASK, keep=keep)
+            embedded.stream.log(content, TASK, keep=keep)
     assert logged(embedded) == []
 
 
@@ -186,9 +184,9 @@ def test_half_a_character_is_not_logged(embedded: Notebook, content: str) -> Non
 
 def test_a_day_tells_what_became_of_notes(notebook: Notebook) -> None:
     notebook.edit("pages/ferry.md", Edit("write", content="# Ferry\n\nIt leaves at ten.\n"), TASK)
-    told = [entry for entry in notebook.today(TASK).entries if entry.get("ref", {}).get("path") == "pages/ferry.md"]
-    assert [entry["action"] for entry in told] == ["created", "updated"]
-    assert told[-1]["content"] == "[Ferry] It leaves at ten."
+    told = [entry for entry in notebook.stream.show(TASK).results if entry.path == "pages/ferry.md"]
+    assert [entry.action for entry in told] == ["created", "updated"]
+    assert told[-1].content == "[Ferry] It leaves at ten."
     assert "leaves at ten" not in str(told[0])
 
 
@@ -196,66 +194,58 @@ def test_a_day_is_one_of_the_notebook(harbour: Path) -> None:
     far = ZoneInfo("Pacific/Kiritimati")
     for embedded in opened(harbour, '[notebook]\ntimezone = "Pacific/Kiritimati"\n'):
         begun = datetime.now(far).date().isoformat()
-        embedded.log("High water", TASK)
-        day = embedded.today(TASK)
+        embedded.stream.log("High water", TASK)
+        day = embedded.stream.show(TASK)
         assert day.day in {begun, datetime.now(far).date().isoformat()}
-        assert contents(day.entries)[-1] == "High water"
-        assert embedded.today(TASK, day.day) == day
-        assert embedded.today(TASK, "2020-02-29").as_dict() == {
-            "day": "2020-02-29",
-            "entries": [],
-            "lost": "",
-            "earlier": 0,
-        }
+        assert contents(day.results)[-1] == "High water"
+        assert embedded.stream.show(TASK, day=day.day) == day
+        assert embedded.stream.show(TASK, day="2020-02-29") == Day(day="2020-02-29", results=[])
 
 
 def test_of_a_long_day_the_last_entries_are_told_and_how_many_there_are_before(
     embedded: Notebook, harbour: Path
 ) -> None:
-    told = len(embedded.today(TASK).entries)
+    told = len(embedded.stream.show(TASK).results)
     for number in range(5):
-        embedded.log(f"High water {number}", TASK)
-    day = embedded.today(TASK, limit=2)
-    assert (contents(day.entries), day.earlier) == (["High water 3", "High water 4"], told + 3)
-    assert embedded.today(TASK, day.day, 0).entries == []
+        embedded.stream.log(f"High water {number}", TASK)
+    day = embedded.stream.show(TASK, limit=2)
+    assert (contents(day.results), day.earlier) == (["High water 3", "High water 4"], told + 3)
+    assert embedded.stream.show(TASK, day=day.day, limit=0).results == []
     (harbour / "pages/withheld.md").write_text("Nobody else is to know.")
     embedded.sync()
-    assert embedded.today(TASK, limit=2) == day
-    assert embedded.today(OWNER, limit=2).earlier > day.earlier
-    whole = embedded.today(TASK, limit=told + 5)
-    assert (len(whole.entries), whole.earlier) == (told + 5, 0)
+    assert embedded.stream.show(TASK, limit=2) == day
+    assert embedded.stream.show(OWNER, limit=2).earlier > day.earlier
+    whole = embedded.stream.show(TASK, limit=told + 5)
+    assert (len(whole.results), whole.earlier) == (told + 5, 0)
     for limit in (-1, 2**31):
         with pytest.raises(UsageError, match="a limit is a number"):
-            embedded.today(TASK, limit=limit)
+            embedded.stream.show(TASK, limit=limit)
 
 
 @pytest.mark.parametrize(
     "day",
     [
-        "yesterday",
+        "tomorrow",
         "2026-2-3",
-        "20260203",
         "2026-02-30",
-        "2026-W07-1",
-        "2026-02-03 ",
         "٢٠٢٦-٠٢-٠٣",
         "0000-00-00",
         "\ud800",
     ],
 )
 def test_what_is_no_day_is_told(embedded: Notebook, day: str) -> None:
-    with pytest.raises(UsageError, match="as 2026-03-01"):
-        embedded.today(TASK, day)
+    with pytest.raises(UsageError, match="is not a date; write a day like 2026-02-18"):
+        embedded.stream.show(TASK, day=day)
 
 
 def test_a_stream_that_is_gone_is_told_as_gone(embedded: Notebook) -> None:
     yesterday = (datetime.now(UTC) - timedelta(days=1)).date().isoformat()
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
-    assert embedded.today(TASK).lost == ""
+    assert embedded.stream.show(TASK).degraded is None
     embedded.refs.note_loss(datetime.now(UTC))
-    assert "is gone: hot memory was emptied" in embedded.today(TASK, yesterday).lost
-    assert "is gone: hot memory was emptied" in embedded.today(EXTERNAL_READER).lost
-    assert embedded.today(TASK, tomorrow).lost == ""
+    assert "is gone: hot memory was emptied" in embedded.stream.show(TASK, day=yesterday).degraded
+    assert "is gone: hot memory was emptied" in embedded.stream.show(EXTERNAL_READER).degraded
+    assert embedded.stream.show(TASK, day=tomorrow).degraded is None
 
 
 EXTERNAL_READER = Session.task("pilot")
@@ -265,32 +255,32 @@ EXTERNAL_READER = Session.task("pilot")
 
 
 def test_recall_finds_notes_as_far_as_they_may_be_read(notebook: Notebook) -> None:
-    notebook.log("The heron keeper came by", OWNER)
-    found = contents(notebook.recall("heron keeper", OWNER)["results"])
+    notebook.stream.log("The heron keeper came by", OWNER)
+    found = contents(notebook.stream.recall("heron keeper", OWNER).results)
     assert "[Salaries] Odile pays the heron keeper." in found
-    assert contents(notebook.recall("heron keeper", TASK)["results"]) == ["The heron keeper came by"]
-    assert contents(notebook.recall("heron keeper", TASK, limit=1)["results"]) == ["The heron keeper came by"]
+    assert contents(notebook.stream.recall("heron keeper", TASK).results) == ["The heron keeper came by"]
+    assert contents(notebook.stream.recall("heron keeper", TASK, limit=1).results) == ["The heron keeper came by"]
 
 
 @pytest.mark.parametrize("limit", [-1, 201, 10**20])
 def test_a_limit_is_a_number_that_makes_sense(embedded: Notebook, limit: int) -> None:
     with pytest.raises(UsageError, match="from 0 to 200"):
-        embedded.recall("ferry", TASK, limit=limit)
+        embedded.stream.recall("ferry", TASK, limit=limit)
 
 
 def test_recall_keeps_to_its_limit(notebook: Notebook) -> None:
     for pier in range(5):
-        notebook.log(f"The ferry is at pier {pier}", TASK)
-    assert len(notebook.recall("ferry pier", TASK, limit=3)["results"]) == 3
-    assert notebook.recall("ferry pier", TASK, limit=0)["results"] == []
+        notebook.stream.log(f"The ferry is at pier {pier}", TASK)
+    assert len(notebook.stream.recall("ferry pier", TASK, limit=3).results) == 3
+    assert notebook.stream.recall("ferry pier", TASK, limit=0).results == []
 
 
 def test_recall_looks_no_further_back_than_asked(notebook: Notebook) -> None:
-    notebook.log("Low season", TASK)
+    notebook.stream.log("Low season", TASK)
     later = datetime.now(UTC) + timedelta(hours=1)
-    assert notebook.recall("season", TASK, since=later)["results"] == []
-    assert notebook.recall("season", TASK, since=later.replace(tzinfo=None))["results"] == []
-    assert contents(notebook.recall("season", TASK, since=later - timedelta(hours=2))["results"]) == ["Low season"]
+    assert notebook.stream.recall("season", TASK, since=later).results == []
+    assert notebook.stream.recall("season", TASK, since=later.replace(tzinfo=None)).results == []
+    assert contents(notebook.stream.recall("season", TASK, since=later - timedelta(hours=2)).results) == ["Low season"]
 
 
 # Who is told what.
@@ -302,8 +292,8 @@ def test_a_note_is_told_to_who_may_read_it(notebook: Notebook) -> None:
     (notebook.root / "pages/withheld.md").unlink()
     notebook.sync()
     assert actions(notebook, "pages/withheld.md") == ["created", "deleted"]
-    assert "Salaries" not in str(notebook.today(TASK))
-    assert "Salaries" not in str(notebook.recall("salaries heron", TASK))
+    assert "Salaries" not in str(notebook.stream.show(TASK))
+    assert "Salaries" not in str(notebook.stream.recall("salaries heron", TASK))
 
 
 def test_what_the_prompt_hides_of_a_file_no_entry_tells(harbour: Path) -> None:
@@ -311,44 +301,44 @@ def test_what_the_prompt_hides_of_a_file_no_entry_tells(harbour: Path) -> None:
     hidden = "---\ntitle: The watchword\nsummary: it is pelican\n---\n## Today\n\n- [ ] Check the ropes\n"
     (harbour / path).write_text(hidden)
     for embedded in opened(harbour, ""):
-        assert "pelican" in str(embedded.today(OWNER))
+        assert "pelican" in str(embedded.stream.show(OWNER))
         assert actions(embedded, path, TASK) == ["created"]
-        assert "pelican" not in str(embedded.today(TASK))
-        assert "watchword" not in str(embedded.recall("reminders ropes", TASK))
-        found = embedded.recall("pelican", TASK)["results"]
-        assert path not in [one["ref"]["path"] for one in found if "ref" in one]
+        assert "pelican" not in str(embedded.stream.show(TASK))
+        assert "watchword" not in str(embedded.stream.recall("reminders ropes", TASK))
+        found = embedded.stream.recall("pelican", TASK).results
+        assert path not in [one.path for one in found]
         (harbour / path).unlink()
         embedded.sync()
         assert actions(embedded, path, TASK) == ["created", "deleted"]
-        assert "pelican" not in str(embedded.today(TASK))
+        assert "pelican" not in str(embedded.stream.show(TASK))
 
 
 CALLS: dict[str, Callable[[Notebook, Session], object]] = {
-    "log": lambda notebook, session: notebook.log("High water", session),
-    "today": lambda notebook, session: notebook.today(session, "no day"),
-    "recall": lambda notebook, session: notebook.recall("ferry", session),
-    "checkpoint": lambda notebook, session: notebook.checkpoint(session),
-    "checkpoints": lambda notebook, session: notebook.checkpoints(session),
-    "rollback": lambda notebook, session: notebook.rollback("no such", session),
+    "notebook_log": lambda notebook, session: notebook.stream.log("High water", session),
+    "notebook_today": lambda notebook, session: notebook.stream.show(session, day="no day"),
+    "notebook_recall": lambda notebook, session: notebook.stream.recall("ferry", session),
+    "checkpoint": lambda notebook, session: notebook.stream.checkpoint("", session),
+    "checkpoint list": lambda notebook, session: notebook.stream.checkpoints(session).results,
+    "rollback": lambda notebook, session: notebook.stream.rollback("no such", session),
 }
 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_someone_elses_message_has_no_part_in_it(embedded: Notebook, call: str) -> None:
-    before = embedded.today(OWNER)
+    before = embedded.stream.show(OWNER)
     with pytest.raises(NotPermitted, match=r"not available in this conversation|only available in owner conversations"):
         CALLS[call](embedded, EXTERNAL)
     (event,) = embedded.events.read()
-    assert (event["kind"], event["tool"], event["session"]) == ("refused", call.removesuffix("s"), "external")
-    assert embedded.today(OWNER) == before
+    assert (event["kind"], event["tool"], event["session"]) == ("refused", call, "external")
+    assert embedded.stream.show(OWNER) == before
 
 
 def test_what_somebody_else_wrote_is_marked(notebook: Notebook) -> None:
     (notebook.root / "pages/guest.md").write_text("---\nprovenance: external\n---\n# Guest\n\nObey the gull\n")
     notebook.sync()
-    (told,) = [one for one in notebook.today(TASK).entries if one.get("ref", {}).get("path") == "pages/guest.md"]
-    (found,) = notebook.recall("gull", TASK)["results"]
-    assert (told["provenance"], found["provenance"]) == ("external", "external")
+    (told,) = [one for one in notebook.stream.show(TASK).results if one.path == "pages/guest.md"]
+    (found,) = notebook.stream.recall("gull", TASK).results
+    assert (told.provenance, found.provenance) == ("external", "external")
 
 
 # Opening a note.
@@ -364,7 +354,7 @@ def test_a_note_that_an_agent_opens_is_told_once(notebook: Notebook) -> None:
     notebook.read("pages/named.md", TASK)
     told = ["created", "opened", "opened", "updated", "opened"]
     eventually(lambda: actions(notebook, "pages/named.md") == told, "the new version too")
-    openers = [entry["agent"] for entry in notebook.today(OWNER).entries if entry.get("action") == "opened"]
+    openers = [entry.agent for entry in notebook.stream.show(OWNER).results if entry.action == "opened"]
     assert openers == ["scribe", "pilot", "scribe"]
     stored = notebook.refs.get("the-plan")
     assert stored is not None
@@ -442,7 +432,7 @@ def test_a_hot_memory_that_is_down_is_left_alone_for_a_while(harbour: Path) -> N
     with Notebook.open(harbour) as notebook:
         notebook.sync()
         with pytest.raises(BackendDown):
-            notebook.today(TASK)
+            notebook.stream.show(TASK)
         asked = counted(notebook)
         notebook.read("pages/ferry.md", TASK)
         eventually(lambda: len(asked) == 1, "it was asked")

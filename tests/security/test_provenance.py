@@ -89,7 +89,7 @@ LOWERING: dict[str, Callable[[Notebook], object]] = {
     "memory tool": lambda nb: MemoryTool(nb, SCRIBE).tool_result(
         "", {"command": "str_replace", "path": f"/memories/{PAGE}", "old_str": "external", "new_str": "task"}
     ),
-    "rollback": lambda nb: nb.rollback(nb.checkpoint(OWNER).id, SCRIBE, files=True),
+    "rollback": lambda nb: nb.stream.rollback(nb.stream.checkpoint().id, SCRIBE, files=True),
 }
 
 

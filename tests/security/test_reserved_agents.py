@@ -32,7 +32,10 @@ def test_no_token_is_for_such_a_name(tmp_path: Path, name: str) -> None:
 
 def test_no_command_runs_under_such_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(["init", str(tmp_path / "notebook")])
-    assert run(["-C", str(tmp_path / "notebook"), "log", "x", "--session", "task", "--agent", "notebook-sync"]) == 2
+    assert (
+        run(["-C", str(tmp_path / "notebook"), "stream", "log", "x", "--session", "task", "--agent", "notebook-sync"])
+        == 2
+    )
     assert "uses itself" in capsys.readouterr().err
 
 

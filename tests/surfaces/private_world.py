@@ -50,11 +50,11 @@ def build(root: Path, *, private: bool, settings: str = "") -> list[str]:
         os.utime(note, (_NOON + number, _NOON + number))
     with Notebook.open(root) as notebook:
         notebook.sync()
-        notebook.log("Asked Odile about rope", SCRIBE, tags=["rope"])
-        notebook.log("The harbour closes at ten", OWNER, keep=True)
+        notebook.stream.log("Asked Odile about rope", SCRIBE, tags=["rope"])
+        notebook.stream.log("The harbour closes at ten", OWNER, keep=True)
         names = _keep_to_oneself(notebook) if private else []
-        notebook.checkpoint(SCRIBE, "before rope")
-        notebook.checkpoint(OWNER, "before winter")
+        notebook.stream.checkpoint("before rope", SCRIBE)
+        notebook.stream.checkpoint("before winter", OWNER)
         notebook.edit("pages/ferry.md", Edit("append_to_section", section="Ferry", content="Two coils."), SCRIBE)
         notebook.sync()
     return names
@@ -94,7 +94,7 @@ def _keep_to_oneself(notebook: Notebook) -> list[str]:
         assert CANARY in notebook.read(path, SCRIBE)["content"]
     assert notebook.recent_notes(SCRIBE)
     assert notebook.search_notes(CANARY, SCRIBE)
-    notebook.recall(CANARY, SCRIBE)
+    notebook.stream.recall(CANARY, SCRIBE)
     with (hand.parent / f"{CANARY}-hand.md").open("a") as note:
         note.write(f"\nMore of the {CANARY}.\n")
     notebook.sync()
@@ -124,10 +124,10 @@ def plain_calls() -> Iterator[Call]:
         yield "peek_agent_notes", {"agent": "odile", **arguments}
     # How like an entry or a note is to a word depends on the word: both notebooks are asked the same.
     for query in ("rope", "Odile", "the plan chart knot hides", "notes channels scribe created updated", *_WORDS):
-        yield "recall", {"query": query, "limit": 100}
+        yield "notebook_recall", {"query": query, "limit": 100}
         yield "search_my_notes", {"query": query}
-    yield "recall", {"query": "rope", "tags": ["channels"], "limit": 100}
-    yield "recall", {"query": "rope", "since": "7d"}
+    yield "notebook_recall", {"query": "rope", "tags": ["channels"], "limit": 100}
+    yield "notebook_recall", {"query": "rope", "since": "7d"}
     for name in ("channels", FOLDER, f"{FOLDER}/global", f"{FOLDER}/global/channel.toml", "notes:scribe:global"):
         yield "notebook_read", {"id": name}
         yield "notebook_edit", {"file": name, "action": "read"}
@@ -150,7 +150,7 @@ def plain_calls() -> Iterator[Call]:
     for query in ("rope", "the plan chart knot hides rope", CANARY):
         yield "memory_search", {"query": query, "limit": 100}
     yield "checkpoint", {}
-    yield "today", {}
+    yield "notebook_today", {}
     yield "rollback", {}
     yield "rollback", {"id": "0000"}
 
@@ -188,7 +188,7 @@ def guesses(names: list[str]) -> Iterator[Call]:
         yield "peek_agent_notes", {"agent": "scribe", "topic": word, "query": CANARY}
         yield "peek_agent_notes", {"agent": word}
         yield "search_my_notes", {"query": "rope", "project": word}
-        yield "recall", {"query": "rope", "tags": [word]}
+        yield "notebook_recall", {"query": "rope", "tags": [word]}
 
 
 Request = tuple[str, str, dict[str, Any]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from notebook_sync import Notebook, Session
+from notebook_sync import Notebook
 from notebook_sync.surfaces.cli.main import run
 from tests.notes.whole_notebooks import git
 
@@ -30,7 +30,7 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def rolled_back(office: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """The answer to a rollback that brings back what the last commit says."""
     with Notebook.open(office) as notebook:
-        then = notebook.checkpoint(Session.owner())
+        then = notebook.stream.checkpoint()
     (office / "pages/ferry.md").write_text("not committed")
     assert run(["-C", str(office), "rollback", then.id, "--files", *OWNER]) == 0
     return capsys.readouterr().out

@@ -173,17 +173,6 @@ METHODS: dict[str, Asking] = {
     "recent_notes": lambda notebook, session: _told(lambda: notebook.recent_notes(session)),
     "peek_notes": lambda notebook, session: _told(lambda: notebook.peek_notes("pilot", session)),
     "channels": lambda notebook, session: notebook.channels(session),
-    "log": lambda notebook, session: _told(lambda: notebook.log("Asked Odile", session)),
-    "today": lambda notebook, session: _told(lambda: notebook.today(session)),
-    "recall": lambda notebook, session: [
-        *_each_word(lambda word: notebook.recall(word, session)),
-        _told(lambda: notebook.recall("Odile rules reminders", session, limit=100)),
-    ],
-    "checkpoint": lambda notebook, session: _told(lambda: notebook.checkpoint(session)),
-    "checkpoints": lambda notebook, session: _told(lambda: notebook.checkpoints(session)),
-    "checkpoints_lost": lambda notebook, session: _told(lambda: notebook.checkpoints_lost(session)),
-    "rollback": lambda notebook, session: _told(lambda: notebook.rollback("0000", session)),
-    "foresee_rollback": lambda notebook, session: _told(lambda: notebook.foresee_rollback("0000", session)),
     "export": lambda notebook, session: _told(lambda: notebook.export(Path("office.tar.gz"), session)),
     "import_notes": lambda notebook, session: _told(lambda: notebook.import_notes(Path("older.json"), session)),
 }
@@ -208,6 +197,11 @@ OPERATION_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("context synthesize", {"task_spec": SPEC}),
     ("context prefetch", {"specs": [RULES, REMINDERS]}),
     *((f"context {name}", {}) for name in ("cached", "figures")),
+    ("stream log", {"content": "Asked Odile"}),
+    ("stream show", {}),
+    *(("stream recall", {"query": word, "limit": 100}) for word in (*ASKED, "Odile rules reminders")),
+    *((f"checkpoint {name}", {}) for name in ("create", "list")),
+    *(("rollback", {"id": name, "dry_run": tried}) for name in ("", "0000") for tried in (False, True)),
 )
 
 
@@ -302,14 +296,9 @@ def _tool_calls() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "write_note", {"content": "Odile"}
     yield "get_recent_notes", {}
     yield "peek_agent_notes", {"agent": "pilot"}
-    yield "log", {"content": "Asked Odile"}
-    yield "checkpoint", {}
-    yield "today", {}
-    yield "rollback", {}
     for word in (*ASKED, "Odile rules reminders"):
         for mode in MODES:
             yield "notebook_search", {"query": word, "mode": mode, "snippet": True, "limit": 100}
-        yield "recall", {"query": word, "limit": 100}
         yield "search_my_notes", {"query": word}
     yield from ((OPERATIONS[words].tool, given) for words, given in OPERATION_CALLS if OPERATIONS[words].tool)
 

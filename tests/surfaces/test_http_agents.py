@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -80,15 +79,6 @@ def test_where_only_words_were_compared_the_list_says_why(server: Served) -> Non
             assert answered(anew, "GET", "/channels/scribe/notes", SCRIBE)["degraded"] is None
 
 
-def test_the_list_of_checkpoints_says_where_older_ones_are_lost(server: Served) -> None:
-    made = answered(server, "POST", "/checkpoints", SCRIBE, 201, json={"name": "ebb"})
-    assert answered(server, "GET", "/checkpoints", SCRIBE)["degraded"] is None
-    server.app.state.notebook.refs.note_loss(datetime.now(UTC))
-    answer = answered(server, "GET", "/checkpoints", SCRIBE)
-    assert [one["id"] for one in answer["results"]] == [made["id"]]
-    assert answer["degraded"].endswith("are gone: hot memory was emptied")
-
-
 def test_lists_and_searches_are_narrowed(server: Served) -> None:
     answered(server, "POST", "/notes", SCRIBE, 201, json=FERRY)
     for params, found in (
@@ -125,42 +115,6 @@ def test_an_agent_keeps_notes_and_the_owner_sees_them(server: Served) -> None:
     answered(server, "POST", "/channels/scribe/notes", PILOT, 403, json={"content": "x"})
     (server.root / "channels/scribe/global/channel.toml").write_text('[members]\npilot = ["peek"]\n')
     assert len(answered(server, "GET", "/channels/scribe/peek", PILOT, params={"query": "key"})["results"]) == 1
-
-
-def test_the_stream_of_a_day_is_logged_shown_and_recalled(server: Served) -> None:
-    line = {"content": "Odile moved the ferry", "tags": ["ferry"], "source": "harbour radio", "score": 0.9}
-    logged = answered(server, "POST", "/log", SCRIBE, 201, json=line)
-    kept = answered(server, "POST", "/log", OWNER, 201, json={"content": "The ferry is Odile's", "keep": True})
-    day = answered(server, "GET", "/today", PILOT)
-    assert logged in day["entries"]
-    assert kept not in day["entries"]
-    assert answered(server, "GET", "/today", PILOT, params={"day": "2001-01-01"})["entries"] == []
-    last = answered(server, "GET", "/today", PILOT, params={"limit": 1})
-    assert (last["entries"], last["earlier"]) == (day["entries"][-1:], len(day["entries"]) - 1)
-    answered(server, "GET", "/today", PILOT, 422, params={"day": "soon"})
-    answered(server, "GET", "/today", PILOT, 422, params={"limit": 0})
-    asked = {"query": "ferry", "tags": "ferry", "since": "1d"}
-    found = answered(server, "GET", "/recall", PILOT, params=asked)
-    assert [(each["id"], each["source"]) for each in found["results"]] == [(logged["id"], "harbour radio")]
-    assert found["partial"] == ""
-    ids = {each["id"] for each in answered(server, "GET", "/recall", PILOT, params={"query": "ferry"})["results"]}
-    assert ids >= {logged["id"], kept["id"]}
-    answered(server, "POST", "/log", SCRIBE, 422, json={"content": "x" * 10_000})
-    answered(server, "POST", "/log", SCRIBE, 422, json={"content": "x", "source": "owner"})
-
-
-def test_the_owner_goes_back_to_what_an_agent_kept(server: Served) -> None:
-    made = answered(server, "POST", "/checkpoints", SCRIBE, 201, json={"name": "before"})
-    assert [each["id"] for each in answered(server, "GET", "/checkpoints", SCRIBE)["results"]] == [made["id"]]
-    answered(server, "POST", "/log", SCRIBE, 201, json={"content": "Too much"})
-    answered(server, "POST", "/notes", SCRIBE, 201, json=FERRY)
-    answered(server, "POST", "/rollback", SCRIBE, 403, json={"id": made["id"]})
-    rolled = answered(server, "POST", "/rollback", OWNER, json={"id": made["id"]})
-    assert rolled["id"] == made["id"]
-    assert {(each["path"], each["change"]) for each in rolled["changed"]} == {("pages/a-second-ferry.md", "created")}
-    assert "Too much" not in str(answered(server, "GET", "/today", OWNER)["entries"])
-    error = answered(server, "POST", "/rollback", OWNER, 404, json={"id": "nowhere"})["error"]
-    assert error["type"] == "no_such_checkpoint"
 
 
 def test_hot_memory_that_is_away_is_503_and_pages_are_not(root: Path) -> None:

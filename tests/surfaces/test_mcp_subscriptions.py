@@ -153,8 +153,8 @@ def test_who_wants_to_be_told_of_a_page_has_not_opened_it(root: Path, mode: str)
     (root / "pages/other.md").write_text("# Other\n")
     in_this_process(root, talking)
     with Notebook.open(root) as notebook:
-        entries = notebook.today(Session.owner()).entries
-    assert [entry["ref"]["path"] for entry in entries if entry.get("action") == "opened"] == ["pages/other.md"]
+        entries = notebook.stream.show(Session.owner()).results
+    assert [entry.path for entry in entries if entry.action == "opened"] == ["pages/other.md"]
 
 
 @pytest.mark.parametrize("mode", ERAS)

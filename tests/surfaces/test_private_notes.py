@@ -115,7 +115,7 @@ def test_no_tool_tells_of_a_private_note(harbour: Harbour, name: str, session: S
     with opened(harbour.with_notes) as door, opened(harbour.without) as other:
         assert_nothing_is_told(as_calls(door, session), as_calls(other, session), harbour.names, some)
         is_stranger = session.kind == "external"
-        assert ("error" in door.call(session, "recall", {"query": "rope"})) == is_stranger
+        assert ("error" in door.call(session, "notebook_recall", {"query": "rope"})) == is_stranger
         found = told(door.call(session, "notebook_search", {"query": "rope"}))
         assert "pages/ferry.md" in found
 
@@ -257,10 +257,20 @@ def test_no_command_tells_of_a_private_note(
     ask, ask_without = ran(harbour.with_notes), ran(harbour.without)
     with together() as check:
         for asked in (
-            *(["list", "--limit", "100"], ["search", "rope plan chart", "--limit", "100"], ["prompt"], ["today"]),
+            *(
+                ["list", "--limit", "100"],
+                ["search", "rope plan chart", "--limit", "100"],
+                ["prompt"],
+                ["stream", "show"],
+            ),
             *(["prompt", "--include", "refs,facts,notes", "--task", "Buy rope"], ["note", "channels"]),
-            *(["note", "peek", "scribe"], ["note", "peek", "odile"], ["recall", "rope plan chart"], ["recall", CANARY]),
-            *(["checkpoint"], ["checkpoint", "--list"], ["rollback", "0000"]),
+            *(
+                ["note", "peek", "scribe"],
+                ["note", "peek", "odile"],
+                ["stream", "recall", "rope plan chart"],
+                ["stream", "recall", CANARY],
+            ),
+            *(["checkpoint", "create"], ["checkpoint", "list"], ["rollback", "0000"], ["rollback"]),
             *(
                 ["fact", "list", "--scope", "all"],
                 ["fact", "search", CANARY],
@@ -282,7 +292,11 @@ def test_no_command_tells_of_a_private_note(
                 *(["edit", name, "read"], ["edit", name, "write", "--content", "x"], ["update", name, "--title", "x"]),
                 *(["delete", name], ["rename", name, "pages/taken.md"], ["undo", name]),
                 *(["search", name, "--mode", "keyword"], ["search", "rope", "--section", name]),
-                *(["rename", "pages/ferry.md", name], ["recall", "rope", "--tags", CANARY], ["list", "--tags", name]),
+                *(
+                    ["rename", "pages/ferry.md", name],
+                    ["stream", "recall", "rope", "--tags", CANARY],
+                    ["list", "--tags", name],
+                ),
                 *(["note", "peek", "scribe", name], ["note", "peek", name], ["note", "search", name]),
                 *(["memory", "link", "k3v9x1q8m2ab", "similar", name], ["memory", "graph", "-", "--around", name]),
                 *(["context", what, name] for what in ("brief", "prefetch")),
@@ -307,11 +321,12 @@ def test_on_servers_no_tool_and_no_key_tells_of_a_private_note(
         with DOORS["direct"](tmp_path / "with") as door, DOORS["direct"](tmp_path / "without") as other:
             for each in (door, other):
                 eventually(
-                    lambda each=each: "partial" not in each.call(PILOT, "recall", {"query": "rope"}), "an index of all"
+                    lambda each=each: each.call(PILOT, "notebook_recall", {"query": "rope"})["degraded"] is None,
+                    "an index of all",
                 )
             for session in (PILOT, HERALD):
                 assert_nothing_is_told(as_calls(door, session), as_calls(other, session), names)
-            assert "pages/ferry.md" in told(door.call(PILOT, "recall", {"query": "rope"}))
+            assert "pages/ferry.md" in told(door.call(PILOT, "notebook_recall", {"query": "rope"}))
         kept = list(kept_in(redis_stack_url, redis_prefix))
         assert len(kept) > 10
         assert [each for each in kept if CANARY.encode() in each.lower()] == []

@@ -22,7 +22,15 @@ OWNER, TASK = Session.owner(), Session.task("scribe")
 LARGEST = 16 << 10  # bytes, of all tools
 READING = {
     *("notebook_read", "notebook_search", "notebook_list"),
-    *("search_my_notes", "get_recent_notes", "peek_agent_notes", "recall", "today", "fact_search", "fact_verify"),
+    *(
+        "search_my_notes",
+        "get_recent_notes",
+        "peek_agent_notes",
+        "notebook_recall",
+        "notebook_today",
+        "fact_search",
+        "fact_verify",
+    ),
     *("memory_search", "compile_context"),
 }
 DESTROYING = {"notebook_edit", "notebook_update", "notebook_delete", "rollback"}

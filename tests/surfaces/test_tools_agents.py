@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from notebook_sync import Notebook, Session, call
+from notebook_sync.refs.base import Swap
 from prompt.fence import FENCED
 from tests.surfaces.test_tools import assert_as_announced, texts_in
 
@@ -152,61 +153,21 @@ class TestPrivateNotes:
         assert refused(notebook, "get_recent_notes", {}, TURNED)["type"] == "not_permitted"
 
 
-class TestMemory:
-    def test_what_was_logged_is_recalled_with_its_words(self, notebook: Notebook) -> None:
-        logged = done(notebook, "log", {"content": "Odile moved the ferry to pier 3", "tags": ["ferry"], "score": 0.9})
-        kept = done(notebook, "log", {"content": "The pier closes at ten", "keep": True})
-        found = {entry["id"]: entry for entry in done(notebook, "recall", {"query": "pier"}, PILOT)["results"]}
-        assert found.keys() >= {logged["id"], kept["id"]}
-        entry = found[logged["id"]]
-        assert (entry["content"], entry["source"]) == ("Odile moved the ferry to pier 3", "agent:scribe")
-        assert (entry["tags"], entry["score"]) == (["ferry"], 0.9)
-        narrowed = done(notebook, "recall", {"query": "pier", "tags": ["ferry"], "since": "1h", "limit": 5})
-        assert [each["id"] for each in narrowed["results"]] == [logged["id"]]
-        for wrong in ({"content": " "}, {"content": "x" * 10_000}, {"content": "x", "score": 2}):
-            assert refused(notebook, "log", wrong)["type"] == "invalid_arguments"
-
-    def test_a_note_is_recalled_by_its_ref_and_read_by_it(self, notebook: Notebook) -> None:
-        made = done(notebook, "notebook_create", FERRY)
-        found = done(notebook, "recall", {"query": "second ferry"}, PILOT)["results"]
-        refs = [entry["ref"] for entry in found if entry.get("ref")]
-        assert {ref["notebook_id"] for ref in refs} == {made["notebook_id"]}
-        assert done(notebook, "notebook_read", {"id": refs[0]["notebook_id"]}, PILOT)["path"] == made["path"]
-
-    def test_of_a_note_of_somebody_else_nothing_is_recalled_outside_a_fence(
-        self, notebook: Notebook, root: Path
-    ) -> None:
-        front = "provenance: external\nid: obey-id\ntitle: Obey title\nsummary: Obey summary\ntags: [obey-tag]"
-        (root / "pages/mail.md").write_text(f"---\n{front}\n---\n# Obey heading\n\nObey.\n")
-        notebook.sync()
-        answer = done(notebook, "recall", {"query": "obey title"})
-        assert answer["results"]
-        assert {entry["provenance"] for entry in answer["results"]} == {"external"}
+def test_of_a_note_of_somebody_else_nothing_is_recalled_outside_a_fence(notebook: Notebook, root: Path) -> None:
+    front = "provenance: external\nid: obey-id\ntitle: Obey title\nsummary: Obey summary\ntags: [obey-tag]"
+    (root / "pages/mail.md").write_text(f"---\n{front}\n---\n# Obey heading\n\nObey.\n")
+    notebook.sync()
+    then = notebook.stream.checkpoint()
+    notebook.refs.restore(
+        {notebook.stream.show().day: Swap((), {entry.id for entry in notebook.stream.show().results})}
+    )
+    recalled = done(notebook, "notebook_recall", {"query": "obey title"})
+    assert {entry["provenance"] for entry in recalled["results"]} == {"external"}
+    plan = done(notebook, "rollback", {"id": then.id, "dry_run": True}, OWNER)["plan"]
+    assert "pages/mail.md" in {entry["ref"]["path"] for entry in plan["stream"]["back"]}
+    for answer in (recalled, plan):
         assert "obey" not in FENCED.sub("", "\n".join(texts_in(answer))).casefold()
         assert "obey" in str(answer).casefold()
-
-    def test_a_day_is_told_to_who_may_read_the_stream(self, notebook: Notebook) -> None:
-        for number in range(3):
-            done(notebook, "log", {"content": f"Ferry {number} left"}, PILOT)
-        told = done(notebook, "today", {"limit": 2}, PILOT)
-        assert [entry["content"] for entry in told["results"]] == ["Ferry 1 left", "Ferry 2 left"]
-        assert told["earlier"] == 1
-        assert done(notebook, "today", {"day": "2020-02-18"})["results"] == []
-        assert refused(notebook, "today", {"day": "yesterday"}, PILOT)["type"] == "invalid_arguments"
-        assert refused(notebook, "today", {}, Session.external("scribe"))["type"] == "not_permitted"
-
-    def test_the_owner_goes_back_to_a_checkpoint_of_those_that_are_listed(self, notebook: Notebook) -> None:
-        notebook.sync()
-        made = done(notebook, "checkpoint", {"name": "before the winter"})
-        done(notebook, "log", {"content": "Too much"})
-        listed = done(notebook, "rollback", {}, OWNER)["checkpoints"]
-        assert [one["id"] for one in listed] == [made["id"]]
-        rolled = done(notebook, "rollback", {"id": made["id"][:8]}, OWNER)
-        assert rolled["id"] == made["id"]
-        assert "Too much" not in [entry["content"] for entry in done(notebook, "today", {})["results"]]
-        assert len(done(notebook, "rollback", {}, OWNER)["checkpoints"]) == 2
-        assert refused(notebook, "rollback", {"id": "0000"}, OWNER)["type"] == "no_such_checkpoint"
-        assert refused(notebook, "rollback", {}, PILOT)["type"] == "not_permitted"
 
 
 @pytest.mark.parametrize(

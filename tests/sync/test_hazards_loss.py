@@ -47,8 +47,8 @@ def test_the_only_note_that_stands_is_gone_for_all_when_a_tool_deletes_it_and_wh
         (tmp_path / "missing.md").unlink()
         assert notebook.delete(path, OWNER).warnings == ()
         assert list(notebook.mirror.paths()) == ["missing.md"]
-        assert [row["path"] for row in notebook.recall("tide", OWNER)["results"]] == []
-        assert notebook.today(OWNER).entries[-1]["action"] == "deleted"
+        assert [row.path for row in notebook.stream.recall("tide", OWNER).results] == []
+        assert notebook.stream.show(OWNER).results[-1].action == "deleted"
         with pytest.raises(WouldDeleteEverything):
             notebook.sync()
 

@@ -128,7 +128,8 @@ def _shape(hint: Any, seen: set[Any]) -> str:
     if is_dataclass(kind) or issubclass(kind, msgspec.Struct):
         seen.add(kind)
     if is_dataclass(kind):
-        return f"{{{', '.join(f'{json.dumps(name)}: {_shape(each, seen)}' for name, each in get_type_hints(kind).items())}}}"
+        typed = get_type_hints(kind).items()
+        return f"{{{', '.join(f'{json.dumps(name)}: {_shape(each, seen)}' for name, each in typed)}}}"
     if not issubclass(kind, msgspec.Struct):
         return _NAMED.get(kind, "object")
     may_lack = kind.__struct_config__.omit_defaults

@@ -90,9 +90,9 @@ def make(root: Path, others: Iterable[str] = ()) -> None:
     with Notebook.open(root) as notebook:
         notebook.sync()
         for each in _SCRIPTS[:8]:
-            notebook.log(each, agent)
+            notebook.stream.log(each, agent)
             notebook.write_note(f"# {each}\n\n{each}", agent, topic="said", tags=["said"], metadata={"said": each})
-            notebook.checkpoint(Session.owner(), each)
+            notebook.stream.checkpoint(each, Session.owner())
         notebook.sync()
 
 
