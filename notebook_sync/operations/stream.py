@@ -160,7 +160,7 @@ class StreamService(Service):
         tags: TagsGiven | None = None,
         score: Annotated[float, Meta(ge=0, le=1, description="how much it matters, 0 to 1"), Cli("N")] = USUAL_SCORE,
         source: Annotated[Line, Meta(description="where it is from, if not from you"), Cli("TEXT")] = "",
-        keep: Annotated[bool, Meta(description="keep it in long-term memory, not in the day")] = False,
+        keep: Annotated[bool, Meta(description="in long-term memory, not in the day")] = False,
     ) -> Entry:
         """Log a line to today's stream.
 
@@ -183,7 +183,7 @@ class StreamService(Service):
         self,
         session: Session = OWNER,
         *,
-        day: Annotated[When, Meta(description="2026-02-18 or yesterday; today by default"), Cli("DATE")] | None = None,
+        day: Annotated[When, Meta(description="2026-02-18 or yesterday, default today"), Cli("DATE")] | None = None,
         limit: Limit = MOST_OF_A_DAY,
     ) -> Day:
         """Show the stream of a day, oldest first.
@@ -203,7 +203,7 @@ class StreamService(Service):
         refusal=_NO_STREAM,
         nothing_found="no matches; to search the text of notes: notebook-sync search; to see what happened to deleted "
         "notes: notebook-sync stream show --day DATE",
-        hint="Before you start, and when asked about earlier work.",
+        hint="Use it before you start, and for earlier work.",
         examples=(
             "notebook-sync stream recall 'pier 3'",
             "notebook-sync stream recall ferry --tags ferry --since 7d --limit 5",
@@ -215,10 +215,10 @@ class StreamService(Service):
         session: Session = OWNER,
         *,
         tags: Tags | None = None,
-        since: Annotated[When, Cli("DATE")] | None = None,
+        since: Annotated[When, Meta(description="2026-02-18, or 7d for days ago"), Cli("DATE")] | None = None,
         limit: Limit = 10,
     ) -> Results[Entry]:
-        """Search the stream, long-term memory and which notes there are, best first.
+        """Search the stream, long-term memory and titles of notes, best first.
 
         Words count, and meaning if embeddings are on; older entries count less, and repeated ones once. An empty query
         returns what mattered most lately. `degraded` says why not everything was searched.
@@ -235,7 +235,7 @@ class StreamService(Service):
         refusal=_NO_STREAM,
         effect="write",
         creates=True,
-        hint="Before sweeping changes; the owner can go back to it.",
+        hint="Use it before sweeping changes; the owner can go back.",
         examples=("notebook-sync checkpoint create 'before the regatta'",),
     )
     def checkpoint(
@@ -273,8 +273,8 @@ class StreamService(Service):
         sessions=frozenset(("owner",)),
         refusal=_NO_ROLLBACK,
         effect="destructive",
-        unlisted=("expected_digest",),
-        hint="Only if asked to.",
+        unlisted=("dry_run", "expected_digest"),
+        hint="Only if asked.",
         examples=(
             "notebook-sync rollback 6f1c --dry-run",
             "notebook-sync rollback 6f1c --files --session owner",

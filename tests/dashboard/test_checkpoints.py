@@ -162,7 +162,7 @@ def test_going_back_leaves_the_notes_and_is_undone_by_one_press(kept: Browsing) 
     undone = kept.post(before, form_of(done, before))
     assert undone.status_code == 303
     assert logged(kept) == ["High water", "Low <i>water</i>"]
-    assert [one.content for one in notebook_of(kept).refs.longterm()] == ["The toll is twelve crowns"]
+    assert [one["content"] for one in notebook_of(kept).refs.longterm()] == ["The toll is twelve crowns"]
 
 
 def test_going_back_with_the_notes_is_undone_with_the_notes(kept: Browsing) -> None:

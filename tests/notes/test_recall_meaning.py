@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from notebook_sync import Notebook, Session
+from notebook_sync.operations.stream import Entry
 from notebook_sync.own_process import own_environment
 from tests.notes.test_note_meaning import by_topic
 from tests.scripted_llm import Asked, Reply, ScriptedServer
@@ -128,7 +130,7 @@ def test_a_query_of_which_the_model_knows_no_word_is_answered_by_words(harbour: 
 
 
 def test_a_note_that_may_not_be_read_changes_nothing_in_an_answer(harbour: Path) -> None:
-    def answers(notebook: Notebook) -> list[list[dict[str, Any]]]:
+    def answers(notebook: Notebook) -> list[list[Entry]]:
         asked = ("heron", "wages of the keeper", "who is paid", "Odile")
         return [[one for one in notebook.stream.recall(query, TASK).results if one.ref] for query in asked]
 
@@ -138,7 +140,7 @@ def test_a_note_that_may_not_be_read_changes_nothing_in_an_answer(harbour: Path)
         (harbour / "pages/withheld.md").unlink()
         notebook.sync()
         assert answers(notebook) == [
-            [{**one, "relevance": pytest.approx(one["relevance"], rel=1e-4)} for one in answer] for answer in with_it
+            [replace(one, relevance=pytest.approx(one.relevance, rel=1e-4)) for one in answer] for answer in with_it
         ]
 
 

@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -22,6 +23,7 @@ from notebook_sync import Notebook, Session, call
 from notebook_sync.errors import NotebookError
 from notebook_sync.operations.facts import Message
 from notebook_sync.operations.registry import OPERATIONS, Operation
+from notebook_sync.refs.entry import new_entry
 from notebook_sync.surfaces.cli.from_operations import cli_of, is_names, plain_type
 from notebook_sync.surfaces.cli.main import run
 from notebook_sync.surfaces.errors import error_body
@@ -71,6 +73,7 @@ FILES |= {
 }
 OLD, LATE = "k3v9x1q8m2ab", "p7c2w5z4n1de"
 DECISION = "[DECISION] Print again\nCONTEXT: none left\nREASONING: asked for\nOUTCOME: a hundred\nTAGS: print"
+THEN, LONG_AGO = "then-0000", datetime(2026, 2, 18, 10, 30, tzinfo=UTC)
 LINK = {"from_memory_id": LATE, "to_memory_id": OLD, "relationship_type": "causes"}
 TALK = [{"role": "user", "content": f"Ben mends nets. {WEB}."}]
 DRAWN = {"additions": [{"item": text} for text in ("Ben mends nets", WEB)], "removals": [], "summary": "Nets."}
@@ -119,13 +122,30 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("context prefetch", {"specs": ["memories/decision/old.md"]}, "llm_not_configured"),
     ("context cached", {"limit": 1}, ""),
     ("context figures", {}, ""),
+    ("stream log", {"content": "Fog at the pier", "tags": ["fog"], "score": 0.9, "source": "harbour radio"}, ""),
+    ("stream log", {"content": "The harbour closes at ten", "keep": True}, ""),
+    ("stream log", {"content": " "}, "invalid_arguments"),
+    ("stream show", {"day": "2026-02-18", "limit": 1}, ""),
+    ("stream show", {"day": "18.2.2026"}, "invalid_arguments"),
+    ("stream show", {}, ""),
+    ("stream recall", {"query": "gale", "tags": ["storm"], "since": "2026-01-01", "limit": 5}, ""),
+    ("stream recall", {"query": WEB}, ""),
+    ("stream recall", {"query": "gale", "limit": 1_000}, "invalid_arguments"),
+    ("checkpoint create", {"name": "before the regatta"}, ""),
+    ("checkpoint list", {}, ""),
+    ("rollback", {}, "no_such_checkpoint"),
+    ("rollback", {"id": THEN, "files": True}, "invalid_arguments"),
+    ("rollback", {"id": THEN, "dry_run": True}, ""),
+    ("rollback", {"id": THEN, "expected_digest": "0"}, "refused"),
+    ("rollback", {"id": THEN}, ""),
 ]
 # What the clock and earlier calls change; and messages, which the command line words for its readers.
 _VARYING = {"created_at", "last_accessed", "access_count", "importance", "base", "similarity", "message"} | {
-    *("next", "accesses", "notebook_id", "score", "at", "mean", "sigma", "count", "p50_ms", "p95_ms")
+    *("next", "accesses", "notebook_id", "score", "at", "mean", "sigma", "count", "p50_ms", "p95_ms"),
+    *("timestamp", "relevance", "before"),
 }
 # What is fenced or withheld for models.
-_EXTERNAL = {"content", "section", "title", "domain", "tags", "agent"}
+_EXTERNAL = {"content", "section", "title", "domain", "tags", "agent", "id", "ref"}
 each_operation = pytest.mark.parametrize("words", OPERATIONS)
 
 
@@ -152,6 +172,10 @@ def ways(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iter
 
     with contextlib.ExitStack() as opened:
         notebook = opened.enter_context(Notebook.open(root))
+        for number in range(2):
+            notebook.refs.log(new_entry(f"gale{number}", f"Gale {number}", now=LONG_AGO, tags=["storm"]))
+        kept = {"id": THEN, "name": "then", "at": LONG_AGO.isoformat(), "commit": ""}
+        notebook.refs.put_checkpoint({**kept, "notebook": [], "days": {}, "longterm": []})
         yield {
             "python": partial(_by_python, notebook),
             "command line": by_command_line,
@@ -207,6 +231,8 @@ def test_each_way_refuses_wrong_arguments(root: Path, ways: dict[str, Way], word
         ("fact verify", {"content": WEB}),
         ("fact reinforce", {"fact": WEB}),
         ("memory search", {"query": WEB}),
+        ("stream show", {}),
+        ("stream recall", {"query": WEB}),
     ],
 )
 def test_models_read_external_text_in_a_fence(
@@ -297,10 +323,11 @@ def _error_in(answer: Any) -> Any:
 
 def _shape(answer: Any) -> Any:
     """The answer without what varies."""
-    if isinstance(answer, list):
+    if isinstance(answer, list | tuple):
         return [_shape(each) for each in answer]
     if isinstance(answer, dict):
         hidden = _VARYING | (_EXTERNAL if answer.get("provenance") else set())
+        hidden |= {"id"} if answer.keys() & {"timestamp", "longterm"} else set()
         return {key: None if key in hidden else _shape(value) for key, value in answer.items()}
     return "a picture" if str(answer).startswith("<svg ") else answer
 

@@ -17,6 +17,9 @@ from notebook_sync.sessions import KINDS, Kind, Session
 from notebook_sync.surfaces.errors import InvalidArguments
 from notebook_sync.surfaces.tools.schemas import notes as schemas
 
+# Arguments whose descriptions are not sent, to keep the list of tools short.
+_SELF_EXPLANATORY = frozenset({"limit", "name", "tags"})
+
 
 @dataclass(frozen=True, slots=True)
 class Tool:
@@ -86,6 +89,8 @@ class OperationTool:
             del schema["properties"][name]
             if strict:
                 schema["required"].remove(name)
+        for name in _SELF_EXPLANATORY & schema["properties"].keys():
+            schema["properties"][name].pop("description", None)
         return schema
 
     def outline(self) -> dict[str, Any]:
