@@ -11,7 +11,6 @@ from msgspec import Meta
 
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.notes.stream.rolled_back import Checkpoint, Exchange, FileChange, NoteChange
-from notebook_sync.notes.stream.stream import MOST_OF_A_DAY, USUAL_SCORE
 from notebook_sync.operations.memories import Tags, TagsGiven
 from notebook_sync.operations.registry import NOT_EXTERNAL, Cli, Limit, Model, Results, Service, When, operation
 from notebook_sync.refs.entry import NOTEBOOK
@@ -158,7 +157,7 @@ class StreamService(Service):
         session: Session = OWNER,
         *,
         tags: TagsGiven | None = None,
-        score: Annotated[float, Meta(ge=0, le=1, description="how much it matters, 0 to 1"), Cli("N")] = USUAL_SCORE,
+        score: Annotated[float, Meta(ge=0, le=1, description="how much it matters, 0 to 1"), Cli("N")] = 0.5,
         source: Annotated[Line, Meta(description="where it is from, if not from you"), Cli("TEXT")] = "",
         keep: Annotated[bool, Meta(description="in long-term memory, not in the day")] = False,
     ) -> Entry:
@@ -184,7 +183,7 @@ class StreamService(Service):
         session: Session = OWNER,
         *,
         day: Annotated[When, Meta(description="2026-02-18 or yesterday, default today"), Cli("DATE")] | None = None,
-        limit: Limit = MOST_OF_A_DAY,
+        limit: Limit = 1_000,
     ) -> Day:
         """Show the stream of a day, oldest first.
 

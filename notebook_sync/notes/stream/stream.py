@@ -28,8 +28,6 @@ from notebook_sync.settings import Settings
 
 LOG, TODAY, RECALL = "notebook_log", "notebook_today", "notebook_recall"
 LARGEST_ENTRY_BYTES = 8 << 10
-MOST_OF_A_DAY = 1000
-USUAL_SCORE = 0.5
 _MOST_TAGS = 20
 _TAG = re.compile(r"\w[\w.-]{0,49}")
 _LONGEST_SOURCE = 100
@@ -79,10 +77,10 @@ class Stream:
         content: str,
         session: Session,
         *,
-        source: str = "",
-        tags: Sequence[str] = (),
-        score: float = USUAL_SCORE,
-        keep: bool = False,
+        source: str,
+        tags: Sequence[str],
+        score: float,
+        keep: bool,
     ) -> Entry:
         """Add an entry to today's stream, or to long-term memory with `keep`; the entry. Raises UsageError."""
         self._guard.require_in_stream(session, "add", LOG)
@@ -93,7 +91,7 @@ class Stream:
             self._refs().log(entry)
         return entry
 
-    def today(self, session: Session, moment: datetime | None = None, limit: int = MOST_OF_A_DAY) -> Day:
+    def today(self, session: Session, moment: datetime | None, limit: int) -> Day:
         """The last entries of the day of a moment, in the notebook's timezone; of today for None. Raises UsageError for
         a limit out of range."""
         self._guard.require_in_stream(session, "read", TODAY)
@@ -111,7 +109,7 @@ class Stream:
         return datetime.now(UTC) if self._is_emptied(refs) else refs.lost()
 
     def recall(
-        self, query: str, session: Session, *, tags: Sequence[str] = (), since: datetime | None = None, limit: int = 10
+        self, query: str, session: Session, *, tags: Sequence[str], since: datetime | None, limit: int
     ) -> Recalled:
         """The entries that fit `query` best. `partial` also says why its meaning was not compared. Raises
         UsageError."""
