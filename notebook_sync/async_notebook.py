@@ -203,12 +203,6 @@ class AsyncNotebook:
 
     create = _writes(Notebook.create)
     update = _writes(Notebook.update)
-    write_note = _writes(Notebook.write_note)
-    search_notes = _reads(Notebook.search_notes)
-    recent_notes = _reads(Notebook.recent_notes)
-    peek_notes = _reads(Notebook.peek_notes)
-    channels = _reads(Notebook.channels)
-    import_notes = _writes(Notebook.import_notes)
     log = _writes(Notebook.log)
     today = _reads(Notebook.today)
     recall = _reads(Notebook.recall)
@@ -223,7 +217,7 @@ class AsyncNotebook:
 
     # The services.
 
-    facts, memories, context = map(_service, ("facts", "memories", "context"))
+    facts, memories, context, channels = map(_service, ("facts", "memories", "context", "channels"))
 
     # The prompt.
 
@@ -267,7 +261,8 @@ class AsyncService:
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         method = getattr(self._service, name)
-        reads = OPERATIONS[method.declared["words"]].effect == "read"
+        declared = getattr(method, "declared", None)
+        reads = declared is not None and OPERATIONS[declared["words"]].effect == "read"
 
         @functools.wraps(method)
         async def ask(*args: Any, **kwargs: Any) -> Any:

@@ -30,17 +30,6 @@ class RollbackWanted(Arguments):
     files: bool = Field(default=False, description="the notes too, as they were then, as a new commit")
 
 
-class Channel(BaseModel):
-    """`notes` is null where whoever asks may not look; `members` are those that they may know of."""
-
-    id: str
-    name: str
-    agent: str
-    scope: str
-    notes: int | None
-    members: dict[str, list[str]]
-
-
 class Entry(EntryResult):
     """One line of the stream or of long-term memory; for a note also what happened to it, and `ref`, what it is."""
 
