@@ -64,7 +64,7 @@ def _keep_to_oneself(notebook: Notebook) -> list[str]:
     """All that may be done with a private note is done with some."""
 
     def written(content: str, project: str) -> str:
-        return notebook.write_note(
+        return notebook.channels.write(
             f"# {CANARY} {content}\n\nThe {CANARY} hides rope. [[{CANARY}]] #{CANARY}inline\n",
             SCRIBE,
             topic=f"{CANARY}-topic",
@@ -92,8 +92,8 @@ def _keep_to_oneself(notebook: Notebook) -> list[str]:
     notebook.delete(gone, SCRIBE)
     for path in (kept, changed, target, BY_HAND):
         assert CANARY in notebook.read(path, SCRIBE)["content"]
-    assert notebook.recent_notes(SCRIBE)
-    assert notebook.search_notes(CANARY, SCRIBE)
+    assert notebook.channels.recent(SCRIBE).results
+    assert notebook.channels.search(CANARY, SCRIBE).results
     notebook.recall(CANARY, SCRIBE)
     with (hand.parent / f"{CANARY}-hand.md").open("a") as note:
         note.write(f"\nMore of the {CANARY}.\n")

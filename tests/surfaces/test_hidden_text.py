@@ -168,11 +168,6 @@ METHODS: dict[str, Asking] = {
     "explain": _explained,
     "create": lambda notebook, session: _told(lambda: notebook.create("pages", "Odile", "Of the ferry", session)),
     "update": lambda notebook, session: _each_file(lambda path: notebook.update(path, session, title="x")),
-    "write_note": lambda notebook, session: _told(lambda: notebook.write_note("Odile", session)),
-    "search_notes": lambda notebook, session: _each_word(lambda word: notebook.search_notes(word, session)),
-    "recent_notes": lambda notebook, session: _told(lambda: notebook.recent_notes(session)),
-    "peek_notes": lambda notebook, session: _told(lambda: notebook.peek_notes("pilot", session)),
-    "channels": lambda notebook, session: notebook.channels(session),
     "log": lambda notebook, session: _told(lambda: notebook.log("Asked Odile", session)),
     "today": lambda notebook, session: _told(lambda: notebook.today(session)),
     "recall": lambda notebook, session: [
@@ -185,7 +180,6 @@ METHODS: dict[str, Asking] = {
     "rollback": lambda notebook, session: _told(lambda: notebook.rollback("0000", session)),
     "foresee_rollback": lambda notebook, session: _told(lambda: notebook.foresee_rollback("0000", session)),
     "export": lambda notebook, session: _told(lambda: notebook.export(Path("office.tar.gz"), session)),
-    "import_notes": lambda notebook, session: _told(lambda: notebook.import_notes(Path("older.json"), session)),
 }
 
 
@@ -208,6 +202,11 @@ OPERATION_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("context synthesize", {"task_spec": SPEC}),
     ("context prefetch", {"specs": [RULES, REMINDERS]}),
     *((f"context {name}", {}) for name in ("cached", "figures")),
+    ("note write", {"content": "Odile"}),
+    *(("note search", {"query": word}) for word in (*ASKED, "Odile rules reminders")),
+    ("note recent", {}),
+    ("note peek", {"channel": "pilot"}),
+    ("note channels", {}),
 )
 
 
@@ -299,9 +298,6 @@ def _tool_calls() -> Iterator[tuple[str, dict[str, Any]]]:
         yield "notebook_delete", {"id": path}
     yield "notebook_list", {"limit": 100}
     yield "notebook_create", {"collection": "pages", "title": "Odile", "content": "Of the ferry"}
-    yield "write_note", {"content": "Odile"}
-    yield "get_recent_notes", {}
-    yield "peek_agent_notes", {"agent": "pilot"}
     yield "log", {"content": "Asked Odile"}
     yield "checkpoint", {}
     yield "today", {}
@@ -310,7 +306,6 @@ def _tool_calls() -> Iterator[tuple[str, dict[str, Any]]]:
         for mode in MODES:
             yield "notebook_search", {"query": word, "mode": mode, "snippet": True, "limit": 100}
         yield "recall", {"query": word, "limit": 100}
-        yield "search_my_notes", {"query": word}
     yield from ((OPERATIONS[words].tool, given) for words, given in OPERATION_CALLS if OPERATIONS[words].tool)
 
 
