@@ -122,6 +122,9 @@ def plain_calls() -> Iterator[Call]:
         yield "peek_agent_notes", {"agent": "scribe", **arguments}
         yield "peek_agent_notes", {"agent": "scribe", "query": "rope", **arguments}
         yield "peek_agent_notes", {"agent": "odile", **arguments}
+        for channel in ("scribe", "odile"):
+            yield "get_recent_notes", {"channel": channel, **arguments}
+            yield "search_my_notes", {"query": "rope", "channel": channel, **arguments}
     # How like an entry or a note is to a word depends on the word: both notebooks are asked the same.
     for query in ("rope", "Odile", "the plan chart knot hides", "notes channels scribe created updated", *_WORDS):
         yield "recall", {"query": query, "limit": 100}
@@ -188,6 +191,9 @@ def guesses(names: list[str]) -> Iterator[Call]:
         yield "peek_agent_notes", {"agent": "scribe", "topic": word, "query": CANARY}
         yield "peek_agent_notes", {"agent": word}
         yield "search_my_notes", {"query": "rope", "project": word}
+        yield "search_my_notes", {"query": "rope", "channel": "scribe", "project": word}
+        yield "get_recent_notes", {"channel": word}
+        yield "write_note", {"content": "", "channel": "scribe", "project": word}
         yield "recall", {"query": "rope", "tags": [word]}
 
 
