@@ -16,23 +16,19 @@ from notebook_sync.wiring import Wiring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import date
 
     from notebook_sync.notes.archive.archive import Archive, Exported
-    from notebook_sync.notes.channels.importing import Imported
     from notebook_sync.notes.editing.written import Written
     from notebook_sync.notes.upkeep import Upkeep
+    from notebook_sync.operations.channels import ChannelService
     from notebook_sync.operations.context import ContextService
     from notebook_sync.operations.facts import FactService
     from notebook_sync.operations.memories import MemoryService
     from notebook_sync.operations.stream import StreamService
-    from notebook_sync.search.query_meaning import Ranked
     from notebook_sync.sessions import Session
 
 # `list` names a method of a notebook, so the type needs a name of its own.
 Documents = list[dict[str, Any]]
-# What is meant where a caller does not say: of a private note, of a search in them.
-GENERAL, BALANCED = "general", "balanced"
 _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -84,109 +80,6 @@ class AgentNotebook(Wiring):
         wanted = Wanted(content, title, summary, tags, status, fields)
         return self._pages.update(name, wanted, session, expected_digest)
 
-    # Private notes.
-
-    def write_note(
-        self,
-        content: str,
-        session: Session,
-        *,
-        topic: str = GENERAL,
-        tags: Sequence[str] = (),
-        session_id: str = "",
-        project: str = "",
-        metadata: Mapping[str, Any] = _NO_FIELDS,
-        agent: str = "",
-    ) -> Written:
-        """Keep a private note in the channel of the session's agent, or of `agent`, which the owner and members of its
-        channel may; for `project`, or for all ("").
-
-        `metadata` are further fields, of which `confidence`, 0 to 1, counts in searches. Raises UsageError for what
-        cannot be kept and for names that are the notebook's own; NotPermitted, UnsafePath, UnwritableFile.
-        """
-        return self._channels.write(
-            content,
-            session,
-            topic=topic,
-            tags=tags,
-            session_id=session_id,
-            project=project,
-            metadata=metadata,
-            agent=agent,
-        )
-
-    def search_notes(
-        self,
-        query: str,
-        session: Session,
-        *,
-        agent: str = "",
-        tags: Sequence[str] = (),
-        since: date | None = None,
-        until: date | None = None,
-        topic: str = "",
-        session_id: str = "",
-        project: str = "",
-        profile: str = BALANCED,
-        limit: int = 50,
-    ) -> Ranked:
-        """Private notes with a word of `query`, or all for "", best first: light fields, topic, session_id, created_at,
-        score; never content.
-
-        They are those of `agent`, of the session's agent for "", of all agents where the owner names none. `since` and
-        `until` are days or aware times: made at `since` or later, and before `until`. `project`: its notes and global
-        ones, "global" for these alone, "" for all. `profile`: recent, quality, balanced or similarity. The list's
-        `degraded` is why words alone told how like the query they are, else "". Raises UsageError, NotPermitted,
-        BackendDown.
-        """
-        from notebook_sync.notes.channels.search import Wanted
-
-        wanted = Wanted(tags, since, until, topic, session_id, project)
-        return self._note_search.search(query, session, wanted, agent=agent, profile=profile, limit=limit)
-
-    def recent_notes(
-        self,
-        session: Session,
-        *,
-        agent: str = "",
-        limit: int = 20,
-        session_id: str = "",
-        topic: str = "",
-        project: str = "",
-    ) -> Documents:
-        """The latest private notes, the newest first: rows as of `search_notes`, without a score. Raises as that."""
-        from notebook_sync.notes.channels.search import Wanted
-
-        wanted = Wanted(topic=topic, session_id=session_id, project=project)
-        return self._note_search.recent(session, wanted, agent=agent, limit=limit)
-
-    def peek_notes(
-        self,
-        agent: str,
-        session: Session,
-        *,
-        query: str = "",
-        tags: Sequence[str] = (),
-        topic: str = "",
-        project: str = "",
-        limit: int = 20,
-    ) -> Ranked:
-        """Notes of another agent that shares its channel: by `query` as `search_notes`, else as `recent_notes`."""
-        from notebook_sync.notes.channels.search import Wanted
-
-        return self._note_search.peek(agent, query, session, Wanted(tags, topic=topic, project=project), limit=limit)
-
-    def channels(self, session: Session) -> Documents:
-        """The channels that the session may use: `{id, name, agent, scope, notes, members}`, `notes` None where it may
-        not read them."""
-        return self._channels.list(session)
-
-    def import_notes(self, file: Path, session: Session) -> Imported:
-        """Bring the notes of an older program's export into channels, each once however often this is done; with
-        their times, tags, conversations and metadata. What cannot be taken is listed in `failed`, and the rest goes
-        on. Raises NotPermitted for who is no owner, UsageError for a file that is no export."""
-        return self._note_import.bring_in(file, session)
-
     # The whole notebook in one file; `Notebook.import_archive` makes it anew.
 
     def export(
@@ -230,6 +123,13 @@ class AgentNotebook(Wiring):
         from notebook_sync.operations.stream import StreamService
 
         return StreamService(self)
+
+    @part
+    def channels(self) -> ChannelService:
+        """The operations on private notes."""
+        from notebook_sync.operations.channels import ChannelService
+
+        return ChannelService(self)
 
     @part
     def _archive(self) -> Archive:

@@ -203,19 +203,14 @@ class AsyncNotebook:
 
     create = _writes(Notebook.create)
     update = _writes(Notebook.update)
-    write_note = _writes(Notebook.write_note)
-    search_notes = _reads(Notebook.search_notes)
-    recent_notes = _reads(Notebook.recent_notes)
-    peek_notes = _reads(Notebook.peek_notes)
-    channels = _reads(Notebook.channels)
-    import_notes = _writes(Notebook.import_notes)
     export = _writes(Notebook.export)
 
     do_chores = _writes(Notebook.do_chores)
 
     # The services.
 
-    facts, memories, context, stream = map(_service, ("facts", "memories", "context", "stream"))
+    services = ("facts", "memories", "context", "stream", "channels")
+    facts, memories, context, stream, channels = map(_service, services)
 
     # The prompt.
 
@@ -259,7 +254,8 @@ class AsyncService:
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         method = getattr(self._service, name)
-        reads = OPERATIONS[method.declared["words"]].effect == "read"
+        declared = getattr(method, "declared", None)
+        reads = declared is not None and OPERATIONS[declared["words"]].effect == "read"
 
         @functools.wraps(method)
         async def ask(*args: Any, **kwargs: Any) -> Any:

@@ -77,11 +77,15 @@ class Results(msgspec.Struct, Generic[_Row], kw_only=True):
 class Cli:
     """How a parameter looks on the command line, where that does not follow from its type. `positional` ones are named
     by their `metavar`; the value of one `from_file` may also come from `--NAME-file` or, as `-`, from standard input.
+    `flag` is the name of an option of pairs, such as `--meta KEY=VALUE`, where that is not its own. `help` stands for
+    a description that models do not need.
     """
 
     metavar: str = ""
     positional: bool = False
     from_file: bool = False
+    flag: str = ""
+    help: str = ""
 
 
 @dataclass(frozen=True)

@@ -180,8 +180,8 @@ def _memories() -> dict[str, str]:
 def _live_in(notebook: Notebook) -> None:
     """What agents left there, and the owner."""
     owner = Session.owner()
-    notebook.write_note("Asked Odile for the spring timetable; she answers on Friday.", _SCRIBE, topic="timetable")
-    notebook.write_note("The visitors' pier has no ring at its end.", _SCRIBE, topic="harbour", tags=["pier"])
+    notebook.channels.write("Asked Odile for the spring timetable; she answers on Friday.", _SCRIBE, topic="timetable")
+    notebook.channels.write("The visitors' pier has no ring at its end.", _SCRIBE, topic="harbour", tags=["pier"])
     notebook.stream.log("Read the tide tables for March", _SCRIBE, tags=["tides"])
     notebook.stream.log("The noon crossing left in time", owner, tags=["crossing"], score=0.9)
     notebook.stream.checkpoint("before the winter timetable", owner)

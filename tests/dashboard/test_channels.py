@@ -12,6 +12,8 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import BackendDown
+from notebook_sync.operations.channels import AgentChannel
+from notebook_sync.operations.registry import Results
 from notebook_sync.surfaces.dashboard.memory import channels_page
 from tests.dashboard.browsing import Browsing, browsing, text_of
 
@@ -26,9 +28,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("channels") / "notebook"
     Notebook.init(root, git=False)
     with Notebook.open(root) as notebook:
-        notebook.write_note("Odile answers on Friday", SCRIBE, topic="<i>times</i>", tags=["office"])
-        notebook.write_note("The pier has no ring", SCRIBE, project="pier-3", session_id="c-7")
-        notebook.write_note("Fog until noon", PILOT, topic="weather")
+        notebook.channels.write("Odile answers on Friday", SCRIBE, topic="<i>times</i>", tags=["office"])
+        notebook.channels.write("The pier has no ring", SCRIBE, project="pier-3", session_id="c-7")
+        notebook.channels.write("Fog until noon", PILOT, topic="weather")
         (root / "channels/pilot/global/channel.toml").write_text('[members]\nscribe = ["read"]\n')
         outside = root / "channels/pilot/global/2026-02-18T103000Z-oars.md"
         outside.write_text("---\ntype: note\ntopic: oars\nprovenance: external\ntitle: oars\n---\nThe oars are wet.\n")
@@ -111,7 +113,7 @@ def test_what_names_nothing_is_said_beside_the_channels(shared: Browsing, asked:
 
 def test_a_mirror_that_goes_away_costs_its_part_of_the_page(shared: Browsing) -> None:
     notebook = shared.served.app.state.notebook
-    with patch.object(notebook, "recent_notes", side_effect=DOWN):
+    with patch.object(notebook.channels, "recent", side_effect=DOWN):
         page = shared.get(CHANNELS)
         assert page.status_code == 200
         assert "MongoDB at localhost:27017 does not answer" in text_of(page.text)
@@ -121,8 +123,8 @@ def test_a_mirror_that_goes_away_costs_its_part_of_the_page(shared: Browsing) ->
 def test_a_mirror_that_is_away_is_waited_for_once(shared: Browsing) -> None:
     notebook = shared.served.app.state.notebook
     with (
-        patch.object(notebook, "channels", side_effect=DOWN) as channels,
-        patch.object(notebook, "recent_notes", side_effect=DOWN) as notes,
+        patch.object(notebook.channels, "list", side_effect=DOWN) as channels,
+        patch.object(notebook.channels, "recent", side_effect=DOWN) as notes,
     ):
         page = shared.get(CHANNELS)
     assert page.status_code == 200
@@ -132,8 +134,9 @@ def test_a_mirror_that_is_away_is_waited_for_once(shared: Browsing) -> None:
 
 def test_more_channels_than_fit_are_counted(shared: Browsing) -> None:
     notebook = shared.served.app.state.notebook
-    row = {"agent": "scribe", "scope": "global", "notes": 1, "members": {}}
-    with patch.object(notebook, "channels", return_value=[row] * (channels_page.MOST + 5)):
+    found = Results(results=[AgentChannel("notes:scribe:global", "notes-scribe", "scribe", "global", 1, {})])
+    found.results *= channels_page.MOST + 5
+    with patch.object(notebook.channels, "list", return_value=found):
         page = shared.get(CHANNELS).text
     assert f"{channels_page.MOST} of {channels_page.MOST + 5} channels" in text_of(page)
 

@@ -62,7 +62,7 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
             edit = Edit("append_to_section", section="Log", content=f"- Line {number}")
             notebook.edit("pages/ferry.md", edit, Session.task("pilot"))
         notebook.rename("code_snippets/sort.md", "code_snippets/order.md", OWNER)
-        notebook.write_note("The harbour master is ill.", SCRIBE, topic="people")
+        notebook.channels.write("The harbour master is ill.", SCRIBE, topic="people")
         notebook.create("pages", "Fares", "A ticket is three crowns.", SCRIBE, tags=["money"])
         for _ in range(2):
             notebook.facts.add("The pier light is green", SCRIBE)

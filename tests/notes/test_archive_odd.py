@@ -98,7 +98,7 @@ def nothing_but_a_checkpoint(root: Path) -> None:
 def external_words(root: Path) -> None:
     Notebook.init(root)
     with Notebook.open(root) as notebook:
-        notebook.write_note("A stranger's words", VISITOR)
+        notebook.channels.write("A stranger's words", VISITOR)
         write(root, "pages/theirs.md", "---\nprovenance: external\nsource: web\n---\n# Theirs\n")
         notebook.stream.checkpoint()
         notebook.stream.log("Odd \u2028 \x00 words", OWNER, keep=True)

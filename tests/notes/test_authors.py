@@ -131,7 +131,7 @@ def test_what_a_tool_wrote_is_not_told_as_saved_by_hand(notebook: Notebook, unmi
         notebook.update(FERRY, TASK, content=AFTER)
         notebook.create("pages", "Plan", "One.\n", TASK)
         notebook.rename("pages/plan.md", "pages/better.md", TASK)
-        notebook.write_note("The key hangs at the pier", TASK)
+        notebook.channels.write("The key hangs at the pier", TASK)
         (notebook.root / "pages/by-hand.md").write_text("By hand.\n")
 
     follow(notebook, lambda batch: "pages/by-hand.md" in batch.report.paths, work)

@@ -503,7 +503,7 @@ def test_a_private_note_answers_to_its_id_as_if_it_were_not_there(notebook: Note
 
 def test_an_outsiders_words_are_added_to_the_own_channel_marked_and_change_nothing_else(notebook: Notebook) -> None:
     said = Edit("write", content="# Note\n\nObey.\n")
-    new = notebook.write_note("# Note\n\nObey.\n", EXTERNAL).path
+    new = notebook.channels.write("# Note\n\nObey.\n", EXTERNAL).path
     assert notebook.read(new)["external"]
     before = tree(notebook.root)
     for path in (new, "channels/scribe/global/new.md", "channels/scribe/global/own.md", FERRY, "pages/new.md"):
@@ -521,7 +521,7 @@ def test_an_outsiders_words_are_added_to_the_own_channel_marked_and_change_nothi
     ],
 )
 def test_the_mark_of_an_outsiders_words_is_the_owners_to_take_away(notebook: Notebook, edit: Edit) -> None:
-    path = notebook.write_note("# Note\n\nObey.\n", EXTERNAL).path
+    path = notebook.channels.write("# Note\n\nObey.\n", EXTERNAL).path
     if edit.action == "write":
         notebook.edit(path, edit, TASK)
     else:
@@ -572,7 +572,7 @@ def test_a_member_who_may_only_write_adds_notes_and_is_told_of_none_that_stand(n
         notebook.rename(path, "channels/scribe/global/taken.md", TASK)
     with pytest.raises(NotPermitted):
         notebook.edit("channels/pilot/global/new.md", Edit("write", content="x"), TASK)
-    assert notebook.write_note("x", TASK, agent="pilot").path.startswith("channels/pilot/global/")
+    assert notebook.channels.write("x", TASK, channel="pilot").path.startswith("channels/pilot/global/")
 
 
 @pytest.mark.parametrize("path", ["pages/link.md", "pages/linked/reminders.md"])

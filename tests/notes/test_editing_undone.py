@@ -373,7 +373,7 @@ def told_of(notebook: Notebook, path: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("secret", ["", "\nAnd a secret.\n"])
 def test_a_page_that_is_like_another_note_has_no_other_past(repository: Notebook, secret: str) -> None:
-    repository.write_note(LIKE + secret, TASK)
+    repository.channels.write(LIKE + secret, TASK)
     repository.edit("pages/template.md", write(LIKE), TASK)
     repository.edit("pages/guess.md", write(LIKE), Session.task("pilot"))
     assert told_of(repository, "pages/guess.md") == [["Write: pages/guess.md"]] * 3
@@ -418,7 +418,7 @@ def test_a_note_that_comes_to_where_another_was_has_its_own_past_alone(notebook:
 
 
 def test_what_was_said_in_a_channel_is_its_readers_alone_with_git_or_without(notebook: Notebook) -> None:
-    path = notebook.write_note(LIKE, TASK).path
+    path = notebook.channels.write(LIKE, TASK).path
     notebook.edit(path, write(LIKE + "more"), TASK)
     own = len(notebook.history(path, TASK))
     notebook.rename(path, "pages/lamp.md", TASK)
@@ -459,7 +459,7 @@ def test_what_becomes_of_a_hidden_note_does_not_decide_whose_past_a_page_has(rep
 
 
 def test_a_rename_out_of_a_channel_is_told_as_a_beginning(repository: Notebook) -> None:
-    path = repository.write_note(LIKE, TASK).path
+    path = repository.channels.write(LIKE, TASK).path
     repository.rename(path, "pages/lamp.md", TASK)
     assert len(repository.history("pages/lamp.md", TASK)) == 2
     told = [one.summary for one in repository.history("pages/lamp.md", Session.task("pilot"))]
@@ -514,7 +514,7 @@ def test_a_private_note_that_is_gone_is_no_note_to_others(notebook: Notebook) ->
 
 
 def test_undoing_a_page_does_not_put_there_what_it_said_in_a_channel(repository: Notebook) -> None:
-    path = repository.write_note("A secret.\n", TASK).path
+    path = repository.channels.write("A secret.\n", TASK).path
     repository.edit(path, Edit("set_frontmatter", content="title: Lamp"), TASK)
     repository.rename(path, "pages/lamp.md", TASK)
     for session in (OWNER, TASK):

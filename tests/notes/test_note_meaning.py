@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from notebook_sync import Notebook, Session
+from notebook_sync.operations.channels import PrivateNote
+from notebook_sync.operations.registry import Results
 from notebook_sync.surfaces.cli.main import run
 from tests.scripted_llm import Asked, Reply, ScriptedServer, embeddings
 from tests.servers import free_port
@@ -44,18 +45,17 @@ def by_topic(asked: Asked) -> Reply:
     )
 
 
-def names(rows: list[dict[str, Any]]) -> list[str]:
-    return [row["path"].removeprefix("channels/").removesuffix(".md") for row in rows]
+def names(found: Results[PrivateNote]) -> list[str]:
+    return [row.path.removeprefix("channels/").removesuffix(".md") for row in found.results]
 
 
 def test_a_note_is_found_by_other_words_than_it_has_as_soon_as_it_is_written(root: Path) -> None:
     with Notebook.open(root) as notebook:
-        payroll = notebook.write_note("Odile settles the payroll on Friday", SCRIBE)
-        notebook.write_note("The lamp at the pier is lit at dusk", SCRIBE)
-        assert [row["path"] for row in notebook.search_notes("salaries and wages", SCRIBE)] == [payroll.path]
-        assert [row["path"] for row in notebook.search_notes("salaries", SCRIBE, limit=1, profile="recent")] == [
-            payroll.path
-        ]
+        payroll = notebook.channels.write("Odile settles the payroll on Friday", SCRIBE)
+        notebook.channels.write("The lamp at the pier is lit at dusk", SCRIBE)
+        name = payroll.path[9:-3]
+        assert names(notebook.channels.search("salaries and wages", SCRIBE)) == [name]
+        assert names(notebook.channels.search("salaries", SCRIBE, limit=1, profile="recent")) == [name]
 
 
 def test_likeness_is_that_of_words_and_of_meaning_in_the_shares_of_a_search(root: Path, server: ScriptedServer) -> None:
@@ -69,14 +69,15 @@ def test_likeness_is_that_of_words_and_of_meaning_in_the_shares_of_a_search(root
         put(root, f"scribe/global/{name}.md", text)
     with Notebook.open(root) as notebook:
         notebook.sync()
-        (by_words,) = notebook.search_notes("ferry", SCRIBE, profile="similarity")
+        (by_words,) = notebook.channels.search("ferry", SCRIBE, profile="similarity").results
+        assert by_words.score
         notebook.embed()
-        scores = {row["path"]: row["score"] for row in notebook.search_notes("ferry", SCRIBE, profile="similarity")}
-        assert scores == {
-            "channels/scribe/global/both.md": pytest.approx(0.6 * by_words["score"] + 0.4, abs=0.1),
+        found = notebook.channels.search("ferry", SCRIBE, profile="similarity").results
+        assert {row.path: row.score for row in found} == {
+            "channels/scribe/global/both.md": pytest.approx(0.6 * by_words.score + 0.4, abs=0.1),
             "channels/scribe/global/meaning.md": pytest.approx(0.4),
         }
-        assert len(notebook.search_notes("", SCRIBE)) == 3
+        assert len(notebook.channels.search("", SCRIBE).results) == 3
 
 
 def test_without_an_embedder_words_answer(root: Path) -> None:
@@ -85,7 +86,7 @@ def test_without_an_embedder_words_answer(root: Path) -> None:
     with Notebook.open(root) as notebook:
         notebook.sync()
         for _ in range(2):
-            assert names(notebook.search_notes("lamp", SCRIBE)) == ["scribe/global/lamp"]
+            assert names(notebook.channels.search("lamp", SCRIBE)) == ["scribe/global/lamp"]
 
 
 def test_filters_hold_for_what_is_near(root: Path) -> None:
@@ -105,7 +106,7 @@ def test_filters_hold_for_what_is_near(root: Path) -> None:
             ({}, 2), ({"topic": "money"}, 1), ({"tags": ["b"]}, 1), ({"session_id": "s-1"}, 1),
             ({"project": "global"}, 1), ({"project": "ferry"}, 2), ({"since": datetime(2026, 3, 1, tzinfo=UTC)}, 0),
         ):  # fmt: skip
-            assert len(notebook.search_notes("wages", SCRIBE, **wanted)) == count, wanted
+            assert len(notebook.channels.search("wages", SCRIBE, **wanted).results) == count, wanted
 
 
 def test_notes_of_others_have_no_part_in_what_is_near(root: Path) -> None:
@@ -113,11 +114,11 @@ def test_notes_of_others_have_no_part_in_what_is_near(root: Path) -> None:
     put(root, "scribe/global/lamp.md", "The lamp is lit at dusk")
     asked = ("salaries", "payroll of Odile", "light in the evening", "herons")
 
-    def answers(session: Session) -> list[list[tuple[str, float]]]:
+    def answers(session: Session) -> list[list[tuple[str, float | None]]]:
         with Notebook.open(root) as notebook:
             notebook.sync()
-            found = [notebook.search_notes(query, session, profile="similarity") for query in asked]
-        return [[(row["id"], row["score"]) for row in rows] for rows in found]
+            found = [notebook.channels.search(query, session, profile="similarity") for query in asked]
+        return [[(row.id, row.score) for row in each.results] for each in found]
 
     alone = answers(SCRIBE)
     assert [rows[0][0] for rows in alone[:3]] == [f"channels/scribe/global/{one}" for one in ("wages", "wages", "lamp")]
@@ -126,10 +127,8 @@ def test_notes_of_others_have_no_part_in_what_is_near(root: Path) -> None:
     assert answers(SCRIBE) == alone
     assert len(answers(PILOT)[0]) == 50
     with Notebook.open(root) as notebook:
-        assert {row["path"].split("/")[1] for row in notebook.search_notes("salaries", OWNER, limit=300)} == {
-            "scribe",
-            "pilot",
-        }
+        found = notebook.channels.search("salaries", OWNER, limit=300).results
+        assert {row.path.split("/")[1] for row in found} == {"scribe", "pilot"}
 
 
 def test_where_words_alone_decide_the_answer_says_why(
@@ -140,10 +139,10 @@ def test_where_words_alone_decide_the_answer_says_why(
     why = f"The embedding server at {server.url}"
     with Notebook.open(root) as notebook:
         notebook.sync()
-        found = notebook.search_notes("ferry", SCRIBE)
-        assert (names(found), found.degraded[: len(why)]) == (["scribe/global/boat"], why)
+        found = notebook.channels.search("ferry", SCRIBE)
+        assert (names(found), (found.degraded or "")[: len(why)]) == (["scribe/global/boat"], why)
         told = done(notebook, "search_my_notes", {"query": "ferry"})
         assert told["degraded"].startswith(why)
-        assert notebook.search_notes("", SCRIBE).degraded == ""
+        assert notebook.channels.search("", SCRIBE).degraded is None
     assert run(["-C", str(root), "note", "search", "ferry", "--agent", "scribe"]) == 0
     assert f"found by words alone: {why}" in capsys.readouterr().err

@@ -36,7 +36,7 @@ def bring_in(notebook: Notebook, export: Any) -> Imported:
         file.write_bytes(export)
     else:
         file.write_text(export if isinstance(export, str) else json.dumps(export))
-    imported = notebook.import_notes(file, OWNER)
+    imported = notebook.channels.import_notes(file, OWNER)
     assert imported.read == imported.written + imported.already + len(imported.failed)
     return imported
 
@@ -46,8 +46,8 @@ def message(content: str = "The rope is worn", **fields: Any) -> dict[str, Any]:
 
 
 def only(notebook: Notebook) -> dict[str, Any]:
-    (row,) = notebook.recent_notes(OWNER)
-    return notebook.read(row["path"], OWNER)
+    (row,) = notebook.channels.recent(OWNER).results
+    return notebook.read(row.path, OWNER)
 
 
 def test_all_that_a_message_says_is_kept(notebook: Notebook) -> None:
@@ -78,8 +78,8 @@ def test_all_that_a_message_says_is_kept(notebook: Notebook) -> None:
         "author": "Odile",
         "older": {"type": "reflection", "source": "mail", "id": "m-1", "provenance": "tool"},
     }
-    (row,) = notebook.search_notes("rope", SCRIBE, session_id="s-7", topic="harbour", tags=["pier"])
-    assert (row["created_at"], row["confidence"]) == (metadata["created_at"], 0.8)
+    (row,) = notebook.channels.search("rope", SCRIBE, session_id="s-7", topic="harbour", tags=["pier"]).results
+    assert (row.created_at, row.confidence) == (metadata["created_at"], 0.8)
 
 
 def test_tags_and_session_may_stand_in_the_metadata(notebook: Notebook) -> None:
@@ -120,7 +120,7 @@ def test_an_export_of_any_shape_is_read(notebook: Notebook, export: Any) -> None
 def test_the_same_message_is_one_note_in_whatever_shape_and_however_often(notebook: Notebook) -> None:
     for export in [*EXPORTS, *LINES]:
         bring_in(notebook, export)
-    assert len(notebook.recent_notes(OWNER)) == 1
+    assert len(notebook.channels.recent(OWNER).results) == 1
 
 
 def test_a_second_run_adds_nothing(notebook: Notebook) -> None:
@@ -155,7 +155,7 @@ def test_messages_without_an_id_are_each_a_note_and_the_same_when_read_again(not
         said,
     ]
     assert bring_in(notebook, {SCRIBES: export}).written == 6
-    kept = [(row["tags"], row["session_id"]) for row in notebook.recent_notes(OWNER)]
+    kept = [(row.tags, row.session_id) for row in notebook.channels.recent(OWNER).results]
     assert sorted(kept)[-1] == (["rope"], "s1")
     assert bring_in(notebook, {SCRIBES: export[::-1]}).already == 6
 
@@ -163,9 +163,9 @@ def test_messages_without_an_id_are_each_a_note_and_the_same_when_read_again(not
 @pytest.mark.parametrize("when", ["2026-02-18T10:30:00.123456Z", 1771410600.123456, "2026-02-18T10:30:00.1230001Z"])
 def test_a_time_that_is_finer_than_a_notes_is_kept_beside_it(notebook: Notebook, when: str | float) -> None:
     bring_in(notebook, {SCRIBES: [message(timestamp=when), message(id="m-2")]})
-    finer, coarse = sorted(notebook.recent_notes(OWNER), key=lambda row: -row["created_at"].microsecond)
-    assert notebook.read(finer["path"])["metadata"]["extra"]["older"] == {"id": "m-1", "timestamp": when}
-    assert notebook.read(coarse["path"])["metadata"]["extra"]["older"] == {"id": "m-2"}
+    finer, coarse = sorted(notebook.channels.recent(OWNER).results, key=lambda row: -row.created_at.microsecond)
+    assert notebook.read(finer.path)["metadata"]["extra"]["older"] == {"id": "m-1", "timestamp": when}
+    assert notebook.read(coarse.path)["metadata"]["extra"]["older"] == {"id": "m-2"}
 
 
 def test_messages_that_only_look_alike_are_each_a_note(notebook: Notebook) -> None:
@@ -311,11 +311,11 @@ def test_a_file_that_cannot_be_read_or_is_too_large_is_told(notebook: Notebook, 
     os.mkfifo(pipe)
     for file in (tmp_path / "none.json", tmp_path, large, pipe, Path("a\0b")):
         with pytest.raises(UsageError, match=r"export|part it"):
-            notebook.import_notes(file, OWNER)
+            notebook.channels.import_notes(file, OWNER)
 
 
 @pytest.mark.parametrize("session", [SCRIBE, Session.external("scribe")])
 def test_only_the_owner_imports(notebook: Notebook, tmp_path: Path, session: Session) -> None:
     for file in (tmp_path / "none.json", notebook.root / "notebook.toml"):
         with pytest.raises(NotPermitted, match="owner conversations"):
-            notebook.import_notes(file, session)
+            notebook.channels.import_notes(file, session)

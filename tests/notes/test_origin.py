@@ -167,12 +167,12 @@ def test_frontmatter_is_not_broken_to_be_mended_otherwise(notebook: Notebook, br
 
 
 def test_somebody_elses_message_is_marked_signed_and_cannot_say_otherwise(notebook: Notebook) -> None:
-    text = text_of(notebook, notebook.write_note("Said.\n", STRANGER).path)
+    text = text_of(notebook, notebook.channels.write("Said.\n", STRANGER).path)
     assert 'created_by: "agent:pilot"\n' in text
     assert "provenance: external\n" in text
     for field in ("provenance", "created_by", "type"):
         with pytest.raises(UsageError, match=field):
-            notebook.write_note("Said.\n", STRANGER, metadata={field: "owner"})
+            notebook.channels.write("Said.\n", STRANGER, metadata={field: "owner"})
 
 
 def test_the_owner_says_what_he_likes(notebook: Notebook) -> None:

@@ -131,9 +131,6 @@ class TestMeaning:
         for ask in (lambda **at: notebook.search("ferry", **at), notebook.list):
             with pytest.raises(UsageError, match=f"{named} is a datetime"):
                 ask(**{named: when})
-        if not isinstance(when, date):
-            with pytest.raises(UsageError, match=f"{named} is a date"):
-                notebook.search_notes("ferry", OWNER, **{named: when})
 
     def test_a_section_narrows_by_its_heading_or_its_anchor(self, notebook: Notebook) -> None:
         for section in ("Winter", "winter", "#winter"):

@@ -133,7 +133,7 @@ def test_who_cannot_read_a_channel_learns_nothing_of_guessed_paths(root: Path, p
             command = {"command": "create", "path": f"/memories/{place}", "file_text": "x"}
             told.append(memory.tool_result("", command)["content"])
         assert told[:3] == told[3:]
-        assert notebook.write_note("Tide at nine", session, agent="pilot" if "pilot" in path else "").path
+        assert notebook.channels.write("Tide at nine", session, channel="pilot" if "pilot" in path else "").path
 
 
 def test_refused_names_leave_events_that_the_owner_sees(root: Path) -> None:

@@ -49,7 +49,7 @@ def use(root: Path) -> None:
     with Notebook.open(root) as notebook, watch_lock(root / FOLDER):
         notebook.sync()
         notebook.create("pages", "The night ferry", "It leaves at ten.", SCRIBE)
-        notebook.write_note("Low water", SCRIBE)
+        notebook.channels.write("Low water", SCRIBE)
         notebook.edit("runtime/standing-orders.md", Edit("add_section", section="Ferries", content="Ask."), OWNER)
         notebook.stream.checkpoint()
         notebook.stream.log("Low water", SCRIBE)

@@ -120,5 +120,5 @@ def test_broken_frontmatter_that_may_spell_the_mark_stays_as_it_is(notebook: Not
 
 
 def test_what_somebody_elses_message_adds_is_marked(notebook: Notebook) -> None:
-    written = notebook.write_note("Said.", STRANGER)
+    written = notebook.channels.write("Said.", STRANGER)
     assert is_external((notebook.root / written.path).read_bytes())

@@ -108,7 +108,7 @@ def test_a_page_that_the_settings_no_longer_withhold_is_found_by_all(tmp_path: P
 def test_a_search_reads_no_index_of_a_channel_that_the_session_may_not(tmp_path: Path) -> None:
     root = build(tmp_path / "harbour", hidden=True)
     with Notebook.open(root) as notebook:
-        notebook.write_note("A rope of my own", PILOT)
+        notebook.channels.write("A rope of my own", PILOT)
         with closing(sqlite3.connect(root / ".notebook" / "mirror.db")) as file:
             (number,) = file.execute("SELECT n FROM room WHERE room = 'channels/scribe/global'").fetchone()
             file.execute(f"DROP TABLE words_{number}")

@@ -64,7 +64,7 @@ def _keep_to_oneself(notebook: Notebook) -> list[str]:
     """All that may be done with a private note is done with some."""
 
     def written(content: str, project: str) -> str:
-        return notebook.write_note(
+        return notebook.channels.write(
             f"# {CANARY} {content}\n\nThe {CANARY} hides rope. [[{CANARY}]] #{CANARY}inline\n",
             SCRIBE,
             topic=f"{CANARY}-topic",
@@ -92,8 +92,8 @@ def _keep_to_oneself(notebook: Notebook) -> list[str]:
     notebook.delete(gone, SCRIBE)
     for path in (kept, changed, target, BY_HAND):
         assert CANARY in notebook.read(path, SCRIBE)["content"]
-    assert notebook.recent_notes(SCRIBE)
-    assert notebook.search_notes(CANARY, SCRIBE)
+    assert notebook.channels.recent(SCRIBE).results
+    assert notebook.channels.search(CANARY, SCRIBE).results
     notebook.stream.recall(CANARY, SCRIBE)
     with (hand.parent / f"{CANARY}-hand.md").open("a") as note:
         note.write(f"\nMore of the {CANARY}.\n")
@@ -122,6 +122,9 @@ def plain_calls() -> Iterator[Call]:
         yield "peek_agent_notes", {"agent": "scribe", **arguments}
         yield "peek_agent_notes", {"agent": "scribe", "query": "rope", **arguments}
         yield "peek_agent_notes", {"agent": "odile", **arguments}
+        for channel in ("scribe", "odile"):
+            yield "get_recent_notes", {"channel": channel, **arguments}
+            yield "search_my_notes", {"query": "rope", "channel": channel, **arguments}
     # How like an entry or a note is to a word depends on the word: both notebooks are asked the same.
     for query in ("rope", "Odile", "the plan chart knot hides", "notes channels scribe created updated", *_WORDS):
         yield "notebook_recall", {"query": query, "limit": 100}
@@ -188,6 +191,9 @@ def guesses(names: list[str]) -> Iterator[Call]:
         yield "peek_agent_notes", {"agent": "scribe", "topic": word, "query": CANARY}
         yield "peek_agent_notes", {"agent": word}
         yield "search_my_notes", {"query": "rope", "project": word}
+        yield "search_my_notes", {"query": "rope", "channel": "scribe", "project": word}
+        yield "get_recent_notes", {"channel": word}
+        yield "write_note", {"content": "", "channel": "scribe", "project": word}
         yield "notebook_recall", {"query": "rope", "tags": [word]}
 
 

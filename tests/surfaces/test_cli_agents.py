@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from notebook_sync.notebook import Notebook
-from notebook_sync.surfaces.cli.text.notes import of_notes, of_private_notes
+from notebook_sync.surfaces.cli.text.channels import of_private_notes
+from notebook_sync.surfaces.cli.text.notes import of_notes
+from notebook_sync.surfaces.cli.text.rendering import Shown
 from notebook_sync.surfaces.cli.text.rows import aligned, columns, cut
 from notebook_sync.surfaces.cli.text.stream import of_entries
 
@@ -154,11 +156,14 @@ def test_the_fields_of_a_research_note_are_set_and_taken_away(answer: Answer) ->
         (["note", "write", "x"], 2, "--agent scribe"),
         (["note", "write", "x", "--agent", "../x"], 2, "is no agent's name"),
         (["note", "write", "x", "--agent", "scribe", "--project", "../x"], 2, "is no project's id"),
-        (["note", "write", "x", "--agent", "scribe", "--meta", "x"], 2, "'x' is no KEY=VALUE; give it as in: --meta"),
+        (
+            ["note", "write", "x", "--agent", "scribe", "--meta", "x"],
+            2,
+            "--meta: 'x' is not KEY=VALUE; write it as in: ",
+        ),
         (["note", "write", "x", "--agent", "scribe", "--meta", "a=1", "--meta", "a =2"], 2, "--meta gives 'a' twice"),
         (["note", "write", "x", "--agent", "scribe", "--meta", "provenance=owner"], 2, "cannot set 'provenance'"),
-        (["note", "search", "x", "--agent", "scribe", "--profile", "best"], 2, "there is no profile 'best'; use one"),
-        (["note", "search", "x", "--agent", "scribe", "--since", "?"], 2, "'?' is no date"),
+        (["note", "search", "x", "--agent", "scribe", "--since", "?"], 2, "'?' is not a date"),
         (["note", "peek", "scribe", "--agent", "pilot", "--session", "external"], 3, "private notes of another agent"),
         (["stream", "log", "x", "--tags", "two words"], 2, "'two words' is no tag"),
         (["stream", "log"], 2, "give the content, as in: notebook-sync stream log"),
@@ -194,10 +199,9 @@ def test_the_fields_of_a_private_note(answer: Answer, root: Path) -> None:
     text = (root / made["path"]).read_text()
     for line in ("confidence: 0.9", 'berth: "007"', "seen: NaN", "piers: [2, 3]", 'told by: "Odile=mate"'):
         assert f"\n{line}\n" in text
-    (row,) = answer("note", "search", "key", "--agent", "scribe", "--project", "harbour-2026", "--profile", "quality")
+    (row,) = answer("note", "search", "key", "--agent", "scribe", "--project", "harbour-2026")["results"]
     assert (row["topic"], row["session_id"], row["tags"]) == ("harbour", "morning", ["keys", "ines"])
-    assert 0 < row["score"] <= 1
-    assert "content" not in row
+    assert (row["confidence"], "content" in row) == (0.9, False)
 
 
 def test_private_notes_are_narrowed(answer: Answer) -> None:
@@ -218,11 +222,11 @@ def test_private_notes_are_narrowed(answer: Answer) -> None:
         (("--agent", "scribe", "--session-id", "morning"), ["Two"]),
         (("--agent", "scribe", "--project", "global"), ["Two", "One"]),
     ):
-        rows = answer("note", "recent", "--session", "owner", *options)
+        rows = answer("note", "recent", "--session", "owner", *options)["results"]
         assert [row["title"] for row in rows] == found, options
-    assert titles(answer("note", "search", "--agent", "scribe", "--tags", "keys,locks")) == {"One"}
-    assert answer("note", "search", "--agent", "scribe", "--until", "1d") == []
-    assert len(answer("note", "search", "--agent", "scribe", "--since", "1d")) == 3
+    assert titles(answer("note", "search", "--agent", "scribe", "--tags", "keys,locks")["results"]) == {"One"}
+    assert answer("note", "search", "--agent", "scribe", "--until", "1d", code=1)["results"] == []
+    assert len(answer("note", "search", "--agent", "scribe", "--since", "1d")["results"]) == 3
 
 
 def test_the_shapes_of_json(answer: Answer, tmp_path: Path) -> None:
@@ -261,7 +265,10 @@ def test_an_older_export_is_known_without_the_option(told: Told, tmp_path: Path,
 
 def test_options_may_stand_between_arguments(told: Told, root: Path) -> None:
     code, _, complaint = told("note", "peek", "scribe", "--session", "owner", "boathouse", "--limit", "3")
-    assert (code, complaint) == (0, "notebook-sync: nothing found; see: notebook-sync note channels\n")
+    assert (code, complaint) == (
+        0,
+        "notebook-sync: no private note matches; list the channels with: notebook-sync note channels\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -304,7 +311,9 @@ def test_what_somebody_else_wrote_is_marked() -> None:
         "provenance": "external",
     }
     assert of_notes([note], UTC).endswith("channels/scribe/global/a.md  (external) a")
-    assert of_private_notes([note], UTC).startswith("2026-02-18 10:30  general  (external) Obey me\n  channels/")
+    shown = Shown(None, UTC, "notebook-sync", "", lambda *_: "")
+    told = of_private_notes({"results": [note]}, shown)
+    assert told.startswith("2026-02-18 10:30  general  (external) Obey me\n  channels/")
     entry = {"timestamp": moment.isoformat(), "source": "notebook", "tags": [], "content": "[a] Obey me"}
     entry |= {"provenance": "external", "action": "created", "ref": {"path": "pages/a.md", "title": "a"}}
     assert of_entries([entry], UTC) == "2026-02-18 10:30  created  pages/a.md: (external) a"

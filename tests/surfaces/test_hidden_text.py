@@ -168,13 +168,7 @@ METHODS: dict[str, Asking] = {
     "explain": _explained,
     "create": lambda notebook, session: _told(lambda: notebook.create("pages", "Odile", "Of the ferry", session)),
     "update": lambda notebook, session: _each_file(lambda path: notebook.update(path, session, title="x")),
-    "write_note": lambda notebook, session: _told(lambda: notebook.write_note("Odile", session)),
-    "search_notes": lambda notebook, session: _each_word(lambda word: notebook.search_notes(word, session)),
-    "recent_notes": lambda notebook, session: _told(lambda: notebook.recent_notes(session)),
-    "peek_notes": lambda notebook, session: _told(lambda: notebook.peek_notes("pilot", session)),
-    "channels": lambda notebook, session: notebook.channels(session),
     "export": lambda notebook, session: _told(lambda: notebook.export(Path("office.tar.gz"), session)),
-    "import_notes": lambda notebook, session: _told(lambda: notebook.import_notes(Path("older.json"), session)),
 }
 
 
@@ -202,6 +196,11 @@ OPERATION_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     *(("stream recall", {"query": word, "limit": 100}) for word in (*ASKED, "Odile rules reminders")),
     *((f"checkpoint {name}", {}) for name in ("create", "list")),
     *(("rollback", {"id": name, "dry_run": tried}) for name in ("", "0000") for tried in (False, True)),
+    ("note write", {"content": "Odile"}),
+    *(("note search", {"query": word}) for word in (*ASKED, "Odile rules reminders")),
+    ("note recent", {}),
+    ("note peek", {"channel": "pilot"}),
+    ("note channels", {}),
 )
 
 
@@ -293,13 +292,9 @@ def _tool_calls() -> Iterator[tuple[str, dict[str, Any]]]:
         yield "notebook_delete", {"id": path}
     yield "notebook_list", {"limit": 100}
     yield "notebook_create", {"collection": "pages", "title": "Odile", "content": "Of the ferry"}
-    yield "write_note", {"content": "Odile"}
-    yield "get_recent_notes", {}
-    yield "peek_agent_notes", {"agent": "pilot"}
     for word in (*ASKED, "Odile rules reminders"):
         for mode in MODES:
             yield "notebook_search", {"query": word, "mode": mode, "snippet": True, "limit": 100}
-        yield "search_my_notes", {"query": word}
     yield from ((OPERATIONS[words].tool, given) for words, given in OPERATION_CALLS if OPERATIONS[words].tool)
 
 

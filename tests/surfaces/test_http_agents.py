@@ -96,27 +96,6 @@ def test_lists_and_searches_are_narrowed(server: Served) -> None:
     assert "write a day as" in error["message"]
 
 
-def test_an_agent_keeps_notes_and_the_owner_sees_them(server: Served) -> None:
-    note = {"content": "Ines hides the key.", "topic": "keys", "session_id": "monday", "metadata": {"confidence": 1}}
-    path = answered(server, "POST", "/channels/scribe/notes", SCRIBE, 201, json=note)["path"]
-    answered(server, "POST", "/channels/scribe/notes", OWNER, 201, json={"content": "From the owner."})
-    for session in (SCRIBE, OWNER):
-        asked = {"query": "key", "topic": "keys"}
-        (row,) = answered(server, "GET", "/channels/scribe/notes", session, params=asked)["results"]
-        assert (row["path"], row["topic"], row["session_id"]) == (path, "keys", "monday")
-        assert len(answered(server, "GET", "/channels/scribe/recent", session)["results"]) == 2
-        (channel,) = answered(server, "GET", "/channels", session)["results"]
-        assert (channel["id"], channel["notes"]) == ("notes:scribe:global", 2)
-    assert answered(server, "GET", "/channels", PILOT)["results"] == []
-    for path in ("notes", "recent", "peek"):
-        for agent in ("scribe", "nobody"):
-            error = answered(server, "GET", f"/channels/{agent}/{path}", PILOT, 403)["error"]
-            assert error["message"] == "The private notes of another agent are not available in this conversation"
-    answered(server, "POST", "/channels/scribe/notes", PILOT, 403, json={"content": "x"})
-    (server.root / "channels/scribe/global/channel.toml").write_text('[members]\npilot = ["peek"]\n')
-    assert len(answered(server, "GET", "/channels/scribe/peek", PILOT, params={"query": "key"})["results"]) == 1
-
-
 def test_hot_memory_that_is_away_is_503_and_pages_are_not(root: Path) -> None:
     (root / "notebook.toml").write_text('[refs]\nurl = "redis://127.0.0.1:1"\ntimeout_seconds = 0.2\n')
     with served(root) as server:

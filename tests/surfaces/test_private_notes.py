@@ -219,7 +219,7 @@ def test_nobody_is_notified_of_a_private_note(harbour: Harbour, tmp_path: Path, 
         before = [resources.state_of(notebook, uri, session) for uri in uris]
         for name in harbour.names[:4]:
             notebook.update(name, SCRIBE, status="complete")
-        notebook.write_note(f"More of the {CANARY}", SCRIBE)
+        notebook.channels.write(f"More of the {CANARY}", SCRIBE)
         assert [resources.state_of(notebook, uri, session) for uri in uris] == before
         assert resources.state_of(notebook, uris[1], SCRIBE) not in ("", before[1])
 

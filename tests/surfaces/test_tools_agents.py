@@ -94,42 +94,6 @@ class TestPages:
 
 
 class TestPrivateNotes:
-    def test_they_are_found_by_topic_tag_conversation_and_words(self, notebook: Notebook) -> None:
-        note = {"content": "Ines hides the key.", "topic": "keys", "tags": ["pier"], "session_id": "monday"}
-        key = done(notebook, "write_note", {**note, "metadata": {"confidence": 0.9}})["path"]
-        rope = done(notebook, "write_note", {"content": "The rope is wet.", "project": "quay"})["path"]
-        assert key.startswith("channels/scribe/global/")
-        assert rope.startswith("channels/scribe/quay/")
-        assert [row["path"] for row in done(notebook, "get_recent_notes", {})["results"]] == [rope, key]
-        for arguments, found in (
-            ({"topic": "keys"}, {key}),
-            ({"session_id": "monday"}, {key}),
-            ({"project": "quay"}, {key, rope}),
-            ({"project": "global"}, {key}),
-            ({"limit": 1}, {rope}),
-        ):
-            assert paths(done(notebook, "get_recent_notes", arguments)) == found, arguments
-        for arguments, found in (
-            ({"query": "key"}, {key}),
-            ({"query": "rope key", "tags": ["pier", "x"]}, {key}),
-            ({"query": "rope key", "since": "1h", "profile": "quality"}, {key, rope}),
-            ({"query": "rope key", "until": "1h"}, set()),
-        ):
-            assert paths(done(notebook, "search_my_notes", arguments)) == found, arguments
-        (row,) = done(notebook, "search_my_notes", {"query": "key"})["results"]
-        assert (row["topic"], row["session_id"], row["tags"]) == ("keys", "monday", ["pier"])
-        assert not {"content", "text"} & row.keys()
-        assert refused(notebook, "search_my_notes", {"query": "x", "profile": "luck"})["type"] == "invalid_arguments"
-
-    def test_a_shared_channel_may_be_looked_through(self, notebook: Notebook, root: Path) -> None:
-        path = done(notebook, "write_note", {"content": "Ines hides the key."})["path"]
-        assert refused(notebook, "peek_agent_notes", {"agent": "scribe"}, PILOT)["type"] == "not_permitted"
-        (root / "channels/scribe/global/channel.toml").write_text('[members]\npilot = ["peek"]\n')
-        for arguments in ({}, {"query": "key"}, {"project": "global"}):
-            assert paths(done(notebook, "peek_agent_notes", {"agent": "scribe", **arguments}, PILOT)) == {path}
-        assert paths(done(notebook, "peek_agent_notes", {"agent": "scribe", "query": "x"}, PILOT)) == set()
-        assert refused(notebook, "notebook_read", {"id": path}, PILOT)["type"] == "not_permitted"
-
     def test_what_a_message_made_an_agent_note_is_marked_and_never_told_outside_a_fence(
         self, notebook: Notebook
     ) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, datetime
 from functools import partial
 
 from notebook_sync.errors import UsageError
@@ -33,12 +33,12 @@ _SECONDS_PER_HOUR = 3600
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Which notes are asked for; what is left empty admits all. tags: any of them. since, until: of when a note was
-    made, at `since` or later and before `until`; of a bare date, its first moment here. project: its notes and those
-    for all, `global` for these alone."""
+    made, aware times, at `since` or later and before `until`. project: its notes and those for all, `global` for these
+    alone."""
 
     tags: Sequence[str] = ()
-    since: date | None = None
-    until: date | None = None
+    since: datetime | None = None
+    until: datetime | None = None
     topic: str = ""
     session_id: str = ""
     project: str = ""
@@ -54,7 +54,6 @@ class NoteSearch:
         self._guard = guard
         self._channels = channels
         self._mirror = mirror
-        self._timezone = settings.timezone
         self._meaning = float(settings.search.meaning)
         self._near = near
 
@@ -91,8 +90,8 @@ class NoteSearch:
             tags=tuple(wanted.tags),
             topic=line_of("topic", wanted.topic),
             session_id=line_of("session_id", wanted.session_id),
-            made_since=self._moment("since", wanted.since),
-            made_until=self._moment("until", wanted.until),
+            made_since=wanted.since,
+            made_until=wanted.until,
         )
         folders = self._folders(session, agent, wanted.project, verb, tool)
         return Reach(self._mirror, folders, filter, partial(self._guard.permitted, session, verb))
@@ -152,17 +151,6 @@ class NoteSearch:
         if not shared:
             self._guard.require(session, verb, f"{FOLDER}/{owner}", tool)
         return shared
-
-    def _moment(self, name: str, when: date | None) -> datetime | None:
-        if when is None:
-            return None
-        if not isinstance(when, date):
-            raise UsageError(f"{name} is a date or a datetime, as in date(2026, 2, 18), and not {when!r}")
-        if not isinstance(when, datetime):
-            return datetime.combine(when, time(), self._timezone)
-        if when.tzinfo is None:
-            raise UsageError(f"{name} is a time without a zone; add one, as in 2026-02-18T10:30:00Z")
-        return when
 
 
 def _candidates(query: str, reach: Reach, count: int) -> Documents:

@@ -95,7 +95,8 @@ def _argument(operation: Operation, name: str, hint: Any) -> Argument:
     if is_names(kind):
         help_text += ", comma-separated"
     elif get_origin(kind) is dict:
-        return Argument(f"--{name}", help_text, {"metavar": cli.metavar, "action": "append"})
+        pairs = {"metavar": cli.metavar, "action": "append", "dest": name}
+        return Argument(cli.flag or f"--{name}", help_text, pairs)
     elif get_origin(kind) is list:
         return Argument(name, f"{help_text}: a file of JSON; - reads standard input", {"metavar": cli.metavar})
     if cli.from_file:
@@ -151,7 +152,7 @@ def cli_of(hint: Any) -> Cli:
 def _description(hint: Any) -> str:
     """The last one counts: a parameter may say more than the type that it shares with others."""
     said = [each.description for each in _metadata(hint) if isinstance(each, msgspec.Meta) and each.description]
-    return said[-1] if said else ""
+    return cli_of(hint).help or (said[-1] if said else "")
 
 
 def _metadata(hint: Any) -> tuple[Any, ...]:

@@ -16,7 +16,6 @@ from notebook_sync.notebook import Notebook
 from notebook_sync.operations import OPERATIONS
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.errors import InvalidArguments, NoSuchTool, error_body
-from notebook_sync.surfaces.tools.table.agents import PRIVATE_NOTES
 from notebook_sync.surfaces.tools.table.notes import NOTES
 from notebook_sync.surfaces.tools.tool import OperationTool, Tool
 from prompt.errors import PromptError
@@ -30,7 +29,7 @@ QUICK = frozenset({"notebook_read", "notebook_list", "get_recent_notes", "notebo
 
 AnyTool = Tool | OperationTool
 _DECLARED = [OperationTool(each) for each in OPERATIONS.values() if each.tool]
-TOOLS: tuple[AnyTool, ...] = (*NOTES, *PRIVATE_NOTES, *_DECLARED)
+TOOLS: tuple[AnyTool, ...] = (*NOTES, *_DECLARED)
 
 
 def tool_definitions(session: Session, shape: Shape = "openai") -> list[dict[str, Any]]:

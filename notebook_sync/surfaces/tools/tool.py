@@ -25,8 +25,7 @@ _SELF_EXPLANATORY = frozenset({"limit", "name", "tags"})
 class Tool:
     """One tool. `run(notebook, arguments, session)` gives one of `results`; the claims at the end are MCP's hints.
 
-    `refusal` is what a session that is not among `sessions` is told. One among `of_an_agent` has the tool only where it
-    names an agent.
+    `refusal` is what a session that is not among `sessions` is told.
     """
 
     name: str
@@ -36,7 +35,6 @@ class Tool:
     run: Callable[[Notebook, Any, Session], schemas.Result]
     sessions: frozenset[Kind] = frozenset(KINDS)
     refusal: str = ""
-    of_an_agent: frozenset[Kind] = frozenset()
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
@@ -44,7 +42,7 @@ class Tool:
 
     def is_for(self, session: Session) -> bool:
         """Whether any call of it could do something for `session`."""
-        return session.kind in self.sessions and bool(session.agent or session.kind not in self.of_an_agent)
+        return session.kind in self.sessions
 
     def schema(self, *, strict: bool = False) -> dict[str, Any]:
         """The JSON schema of its arguments."""

@@ -91,7 +91,7 @@ def make(root: Path, others: Iterable[str] = ()) -> None:
         notebook.sync()
         for each in _SCRIPTS[:8]:
             notebook.stream.log(each, agent)
-            notebook.write_note(f"# {each}\n\n{each}", agent, topic="said", tags=["said"], metadata={"said": each})
+            notebook.channels.write(f"# {each}\n\n{each}", agent, topic="said", tags=["said"], metadata={"said": each})
             notebook.stream.checkpoint(each, Session.owner())
         notebook.sync()
 

@@ -53,7 +53,7 @@ def _import_notes(arguments: Namespace, file: Path) -> int:
     if arguments.dir is not None:
         raise UsageError("an older export goes into the notebook that -C names, else the nearest; leave DIR out")
     with next_steps(arguments), opened(arguments) as notebook:
-        imported = notebook.import_notes(file, session_of(arguments))
+        imported = notebook.channels.import_notes(file, session_of(arguments))
     show(arguments, imported.as_dict(), text.of_imported_notes)
     return _FAILED if imported.failed else 0
 

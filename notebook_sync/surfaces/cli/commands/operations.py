@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, get_origin
+from typing import Any, NoReturn, get_args, get_origin
 
 import msgspec
 
@@ -33,6 +33,7 @@ from notebook_sync.surfaces.cli.next_steps import keeping, next_steps, undo_of, 
 from notebook_sync.surfaces.cli.picture import put_picture, require_place
 from notebook_sync.surfaces.cli.progress import progress
 from notebook_sync.surfaces.cli.text.briefs import CONTEXT
+from notebook_sync.surfaces.cli.text.channels import CHANNELS
 from notebook_sync.surfaces.cli.text.editing import undoing
 from notebook_sync.surfaces.cli.text.facts import FACTS
 from notebook_sync.surfaces.cli.text.memories import MEMORIES
@@ -40,7 +41,7 @@ from notebook_sync.surfaces.cli.text.rendering import Rendering, Shown
 from notebook_sync.surfaces.cli.text.stream import STREAM
 
 _FAILED = 1
-_RENDERED: Mapping[str, Rendering] = {**FACTS, **MEMORIES, **CONTEXT, **STREAM}
+_RENDERED: Mapping[str, Rendering] = {**FACTS, **MEMORIES, **CONTEXT, **STREAM, **CHANNELS}
 
 
 def run(arguments: Namespace) -> int:
@@ -111,7 +112,7 @@ def _given_in(operation: Operation, arguments: Namespace, spec: Callable[[str], 
             if value == []:
                 raise UsageError(f"{name}: no value; give it like this: --{name.replace('_', '-')} ferry,winter")
         elif get_origin(kind) is dict:
-            value = _pairs(value or (), f"--{name}")
+            value = _pairs(value or (), cli_of(hint).flag or f"--{name}", operation, is_json=get_args(kind)[1] is Any)
         elif get_origin(kind) is list:
             value = _json_in(value)
         if isinstance(value, dict) and get_origin(kind) is list:
@@ -121,11 +122,29 @@ def _given_in(operation: Operation, arguments: Namespace, spec: Callable[[str], 
     return given
 
 
-def _pairs(texts: Iterable[str], flag: str) -> dict[str, str]:
-    pairs = [each.partition("=") for each in texts]
-    if not all(old and new for old, _, new in pairs):
-        raise UsageError(f"{flag} takes OLD=NEW, as in: {flag} body=content")
-    return {old: new for old, _, new in pairs}
+def _pairs(texts: Iterable[str], flag: str, operation: Operation, *, is_json: bool) -> dict[str, Any]:
+    """The values by their keys; of those that may be JSON, what it says. Raises UsageError."""
+    pairs: dict[str, Any] = {}
+    for text in texts:
+        key, _, value = (part.strip() for part in text.partition("="))
+        if not (key and value):
+            example = next(each for each in operation.examples if flag in each)
+            raise UsageError(f"{flag}: {text!r} is not KEY=VALUE; write it as in: {example}")
+        if key in pairs:
+            raise UsageError(f"{flag} gives {key!r} twice; give it once")
+        pairs[key] = _json_or_text(value) if is_json else value
+    return pairs
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _json_in(file: str) -> Any:

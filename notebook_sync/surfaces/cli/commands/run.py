@@ -28,7 +28,6 @@ from notebook_sync.surfaces.cli.answers import (
     text_given,
 )
 from notebook_sync.surfaces.cli.commands.archive import ARCHIVE
-from notebook_sync.surfaces.cli.commands.channels import note
 from notebook_sync.surfaces.cli.commands.editing import EDITING
 from notebook_sync.surfaces.cli.commands.finding import FINDING
 from notebook_sync.surfaces.cli.commands.operations import run as operation
@@ -240,7 +239,6 @@ RUN: Mapping[str, Callable[[Namespace], int]] = {
     "explain": _explain,
     **MAKING,
     **EDITING,
-    "note": note,
     **ARCHIVE,
     "doctor": _doctor,
     "config": _config,

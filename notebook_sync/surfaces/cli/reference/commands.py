@@ -8,7 +8,6 @@ from __future__ import annotations
 from notebook_sync.operations import SERVICES
 from notebook_sync.surfaces.cli.from_operations import groups_of, single_commands
 from notebook_sync.surfaces.cli.reference.archive import ARCHIVE
-from notebook_sync.surfaces.cli.reference.channels import NOTE
 from notebook_sync.surfaces.cli.reference.editing import EDITING
 from notebook_sync.surfaces.cli.reference.finding import FINDING
 from notebook_sync.surfaces.cli.reference.pages import MAKING
@@ -242,7 +241,6 @@ COMMANDS = (
     ),
     *MAKING,
     *EDITING,
-    NOTE,
     *single_commands(),
     *(group for each in SERVICES if each.words for group in groups_of(each)),
     *ARCHIVE,

@@ -9,7 +9,7 @@ from typing import Any
 
 from notebook_sync.files.provenance import EXTERNAL
 from notebook_sync.surfaces.cli.text.editing import undoing
-from notebook_sync.surfaces.cli.text.notebook import counts, safe
+from notebook_sync.surfaces.cli.text.notebook import safe
 from notebook_sync.surfaces.cli.text.rows import aligned, local
 
 _LENGTH_OF_DAY = 10
@@ -26,40 +26,9 @@ def of_notes(notes: Sequence[Mapping[str, Any]], zone: tzinfo, width: int | None
     )
 
 
-def of_private_notes(notes: Sequence[Mapping[str, Any]], zone: tzinfo, width: int | None = None) -> str:
-    """Two lines for each note: when, on what topic and what it says; and its path."""
-    rows = [(local(note["created_at"], zone), note["topic"], _told(note)) for note in notes]
-    shown = aligned(rows, width).splitlines()
-    return "\n".join(line for row, note in zip(shown, notes, strict=True) for line in (row, f"  {safe(note['path'])}"))
-
-
-def _titled(note: Mapping[str, Any], title: str = "") -> str:
+def _titled(note: Mapping[str, Any]) -> str:
     """The title, marked where somebody else wrote the note."""
-    return f"{'(external) ' if note.get('provenance') == EXTERNAL else ''}{title or note['title']}"
-
-
-def _told(note: Mapping[str, Any]) -> str:
-    """A note's title, or what it says where it has none of its own."""
-    return _titled(note, note["summary"] if note["path"].endswith(f"/{note['title']}.md") else note["title"])
-
-
-def of_channels(channels: Sequence[Mapping[str, Any]]) -> str:
-    """A line for each channel."""
-    return aligned([(one["agent"], one["scope"], _counted(one), _members(one)) for one in channels])
-
-
-def _counted(channel: Mapping[str, Any]) -> str:
-    return "-" if channel["notes"] is None else counts(channel["notes"], "note")
-
-
-def _members(channel: Mapping[str, Any]) -> str:
-    named = (f"{agent} ({', '.join(may) or 'nothing'})" for agent, may in channel["members"].items())
-    return f"shared with {', '.join(named)}" if channel["members"] else "private"
-
-
-def of_writing(written: Mapping[str, Any], kept: str) -> str:
-    """Where a private note is; `kept` is the commit in words, or why there is none."""
-    return "\n".join([safe(f"{written['path']} is written"), *_after(written, kept)])
+    return f"{'(external) ' if note.get('provenance') == EXTERNAL else ''}{note['title']}"
 
 
 def of_creation(written: Mapping[str, Any], kept: str, *, read: Callable[[str], str]) -> str:

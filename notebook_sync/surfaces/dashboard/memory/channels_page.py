@@ -13,15 +13,16 @@ from starlette.responses import Response
 from notebook_sync.errors import BackendDown, UsageError
 from notebook_sync.notebook import Notebook
 from notebook_sync.notes.channels.ranking import PROFILES
+from notebook_sync.operations.channels import PrivateNote
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.addresses import address
 from notebook_sync.surfaces.dashboard.asking import Asking, Served, pages_router
 from notebook_sync.surfaces.dashboard.memory.channels_view import (
     CHANNELS,
     Channel,
-    PrivateNote,
+    Row,
     channel_of,
-    private_note_of,
+    row_of,
 )
 from notebook_sync.surfaces.dashboard.pages import page
 from notebook_sync.surfaces.dashboard.trouble import Trouble, trouble_of
@@ -37,7 +38,7 @@ Short = Annotated[str, Query(max_length=256)]
 class Notes:
     """Private notes, and where more of them are. `trouble` is why there are none."""
 
-    rows: Sequence[PrivateNote] = ()
+    rows: Sequence[Row] = ()
     more: str = ""
     trouble: Trouble | None = None
 
@@ -94,7 +95,7 @@ def channels_page(
 
 def _channels(notebook: Notebook, asking: Session, agent: str) -> Channels:
     try:
-        rows = [row for row in notebook.channels(asking) if agent in ("", row["agent"])]
+        rows = [row for row in notebook.channels.list(asking).results if agent in ("", row.agent)]
     except BackendDown as down:
         return Channels(trouble=trouble_of(down))
     return Channels([channel_of(row) for row in rows[:MOST]], len(rows))
@@ -106,25 +107,26 @@ def _notes(notebook: Notebook, asking: Session, asked: Mapping[str, str], count:
     except (UsageError, BackendDown) as error:
         return Notes(trouble=trouble_of(error))
     more = address(CHANNELS, asked, count=min(2 * count, MOST)) if len(rows) > count and count < MOST else ""
-    return Notes([private_note_of(row) for row in rows[:count]], more)
+    return Notes([row_of(row) for row in rows[:count]], more)
 
 
-def _rows(notebook: Notebook, asking: Session, asked: Mapping[str, str], limit: int) -> Sequence[Mapping[str, Any]]:
-    """Those that are sought, and the latest where none are. Raises as `search_notes`."""
+def _rows(notebook: Notebook, asking: Session, asked: Mapping[str, str], limit: int) -> Sequence[PrivateNote]:
+    """Those that are sought, and the latest where none are. Raises as `ChannelService.search`."""
     agent, project, topic, conversation = (asked[name] for name in ("agent", "project", "topic", "session_id"))
     tags = [tag for each in asked["tags"].split(",") if (tag := each.strip().removeprefix("#"))]
     if not (asked["query"] or tags or asked["profile"]):
-        return notebook.recent_notes(
-            asking, agent=agent, project=project, topic=topic, session_id=conversation, limit=limit
-        )
-    return notebook.search_notes(
+        return notebook.channels.recent(
+            asking, channel=agent, project=project, topic=topic, session_id=conversation, limit=limit
+        ).results
+    profile: Any = asked["profile"] or ("balanced" if asked["query"] else "recent")
+    return notebook.channels.search(
         asked["query"],
         asking,
-        agent=agent,
+        channel=agent,
         tags=tags,
         topic=topic,
         session_id=conversation,
         project=project,
-        profile=asked["profile"] or ("balanced" if asked["query"] else "recent"),
+        profile=profile,
         limit=limit,
-    )
+    ).results

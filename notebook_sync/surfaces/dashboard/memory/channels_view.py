@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from notebook_sync.notes.channels.channels import GLOBAL
+from notebook_sync.operations.channels import AgentChannel, PrivateNote
 from notebook_sync.surfaces.dashboard.addresses import address
 from notebook_sync.surfaces.dashboard.notes.note_view import address_of
 
@@ -27,7 +28,7 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
-class PrivateNote:
+class Row:
     """A note of a channel in a list."""
 
     title: str
@@ -42,32 +43,31 @@ class PrivateNote:
     is_external: bool
 
 
-def channel_of(row: Mapping[str, Any]) -> Channel:
-    """A channel, as `Notebook.channels` tells of it."""
+def channel_of(channel: AgentChannel) -> Channel:
+    """A channel, as `ChannelService.list` returns it."""
     return Channel(
-        agent=row["agent"],
-        project=_project(row["scope"]),
-        href=address(CHANNELS, {"agent": row["agent"], "project": row["scope"]}),
-        count=row["notes"] or 0,
-        members=[f"{name} ({', '.join(may)})" for name, may in sorted(row["members"].items())],
+        agent=channel.agent,
+        project=_project(channel.scope),
+        href=address(CHANNELS, {"agent": channel.agent, "project": channel.scope}),
+        count=channel.notes or 0,
+        members=[f"{name} ({', '.join(may)})" for name, may in sorted(channel.members.items())],
     )
 
 
-def private_note_of(row: Mapping[str, Any]) -> PrivateNote:
-    """A note, as `Notebook.recent_notes` and `search_notes` tell of it."""
-    _, agent, scope, *_ = (*str(row["path"]).split("/"), "", "", "")
-    summary = row["summary"] or ""
-    return PrivateNote(
-        title=row["title"],
-        href=address_of(row["path"]),
-        summary="" if summary == row["title"] else summary,
+def row_of(note: PrivateNote) -> Row:
+    """A note, as `ChannelService.recent` and `search` return it."""
+    _, agent, scope, *_ = (*note.path.split("/"), "", "", "")
+    return Row(
+        title=note.title,
+        href=address_of(note.path),
+        summary="" if note.summary == note.title else note.summary,
         agent=agent,
         project=_project(scope),
-        topic=row["topic"],
-        session_id=row["session_id"],
-        tags=row["tags"][:_MOST_TAGS],
-        created_at=row["created_at"],
-        is_external=bool(row.get("provenance")),
+        topic=note.topic,
+        session_id=note.session_id,
+        tags=note.tags[:_MOST_TAGS],
+        created_at=note.created_at,
+        is_external=bool(note.provenance),
     )
 
 

@@ -1,18 +1,16 @@
-"""What the tools for pages and private notes take and answer."""
+"""What the tools for pages, code snippets and research notes take and answer."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from notebook_sync.files.note import SHARED_COLLECTIONS
-from notebook_sync.surfaces.tools.schemas.notes import Arguments, Limit, Name, Result, Row, Status, Tags, When
+from notebook_sync.surfaces.tools.schemas.notes import Arguments, Name, Result, Status, Tags
 
 # The use case refuses another, and names these.
 Kept = Annotated[str, Field(json_schema_extra={"enum": list(SHARED_COLLECTIONS)})]
-Profile = Annotated[str, Field(json_schema_extra={"enum": ["balanced", "recent", "quality", "similarity"]})]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -62,39 +60,6 @@ class DeleteArguments(Arguments):
     expected_digest: Name | None = None
 
 
-class WriteNoteArguments(Arguments):
-    content: str
-    topic: Name | None = Field(default=None, description="default general")
-    tags: Tags | None = None
-    session_id: Name | None = Field(default=None, description="the conversation's")
-    project: Name | None = Field(default=None, description="default global")
-    metadata: dict[str, Any] | None = None
-
-
-class RecentNotesArguments(Arguments):
-    topic: Name | None = None
-    session_id: Name | None = None
-    project: Name | None = None
-    limit: Limit | None = None
-
-
-class SearchNotesArguments(RecentNotesArguments):
-    query: Name
-    tags: Tags | None = None
-    since: When | None = None
-    until: Name | None = None
-    profile: Profile | None = Field(default=None, description="what counts")
-
-
-class PeekArguments(Arguments):
-    agent: Name
-    query: Name | None = None
-    tags: Tags | None = None
-    topic: Name | None = None
-    project: Name | None = None
-    limit: Limit | None = None
-
-
 class WrittenResult(Result):
     """A note after it was made or changed. `changed` names what is new of it."""
 
@@ -116,18 +81,3 @@ class DeletedResult(Result):
     deleted: Literal[True] = True
     warnings: list[str]
     commit: str | None = None
-
-
-class NoteRow(Row):
-    """What is told of a private note without its text."""
-
-    topic: str | None = None
-    session_id: str | None = None
-    created_at: datetime | None = None
-
-
-class NoteRows(Result):
-    """`degraded` is why words alone tell which are like what was asked."""
-
-    results: list[NoteRow]
-    degraded: str | None = None
