@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from notebook_sync.folder import FOLDER
 from notebook_sync.parts import part
-from notebook_sync.sessions import OWNER
 from notebook_sync.wiring import Wiring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import date, datetime
 
-    from notebook_sync.notes.archive.archive import Archive, Exported
     from notebook_sync.notes.channels.importing import Imported
     from notebook_sync.notes.editing.written import Written
     from notebook_sync.notes.stream.rolled_back import Checkpoint, Foreseen, RolledBack
     from notebook_sync.notes.stream.stream import Day
     from notebook_sync.notes.upkeep import Upkeep
+    from notebook_sync.operations.admin import AdminService
     from notebook_sync.operations.context import ContextService
     from notebook_sync.operations.facts import FactService
     from notebook_sync.operations.memories import MemoryService
@@ -249,21 +248,19 @@ class AgentNotebook(Wiring):
         Conflict."""
         return self._checkpoints.foresee(checkpoint_id, session, files=files)
 
-    # The whole notebook in one file; `Notebook.import_archive` makes it anew.
-
-    def export(
-        self, to: str | Path, session: Session = OWNER, *, progress: Callable[[int, int], None] | None = None
-    ) -> Exported:
-        """Make an archive of the notebook at `to`, where nothing is yet. `progress(done, total)` counts files. Raises
-        as `Archive.export`."""
-        return self._archive.export(Path(to), session, progress)
-
     def do_chores(self) -> float:
         """Let facts fade and memories be scored, where that was not done for `recalculate_hours`; in how many seconds
         to ask again. For whoever keeps running; raises nothing that a file or a store can do."""
         return self._upkeep.look()
 
     # The services and the parts.
+
+    @part
+    def admin(self) -> AdminService:
+        """The operations that look after the notebook."""
+        from notebook_sync.operations.admin import AdminService
+
+        return AdminService(self)
 
     @part
     def facts(self) -> FactService:
@@ -285,21 +282,6 @@ class AgentNotebook(Wiring):
         from notebook_sync.operations.context import ContextService
 
         return ContextService(self, self.memories)
-
-    @part
-    def _archive(self) -> Archive:
-        """Makes archives."""
-        from notebook_sync.notes.archive.archive import Archive
-
-        return Archive(
-            self.vault,
-            self.guard,
-            lambda: self.mirror,
-            lambda: self.refs,
-            lambda: self.fact_rows,
-            lambda: self.memory_rows,
-            lambda: self._new_engine().reconcile(),
-        )
 
     @part
     def _upkeep(self) -> Upkeep:

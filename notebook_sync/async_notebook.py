@@ -150,8 +150,6 @@ class AsyncNotebook:
     # Files → mirror → refs.
 
     sync = _reads(Notebook.sync)
-    rebuild = _reads(Notebook.rebuild)
-    verify = _reads(Notebook.verify)
 
     async def watch(self) -> AsyncGenerator[Event, None]:
         """What happens to the files, as it reaches mirror and refs, until who iterates is cancelled or stops; the watch
@@ -178,8 +176,6 @@ class AsyncNotebook:
     shelf = _reads(Notebook.shelf)
     search = _reads(Notebook.search)
     search_report = _reads(Notebook.search_report)
-    embed = _reads(Notebook.embed)
-    embed_meanwhile = _reads(Notebook.embed_meanwhile)
 
     # Editing, and what was edited.
 
@@ -217,13 +213,11 @@ class AsyncNotebook:
     checkpoints_lost = _reads(Notebook.checkpoints_lost)
     rollback = _writes(Notebook.rollback)
     foresee_rollback = _reads(Notebook.foresee_rollback)
-    export = _writes(Notebook.export)
-
     do_chores = _writes(Notebook.do_chores)
 
     # The services.
 
-    facts, memories, context = map(_service, ("facts", "memories", "context"))
+    admin, facts, memories, context = map(_service, ("admin", "facts", "memories", "context"))
 
     # The prompt.
 
@@ -236,9 +230,7 @@ class AsyncNotebook:
 
     # Looking after the notebook.
 
-    status = _reads(Notebook.status)
     check = _reads(Notebook.check)
-    resolved_settings = _reads(Notebook.resolved_settings)
 
     async def _in_thread(self, work: Callable[[], _Told], *, given_up: bool = True) -> _Told:
         call = _Call(work)
@@ -267,7 +259,8 @@ class AsyncService:
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         method = getattr(self._service, name)
-        reads = OPERATIONS[method.declared["words"]].effect == "read"
+        declared = getattr(method, "declared", {})  # others than operations may be given up, too
+        reads = not declared or OPERATIONS[declared["words"]].effect == "read"
 
         @functools.wraps(method)
         async def ask(*args: Any, **kwargs: Any) -> Any:

@@ -1,10 +1,11 @@
 """What can be done with a notebook, each operation declared once: Python, command line, HTTP, MCP and tools follow."""
 
+from notebook_sync.operations.admin import AdminService
 from notebook_sync.operations.context import ContextService
 from notebook_sync.operations.facts import FactService
 from notebook_sync.operations.memories import MemoryService
 from notebook_sync.operations.registry import OPERATIONS
 
-SERVICES = (FactService, MemoryService, ContextService)
+SERVICES = (AdminService, FactService, MemoryService, ContextService)
 
 __all__ = ["OPERATIONS", "SERVICES"]

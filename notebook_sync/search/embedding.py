@@ -6,8 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from notebook_sync.errors import BackendDown
 from notebook_sync.mirror.base import LARGEST_LIMIT, Mirror
@@ -38,10 +37,6 @@ class Embedded:
     failed: int
     seconds: float
     facts: int = 0
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json` prints."""
-        return asdict(self)
 
 
 class Backlog:

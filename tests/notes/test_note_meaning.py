@@ -70,7 +70,7 @@ def test_likeness_is_that_of_words_and_of_meaning_in_the_shares_of_a_search(root
     with Notebook.open(root) as notebook:
         notebook.sync()
         (by_words,) = notebook.search_notes("ferry", SCRIBE, profile="similarity")
-        notebook.embed()
+        notebook.admin.embed()
         scores = {row["path"]: row["score"] for row in notebook.search_notes("ferry", SCRIBE, profile="similarity")}
         assert scores == {
             "channels/scribe/global/both.md": pytest.approx(0.6 * by_words["score"] + 0.4, abs=0.1),

@@ -184,7 +184,7 @@ METHODS: dict[str, Asking] = {
     "checkpoints_lost": lambda notebook, session: _told(lambda: notebook.checkpoints_lost(session)),
     "rollback": lambda notebook, session: _told(lambda: notebook.rollback("0000", session)),
     "foresee_rollback": lambda notebook, session: _told(lambda: notebook.foresee_rollback("0000", session)),
-    "export": lambda notebook, session: _told(lambda: notebook.export(Path("office.tar.gz"), session)),
+    "export": lambda notebook, session: _told(lambda: notebook.admin.export(Path("office.tar.gz"), session)),
     "import_notes": lambda notebook, session: _told(lambda: notebook.import_notes(Path("older.json"), session)),
 }
 

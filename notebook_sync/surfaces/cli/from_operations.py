@@ -6,7 +6,7 @@ import inspect
 import json
 import textwrap
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
 from functools import cached_property
@@ -20,17 +20,25 @@ from notebook_sync.surfaces.cli.table import AGENT, JSON, SESSION, Argument, Com
 # An operation that takes the name of an agent gets the one that asks.
 _SHARED = ("return", "agent")
 _PICTURE = Argument("file", "the picture's file, a name that ends in .svg; - prints it", {"metavar": "OUT.svg"})
+_FOLLOW = Argument("--follow", "go on with what is recorded from now on", {"action": "store_true"})
 _WIDTH = 110
 _PICTURE_SHAPE = '{"path": "/home/me/out.svg", "bytes": 18230}'
 
 
-def group_of(service: type[Service]) -> Command:
-    """The group of commands that a service is."""
+def groups_of(service: type[Service]) -> Iterator[Command]:
+    """The groups of commands that a service has."""
     summary, *about = paragraphs_of(service)
-    commands = _commands(lambda words: words.startswith(f"{service.words} "))
-    named = ", ".join(each.name for each in commands[:3])
-    title = f"{summary[0].lower()}{summary[1:]}: {named}, …"
-    return Command(service.words, title, "\n\n".join(about), service.examples, "", commands=commands)
+    if service.words:
+        yield _group(service.words, summary, "\n\n".join(about), service.examples)
+    for words, summary in service.groups.items():
+        yield _group(words, summary, f"{summary}.", ())
+
+
+def _group(words: str, summary: str, about: str, examples: tuple[str, ...]) -> Command:
+    commands = _commands(lambda each: each.startswith(f"{words} "))
+    named = ", ".join(each.name for each in commands[:3]) + (", …" if len(commands) > 3 else "")
+    title = f"{summary[0].lower()}{summary[1:]}: {named}"
+    return Command(words, title, about, examples or tuple(each.examples[0] for each in commands), "", commands=commands)
 
 
 def single_commands() -> tuple[Command, ...]:
@@ -71,7 +79,8 @@ class OperationCommand:
             if cli_of(hint).from_file
         ]
         who = () if operation.asks == "owner" else (SESSION, AGENT)
-        return (*([_PICTURE] if operation.media else []), *own, *texts, *who, JSON)
+        more = ([_PICTURE] if operation.media else []) + ([_FOLLOW] if operation.can_follow else [])
+        return (*more, *own, *texts, *who, JSON)
 
 
 def _argument(operation: Operation, name: str, hint: Any) -> Argument:
@@ -82,6 +91,9 @@ def _argument(operation: Operation, name: str, hint: Any) -> Argument:
         help_text += f" ({default})"
     if get_origin(kind) is Literal:
         help_text += f": {', '.join(get_args(kind))}"
+    if kind is bool and cli.is_on:
+        options = {"action": "store_false", "dest": name, "default": True}
+        return Argument(f"--no-{name}", f"do not {help_text}", options)
     if kind is bool:
         return Argument(f"--{name.replace('_', '-')}", help_text, {"action": "store_true", "default": None})
     if is_names(kind) and cli.positional:
@@ -97,6 +109,8 @@ def _argument(operation: Operation, name: str, hint: Any) -> Argument:
     if cli.positional:
         is_needed = default is inspect.Parameter.empty
         return Argument(name, help_text, {"metavar": cli.metavar} if is_needed else {**options, "nargs": "?"})
+    if cli.flag:
+        return Argument(cli.flag, help_text, {**options, "dest": name})
     return Argument(f"--{name.replace('_', '-')}", help_text, options)
 
 

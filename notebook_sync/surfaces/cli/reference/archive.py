@@ -1,22 +1,10 @@
-"""The commands `export` and `import`: their rows of the table."""
+"""The command `import`: its row of the table."""
 
 from __future__ import annotations
 
 from notebook_sync.surfaces.cli.table import AGENT, JSON, SESSION, Argument, Command
 
 ARCHIVE = (
-    Command(
-        "export",
-        "export the whole notebook into one file",
-        "A .tar.gz of every file, and of what no file says: versions and histories, the stream, long-term memory,\n"
-        "checkpoints, and git's commits. Tokens are never in it; private notes are, so keep it as you keep the\n"
-        "notebook. FILE lies outside of the notebook. `left_out` are files that could not be taken, and why. Only an\n"
-        "owner may; in a script, with --session owner.",
-        ("notebook-sync export ferry.tar.gz", "notebook-sync -C ~/notebook export ~/ferry.tar.gz --session owner"),
-        '{"path": "/home/me/ferry.tar.gz", "notes": 12, "files": 19, "bytes": 48211, "commits": 7,\n'
-        ' "left_out": [{"path": "big.bin", "reason": "…"}], "warnings": []}',
-        (Argument("file", "the archive, where nothing is yet", {"metavar": "FILE"}), SESSION, AGENT, JSON),
-    ),
     Command(
         "import",
         "restore an exported notebook, or import older private notes",
