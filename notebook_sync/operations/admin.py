@@ -200,8 +200,6 @@ class AdminService(Service):
         "verify",
         sessions=_OWNER_ONLY,
         refusal=_REFUSED,
-        effect="write",
-        idempotent=True,
         asks="owner",
         examples=("notebook-sync verify", "notebook-sync verify --repair"),
     )

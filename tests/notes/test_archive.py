@@ -138,7 +138,8 @@ def test_it_comes_back_on_servers_the_same(
 
 def test_the_same_notebook_makes_the_same_bytes_and_so_does_its_copy(root: Path, tmp_path: Path) -> None:
     first = export(root, tmp_path)
-    assert export(root, tmp_path, "again.tar.gz").path.read_bytes() == first.path.read_bytes()
+    again = export(root, tmp_path, "again.tar.gz")
+    assert Path(again.path).read_bytes() == Path(first.path).read_bytes()
     Notebook.import_archive(first.path, tmp_path / "copy")
     members, copied = members_of(first.path), members_of(export(tmp_path / "copy", tmp_path, "copy.tar.gz").path)
     for packed in (members, copied):  # git may pack the same commits otherwise
@@ -457,7 +458,7 @@ def test_a_store_that_holds_another_notebook_is_left_alone(
 
 
 def test_an_archive_that_was_cut_anywhere_leaves_nothing_behind(root: Path, tmp_path: Path) -> None:
-    whole = export(root, tmp_path).path.read_bytes()
+    whole = Path(export(root, tmp_path).path).read_bytes()
     (tmp_path / "cut").mkdir()
     for length in range(0, len(whole), len(whole) // 23):
         (tmp_path / "cut" / "given.tar.gz").write_bytes(whole[:length])
