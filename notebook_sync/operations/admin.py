@@ -324,7 +324,7 @@ class AdminService(Service):
         refusal=_REFUSED,
         asks="owner",
         can_follow=True,
-        nothing_found="nothing is recorded",
+        nothing_found="no events",
         examples=("notebook-sync events", "notebook-sync events --follow --json"),
     )
     def events(

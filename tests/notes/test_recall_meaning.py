@@ -65,7 +65,7 @@ def test_nothing_is_asked_of_a_server_while_somebody_logs_and_of_entries_while_s
         answer = notebook.recall("ferry", TASK)
         assert [asked.body["input"] for asked in server.asked] == [["ferry"]]
         assert [one["content"] for one in answer["results"]] == ["[Ferry] It leaves at nine."]
-        assert "have no vectors yet and are found by their words alone: notebook-sync embed" in answer["partial"]
+        assert "have no vectors yet and are found by their words alone: notebook-sync sync" in answer["partial"]
         notebook.admin.embed()
         answer = notebook.recall("ferry", TASK, limit=2)
         assert sorted(one["content"] for one in answer["results"]) == [

@@ -184,7 +184,6 @@ METHODS: dict[str, Asking] = {
     "checkpoints_lost": lambda notebook, session: _told(lambda: notebook.checkpoints_lost(session)),
     "rollback": lambda notebook, session: _told(lambda: notebook.rollback("0000", session)),
     "foresee_rollback": lambda notebook, session: _told(lambda: notebook.foresee_rollback("0000", session)),
-    "export": lambda notebook, session: _told(lambda: notebook.admin.export(Path("office.tar.gz"), session)),
     "import_notes": lambda notebook, session: _told(lambda: notebook.import_notes(Path("older.json"), session)),
 }
 
@@ -208,6 +207,10 @@ OPERATION_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("context synthesize", {"task_spec": SPEC}),
     ("context prefetch", {"specs": [RULES, REMINDERS]}),
     *((f"context {name}", {}) for name in ("cached", "figures")),
+    *((name, {}) for name in ("sync", "rebuild", "verify", "status", "config", "events")),
+    ("export", {"file": "office.tar.gz"}),
+    *((f"token {name}", {}) for name in ("list", "show", "link")),
+    *((f"token {name}", {"name": "scribe"}) for name in ("add", "revoke")),
 )
 
 

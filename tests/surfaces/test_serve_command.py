@@ -256,7 +256,10 @@ def test_tokens_by_command(root: Path, capsys: pytest.CaptureFixture[str]) -> No
     owner, scribe = told("show"), told("add", "scribe", "--session", "task")
     assert tokens.session_of(owner["token"]) == Session.owner()
     assert tokens.session_of(scribe["token"]) == Session.task("scribe")
-    assert [(one["name"], one["session"]) for one in told("list")] == [("owner", "owner"), ("scribe", "task")]
+    assert [(one["name"], one["session"]) for one in told("list")["results"]] == [
+        ("owner", "owner"),
+        ("scribe", "task"),
+    ]
     assert run(["-C", str(root), "token", "list"]) == 0
     assert scribe["token"] not in capsys.readouterr().out
     assert run(["-C", str(root), "token", "show"]) == 0
