@@ -259,8 +259,8 @@ class AsyncService:
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         method = getattr(self._service, name)
-        declared = getattr(method, "declared", {})  # others than operations may be given up, too
-        reads = not declared or OPERATIONS[declared["words"]].effect == "read"
+        # Others than operations may be given up, too.
+        reads = not hasattr(method, "declared") or OPERATIONS[method.declared["words"]].effect == "read"
 
         @functools.wraps(method)
         async def ask(*args: Any, **kwargs: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -12,20 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from notebook_sync import config
 from notebook_sync.errors import BackendDown, UsageError
 from notebook_sync.folder import FOLDER
 from notebook_sync.mirror.base import LARGEST_LIMIT
 from notebook_sync.notes.archive.exported import Exported
 from notebook_sync.operations.registry import Cli, Limit, Model, Results, Service, operation
 from notebook_sync.parts import part
+from notebook_sync.search.embedded import Embedded
 from notebook_sync.sessions import OWNER, Kind, Session
 from notebook_sync.sync.report import Verdict
 
 if TYPE_CHECKING:
     from notebook_sync.events import Event
     from notebook_sync.notes.archive.archive import Archive
-    from notebook_sync.search.embedding import Embedded, Following
-    from notebook_sync.sync.report import Report
+    from notebook_sync.search.embedding import Following
     from notebook_sync.tokens import Tokens
 
 Progress = Callable[[int, int], None]
@@ -41,17 +41,6 @@ class FailedFile(Model):
     error: str
 
 
-class Embeddings(Model, omit_defaults=False):
-    """What one run built: embeddings of so many notes and facts. Notes are `behind` after it; of those that `failed`
-    none can be made. `trouble` says why it ended early."""
-
-    notes: int = 0
-    facts: int = 0
-    behind: int | None = None
-    failed: int = 0
-    trouble: str | None = None
-
-
 class SyncReport(Model):
     """`failed` are files that were refused and are not mirrored as they are. `refs_trouble` says why hot memory could
     not be written, `facts_trouble` why the rows of facts could not. `embedded` is there if embeddings were built."""
@@ -65,7 +54,7 @@ class SyncReport(Model):
     seconds: float
     refs_trouble: str | None = None
     facts_trouble: str | None = None
-    embedded: Embeddings | None = None
+    embedded: Embedded | None = None
 
 
 class SearchState(Model):
@@ -112,16 +101,13 @@ class Resolved(Model):
     settings: list[Setting]
 
 
-class TokenRow(Model):
-    name: str
-    session: Kind
-    created_at: str
-
-
 class Token(Model):
+    """A list has `created_at`, and never the `token` itself."""
+
     name: str
     session: Kind
-    token: str
+    created_at: str = ""
+    token: str = ""
 
 
 class Revoked(Model):
@@ -171,11 +157,12 @@ class AdminService(Service):
         At the end, missing embeddings are built if search.embeddings is on, and the JSON has `embedded`; its `trouble`
         says why that failed. It does not change the exit code.
         """
-        from notebook_sync.sync.sweep import Task
-
-        synced = _told(self.wiring._new_engine().reconcile(Task(allow_empty=allow_empty, progress=progress)))
+        synced = self._reconcile(allow_empty=allow_empty, progress=progress)
         if embed and self.wiring.settings.search.embeddings != "off":
-            synced.embedded = self._embedded(progress)
+            try:
+                synced.embedded = self.embed(progress=progress)
+            except BackendDown as down:
+                synced.embedded = Embedded(trouble=str(down))
         return synced
 
     @operation(
@@ -192,9 +179,7 @@ class AdminService(Service):
 
         Every row and ref is written again; version, history and usage are kept.
         """
-        from notebook_sync.sync.sweep import Task
-
-        return _told(self.wiring._new_engine().reconcile(Task(rehash=True, force=True, progress=progress)))
+        return self._reconcile(rehash=True, force=True, progress=progress)
 
     @operation(
         "verify",
@@ -219,11 +204,8 @@ class AdminService(Service):
 
         wiring = self.wiring
         if repair:
-            from notebook_sync.sync.sweep import Task
-
-            engine = wiring._new_engine()
-            engine.reconcile(Task(rehash=True, progress=progress))
-            engine.rewrite_refs()
+            self._reconcile(rehash=True, progress=progress)
+            wiring._new_engine().rewrite_refs()
         return verify(
             wiring.vault,
             wiring.mirror,
@@ -285,11 +267,10 @@ class AdminService(Service):
 
         In the address of a server, the user, the password and the values of options are masked.
         """
-        from notebook_sync import config
-
         settings = self.wiring.settings
-        rows = [Setting(**each) for each in config.origins(settings)]
-        return Resolved(str(self.wiring.root), settings.source or None, rows)
+        return Resolved(
+            str(self.wiring.root), settings.source or None, [Setting(**each) for each in config.origins(settings)]
+        )
 
     @operation(
         "export",
@@ -343,9 +324,8 @@ class AdminService(Service):
         Ctrl-C; --json then prints an object a line.
         """
         log = self.wiring.events
-        is_lost = since and not log.knows(since)
-        degraded = f"no event has the id {since!r}; some may be missing of those that came after it"
-        return Results(results=log.read(since or "", limit), degraded=degraded if is_lost else None)
+        lost = f"no event has the id {since!r}; some may be missing of those that came after it"
+        return Results(results=log.read(since or "", limit), degraded=lost if since and not log.knows(since) else None)
 
     def follow(self) -> Iterator[Event]:
         """The events that are recorded from now on, without end."""
@@ -361,10 +341,9 @@ class AdminService(Service):
         nothing_found="no tokens; create one with: notebook-sync token show",
         examples=("notebook-sync token list --json",),
     )
-    def tokens(self, session: Session = OWNER) -> Results[TokenRow]:
+    def tokens(self, session: Session = OWNER) -> Results[Token]:
         """List whose tokens there are, never the tokens."""
-        rows = [TokenRow(one.name, one.kind, one.created_at) for one in self._tokens.list()]
-        return Results(results=rows)
+        return Results(results=[Token(one.name, one.kind, one.created_at) for one in self._tokens.list()])
 
     @operation(
         "token add",
@@ -391,7 +370,7 @@ class AdminService(Service):
         """
         if kind is None:
             raise UsageError("say what the agent's conversations are: --session task, or --session external")
-        return Token(name, kind, self._tokens.add(name, kind))
+        return Token(name, kind, token=self._tokens.add(name, kind))
 
     @operation(
         "token revoke",
@@ -420,7 +399,7 @@ class AdminService(Service):
     )
     def owner_token(self, session: Session = OWNER) -> Token:
         """Print the owner's token, which is created the first time."""
-        return Token("owner", "owner", self._tokens.owner())
+        return Token("owner", "owner", token=self._tokens.owner())
 
     @operation(
         "token link",
@@ -463,9 +442,7 @@ class AdminService(Service):
         wiring._backlog.tidy()
         embedded = wiring._backlog.catch_up(progress, limit)
         wiring._backlog.tidy()
-        if wiring._hot_backlog is not None:
-            wiring._hot_backlog.catch_up()
-        return replace(embedded, facts=self._embed_facts(limit))
+        return replace(embedded, facts=self._embed_rest(limit))
 
     def embed_meanwhile(self) -> Following | None:
         """Build them in the background until the result is closed, which must be before the notebook is; None if
@@ -474,30 +451,22 @@ class AdminService(Service):
             return None
         from notebook_sync.search.embedding import Following
 
-        return Following(lambda: self.wiring._backlog, self._embed_others)
+        return Following(lambda: self.wiring._backlog, lambda: self._embed_rest(None))
 
-    def _embedded(self, progress: Progress | None) -> Embeddings:
-        try:
-            done = self.embed(progress=progress)
-        except BackendDown as down:
-            return Embeddings(trouble=str(down))
-        trouble = f"no embeddings can be made of {done.failed:,} notes" if done.failed else None
-        return Embeddings(done.embedded, done.facts, done.behind, done.failed, trouble)
-
-    def _embed_others(self) -> None:
-        """What is not a note. If a store is away, the next round does it."""
-        if self.wiring._hot_backlog is not None:
-            self.wiring._hot_backlog.catch_up()
-        with suppress(BackendDown):
-            self._embed_facts(None)
-
-    def _embed_facts(self, limit: int | None) -> int:
+    def _embed_rest(self, limit: int | None) -> int:
+        """Build those of hot memory and of facts; how many facts got theirs."""
         from notebook_sync.sync.facts import embed_facts
 
-        embedder = self.wiring.embedder
-        if embedder is None:
+        wiring = self.wiring
+        if wiring.embedder is None or wiring._hot_backlog is None:
             return 0
-        return embed_facts(self.wiring.fact_rows, embedder, LARGEST_LIMIT if limit is None else limit)
+        wiring._hot_backlog.catch_up()
+        return embed_facts(wiring.fact_rows, wiring.embedder, LARGEST_LIMIT if limit is None else limit)
+
+    def _reconcile(self, **asked: Any) -> SyncReport:
+        from notebook_sync.sync.sweep import Task
+
+        return msgspec.convert(self.wiring._new_engine().reconcile(Task(**asked)).as_dict(), SyncReport)
 
     # The parts.
 
@@ -519,9 +488,5 @@ class AdminService(Service):
             lambda: wiring.refs,
             lambda: wiring.fact_rows,
             lambda: wiring.memory_rows,
-            lambda: wiring._new_engine().reconcile(),
+            self._reconcile,
         )
-
-
-def _told(report: Report) -> SyncReport:
-    return msgspec.convert(report.as_dict(), SyncReport)

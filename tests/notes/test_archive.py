@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from notebook_sync import Edit, Notebook, Session
-from notebook_sync.errors import BackendDown, NotebookError, NotPermitted, Refused, UsageError
+from notebook_sync.errors import BackendDown, NotebookError, Refused, UsageError
 from notebook_sync.files.facts import id_of
 from notebook_sync.notes.archive import format as archive_format
 from notebook_sync.notes.archive import packing as archive_packing
@@ -222,15 +222,6 @@ def test_a_password_that_git_remembers_is_told(root: Path, tmp_path: Path) -> No
     (warning,) = export(root, tmp_path).warnings
     assert commit[:12] in warning
     assert "lamp-oil" not in warning
-
-
-@pytest.mark.parametrize("session", [SCRIBE, Session.named("external", "visitor"), Session.task()])
-def test_only_the_owner_exports(root: Path, tmp_path: Path, session: Session) -> None:
-    with Notebook.open(root) as notebook:
-        with pytest.raises(NotPermitted, match="Only the owner"):
-            notebook.admin.export(tmp_path / "office.tar.gz", session)
-        assert notebook.events.read()[-1]["tool"] == "export"
-    assert not (tmp_path / "office.tar.gz").exists()
 
 
 def test_what_is_there_already_is_not_overwritten(root: Path, tmp_path: Path) -> None:

@@ -133,6 +133,7 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("token list", {}, ""),
     ("token add", {"name": "pilot", "kind": "task"}, ""),
     ("token add", {"name": "pilot"}, "invalid_arguments"),
+    ("token add", {"name": "owner", "kind": "task"}, "invalid_arguments"),
     ("token revoke", {"name": "guest"}, ""),
     ("token revoke", {"name": "nobody"}, "invalid_arguments"),
     ("token show", {}, ""),

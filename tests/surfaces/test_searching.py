@@ -117,7 +117,8 @@ class TestCommandLine:
         assert "embedded" not in json.loads(told("sync", "--no-embed", "--json")[1])
         assert re.search(r"meaning  wordllama-256: 0 notes, 7 behind, 1 fact behind\n", told("status")[1])
         done = json.loads(told("sync", "--json")[1])["embedded"]
-        assert done == {"notes": 7, "facts": 1, "behind": 0, "failed": 0, "trouble": None}
+        assert done.pop("seconds") >= 0
+        assert done == {"model": "wordllama-256", "embedded": 7, "behind": 0, "failed": 0, "facts": 1, "trouble": ""}
         assert re.search(r"meaning  wordllama-256: 7 notes, 0 behind\n", told("status")[1])
 
     def test_a_sync_succeeds_without_embeddings(self, ferry: Path, told: Told, server: ScriptedServer) -> None:

@@ -92,8 +92,8 @@ def _argument(operation: Operation, name: str, hint: Any) -> Argument:
     if get_origin(kind) is Literal:
         help_text += f": {', '.join(get_args(kind))}"
     if kind is bool and cli.is_on:
-        options = {"action": "store_false", "dest": name, "default": True}
-        return Argument(f"--no-{name}", f"do not {help_text}", options)
+        off = f"do not {help_text}"
+        return Argument(f"--no-{name}", off, {"action": "store_false", "dest": name, "default": True})
     if kind is bool:
         return Argument(f"--{name.replace('_', '-')}", help_text, {"action": "store_true", "default": None})
     if is_names(kind) and cli.positional:
@@ -109,9 +109,7 @@ def _argument(operation: Operation, name: str, hint: Any) -> Argument:
     if cli.positional:
         is_needed = default is inspect.Parameter.empty
         return Argument(name, help_text, {"metavar": cli.metavar} if is_needed else {**options, "nargs": "?"})
-    if cli.flag:
-        return Argument(cli.flag, help_text, {**options, "dest": name})
-    return Argument(f"--{name.replace('_', '-')}", help_text, options)
+    return Argument(cli.flag or f"--{name.replace('_', '-')}", help_text, {**options, "dest": name})
 
 
 def shape_of(hint: Any) -> str:

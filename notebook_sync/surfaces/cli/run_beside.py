@@ -16,27 +16,20 @@ def _break_off(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
-def _embed(folder: str) -> int:
-    """What `sync` does last: a watch has synced already."""
-    from notebook_sync.notebook import Notebook
-
-    with Notebook.open(folder) as notebook:
-        notebook.admin.embed()
-    return 0
-
-
 def _main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _break_off)
     # By now, whoever asks is heard.
-    from notebook_sync.errors import NotebookError
+    from notebook_sync.notebook import Notebook
     from notebook_sync.surfaces.cli.main import run
 
     _, folder, *words = sys.argv[1:]
     try:
-        return _embed(folder) if words == ["embed"] else run(sys.argv[1:])
-    except NotebookError as error:  # `status` tells of it
-        return error.exit_code
+        if words != ["embed"]:
+            return run(sys.argv[1:])
+        with Notebook.open(folder) as notebook:
+            notebook.admin.embed()
+        return 0
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 

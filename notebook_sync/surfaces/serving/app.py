@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from typing import Any
 
 from anyio import to_thread
@@ -56,11 +55,10 @@ def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[
     logins = Logins(tokens)
     browsers = BrowserDoor(logins, ("/api", *(each.path for each in beside)))
 
-    def asked(words: str) -> dict[str, Any]:
-        answer: dict[str, Any] = plain(call(notebook, OPERATIONS[words], {}, OWNER))
-        return answer
+    def asked(words: str) -> Any:
+        return plain(call(notebook, OPERATIONS[words], {}, OWNER))
 
-    metrics = Metrics(partial(asked, "status"), partial(asked, "context figures"))
+    metrics = Metrics(lambda: asked("status"), lambda: asked("context figures"))
     streams = Streams(notebook.events, metrics)
 
     @asynccontextmanager
@@ -101,7 +99,7 @@ def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[
     app.state.metrics = metrics
     app.state.logins = logins
     app.state.browsers = browsers
-    app.state.look = Look(partial(asked, "status"))
+    app.state.look = Look(lambda: asked("status"))
     app.state.check = Look(lambda: {"findings": notebook.check()})
     app.state.pictures = Pictures()
     for pages in ROUTERS:

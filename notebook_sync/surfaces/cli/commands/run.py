@@ -166,11 +166,26 @@ def _mcp(arguments: Namespace) -> int:
 
 
 def _serve(arguments: Namespace) -> int:
-    from notebook_sync.surfaces.cli.commands import (
-        serving as cli_serving,  # logs and secrets, which no other command needs
-    )
+    import gc
+    import logging  # no other command logs
 
-    return cli_serving.serve(arguments)
+    gc.disable()  # to look for garbage among what an import makes takes an eighth of the time, and there is hardly any
+    from notebook_sync.surfaces.serving import serve as serving  # it takes a second, and no other command needs it
+
+    gc.enable()
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("notebook_sync").setLevel(logging.INFO)
+    with opened(arguments) as notebook:
+        settings = notebook.settings.server
+        serving.serve(
+            notebook,
+            host=arguments.host or settings.host,
+            port=settings.port if arguments.port is None else arguments.port,
+            watch=not arguments.no_watch,
+            say=lambda line: print(line, flush=True),
+        )
+    serving.leave()
+    return 0
 
 
 RUN: Mapping[str, Callable[[Namespace], int]] = {
