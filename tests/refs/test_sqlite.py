@@ -66,7 +66,7 @@ class TestSqlite(RefsContract):
         one, other, axes = open_refs(), open_refs(), Axes()
         for n in range(5):
             other.log(entry(f"{n}", "A boat."))
-            other.admin.embed(axes.model, axes.embed, 10)
+            other.embed(axes.model, axes.embed, 10)
             by_server = axes.meaning("vessel", is_local=False)
             assert len(found(one, "vessel", meaning=by_server)) == n + 1
         assert len(axes.made) == 5

@@ -68,7 +68,7 @@ def test_a_command_that_is_named_is_one_about_the_same_notebook(root: Path, caps
     here = ("-C", str(moved))
     begins = f"notebook-sync -C {shlex.quote(str(moved))}"
     assert f"start one with: {begins} watch\n" in printed(*here, "status")
-    assert f"mend it with: {begins} verify --repair\n" in printed(*here, "verify")
+    assert f"repair it with: {begins} verify --repair\n" in printed(*here, "verify")
     assert "see: notebook-sync list\n" in printed(*here, "read", "nothing")
     assert json.loads(printed(*here, "read", "nothing", "--json"))["error"]["next"] == "see: notebook-sync list"
 

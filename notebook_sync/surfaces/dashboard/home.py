@@ -107,7 +107,7 @@ def verdict_of(lines: list[Line]) -> Line:
 
 
 def lines_of(status: Mapping[str, Any]) -> list[Line]:
-    """What `Notebook.status` says, a line for each part. Pure."""
+    """What a status says, a line for each part. Pure."""
     return [
         _mirror(status["mirror"]),
         _refs(status["refs"]),
