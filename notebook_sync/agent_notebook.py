@@ -5,21 +5,19 @@ Nothing is decided here: each method asks the part that does.
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync.folder import FOLDER
 from notebook_sync.parts import part
-from notebook_sync.sessions import OWNER
 from notebook_sync.wiring import Wiring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from notebook_sync.notes.archive.archive import Archive, Exported
     from notebook_sync.notes.editing.written import Written
     from notebook_sync.notes.upkeep import Upkeep
+    from notebook_sync.operations.admin import AdminService
     from notebook_sync.operations.channels import ChannelService
     from notebook_sync.operations.context import ContextService
     from notebook_sync.operations.facts import FactService
@@ -80,21 +78,19 @@ class AgentNotebook(Wiring):
         wanted = Wanted(content, title, summary, tags, status, fields)
         return self._pages.update(name, wanted, session, expected_digest)
 
-    # The whole notebook in one file; `Notebook.import_archive` makes it anew.
-
-    def export(
-        self, to: str | Path, session: Session = OWNER, *, progress: Callable[[int, int], None] | None = None
-    ) -> Exported:
-        """Make an archive of the notebook at `to`, where nothing is yet. `progress(done, total)` counts files. Raises
-        as `Archive.export`."""
-        return self._archive.export(Path(to), session, progress)
-
     def do_chores(self) -> float:
         """Let facts fade and memories be scored, where that was not done for `recalculate_hours`; in how many seconds
         to ask again. For whoever keeps running; raises nothing that a file or a store can do."""
         return self._upkeep.look()
 
     # The services and the parts.
+
+    @part
+    def admin(self) -> AdminService:
+        """The operations that look after the notebook."""
+        from notebook_sync.operations.admin import AdminService
+
+        return AdminService(self)
 
     @part
     def facts(self) -> FactService:
@@ -130,21 +126,6 @@ class AgentNotebook(Wiring):
         from notebook_sync.operations.channels import ChannelService
 
         return ChannelService(self)
-
-    @part
-    def _archive(self) -> Archive:
-        """Makes archives."""
-        from notebook_sync.notes.archive.archive import Archive
-
-        return Archive(
-            self.vault,
-            self.guard,
-            lambda: self.mirror,
-            lambda: self.refs,
-            lambda: self.fact_rows,
-            lambda: self.memory_rows,
-            lambda: self._new_engine().reconcile(),
-        )
 
     @part
     def _upkeep(self) -> Upkeep:

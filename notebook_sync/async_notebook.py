@@ -150,8 +150,6 @@ class AsyncNotebook:
     # Files → mirror → refs.
 
     sync = _reads(Notebook.sync)
-    rebuild = _reads(Notebook.rebuild)
-    verify = _reads(Notebook.verify)
 
     async def watch(self) -> AsyncGenerator[Event, None]:
         """What happens to the files, as it reaches mirror and refs, until who iterates is cancelled or stops; the watch
@@ -178,8 +176,6 @@ class AsyncNotebook:
     shelf = _reads(Notebook.shelf)
     search = _reads(Notebook.search)
     search_report = _reads(Notebook.search_report)
-    embed = _reads(Notebook.embed)
-    embed_meanwhile = _reads(Notebook.embed_meanwhile)
 
     # Editing, and what was edited.
 
@@ -203,14 +199,12 @@ class AsyncNotebook:
 
     create = _writes(Notebook.create)
     update = _writes(Notebook.update)
-    export = _writes(Notebook.export)
-
     do_chores = _writes(Notebook.do_chores)
 
     # The services.
 
-    services = ("facts", "memories", "context", "stream", "channels")
-    facts, memories, context, stream, channels = map(_service, services)
+    services = ("admin", "facts", "memories", "context", "stream", "channels")
+    admin, facts, memories, context, stream, channels = map(_service, services)
 
     # The prompt.
 
@@ -223,9 +217,7 @@ class AsyncNotebook:
 
     # Looking after the notebook.
 
-    status = _reads(Notebook.status)
     check = _reads(Notebook.check)
-    resolved_settings = _reads(Notebook.resolved_settings)
 
     async def _in_thread(self, work: Callable[[], _Told], *, given_up: bool = True) -> _Told:
         call = _Call(work)

@@ -5,24 +5,19 @@ Nothing is decided here: each method asks the part that does.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync.agent_notebook import AgentNotebook
-from notebook_sync.errors import BackendDown
 from notebook_sync.lookup import READ
-from notebook_sync.mirror.base import LARGEST_LIMIT
 from notebook_sync.sessions import OWNER, Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from notebook_sync.mirror.base import Document
     from notebook_sync.notes.shelf import Shelf
     from notebook_sync.permissions import Verb
-    from notebook_sync.search.embedding import Embedded, Following
     from notebook_sync.search.searching import Searched
 
 # `list` names a method here, so the type needs a name of its own.
@@ -165,40 +160,3 @@ class FindingNotebook(AgentNotebook):
         from notebook_sync.notes.shelf import shelf_of
 
         return shelf_of(self.vault, self.guard, place, session, after)
-
-    def embed(self, *, progress: Callable[[int, int], None] | None = None, limit: int | None = None) -> Embedded:
-        """Give notes that are behind their vectors, so that they are found by meaning; `limit` of them at the most; as
-        many facts; and what is hot, so that recall finds it so.
-
-        `progress(done, total)` counts notes. A search does so by itself where few are behind. Raises UsageError where
-        embeddings are off, BackendDown where the embedder or a store does not answer; what was done stays.
-        """
-        self._backlog.tidy()
-        embedded = self._backlog.catch_up(progress, limit)
-        self._backlog.tidy()
-        if self._hot_backlog is not None:
-            self._hot_backlog.catch_up()
-        return replace(embedded, facts=self._embed_facts(limit))
-
-    def embed_meanwhile(self) -> Following | None:
-        """Do so in the background, until what is given is closed, which is to be before the notebook is; None where
-        embeddings are off."""
-        if self._hot_backlog is None:
-            return None
-        from notebook_sync.search.embedding import Following
-
-        return Following(lambda: self._backlog, self._embed_beside)
-
-    def _embed_beside(self) -> None:
-        """What is not a note. Where something is away, the next time does it."""
-        if self._hot_backlog is not None:
-            self._hot_backlog.catch_up()
-        with suppress(BackendDown):
-            self._embed_facts(None)
-
-    def _embed_facts(self, limit: int | None) -> int:
-        from notebook_sync.sync.facts import embed_facts
-
-        if self.embedder is None:
-            return 0
-        return embed_facts(self.fact_rows, self.embedder, LARGEST_LIMIT if limit is None else limit)

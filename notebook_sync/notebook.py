@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from notebook_sync import config
 from notebook_sync.errors import ConfigError, NotANotebook
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from notebook_sync.notes.prompting.trust import Waiting
     from notebook_sync.notes.runtime.due import Due
     from notebook_sync.notes.runtime.standing import Standing
-    from notebook_sync.sync.report import Report
-    from notebook_sync.sync.verify import Verdict
+    from notebook_sync.operations.admin import SyncReport
     from notebook_sync.sync.watch import Watch
     from prompt import Found, Prompt
 
@@ -129,17 +128,11 @@ class Notebook(FindingNotebook):
 
     # Files → mirror → refs.
 
-    def sync(self, *, allow_empty: bool = False, progress: Callable[[int, int], None] | None = None) -> Report:
-        """One full reconcile. `progress(done, total)` counts files. Raises as `Engine.reconcile`."""
-        from notebook_sync.sync.sweep import Task
-
-        return self._new_engine().reconcile(Task(allow_empty=allow_empty, progress=progress))
-
-    def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> Report:
-        """Write every row and ref anew from the files; version, history and usage are kept."""
-        from notebook_sync.sync.sweep import Task
-
-        return self._new_engine().reconcile(Task(rehash=True, force=True, progress=progress))
+    def sync(
+        self, *, allow_empty: bool = False, embed: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> SyncReport:
+        """As `admin.sync`. `progress(done, total)` counts files. Raises as `Engine.reconcile`."""
+        return self.admin.sync(allow_empty=allow_empty, embed=embed, progress=progress)
 
     def watch(self) -> Watch:
         """A watch over this notebook, not yet begun: iterate over its `events()`."""
@@ -178,29 +171,6 @@ class Notebook(FindingNotebook):
         holds_back = commits_all and "committed" in {now.prompt.trust, known.prompt.trust}
         git, prompt = now.git if commits_all else known.git, now.prompt if holds_back else known.prompt
         return replace(now, prompt=prompt, git=git, server=known.server, source=known.source) != known
-
-    def verify(self, *, repair: bool = False, progress: Callable[[int, int], None] | None = None) -> Verdict:
-        """Compare files, mirror and refs by digest; with `repair`, after a reconcile that rewrites what differs.
-
-        What the repair could not mend is among the differences. `progress(done, total)` counts files, of the repair
-        and then of the comparison.
-        """
-        from notebook_sync.sync.verify import verify
-
-        if repair:
-            from notebook_sync.sync.sweep import Task
-
-            engine = self._new_engine()
-            engine.reconcile(Task(rehash=True, progress=progress))
-            engine.rewrite_refs()
-        return verify(
-            self.vault,
-            self.mirror,
-            self.refs,
-            encoding=self.settings.prompt.encoding,
-            facts_out_of_step=self._fact_sync.out_of_step,
-            progress=progress,
-        )
 
     # Editing, and what was edited.
 
@@ -372,22 +342,6 @@ class Notebook(FindingNotebook):
 
     # Looking after the notebook.
 
-    def status(self) -> dict[str, Any]:
-        """Counts, backlog, watcher, token use; an answer also when both databases are down. As `status_of`."""
-        from notebook_sync.notes.prompting.use import prompt_use
-        from notebook_sync.status import search_state, status_of
-
-        status = status_of(
-            self.vault,
-            self.root / FOLDER,
-            self.settings.notebook.name,
-            lambda: self.mirror,
-            lambda: self.refs,
-            lambda: prompt_use(self.root, self.settings, self._prompt_with),
-            lambda: search_state(self.root / FOLDER, self.embedder, lambda: self.vectors, lambda: self.fact_rows),
-        )
-        return {**status, "waiting": [line.as_dict() for line in self.waiting_for_trust()]}
-
     def check(self) -> Documents:
         """What a person may want to mend in the files: `{path, line, severity, message}` each. Needs no database."""
 
@@ -398,10 +352,6 @@ class Notebook(FindingNotebook):
             for one in self.waiting_for_trust()
         ]
         return [finding.as_dict() for finding in sorted([*self._checks.findings(self.settings.local_now()), *waiting])]
-
-    def resolved_settings(self) -> dict[str, Any]:
-        """The settings in force, passwords masked, and where each comes from."""
-        return {"root": str(self.root), "file": self.settings.source or None, "settings": config.origins(self.settings)}
 
 
 def find_root(start: Path) -> Path:

@@ -60,6 +60,7 @@ def status_of(
     told = watcher(folder)
     changes = None if rows is None else late(scan.seen, rows, lambda path: _changed_at(vault.root, path))
     use = _prompt_use(look_at_prompt)
+    refused = {**scan.refused, **{path: row.stale for path, row in (rows or {}).items() if row.stale}}
     return {
         "root": str(vault.root),
         "name": name or vault.root.name,
@@ -69,9 +70,7 @@ def status_of(
         "lag_seconds": None if changes is None else _age(changes),
         "last_reconcile": told.get("last_reconcile") if told else None,
         "watcher": None if told is None else {key: told.get(key, "") for key in ("pid", "host", "since", "trouble")},
-        "stale": [
-            {"path": path, "error": error} for path, error in sorted({**scan.refused, **_stale(rows or {})}.items())
-        ],
+        "stale": [{"path": path, "error": error} for path, error in sorted(refused.items())],
         "search": look_at_search(),
         "prompt": use.files,
         "sessions": use.sessions,
@@ -119,10 +118,6 @@ def late(seen: Mapping[str, Stamp], rows: Mapping[str, Known], gone_at: Callable
 
 def _is_current(row: Known, stamp: Stamp) -> bool:
     return row.stamp == stamp and row.revision == PARSER_REVISION
-
-
-def _stale(rows: Mapping[str, Known]) -> dict[str, str]:
-    return {path: row.stale for path, row in rows.items() if row.stale}
 
 
 def _changed_at(root: Path, path: str) -> int:

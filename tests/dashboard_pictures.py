@@ -120,7 +120,7 @@ def _settle(root: Path) -> None:
         os.utime(file, (NOW.timestamp(), NOW.timestamp()))
     with Notebook.open(root) as notebook:
         notebook.sync()
-        notebook.embed()
+        notebook.admin.embed()
 
 
 @contextmanager

@@ -287,7 +287,7 @@ def test_hosts_in_three_processes_share_a_folder_and_its_servers(
         assert sorted(one for each in told for one in each["versions"]) == list(range(2, 2 + len(said)))
         assert [each["found"] for each in told] == [[1] * lines] * len(names)
         with Notebook.open(root) as notebook:
-            assert notebook.verify().consistent
+            assert notebook.admin.verify().consistent
 
 
 def test_the_page_on_asyncio_is_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,9 +141,9 @@ def test_with_both_stores_on_servers_no_folder_is_made(tmp_path: Path) -> None:
 
 def test_a_repair_tells_how_far_it_is_as_a_comparison_does(notebook: Notebook) -> None:
     compared: list[tuple[int, int]] = []
-    notebook.verify(progress=lambda done, total: compared.append((done, total)))
+    notebook.admin.verify(progress=lambda done, total: compared.append((done, total)))
     repaired: list[tuple[int, int]] = []
-    assert notebook.verify(repair=True, progress=lambda done, total: repaired.append((done, total))).consistent
+    assert notebook.admin.verify(repair=True, progress=lambda done, total: repaired.append((done, total))).consistent
     assert repaired[-len(compared) :] == compared
     assert (2, 2) in repaired[: -len(compared)]
 

@@ -100,7 +100,7 @@ def test_everything_may_be_asked_for_the_first_time_by_several_threads(root: Pat
 
     with Notebook.open(root) as notebook:
         assert at_once(use) == [f"Boat {number}" for number in range(_THREADS)]
-        assert notebook.verify(repair=True).consistent
+        assert notebook.admin.verify(repair=True).consistent
         assert len(notebook.search("boat", limit=20, mode="keyword")) == _THREADS
 
 

@@ -147,7 +147,7 @@ def test_nothing_else_of_a_notebook_is_kept_in_their_file(tmp_path: Path) -> Non
         owner, scribe = tokens.owner(), tokens.add("scribe", "task")
         notebook.sync()
         notebook.prompt(Session.owner())
-        notebook.status()
+        notebook.admin.status()
     assert tokens.session_of(owner) == Session.owner()
     assert tokens.session_of(scribe) == Session.task("scribe")
 

@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -77,8 +78,8 @@ class Results(msgspec.Struct, Generic[_Row], kw_only=True):
 class Cli:
     """How a parameter looks on the command line, where that does not follow from its type. `positional` ones are named
     by their `metavar`; the value of one `from_file` may also come from `--NAME-file` or, as `-`, from standard input.
-    `flag` is the name of an option of pairs, such as `--meta KEY=VALUE`, where that is not its own. `help` stands for
-    a description that models do not need.
+    `flag` is the name of an option where it is not its own; `help` stands for a description that models do not need.
+    `is_on`: true unless `--no-NAME` is given.
     """
 
     metavar: str = ""
@@ -86,6 +87,7 @@ class Cli:
     from_file: bool = False
     flag: str = ""
     help: str = ""
+    is_on: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class Operation:
     `unlisted` arguments are accepted from a model but not offered to it, to keep its list of tools short. `for_models`
     are arguments that a model's call has unless it gives others. A session of a kind in `needs_agent` has the tool only
     if it names its agent. `idempotent`: calling twice is as calling once. `asks`: who runs it on the command line.
+    `can_follow`: the command line can go on with new rows, which its service's `follow` yields.
     """
 
     words: str
@@ -110,6 +113,7 @@ class Operation:
     open_world: bool = False
     idempotent: bool = False
     creates: bool = False
+    can_follow: bool = False
     asks: Asks = "caller"
     needs_agent: frozenset[Kind] = frozenset()
     for_models: Mapping[str, object] = field(default_factory=dict)
@@ -266,11 +270,11 @@ def paragraphs_of(documented: object) -> list[str]:
 
 
 def _as_sent(hint: Any) -> Any:
-    """The type as a client sends it: a moment as text."""
+    """The type as a client sends it: a moment and a path as text."""
     if get_origin(hint) is Annotated:
         return Annotated[_as_sent(get_args(hint)[0]), *hint.__metadata__]
     if get_origin(hint) in (Union, types.UnionType):
-        return functools.reduce(operator.or_, (_as_sent(each) for each in get_args(hint) if each is not date))
+        return functools.reduce(operator.or_, (_as_sent(each) for each in get_args(hint) if each not in (date, Path)))
     return hint
 
 

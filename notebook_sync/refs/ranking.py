@@ -140,7 +140,7 @@ def behind_told(count: int) -> str:
     """What recall says of entries without vectors, "" of none."""
     if not count:
         return ""
-    return f"{count:,} entries and notes have no vectors yet and are found by their words alone: notebook-sync embed"
+    return f"{count:,} entries and notes have no vectors yet and are found by their words alone: notebook-sync sync"
 
 
 def asked_words(query: str) -> list[str]:

@@ -6,12 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from notebook_sync.errors import BackendDown
 from notebook_sync.mirror.base import LARGEST_LIMIT, Mirror
 from notebook_sync.search.base import Embedder, Passage, Vectored, Vectors
+from notebook_sync.search.embedded import Embedded
 from notebook_sync.search.passages import passages_of
 
 # Few enough that whoever waits for the store or the processor is served in between.
@@ -25,23 +25,6 @@ _CLOSE_SECONDS = 1.0
 _REFUSED_SECONDS = 600.0
 # What no embedder refuses.
 _HARMLESS = "note"
-
-
-@dataclass(frozen=True, slots=True)
-class Embedded:
-    """What one run did: notes that got vectors, those that are behind after it, those of which none could be made; and
-    facts that got theirs."""
-
-    model: str
-    embedded: int
-    behind: int
-    failed: int
-    seconds: float
-    facts: int = 0
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json` prints."""
-        return asdict(self)
 
 
 class Backlog:
@@ -85,7 +68,7 @@ class Backlog:
                 progress(min(done + failed, total), total)
             if rest(time.monotonic() - batch_begun):
                 break
-        return Embedded(model, done, self._vectors.counts(model).behind, failed, time.monotonic() - begun)
+        return Embedded(model, done, self._vectors.counts(model).behind, failed, round(time.monotonic() - begun, 3))
 
     def embed(self, ids: Sequence[str]) -> None:
         """Embed these notes, some at a time. Raises as `catch_up`."""
@@ -176,7 +159,7 @@ class Following:
     Where a store or the embedder is away it waits, longer each time; `trouble` says why, "" where all is well.
     """
 
-    def __init__(self, backlog: Callable[[], Backlog], beside: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, backlog: Callable[[], Backlog], beside: Callable[[], object] = lambda: None) -> None:
         self.trouble = ""
         self._backlog = backlog
         self._beside = beside
@@ -217,7 +200,8 @@ class Following:
         if not backlog.is_empty:
             backlog.catch_up(rest=self._rest)
         if not self._closing.is_set():
-            self._beside()
+            with suppress(BackendDown):  # the next round does it
+                self._beside()
 
     def _rest(self, worked: float) -> bool:
         """Leave the processor to others for as long as it was used."""

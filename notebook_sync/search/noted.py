@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from notebook_sync.errors import BackendDown
 from notebook_sync.folder import replace_private
-from notebook_sync.search.embedding import Backlog, Embedded
+from notebook_sync.search.embedded import Embedded
+from notebook_sync.search.embedding import Backlog
 
 if TYPE_CHECKING:
     from notebook_sync.mirror.base import Mirror

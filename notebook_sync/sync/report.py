@@ -1,4 +1,4 @@
-"""What a reconcile did, in counts and names. Values only."""
+"""What a reconcile did, and what a comparison found, in counts and names. Values only."""
 
 from __future__ import annotations
 
@@ -52,3 +52,24 @@ class Report(Tally):
             **({"refs_trouble": self.refs_trouble} if self.refs_trouble else {}),
             **({"facts_trouble": self.facts_trouble} if self.facts_trouble else {}),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not in step. `what`: unmirrored, stale, differs, orphan, no ref, old ref, orphan ref, old
+    facts."""
+
+    path: str
+    what: str
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The counts of files, rows and refs, and every difference between them."""
+
+    consistent: bool = True
+    files: int = 0
+    mirror: int = 0
+    refs: int = 0
+    differences: list[Difference] = field(default_factory=list)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
 from notebook_sync.errors import UnreadableFile
 from notebook_sync.files.note import Note
@@ -15,40 +13,7 @@ from notebook_sync.mirror.document import canonical, document_of, moment
 from notebook_sync.permissions import is_private
 from notebook_sync.refs.base import Refs
 from notebook_sync.sync.diff import refused_its_id
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One thing that is not in step. `what`: unmirrored, stale, differs, orphan, no ref, old ref, orphan ref, old
-    facts."""
-
-    path: str
-    what: str
-    detail: str = ""
-
-
-@dataclass(slots=True)
-class Verdict:
-    """The counts of files, rows and refs, and every difference between them."""
-
-    files: int = 0
-    mirror: int = 0
-    refs: int = 0
-    differences: list[Difference] = field(default_factory=list)
-
-    @property
-    def consistent(self) -> bool:
-        return not self.differences
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json` prints."""
-        return {
-            "consistent": self.consistent,
-            "files": self.files,
-            "mirror": self.mirror,
-            "refs": self.refs,
-            "differences": [{"path": d.path, "what": d.what, "detail": d.detail} for d in self.differences],
-        }
+from notebook_sync.sync.report import Difference, Verdict
 
 
 def verify(
@@ -90,6 +55,7 @@ def verify(
         for path in facts_out_of_step()
         if path not in told_of
     ]
+    verdict.consistent = not verdict.differences
     return verdict
 
 

@@ -56,7 +56,7 @@ def build(root: Path, *, private: int) -> None:
         (root / path).write_text(text)
     with Notebook.open(root) as notebook:
         notebook.sync()
-        notebook.embed()
+        notebook.admin.embed()
 
 
 def times(one: Notebook, other: Notebook, call: Callable[[Notebook], object], pairs: int) -> tuple[list[float], ...]:

@@ -114,7 +114,7 @@ def _ranks(texts: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, dict
         notebook = Notebook.open(folder)
         try:
             notebook.sync()
-            if behind := notebook.embed().behind:
+            if behind := notebook.admin.embed().behind:
                 raise RuntimeError(f"{behind} notes have no vectors")
             return {
                 by: {

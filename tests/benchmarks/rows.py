@@ -231,7 +231,7 @@ def scaling(bench: Bench, sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> 
         raw = bench.folder / f"raw-{notes}.db"
         yield from _searches(bench, root, raw, notes, 50 if largest else 10)
         yield _database_size(bench, notes)
-        peak = peak_of([*product.command(), "-C", str(_without_mirror(root)), "sync"])
+        peak = peak_of([*product.command(), "-C", str(_without_mirror(root)), "sync", "--no-embed"])
         yield Result("cold-sync-memory", f"{notes:,} notes, peak", "MB", peak, bars=(Bar(400),) if largest else ())
         raw.unlink()
         if notes != bench.notes:

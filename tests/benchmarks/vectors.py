@@ -53,7 +53,7 @@ def embed(root: Path) -> float:
     from notebook_sync import Notebook
 
     notebook = Notebook.open(root)
-    done = notebook.embed()
+    done = notebook.admin.embed()
     notebook.close()
     if done.behind or done.failed or not done.embedded:
         raise RuntimeError(f"this embedded not all: {done}")

@@ -228,7 +228,7 @@ def test_one_task_has_one_hash_however_often_and_wherever_it_is_compiled(opened:
     first = notebook.context.compile(SPEC, TASK)
     for _ in range(3):
         assert notebook.context.compile(SPEC) == first
-    notebook.rebuild()
+    notebook.admin.rebuild()
     assert notebook.context.compile(SPEC, TASK) == first
     notebook.close()
     shutil.rmtree(notebook.root / ".notebook")
@@ -544,7 +544,7 @@ def test_as_long_as_memories_have_no_vectors_yet_the_brief_says_how_many(opened:
     assert compiled.partial == "206 memories have no vectors yet; notes without vectors yet: 1"
     few = notebook.context.compile(SPEC, TASK, include_domains=["tides"]).partial
     assert few == "notes without vectors yet: 1"  # those few were embedded for it
-    notebook.embed()
+    notebook.admin.embed()
     assert notebook.context.compile(SPEC, TASK).partial is None
 
 

@@ -165,7 +165,7 @@ class TestAnAnswer:
 
     def test_it_outlives_the_process_and_a_rebuild(self, notebook: Notebook, root: Path, adviser: Adviser) -> None:
         notebook.context.synthesize(SPEC)
-        notebook.rebuild()
+        notebook.admin.rebuild()
         notebook.close()
         with opened(root, adviser, sync=False) as other:
             assert other.context.synthesize(SPEC).cached

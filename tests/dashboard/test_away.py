@@ -36,7 +36,7 @@ def browser(root: Path, proxy: FaultProxy, asked: Sequence[str], monkeypatch: py
     settings.write_text(settings.read_text().replace("# timeout_seconds = 5.0", "timeout_seconds = 1.0", 1))
     monkeypatch.setenv("MONGODB_URL", f"mongodb://127.0.0.1:{proxy.port}")
     with Notebook.open(root) as notebook:
-        eventually(lambda: notebook.status()["mirror"]["ok"], "a schema")
+        eventually(lambda: notebook.admin.status().mirror["ok"], "a schema")
         notebook.sync()
     with browsing(root) as found:
         yield found

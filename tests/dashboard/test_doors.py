@@ -12,10 +12,10 @@ from fastapi.routing import iter_route_contexts
 
 from notebook_sync import Session
 from notebook_sync.folder import FOLDER
+from notebook_sync.logins import COOKIE_SECONDS, LINK_SECONDS, Logins
+from notebook_sync.spent import Spent
 from notebook_sync.surfaces.dashboard.door import LOGIN, STATIC
-from notebook_sync.surfaces.dashboard.logins import COOKIE_SECONDS, LINK_SECONDS, Logins
 from notebook_sync.surfaces.dashboard.pages import POLICY, sentence, version_of
-from notebook_sync.surfaces.dashboard.spent import Spent
 from notebook_sync.tokens import Tokens
 from tests.dashboard.browsing import Browsing, browsing, text_of
 from tests.surfaces.http_clients import served
@@ -100,10 +100,10 @@ def test_a_link_and_a_cookie_end(root: Path) -> None:
         logins = found.app.state.logins
         code, proof = logins.link_code(), f"a {logins.cookie('a')}"
         now = time.time()
-        with patch("notebook_sync.surfaces.dashboard.logins.time.time", lambda: now + LINK_SECONDS + 1):
+        with patch("notebook_sync.logins.time.time", lambda: now + LINK_SECONDS + 1):
             assert not logins.spend(code)
             assert logins.session_of(proof) is not None
-        with patch("notebook_sync.surfaces.dashboard.logins.time.time", lambda: now + COOKIE_SECONDS + 1):
+        with patch("notebook_sync.logins.time.time", lambda: now + COOKIE_SECONDS + 1):
             assert logins.session_of(proof) is None
 
 

@@ -47,7 +47,7 @@ def test_what_is_well_says_so() -> None:
         ({"behind": None}, "warn", "of the mirror"),
         ({"watcher": {"trouble": "the disk is full"}}, "bad", "notebook-sync doctor"),
         ({"search": {"trouble": "no such model", "behind": 0, "embedded": None}}, "warn", "notebook-sync doctor"),
-        ({"search": {"trouble": "", "behind": 7, "embedded": 1}}, "warn", "notebook-sync embed"),
+        ({"search": {"trouble": "", "behind": 7, "embedded": 1}}, "warn", "notebook-sync sync"),
     ],
     ids=[
         "mirror away",

@@ -260,8 +260,8 @@ def test_a_file_whose_facts_cannot_be_read_keeps_no_other_from_being_followed(
     world.write(CORE, PIER)
     world.write(NOTES, FERRY)
     report = world.notebook.sync()
-    assert (world.known(), set(report.failed)) == ([FERRY], {CORE})
-    assert "too deep" in report.failed[CORE]
+    assert (world.known(), [each.path for each in report.failed]) == ([FERRY], [CORE])
+    assert "too deep" in report.failed[0].error
     monkeypatch.undo()
     assert not world.notebook.sync().failed
     assert world.known() == [PIER, FERRY]
@@ -273,11 +273,11 @@ def test_a_sync_whose_facts_cannot_be_written_says_so_and_has_mirrored_the_files
     monkeypatch.setattr(SqliteFacts, "apply", away)
     world.write(NOTES, FERRY)
     report = world.notebook.sync()
-    assert (report.added, report.failed) == (2, {})
-    assert "it is away" in report.as_dict()["facts_trouble"]
+    assert (report.added, report.failed) == (2, [])
+    assert "it is away" in str(report.facts_trouble)
     assert world.notebook.read(NOTES, OWNER)["path"] == NOTES
     monkeypatch.undo()
-    assert "facts_trouble" not in world.notebook.sync().as_dict()
+    assert world.notebook.sync().facts_trouble is None
     assert world.known() == [FERRY]
 
 
@@ -332,7 +332,7 @@ def test_a_rebuild_makes_rows_anew_and_keeps_usage(world: World) -> None:
     world.notebook.sync()
     world.rows.increment_access(id_of(FERRY), at=T0)
     world.rows.delete_note(id_of(BERTH))
-    world.notebook.rebuild()
+    world.notebook.admin.rebuild()
     assert {fact.content: fact.access_count for fact in world.rows.all()} == {FERRY: 1, BERTH: 0}
 
 
@@ -340,9 +340,9 @@ def test_verify_tells_of_facts_that_are_not_in_step_and_repairs_them(world: Worl
     world.write(NOTES, FERRY)
     world.notebook.sync()
     world.rows.clear_all()
-    verdict = world.notebook.verify()
+    verdict = world.notebook.admin.verify()
     assert [(difference.path, difference.what) for difference in verdict.differences] == [(NOTES, "old facts")]
-    assert world.notebook.verify(repair=True).consistent
+    assert world.notebook.admin.verify(repair=True).consistent
     assert world.known() == [FERRY]
 
 

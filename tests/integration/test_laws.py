@@ -65,7 +65,7 @@ def test_a_crash_before_any_request_is_repaired_by_the_next_sync(world: World) -
         with world.notebook() as notebook:
             report = notebook.sync()
             assert not report.failed
-            assert notebook.verify().differences == []
+            assert notebook.admin.verify().differences == []
         world.assert_whole()
         after = {path: document["metadata"]["version"] for path, document in world.whole().items()}
         for path in ("pages/edited.md", "pages/own.md"):
@@ -119,5 +119,5 @@ def test_processes_that_sync_at_once_end_with_what_is_on_disk(world: World, tmp_
     assert [life.returncode for life in lives] == [0, 0], errors
     with world.notebook() as notebook:
         notebook.sync()
-        assert notebook.verify().differences == []
+        assert notebook.admin.verify().differences == []
     world.assert_whole()

@@ -30,7 +30,7 @@ def world(request: pytest.FixtureRequest, embedded: World) -> World:
 def sync(world: World) -> None:
     with world.notebook() as notebook:
         notebook.sync()
-        assert notebook.verify().consistent
+        assert notebook.admin.verify().consistent
 
 
 def told(world: World) -> list[tuple[str, str, str]]:
@@ -126,11 +126,11 @@ def test_refs_that_an_earlier_version_left_are_found_and_go(world: World) -> Non
     ]
     with world.notebook() as notebook:
         notebook.refs.write(left)
-        verdict = notebook.verify()
+        verdict = notebook.admin.verify()
         assert [difference.what for difference in verdict.differences] == ["orphan ref"] * 2
     assert world.run("verify", "--repair").code in {0, 1}
     with world.notebook() as notebook:
-        assert notebook.verify().consistent
+        assert notebook.admin.verify().consistent
     assert CANARY not in everything(world)
     with world.notebook() as notebook:
         notebook.refs.write(left)

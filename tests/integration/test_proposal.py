@@ -87,7 +87,7 @@ def test_a_proposal_is_started_resumed_and_referred_to(office: World) -> None:
         assert "opened" in mine
         assert DETAIL not in str(today)
         assert notebook.sync().updated == 0
-        assert notebook.verify().consistent
+        assert notebook.admin.verify().consistent
     log = subprocess.run(
         ["git", "-C", str(office.root), "log", "--format=%s", "--", "pages/night-ferry.md"],
         capture_output=True,

@@ -49,7 +49,7 @@ def test_refs_are_there_again_and_the_stream_is_not_invented(world: World, serve
     with world.notebook() as notebook:
         notebook.sync()
         assert world.refs() == refs
-        assert notebook.verify().consistent
+        assert notebook.admin.verify().consistent
         today = notebook.stream.show(OWNER)
         assert today.results == []
         assert "is gone" in str(today.degraded)
@@ -112,7 +112,7 @@ def test_a_loss_is_noted_when_the_rebuilding_was_broken_off(world: World, server
         assert lost is not None
         notebook.sync()
         assert notebook.refs.lost() == lost
-        assert notebook.verify().consistent
+        assert notebook.admin.verify().consistent
 
 
 def _broken_off(*_: object) -> None:
@@ -181,7 +181,7 @@ def test_a_whole_notebook_lives_on_a_cluster(embedded: World, redis_cluster_url:
         world.write(f"pages/{number}.md", f"# Boat {number}\n\nAbout the ferry.\n")
     assert world.run("sync").code == 0
     with world.notebook() as notebook:
-        assert notebook.verify().consistent
+        assert notebook.admin.verify().consistent
         notebook.stream.log("Ines has the key.", OWNER)
         kept = notebook.stream.checkpoint("before", OWNER)
         notebook.stream.log("Odile has the key.", OWNER)

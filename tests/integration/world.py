@@ -156,7 +156,7 @@ class World:
 
     def is_consistent(self) -> bool:
         with self.notebook() as notebook:
-            return notebook.verify().consistent
+            return notebook.admin.verify().consistent
 
     def converges(self) -> None:
         """Files, mirror and refs agree, after a while."""
@@ -164,7 +164,7 @@ class World:
             eventually(self.is_consistent, "files, mirror and refs agree", 45)
         except AssertionError:
             with self.notebook() as notebook:
-                assert notebook.verify().differences == []
+                assert notebook.admin.verify().differences == []
 
     def assert_whole(self) -> None:
         """Files = mirror = refs, and no version is missing, doubled, or unknown to the refs."""

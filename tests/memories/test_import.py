@@ -821,7 +821,7 @@ def test_a_memory_whose_frontmatter_was_broken_by_hand_is_here_already(notebook:
     (path,) = notebook.root.glob("memories/**/*.md")
     path.write_text(path.read_text().replace("priority: 7", "priority: [7"))
     assert counts(notebook.memories.import_file(str(export), OWNER)) == (1, 0, 1, 0)
-    notebook.rebuild()
+    notebook.admin.rebuild()
     assert counts(notebook.memories.import_file(str(export), OWNER)) == (1, 0, 1, 0)
 
 

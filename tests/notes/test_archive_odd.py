@@ -31,7 +31,7 @@ def write(root: Path, path: str, text: str | bytes) -> None:
 
 def export(root: Path, to: Path) -> Exported:
     with Notebook.open(root) as notebook:
-        return notebook.export(to / "odd.tar.gz")
+        return notebook.admin.export(to / "odd.tar.gz")
 
 
 def comes_back(root: Path, to: Path) -> Exported:
@@ -44,7 +44,7 @@ def comes_back(root: Path, to: Path) -> Exported:
         assert git_of(to / "copy") == git_of(root)
     with Notebook.open(root) as before, Notebook.open(to / "copy") as after:
         assert told_by(after) == told_by(before)
-        assert after.verify() == before.verify()
+        assert after.admin.verify() == before.admin.verify()
     return exported
 
 
@@ -178,7 +178,7 @@ def test_on_servers_too(
     Notebook.import_archive(exported.path, tmp_path / "copy")
     with Notebook.open(tmp_path / "copy") as notebook:
         assert told_by(notebook) == before
-        back = notebook.export(tmp_path / "back.tar.gz")
+        back = notebook.admin.export(tmp_path / "back.tar.gz")
     monkeypatch.delenv("MONGODB_URL")
     monkeypatch.delenv("REDIS_URL")
     Notebook.import_archive(back.path, tmp_path / "home")
@@ -260,7 +260,7 @@ def test_settings_that_no_import_would_take_are_told_at_the_export(tmp_path: Pat
     with Notebook.open(tmp_path / "office") as notebook:
         write(tmp_path / "office", "notebook.toml", raw)
         with pytest.raises(ConfigError):
-            notebook.export(tmp_path / "odd.tar.gz")
+            notebook.admin.export(tmp_path / "odd.tar.gz")
     assert not (tmp_path / "odd.tar.gz").exists()
 
 

@@ -272,7 +272,7 @@ def test_a_rollback_of_a_rollback_brings_everything_back(everywhere: Notebook) -
     assert everywhere.refs.longterm() == memory
     assert everywhere.stream.show(OWNER).results[: len(day.results)] == day.results
     assert stream(everywhere) == ["Low water"]
-    assert everywhere.verify().consistent
+    assert everywhere.admin.verify().consistent
 
 
 def test_days_since_an_old_checkpoint_are_emptied_and_come_back(notebook: Notebook) -> None:
@@ -348,7 +348,7 @@ def test_the_files_come_back_in_one_commit(notebook: Notebook) -> None:
     assert git(notebook.root, "rev-parse", "HEAD^").strip() == head
     assert git(notebook.root, "status", "--porcelain").split() == []
     assert "Reason: to the checkpoint then" in git(notebook.root, "log", "-1", "--format=%B")
-    assert notebook.verify().consistent
+    assert notebook.admin.verify().consistent
 
 
 def test_files_that_are_no_notes_stay(notebook: Notebook) -> None:

@@ -364,8 +364,8 @@ def test_a_batch_that_is_disturbed_half_way_is_put_back(notebook: Notebook, fast
         FERRY: (FILES[FERRY] + "- by hand 0\n").encode(),
     }
     assert notebook.events.read() == []
-    assert notebook.sync().wrote  # the line by hand
-    assert notebook.verify().consistent
+    assert notebook.sync().updated  # the line by hand
+    assert notebook.admin.verify().consistent
 
 
 def test_what_somebody_builds_on_half_a_batch_is_left_to_them_and_told(

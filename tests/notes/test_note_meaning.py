@@ -71,7 +71,7 @@ def test_likeness_is_that_of_words_and_of_meaning_in_the_shares_of_a_search(root
         notebook.sync()
         (by_words,) = notebook.channels.search("ferry", SCRIBE, profile="similarity").results
         assert by_words.score
-        notebook.embed()
+        notebook.admin.embed()
         found = notebook.channels.search("ferry", SCRIBE, profile="similarity").results
         assert {row.path: row.score for row in found} == {
             "channels/scribe/global/both.md": pytest.approx(0.6 * by_words.score + 0.4, abs=0.1),

@@ -67,8 +67,8 @@ def test_nothing_is_asked_of_a_server_while_somebody_logs_and_of_entries_while_s
         answer = notebook.stream.recall("ferry", TASK)
         assert [asked.body["input"] for asked in server.asked] == [["ferry"]]
         assert [one.content for one in answer.results] == ["[Ferry] It leaves at nine."]
-        assert "have no vectors yet and are found by their words alone: notebook-sync embed" in str(answer.degraded)
-        notebook.embed()
+        assert "have no vectors yet and are found by their words alone: notebook-sync sync" in str(answer.degraded)
+        notebook.admin.embed()
         answer = notebook.stream.recall("ferry", TASK, limit=2)
         assert sorted(one.content for one in answer.results) == [
             "The vessel is here",
@@ -85,7 +85,7 @@ def test_a_text_that_a_server_refuses_holds_up_no_other(harbour: Path, server: S
     with opened(harbour, remote(server.url)) as notebook:
         for content in ("A vessel", "a bomb of a party", "A lantern"):
             notebook.stream.log(content, TASK)
-        notebook.embed()
+        notebook.admin.embed()
         assert recalled(notebook, "lamp")[0] == "A lantern"
         assert "A vessel" in recalled(notebook, "ferry")
         assert notebook.stream.recall("ferry", TASK).degraded is None
@@ -99,11 +99,11 @@ def test_a_text_at_which_a_server_fails_once_gets_its_vector_later(harbour: Path
     with opened(harbour, remote(server.url)) as notebook:
         for content in ("A vessel", "the port of a vessel", "A lantern"):
             notebook.stream.log(content, TASK)
-        notebook.embed()
+        notebook.admin.embed()
         assert "have no vectors yet" in str(notebook.stream.recall("ferry", TASK).degraded)
         assert "A vessel" in recalled(notebook, "ferry")
         server.say(by_topic)
-        notebook.embed()
+        notebook.admin.embed()
         assert notebook.stream.recall("ferry", TASK).degraded is None
         assert {"A vessel", "the port of a vessel"} <= set(recalled(notebook, "ferry"))
         assert recalled(notebook, "lamp")[0] == "A lantern"

@@ -68,7 +68,7 @@ def test_by_default_the_file_is_what_is_shown(notebook: Notebook) -> None:
     (notebook.root / ORDERS).write_text(RULES + ATTACK)
     with Notebook.open(notebook.root) as other:
         assert "tours@" in other.prompt(TASK).text
-        assert (list(other.waiting_for_trust()), list(other.trust(OWNER)), other.status()["waiting"]) == ([], [], [])
+        assert (other.waiting_for_trust(), other.trust(OWNER), other.admin.status().waiting) == ([], [], [])
 
 
 def test_no_other_trust_is_known(notebook: Notebook) -> None:
@@ -246,9 +246,9 @@ def test_everything_that_looks_at_the_prompt_names_what_waits(notebook: Notebook
     assert (place.line, place.in_prompt, place.reason) == (5, False, "waiting for trust")
     found = [(one["line"], one["message"]) for one in notebook.check() if "trust" in one["message"]]
     assert found == [(5, f"the line `{ATTACK.strip()}` waits for trust: notebook-sync trust {ORDERS}")]
-    status = notebook.status()
-    assert status["waiting"] == [{"path": ORDERS, "line": 5, "text": ATTACK.strip(), "removed": False}]
-    assert status["prompt"][ORDERS]["problem"].startswith("1 line waits for trust")
+    status = notebook.admin.status()
+    assert status.waiting == [{"path": ORDERS, "line": 5, "text": ATTACK.strip(), "removed": False}]
+    assert status.prompt[ORDERS]["problem"].startswith("1 line waits for trust")
 
 
 def test_rules_are_those_that_the_prompt_shows(notebook: Notebook) -> None:

@@ -129,7 +129,7 @@ def test_who_may_not_write_recalls_by_words_and_says_so(
     rights += [f"+{right}" for right in ("hmget", "zrange", "zrevrange", "lrange")]
     client.execute_command("ACL", "SETUSER", "odile", "reset", *rights)
     reader = RedisRefs(redis_stack_url.replace("//", "//odile:s3cret@"), redis_prefix, timezone=UTC)
-    told = "1 entries and notes have no vectors yet and are found by their words alone: notebook-sync embed"
+    told = "1 entries and notes have no vectors yet and are found by their words alone: notebook-sync sync"
     meaning = Axes().meaning("boat")
     eventually(lambda: reader.recall("boat", now=NOW, meaning=meaning).partial == told, "an index of all")
     assert found(reader, "boat", meaning=meaning) == ["a"]
@@ -158,7 +158,7 @@ def test_without_the_module_what_is_looked_through_is_compared_all_the_same(redi
     assert by_server.results == []
     assert by_server.partial.endswith(
         "were looked through; 1 entries and notes have no vectors yet and are found by their words alone: "
-        "notebook-sync embed"
+        "notebook-sync sync"
     )
     axes = Axes()
     for _ in range(2):

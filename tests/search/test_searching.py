@@ -16,6 +16,8 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import BackendDown, UsageError
+from notebook_sync.operations.admin import SearchState
+from notebook_sync.operations.registry import plain
 from notebook_sync.search.searching import MODES
 from notebook_sync.surfaces.cli.text.notebook import of_status
 from tests.scripted_llm import Asked, Reply, ScriptedServer, embeddings, failure
@@ -74,6 +76,10 @@ def by_topic(asked: Asked) -> Reply:
 
 def remote(server: ScriptedServer, timeout: float = 60.0) -> str:
     return f'embeddings = "openai:small"\nbase_url = "{server.url}"\ntimeout_seconds = {timeout}\n'
+
+
+def search_state(notebook: Notebook) -> SearchState:
+    return notebook.admin.status().search or pytest.fail("off")
 
 
 def paths(rows: Any) -> list[str]:
@@ -215,7 +221,7 @@ class TestQuoting:
 
     def test_a_note_that_changed_is_quoted_as_it_is_now(self, opened: Opened, server: ScriptedServer) -> None:
         notebook = opened(search=remote(server))
-        notebook.embed()
+        notebook.admin.embed()
         (notebook.root / "pages/ferry.md").write_text("Gone to the yard.\n\nIts paint was old. Ask Ines.\n")
         notebook.sync()
         told = notebook.search_report("vessel", mode="semantic", snippet=True)
@@ -255,14 +261,14 @@ class TestExplaining:
 
 class TestBehind:
     def test_few_are_embedded_by_the_search_itself(self, notebook: Notebook) -> None:
-        state = notebook.status()["search"]
-        assert (state["embedded"], state["behind"]) == (0, 3)
+        state = search_state(notebook)
+        assert (state.embedded, state.behind) == (0, 3)
         notebook.search("ferry", mode="keyword")
-        assert notebook.status()["search"]["behind"] == 3
+        assert search_state(notebook).behind == 3
         assert notebook.search_report("ferry").behind == 0
-        state = notebook.status()["search"]
+        state = search_state(notebook)
         counts = {"embedded": 3, "behind": 0, "facts_behind": 0, "facts_refused": 0}
-        assert state == {"model": "wordllama-256", **counts, "trouble": ""}
+        assert plain(state) == {"model": "wordllama-256", **counts, "trouble": ""}
 
     def test_many_are_found_by_words_until_they_are_embedded(self, opened: Opened) -> None:
         notebook = opened({f"pages/{number}.md": f"# Rope {number}\n\nThe ferry leaves.\n" for number in range(201)})
@@ -272,7 +278,7 @@ class TestBehind:
         told = notebook.search_report("departing vessels", mode="semantic")
         assert (told.mode, told.degraded, told.results) == ("keyword", "201 notes have no vectors yet", [])
         counted: list[tuple[int, int]] = []
-        done = notebook.embed(progress=lambda *count: counted.append(count), limit=1)
+        done = notebook.admin.embed(progress=lambda *count: counted.append(count), limit=1)
         assert (done.model, done.embedded, done.behind, done.failed) == ("wordllama-256", 1, 200, 0)
         assert counted[-1] == (1, 1)
         told = notebook.search_report("departing vessels", 300, mode="semantic")
@@ -283,7 +289,7 @@ class TestBehind:
         told = notebook.search_report("vessel lamp")
         assert (told.mode, told.behind, paths(told.results)) == ("keyword", 3, ["pages/lamp.md"])
         assert [one.body["input"] for one in server.asked] == [["vessel lamp"]]
-        assert notebook.embed().embedded == 3
+        assert notebook.admin.embed().embedded == 3
         assert paths(notebook.search("vessel"))[0] == "pages/ferry.md"
 
     def test_a_session_is_told_of_no_note_that_it_may_not_read(self, opened: Opened, server: ScriptedServer) -> None:
@@ -299,41 +305,40 @@ class TestBehind:
         told = notebook.search_report("vessel", mode="semantic")
         assert (told.mode, told.results, told.behind) == ("keyword", [], 3)
         assert told.degraded == "3 notes have no vectors yet"
-        notebook.embed()
+        notebook.admin.embed()
         assert paths(notebook.search("vessel", mode="semantic"))[0] == "pages/ferry.md"
 
     def test_a_server_whose_model_has_other_dimensions_by_now_starts_anew(
         self, opened: Opened, server: ScriptedServer
     ) -> None:
-        opened(search=remote(server)).embed()
+        opened(search=remote(server)).admin.embed()
         server.say(lambda asked: embeddings([[0.1, 0.2, 0.3, 0.4]] * len(asked.body["input"])))
         told = opened(search=remote(server)).search_report("vessel", mode="semantic")
         assert (told.mode, told.degraded, told.behind) == ("keyword", "3 notes have no vectors yet", 3)
         server.say(by_topic)
-        assert opened(search=remote(server)).embed().embedded == 0
+        assert opened(search=remote(server)).admin.embed().embedded == 0
         server.say(lambda asked: embeddings([[0.1, 0.2, 0.3, 0.4]] * len(asked.body["input"])))
         notebook = opened(search=remote(server))
-        assert notebook.embed().embedded == 3
+        assert notebook.admin.embed().embedded == 3
         told = notebook.search_report("vessel", mode="semantic")
         assert (told.mode, told.degraded, told.behind, len(told.results)) == ("semantic", "", 0, 3)
         server.say(by_topic)
         notebook = opened(search=remote(server))
-        with closing(notebook.embed_meanwhile() or pytest.fail("off")):
+        with closing(notebook.admin.embed_meanwhile() or pytest.fail("off")):
             eventually(lambda: len(server.asked[-1].body["input"]) > 1, "begun anew")
             eventually(lambda: len(notebook.search("vessel", mode="semantic")) == 3, "embedded anew")
 
     def test_facts_are_embedded_as_notes_are(self, opened: Opened, server: ScriptedServer) -> None:
         def behind(notebook: Notebook) -> int | None:
-            found: int | None = notebook.status()["search"]["facts_behind"]
-            return found
+            return search_state(notebook).facts_behind
 
         notebook = opened({"facts/notes.md": "- The ferry leaves at nine\n- The lamp is lit at six\n"})
         assert behind(notebook) == 2
-        assert (notebook.embed(limit=1).facts, behind(notebook)) == (1, 1)
-        assert (notebook.embed().facts, notebook.embed().facts, behind(notebook)) == (1, 0, 0)
+        assert (notebook.admin.embed(limit=1).facts, behind(notebook)) == (1, 1)
+        assert (notebook.admin.embed().facts, notebook.admin.embed().facts, behind(notebook)) == (1, 0, 0)
         notebook = opened(search=remote(server))
         assert behind(notebook) == 2
-        with closing(notebook.embed_meanwhile() or pytest.fail("off")):
+        with closing(notebook.admin.embed_meanwhile() or pytest.fail("off")):
             eventually(lambda: behind(notebook) == 0, "embedded by the other model")
 
     def test_facts_that_the_server_refuses_are_told_as_such_and_not_as_behind(
@@ -345,12 +350,13 @@ class TestBehind:
         server.say(but_of_lamps)
         facts = "- The ferry leaves at nine\n- The lamp is lit at six\n"
         notebook = opened({"facts/notes.md": facts}, search=remote(server))
-        assert notebook.embed().facts == 1
-        state = notebook.status()["search"]
-        assert (state["facts_behind"], state["facts_refused"]) == (0, 1)
-        assert of_status(notebook.status(), "notebook-sync").count("1 fact refused and found by words alone") == 1
+        assert notebook.admin.embed().facts == 1
+        state = search_state(notebook)
+        assert (state.facts_behind, state.facts_refused) == (0, 1)
+        told = of_status(plain(notebook.admin.status()), "notebook-sync")
+        assert told.count("1 fact refused and found by words alone") == 1
         asked = len(server.asked)
-        assert (notebook.embed().facts, len(server.asked)) == (0, asked)
+        assert (notebook.admin.embed().facts, len(server.asked)) == (0, asked)
         assert notebook.facts.search("lit at six", OWNER).results[0].content == "The lamp is lit at six"
         assert notebook.facts.verify("Is lit at six", OWNER).similarity > 0.5
 
@@ -363,11 +369,11 @@ class TestWithoutMeaning:
         asked = notebook.search_report("ferry", mode="hybrid")
         assert (asked.mode, paths(asked.results)) == ("keyword", ["pages/ferry.md"])
         assert 'embeddings = "wordllama" below [search] in notebook.toml' in asked.degraded
-        for call in (lambda: notebook.search("ferry", mode="semantic"), notebook.embed):
+        for call in (lambda: notebook.search("ferry", mode="semantic"), notebook.admin.embed):
             with pytest.raises(UsageError, match=r'say embeddings = "wordllama" below \[search\] in notebook.toml'):
                 call()
-        assert notebook.status()["search"] is None
-        assert notebook.embed_meanwhile() is None
+        assert notebook.admin.status().search is None
+        assert notebook.admin.embed_meanwhile() is None
 
     def test_a_query_that_means_nothing_is_by_words(self, notebook: Notebook) -> None:
         told = notebook.search_report("!!", mode="semantic")
@@ -378,7 +384,7 @@ class TestWithoutMeaning:
     def test_a_dead_embedder_leaves_words_and_is_left_alone(
         self, opened: Opened, server: ScriptedServer, reply: Reply
     ) -> None:
-        opened(search=remote(server)).embed()
+        opened(search=remote(server)).admin.embed()
         server.say(reply)
         notebook = opened(search=remote(server, 0.3))
         asked: list[int] = []
@@ -394,13 +400,13 @@ class TestWithoutMeaning:
         notebook = opened(search=remote(server))
         server.say(failure(503))
         with pytest.raises(BackendDown):
-            notebook.embed()
-        state = notebook.status()["search"]
-        assert (state["embedded"], state["behind"]) == (0, 3)
-        assert state["trouble"].startswith("The embedding server at")
+            notebook.admin.embed()
+        state = search_state(notebook)
+        assert (state.embedded, state.behind) == (0, 3)
+        assert state.trouble.startswith("The embedding server at")
         server.say(by_topic)
-        notebook.embed()
-        assert notebook.status()["search"]["trouble"] == ""
+        notebook.admin.embed()
+        assert search_state(notebook).trouble == ""
 
     def test_dead_vectors_leave_words(self, notebook: Notebook) -> None:
         notebook.search("ferry")

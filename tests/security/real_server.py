@@ -13,7 +13,7 @@ import httpx2
 
 from notebook_sync import Notebook, Session
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.dashboard.logins import Logins
+from notebook_sync.logins import Logins
 from notebook_sync.tokens import Tokens
 from tests.surfaces.mcp_clients import serving, token_of
 

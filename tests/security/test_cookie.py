@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from notebook_sync import Notebook, Session
-from notebook_sync.surfaces.dashboard.logins import Logins
+from notebook_sync.logins import Logins
 from notebook_sync.tokens import Tokens
 from tests.dashboard.browsing import Browsing, browsing, text_of
 from tests.surfaces.http_clients import BASE, served

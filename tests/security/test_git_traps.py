@@ -90,7 +90,7 @@ def test_a_repository_that_a_checkout_would_bring_back_is_refused_too(tmp_path: 
     git(root, "rm", "-r", "--quiet", "pages/tides")
     git(root, "commit", "--quiet", "-m", "Not to be seen")
     with Notebook.open(root) as notebook:
-        archive = notebook.export(tmp_path / "ferry.tar.gz").path
+        archive = notebook.admin.export(tmp_path / "ferry.tar.gz").path
     with pytest.raises(UsageError, match=r"pages/tides in its history is a git repository.*--trust-settings"):
         Notebook.import_archive(archive, tmp_path / "new")
     Notebook.import_archive(archive, tmp_path / "new", trust_settings=True)

@@ -19,7 +19,7 @@ def test_a_second_name_of_a_hidden_file_is_not_read(tmp_path: Path, secret: str)
     (root / secret).write_text("# Canary\n")
     os.link(root / secret, root / "hard.md")
     with Notebook.open(root) as notebook:
-        assert "hard link" in notebook.sync().failed["hard.md"]
+        assert "hard link" in notebook.sync().failed[0].error
         with pytest.raises(UnreadableFile, match="hard link"):
             notebook.file("hard.md", Session.task("scribe"))
         assert ("hard.md", "error") in [(one["path"], one["severity"]) for one in notebook.check()]

@@ -111,7 +111,7 @@ def test_a_link_is_not_followed(root: Path, tmp_path: Path) -> None:
 def test_an_archive_is_private_and_so_is_what_is_imported(root: Path, tmp_path: Path) -> None:
     use(root)
     with Notebook.open(root) as notebook:
-        exported = notebook.export(tmp_path / "office.tar.gz")
-    assert stat.S_IMODE(exported.path.stat().st_mode) == 0o600
+        exported = notebook.admin.export(tmp_path / "office.tar.gz")
+    assert stat.S_IMODE(Path(exported.path).stat().st_mode) == 0o600
     Notebook.import_archive(exported.path, tmp_path / "copy")
     assert open_to_others(tmp_path / "copy") == {}

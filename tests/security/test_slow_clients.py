@@ -21,7 +21,7 @@ import psutil
 import pytest
 
 from notebook_sync import Notebook, Session
-from notebook_sync.surfaces.dashboard.logins import GUESS_SECONDS, MOST_GUESSES
+from notebook_sync.logins import GUESS_SECONDS, MOST_GUESSES
 from notebook_sync.surfaces.http import guard
 from notebook_sync.surfaces.http.guard import LARGEST_OPEN_BODY
 from notebook_sync.surfaces.serving.serve import MOST_CONNECTIONS
@@ -196,5 +196,5 @@ def test_wrong_logins_are_throttled_and_the_right_one_is_let_in(root: Path) -> N
         assert "Too many wrong tokens" in text_of(guesses[-1].text)
         assert browser.post("/login", {"token": found.token(OWNER)}).status_code == 303
         now = time.monotonic()
-        with patch("notebook_sync.surfaces.dashboard.logins.time.monotonic", lambda: now + GUESS_SECONDS):
+        with patch("notebook_sync.logins.time.monotonic", lambda: now + GUESS_SECONDS):
             assert browser.post("/login", {"token": "wrong"}).status_code == 403

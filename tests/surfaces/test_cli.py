@@ -43,13 +43,13 @@ def answer(root: Path, capsys: pytest.CaptureFixture[str]) -> Answer:
 
 def test_json_shapes_of_reports(answer: Answer, root: Path) -> None:
     (root / "pages/bad.md").write_bytes(b"---\ntitle: [\n---\nBad.\n")
-    report = answer("sync", code=1)
+    report = answer("sync", "--no-embed", code=1)
     assert report.keys() == {"added", "updated", "moved", "deleted", "unchanged", "failed", "seconds"}
     assert report["added"] == 5
     assert [one["path"] for one in report["failed"]] == ["pages/bad.md"]
     assert answer("rebuild", code=1).keys() == report.keys()
     (root / "pages/bad.md").unlink()
-    answer("sync")
+    assert answer("sync").keys() == {*report, "embedded"}
     assert answer("verify") == {"consistent": True, "files": 4, "mirror": 4, "refs": 4, "differences": []}
 
 
@@ -68,7 +68,7 @@ def test_a_command_that_is_named_is_one_about_the_same_notebook(root: Path, caps
     here = ("-C", str(moved))
     begins = f"notebook-sync -C {shlex.quote(str(moved))}"
     assert f"start one with: {begins} watch\n" in printed(*here, "status")
-    assert f"mend it with: {begins} verify --repair\n" in printed(*here, "verify")
+    assert f"repair it with: {begins} verify --repair\n" in printed(*here, "verify")
     assert "see: notebook-sync list\n" in printed(*here, "read", "nothing")
     assert json.loads(printed(*here, "read", "nothing", "--json"))["error"]["next"] == "see: notebook-sync list"
 

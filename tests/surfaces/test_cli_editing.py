@@ -315,9 +315,9 @@ def test_an_event_that_is_not_there_is_said_so(
     answer: Answer, root: Path, reminders: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer("edit", "reminders.md", "remove_entry", "--entry-match", "oil")
-    (event,) = answer("events")
+    (event,) = answer("events")["results"]
     assert run(["-C", str(root), "events", "--since", event["id"]]) == 0
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == "notebook-sync: no events\n"
     assert run(["-C", str(root), "events", "--since", "0" * 24]) == 0
     told = capsys.readouterr()
     assert "edit" in told.out
@@ -329,9 +329,11 @@ def test_events_since_one_and_as_they_happen(
 ) -> None:
     answer("edit", "reminders.md", "remove_entry", "--entry-match", "oil")
     answer("undo", "reminders.md")
-    first, second = answer("events")
+    first, second = answer("events")["results"]
     assert [first["kind"], second["kind"]] == ["edit", "undo"]
-    assert answer("events", "--limit", "1") == answer("events", "--since", first["id"]) == [second]
+    latest = answer("events", "--limit", "1")
+    assert latest == answer("events", "--since", first["id"])
+    assert latest["results"] == [second]
     command = [*forked.command(), "-C", str(root), "events", "--follow", "--json"]
     with subprocess.Popen(
         [*command, "--since", first["id"]], env=shell_environment, stdout=subprocess.PIPE, text=True
@@ -354,7 +356,7 @@ def test_a_watch_tells_what_is_due_once_though_it_is_killed_and_started_again(
         watcher.until("ready")
         reminders.write_text(f"## Today\n{CALL}{CALL.replace('Odile', 'Ines')}")
         assert watcher.until("reminder_due")["text"] == "Call Ines"
-    assert [event["kind"] for event in answer("events")].count("reminder_due") == 2
+    assert [event["kind"] for event in answer("events")["results"]].count("reminder_due") == 2
 
 
 def test_a_runtime_file_that_a_folder_lacks_is_named_with_what_makes_it(

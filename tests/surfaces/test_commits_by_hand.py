@@ -59,7 +59,7 @@ class Repository:
     def trouble(self) -> str:
         """What `status` says of the watch."""
         with Notebook.open(self.root) as notebook:
-            return str(notebook.status()["watcher"]["trouble"])
+            return str((notebook.admin.status().watcher or {})["trouble"])
 
     def end(self) -> None:
         """Stop the watch, which commits what waits before it ends."""

@@ -168,7 +168,6 @@ METHODS: dict[str, Asking] = {
     "explain": _explained,
     "create": lambda notebook, session: _told(lambda: notebook.create("pages", "Odile", "Of the ferry", session)),
     "update": lambda notebook, session: _each_file(lambda path: notebook.update(path, session, title="x")),
-    "export": lambda notebook, session: _told(lambda: notebook.export(Path("office.tar.gz"), session)),
 }
 
 
@@ -201,6 +200,10 @@ OPERATION_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("note recent", {}),
     ("note peek", {"channel": "pilot"}),
     ("note channels", {}),
+    *((name, {}) for name in ("sync", "rebuild", "verify", "status", "config", "events")),
+    ("export", {"file": "office.tar.gz"}),
+    *((f"token {name}", {}) for name in ("list", "show", "link")),
+    *((f"token {name}", {"name": "scribe"}) for name in ("add", "revoke")),
 )
 
 

@@ -252,5 +252,5 @@ def test_many_at_once_all_keep_what_they_wrote(server: Served) -> None:
     for number in numbers:
         assert text.count(f"rope number {number}.") == (number in written)
     with Notebook.open(server.root) as notebook:
-        assert notebook.verify().consistent
+        assert notebook.admin.verify().consistent
         assert json.dumps(notebook.read("reminders.md")["content"]) == json.dumps(text)

@@ -24,8 +24,8 @@ def test_it_makes_a_notebook_that_has_nothing_to_complain_about(tmp_path: Path) 
     assert all((made.root / path).exists() for path in made.created)
     with Notebook.open(made.root) as notebook:
         assert notebook.check() == []
-        assert notebook.sync().failed == {}
-        assert notebook.verify().consistent
+        assert notebook.sync().failed == []
+        assert notebook.admin.verify().consistent
     status = subprocess.run(
         ["git", "-C", str(made.root), "status", "--porcelain", "--untracked-files=all"],
         capture_output=True,

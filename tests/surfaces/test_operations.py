@@ -28,6 +28,7 @@ from notebook_sync.surfaces.cli.from_operations import cli_of, is_names, plain_t
 from notebook_sync.surfaces.cli.main import run
 from notebook_sync.surfaces.errors import error_body
 from notebook_sync.surfaces.tools.tool import OperationTool
+from notebook_sync.tokens import Tokens
 from prompt.fence import FENCED
 from tests.scripted_llm import ScriptedServer, chat
 from tests.surfaces.conftest import REPOSITORY
@@ -155,12 +156,31 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("note recent", {"channel": "scribe", "project": "a/b"}, "invalid_arguments"),
     ("note peek", {"channel": "scribe", "query": "key", "project": "global", "limit": 5}, ""),
     ("note channels", {}, ""),
+    ("sync", {"allow_empty": True, "embed": True}, ""),
+    ("sync", {"embed": False}, ""),
+    ("rebuild", {}, ""),
+    ("verify", {"repair": True}, ""),
+    ("status", {}, ""),
+    ("config", {}, ""),
+    ("export", {"file": "../whole.tar.gz"}, ""),
+    ("export", {"file": "."}, "invalid_arguments"),
+    ("events", {"limit": 1}, ""),
+    ("events", {"since": "f" * 24}, ""),
+    ("token list", {}, ""),
+    ("token add", {"name": "pilot", "kind": "task"}, ""),
+    ("token add", {"name": "pilot"}, "invalid_arguments"),
+    ("token add", {"name": "owner", "kind": "task"}, "invalid_arguments"),
+    ("token revoke", {"name": "guest"}, ""),
+    ("token revoke", {"name": "nobody"}, "invalid_arguments"),
+    ("token show", {}, ""),
+    ("token link", {"host": "127.0.0.1", "port": 9000}, ""),
 ]
 # What the clock and earlier calls change; and messages, which the command line words for its readers.
 _VARYING = {"created_at", "last_accessed", "access_count", "importance", "base", "similarity", "message"} | {
     *("digest", "updated_at", "version", "commit"),  # of a note
     *("next", "accesses", "notebook_id", "score", "at", "mean", "sigma", "count", "p50_ms", "p95_ms"),
     *("timestamp", "relevance", "before"),
+    *("seconds", "lag_seconds", "embedded", "bytes", "token", "link"),
 }
 # What is fenced or withheld for models.
 _EXTERNAL = {"content", "section", "title", "domain", "tags", "agent"} | {
@@ -182,13 +202,15 @@ def ways(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iter
     """Each runs an operation and gives its answer as JSON, or None where models or HTTP clients do not have it."""
 
     def by_command_line(operation: Operation, arguments: Mapping[str, Any], session: Session) -> Any:
+        if operation.asks == "owner" and session.kind != "owner":
+            return None
         picture = tmp_path / "drawn.svg"
         words = [*operation.words.split(), *([str(picture)] if operation.media else [])]
-        who = ["--session", session.kind, "--agent", session.agent, "--json"]
-        code = run(["-C", str(root), *words, *_options(operation, arguments, tmp_path), *who])
+        who = ["--session", session.kind, "--agent", session.agent] if operation.asks != "owner" else []
+        code = run(["-C", str(root), *words, *_options(operation, arguments, tmp_path), *who, "--json"])
         answer = json.loads(capsys.readouterr().out)
         assert bool(code) == bool(_error_in(answer))
-        return picture.read_text() if "bytes" in answer else answer
+        return picture.read_text() if operation.media and "bytes" in answer else answer
 
     with contextlib.ExitStack() as opened:
         notebook = opened.enter_context(Notebook.open(root))
@@ -282,7 +304,8 @@ def test_a_model_names_importance_as_it_likes_and_reads_a_long_fact_in_part(
 
 def test_no_surface_goes_around_an_operation() -> None:
     """A surface imports no part of a service; only the dashboard calls operations as Python does."""
-    services = {each.service for each in OPERATIONS.values()}
+    operations = {(each.service, each.run.__name__) for each in OPERATIONS.values()}
+    services = {service for service, _ in operations}
     surfaces = REPOSITORY / "notebook_sync/surfaces"
     for path in surfaces.rglob("*.py"):
         is_page = surfaces / "dashboard" in path.parents
@@ -291,13 +314,15 @@ def test_no_surface_goes_around_an_operation() -> None:
                 parts = rf"notebook_sync\.notes\.({'|'.join(services)})(\..*)?"
                 assert not re.fullmatch(parts, node.module or ""), path
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
-                is_called = node.value.attr in services and node.attr != "import_notes"  # a part of `import`
-                assert not is_called or (is_page and node.attr[0] != "_"), path
+                is_called = (node.value.attr, node.attr) in operations
+                assert not is_called or is_page, path
+                assert node.value.attr not in services or node.attr[0] != "_", path
 
 
 def _by_python(notebook: Notebook, operation: Operation, arguments: Mapping[str, Any], session: Session) -> Any:
     try:
-        return msgspec.to_builtins(operation.run(getattr(notebook, operation.service), session=session, **arguments))
+        answer = operation.run(getattr(notebook, operation.service), session=session, **arguments)
+        return json.loads(msgspec.json.encode(answer))
     except NotebookError as error:
         return error_body(error)
 
@@ -338,6 +363,10 @@ def _options(operation: Operation, arguments: Mapping[str, Any], folder: Path) -
             yield str(folder / "given.json")
         elif cli_of(hint).positional:
             yield value
+        elif cli_of(hint).flag:
+            yield from [cli_of(hint).flag, value]
+        elif cli_of(hint).is_on:
+            yield from [] if value else [f"--no-{name}"]
         else:
             yield from [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
 
@@ -360,6 +389,11 @@ def _shape(answer: Any) -> Any:
 
 
 def _write_files(root: Path) -> None:
+    (root.parent / "whole.tar.gz").unlink(missing_ok=True)
+    tokens = Tokens(root / ".notebook")
+    for name in ("pilot", "guest"):
+        tokens.revoke(name)
+    tokens.add("guest", "task")
     for folder in ("memories", "channels"):
         shutil.rmtree(root / folder, ignore_errors=True)
     for path, text in FILES.items():

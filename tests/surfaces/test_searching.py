@@ -104,45 +104,33 @@ class TestCommandLine:
         code, printed, complaint = told("search", "ferry", "--collection", "pages", "--json")
         assert (code, len(json.loads(printed))) == (0, 2)
         assert complaint == (
-            "notebook-sync: found by words alone: 3 notes have no vectors yet; do so with: notebook-sync embed\n"
+            "notebook-sync: found by words alone: 3 notes have no vectors yet; do so with: notebook-sync sync\n"
         )
         server.say(failure(500))
         code, printed, complaint = told("search", "ferry", "--collection", "pages", "--mode", "semantic")
         assert (code, len(printed.splitlines())) == (0, 2)
         assert complaint.startswith("notebook-sync: found by words alone: The embedding server at http://127.0.0.1:")
 
-    def test_embed_says_what_it_did(self, told: Told) -> None:
-        done = json.loads(told("embed", "--limit", "2", "--json")[1])
-        assert done.pop("seconds") >= 0
-        assert done == {"model": "wordllama-256", "embedded": 2, "behind": 4, "failed": 0, "facts": 0}
-        assert re.fullmatch(r"4 notes embedded by wordllama-256 in \d\.\d s\n", told("embed")[1])
-
-    def test_facts_are_told_beside_notes(self, ferry: Path, told: Told) -> None:
+    def test_a_sync_ends_with_missing_embeddings(self, ferry: Path, told: Told) -> None:
         (ferry / "facts").mkdir(exist_ok=True)
         (ferry / "facts/notes.md").write_text("- The ferry leaves at eight\n")
-        told("sync")
-        assert re.search(r"meaning  wordllama-256: \d notes, \d behind, 1 fact behind\n", told("status")[1])
-        assert re.fullmatch(r"\d notes and 1 fact embedded by wordllama-256 in \d\.\d s\n", told("embed")[1])
-        assert re.search(r"meaning  wordllama-256: \d notes, 0 behind\n", told("status")[1])
+        assert "embedded" not in json.loads(told("sync", "--no-embed", "--json")[1])
+        assert re.search(r"meaning  wordllama-256: 0 notes, 7 behind, 1 fact behind\n", told("status")[1])
+        done = json.loads(told("sync", "--json")[1])["embedded"]
+        assert done.pop("seconds") >= 0
+        assert done == {"model": "wordllama-256", "embedded": 7, "behind": 0, "failed": 0, "facts": 1, "trouble": ""}
+        assert re.search(r"meaning  wordllama-256: 7 notes, 0 behind\n", told("status")[1])
 
-    def test_embed_needs_an_embedder(self, ferry: Path, told: Told, server: ScriptedServer) -> None:
+    def test_a_sync_succeeds_without_embeddings(self, ferry: Path, told: Told, server: ScriptedServer) -> None:
         remote(ferry, server)
         server.say(failure(500))
-        assert told("embed")[0] == 4
-        (ferry / "notebook.toml").write_text('[search]\nembeddings = "off"\n')
-        code, _, complaint = told("embed")
-        assert code == 2
-        assert 'say embeddings = "wordllama" below [search] in notebook.toml' in complaint
-        assert "meaning  off: notes are found by their words alone" in told("status")[1]
-
-    def test_status_tells_how_far_it_is(self, ferry: Path, told: Told, server: ScriptedServer) -> None:
-        assert "meaning  wordllama-256: 0 notes, 6 behind\n" in told("status")[1]
-        told("embed")
-        assert "meaning  wordllama-256: 6 notes, 0 behind\n" in told("status")[1]
-        remote(ferry, server)
-        server.say(failure(500))
-        told("embed")
+        code, _, complaint = told("sync")
+        assert code == 0
+        assert complaint.startswith("notebook-sync: embeddings are missing, and notes are found by their words: The ")
         assert re.search(r"meaning  openai:small@\S+: 0 notes, 6 behind; trouble: The embedding", told("status")[1])
+        (ferry / "notebook.toml").write_text('[search]\nembeddings = "off"\n')
+        assert told("sync")[::2] == (0, "")
+        assert "meaning  off: notes are found by their words alone" in told("status")[1]
 
     def test_a_mode_that_there_is_not_is_told_with_those_there_are(self, told: Told) -> None:
         code, _, complaint = told("search", "ferry", "--mode", "luck")

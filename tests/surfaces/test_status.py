@@ -17,6 +17,7 @@ from notebook_sync import doctor
 from notebook_sync.errors import BackendDown
 from notebook_sync.mirror.sqlite import SqliteMirror
 from notebook_sync.notebook import Notebook
+from notebook_sync.operations.registry import plain
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.cli.main import run
 from tests.servers import Server, start_mongod
@@ -24,7 +25,8 @@ from tests.servers import Server, start_mongod
 
 def status(root: Path) -> dict[str, Any]:
     with Notebook.open(root) as notebook:
-        return notebook.status()
+        told: dict[str, Any] = plain(notebook.admin.status())
+        return told
 
 
 def sync(root: Path) -> None:

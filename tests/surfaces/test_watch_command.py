@@ -75,7 +75,7 @@ def test_asked_to_stop_it_does_not_finish_its_first_look(root: Path, shell_envir
     assert (watcher.process.returncode, out, complaints) == (0, "", "")
     with Notebook.open(root) as notebook:
         assert notebook.sync().added > 0
-        assert notebook.verify().consistent
+        assert notebook.admin.verify().consistent
 
 
 def test_a_second_watcher_is_told_who_watches(root: Path, shell_environment: dict[str, str]) -> None:

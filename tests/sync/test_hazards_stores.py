@@ -251,7 +251,7 @@ def test_a_process_killed_at_any_moment_leaves_what_the_next_sync_repairs(tmp_pa
         process.wait()
         with Notebook.open(root) as notebook:
             notebook.sync()
-            assert notebook.verify().consistent
+            assert notebook.admin.verify().consistent
             assert notebook.mirror.pending() == []
             assert list(root.rglob("*.tmp")) == []
 
@@ -272,7 +272,7 @@ def test_two_processes_that_sync_the_same_edits_at_once_count_each_once(tmp_path
                 process.kill()
                 process.wait()
         notebook.sync()
-        assert notebook.verify().consistent
+        assert notebook.admin.verify().consistent
         document = notebook.mirror.get("a")
         assert document is not None
         assert document["metadata"]["version"] == 31
@@ -311,5 +311,5 @@ def test_two_threads_of_one_process_lose_nothing(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(sync, range(4)))
     with Notebook.open(root) as notebook:
-        assert notebook.verify().consistent
+        assert notebook.admin.verify().consistent
         assert {row.version for row in notebook.mirror.known()} == {1}

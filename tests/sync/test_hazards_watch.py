@@ -226,7 +226,7 @@ def test_what_an_event_does_not_tell_the_next_reconcile_finds(root: Path) -> Non
             memory[:5] = b"FIRST"
         assert notebook.sync().updated == 1
         assert [document["content"] for document in notebook.mirror.documents()] == ["FIRST"]
-        assert notebook.verify().consistent
+        assert notebook.admin.verify().consistent
 
 
 def test_gitignore_is_followed(root: Path) -> None:

@@ -10,7 +10,6 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from notebook_sync.files.vault import Vault
 from notebook_sync.mirror.base import Mirror
 from notebook_sync.mirror.facts import FactRows
 from notebook_sync.mirror.memories import MemoryRows
+from notebook_sync.notes.archive.exported import Exported, LeftOut
 from notebook_sync.notes.archive.format import (
     BUNDLE,
     CHECKPOINTS,
@@ -48,31 +48,6 @@ from notebook_sync.version import __version__
 
 TOOL = "export"
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """An archive that was made at `path`. `bytes` is its size; `left_out` says of files why they are not in it."""
-
-    path: Path
-    notes: int
-    files: int
-    bytes: int
-    commits: int
-    left_out: Mapping[str, str]
-    warnings: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json` prints."""
-        return {
-            "path": str(self.path),
-            "notes": self.notes,
-            "files": self.files,
-            "bytes": self.bytes,
-            "commits": self.commits,
-            "left_out": [{"path": path, "reason": reason} for path, reason in sorted(self.left_out.items())],
-            "warnings": list(self.warnings),
-        }
 
 
 class Archive:
@@ -120,8 +95,8 @@ class Archive:
         lines = _Lines(packing, folder)
         notes = lines.add(MIRROR, (row_of(one) for one in self._mirror().documents() if one["path"]))
         refs = self._refs()
-        told = ({"day": day, "entry": entry} for day in refs.days() for entry in refs.day(day))
-        entries = lines.add(STREAM, told)
+        days = ({"day": day, "entry": entry} for day in refs.days() for entry in refs.day(day))
+        entries = lines.add(STREAM, days)
         longterm = lines.add(LONGTERM, refs.longterm())
         kept = (refs.checkpoint(light["id"]) for light in reversed(refs.checkpoints()))
         checkpoints = lines.add(CHECKPOINTS, (one for one in kept if one is not None))
@@ -134,7 +109,9 @@ class Archive:
         manifest = Manifest(f"notebook-sync {__version__}", counts, members, git, refs.lost()).as_json()
         _must_be_readable_again(reason_against(members), len(manifest))
         _put(packing, manifest, folder, target)
-        return Exported(target, notes, files, target.stat().st_size, commits, left_out, (*lines.warnings, *warnings))
+        not_there = [LeftOut(path, reason) for path, reason in sorted(left_out.items())]
+        told = (*lines.warnings, *warnings)
+        return Exported(str(target), notes, files, target.stat().st_size, commits, not_there, told)
 
     def _place_for(self, to: Path) -> Path:
         target = to.expanduser().absolute()

@@ -17,8 +17,8 @@ _GRACE_SECONDS = 1.0
 
 
 class EmbeddingProcess:
-    """Runs `embed` for the notebook at `root` some seconds after each call of `changed`, while the block lasts. What
-    does not work is tried again, later each time; `status` tells of it."""
+    """Builds missing embeddings of the notebook at `root` some seconds after each call of `changed`, while the block
+    lasts. What fails is tried again, later each time; `status` says why."""
 
     def __init__(self, root: Path) -> None:
         self._process = ProcessBeside(root)

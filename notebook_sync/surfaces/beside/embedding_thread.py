@@ -24,7 +24,7 @@ def embedding_beside(notebook: Notebook) -> Iterator[Callable[[], None]]:
 
     def begin() -> None:
         with closed:
-            if not is_over and (begun := notebook.embed_meanwhile()) is not None:
+            if not is_over and (begun := notebook.admin.embed_meanwhile()) is not None:
                 following.append(begun)
 
     def changed() -> None:

@@ -20,6 +20,7 @@ from notebook_sync.surfaces.cli.table import AGENT, JSON, SESSION, Argument, Com
 # An operation that takes the name of an agent gets the one that asks.
 _SHARED = ("return", "agent")
 _PICTURE = Argument("file", "the picture's file, a name that ends in .svg; - prints it", {"metavar": "OUT.svg"})
+_FOLLOW = Argument("--follow", "go on with what is recorded from now on", {"action": "store_true"})
 _WIDTH = 110
 _PICTURE_SHAPE = '{"path": "/home/me/out.svg", "bytes": 18230}'
 
@@ -27,7 +28,8 @@ _PICTURE_SHAPE = '{"path": "/home/me/out.svg", "bytes": 18230}'
 def groups_of(service: type[Service]) -> Iterator[Command]:
     """The groups of commands that a service has."""
     summary, *about = paragraphs_of(service)
-    yield _group(service.words, summary, "\n\n".join(about), service.examples)
+    if service.words:
+        yield _group(service.words, summary, "\n\n".join(about), service.examples)
     for words, summary in service.groups.items():
         yield _group(words, summary, f"{summary}.", ())
 
@@ -77,7 +79,8 @@ class OperationCommand:
             if cli_of(hint).from_file
         ]
         who = () if operation.asks == "owner" else (SESSION, AGENT)
-        return (*([_PICTURE] if operation.media else []), *own, *texts, *who, JSON)
+        more = ([_PICTURE] if operation.media else []) + ([_FOLLOW] if operation.can_follow else [])
+        return (*more, *own, *texts, *who, JSON)
 
 
 def _argument(operation: Operation, name: str, hint: Any) -> Argument:
@@ -88,6 +91,9 @@ def _argument(operation: Operation, name: str, hint: Any) -> Argument:
         help_text += f" ({default})"
     if get_origin(kind) is Literal:
         help_text += f": {', '.join(get_args(kind))}"
+    if kind is bool and cli.is_on:
+        off = f"do not {help_text}"
+        return Argument(f"--no-{name}", off, {"action": "store_false", "dest": name, "default": True})
     if kind is bool:
         return Argument(f"--{name.replace('_', '-')}", help_text, {"action": "store_true", "default": None})
     if is_names(kind) and cli.positional:
@@ -104,7 +110,7 @@ def _argument(operation: Operation, name: str, hint: Any) -> Argument:
     if cli.positional:
         is_needed = default is inspect.Parameter.empty
         return Argument(name, help_text, {"metavar": cli.metavar} if is_needed else {**options, "nargs": "?"})
-    return Argument(f"--{name.replace('_', '-')}", help_text, options)
+    return Argument(cli.flag or f"--{name.replace('_', '-')}", help_text, {**options, "dest": name})
 
 
 def shape_of(hint: Any) -> str:

@@ -15,12 +15,12 @@ _PATIENCE_SECONDS = 0.5
 
 
 @contextmanager
-def progress(work: str, unit: str = "files") -> Iterator[Callable[[int, int], None] | None]:
+def progress(work: str) -> Iterator[Callable[[int, int], None] | None]:
     """What to call with `(done, total)` while the work goes on; None where nobody would see it."""
     if not sys.stderr.isatty():
         yield None
         return
-    bar = _Bar(work, unit)
+    bar = _Bar(work)
     try:
         yield bar.show
     finally:
@@ -28,9 +28,8 @@ def progress(work: str, unit: str = "files") -> Iterator[Callable[[int, int], No
 
 
 class _Bar:
-    def __init__(self, work: str, unit: str) -> None:
+    def __init__(self, work: str) -> None:
         self._work = work
-        self._unit = f" {unit}"
         self._begun = time.monotonic()
         self._bar: tqdm[NoReturn] | None = None
 
@@ -40,7 +39,7 @@ class _Bar:
                 return
             from tqdm import tqdm  # 30 ms that short work does not pay
 
-            self._bar = tqdm(total=total, desc=self._work, unit=self._unit, file=sys.stderr, leave=False)
+            self._bar = tqdm(total=total, desc=self._work, unit=" files", file=sys.stderr, leave=False)
         self._bar.total = total
         self._bar.update(done - self._bar.n)
 

@@ -19,10 +19,17 @@ def _break_off(*_: Any) -> None:
 def _main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _break_off)
-    from notebook_sync.surfaces.cli.main import run  # by now, whoever asks is heard
+    # By now, whoever asks is heard.
+    from notebook_sync.notebook import Notebook
+    from notebook_sync.surfaces.cli.main import run
 
+    _, folder, *words = sys.argv[1:]
     try:
-        return run(sys.argv[1:])
+        if words != ["embed"]:
+            return run(sys.argv[1:])
+        with Notebook.open(folder) as notebook:
+            notebook.admin.embed()
+        return 0
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 

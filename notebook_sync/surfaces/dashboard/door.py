@@ -11,8 +11,8 @@ from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope
 
+from notebook_sync.logins import Logins
 from notebook_sync.sessions import Session
-from notebook_sync.surfaces.dashboard.logins import Logins
 from notebook_sync.surfaces.dashboard.pages import trouble
 from notebook_sync.surfaces.http import errors as faults
 from notebook_sync.surfaces.http.doors import READING, host_name, is_sent_as

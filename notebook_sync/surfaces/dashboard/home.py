@@ -107,7 +107,7 @@ def verdict_of(lines: list[Line]) -> Line:
 
 
 def lines_of(status: Mapping[str, Any]) -> list[Line]:
-    """What `Notebook.status` says, a line for each part. Pure."""
+    """What a status says, a line for each part. Pure."""
     return [
         _mirror(status["mirror"]),
         _refs(status["refs"]),
@@ -159,7 +159,7 @@ def _search(search: Mapping[str, Any] | None) -> list[Line]:
     if search["trouble"]:
         return [Line("Meaning", "warn", search["trouble"], "run `notebook-sync doctor`")]
     if search["behind"]:
-        return [Line("Meaning", "warn", f"{search['behind']:,} notes have no vectors yet", "run `notebook-sync embed`")]
+        return [Line("Meaning", "warn", f"{search['behind']:,} notes have no vectors yet", "run `notebook-sync sync`")]
     return [Line("Meaning", "good", f"{search['embedded'] or 0:,} notes are found by what they mean")]
 
 

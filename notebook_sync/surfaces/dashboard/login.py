@@ -8,9 +8,9 @@ from fastapi import APIRouter, Path, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
+from notebook_sync.logins import COOKIE_SECONDS, GUESS_SECONDS, Logins
 from notebook_sync.surfaces.dashboard.asking import Form, pages_router
 from notebook_sync.surfaces.dashboard.door import COOKIE, LOGIN, host_of
-from notebook_sync.surfaces.dashboard.logins import COOKIE_SECONDS, GUESS_SECONDS, Logins
 from notebook_sync.surfaces.dashboard.pages import page, static_file
 
 open_pages = APIRouter(include_in_schema=False)

@@ -19,7 +19,6 @@ from notebook_sync.tokens import Tokens
 
 # They tell nothing of the notebook: that the server is there, and how the API is.
 OPEN_PATHS: Final = frozenset({"/api/v1/health", "/api/v1/openapi.json"})
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -80,11 +79,6 @@ def host_name(host: str) -> str:
     """The name in a Host header, as it is compared: without the port."""
     name, colon, port = host.casefold().rpartition(":")
     return name if colon and port.isdecimal() and not name.endswith(":") else host.casefold()
-
-
-def is_local(host: str) -> bool:
-    """Whether browsers take this name for this machine without asking a name server."""
-    return host in _LOOPBACK or host.endswith(".localhost")
 
 
 def token_in(headers: Headers) -> str:

@@ -59,7 +59,7 @@ NO_TOKEN = Fault(
     401,
     "unauthorized",
     "a valid token is needed",
-    "send it as `Authorization: Bearer TOKEN`; the owner makes one with: notebook-sync token",
+    "send it as `Authorization: Bearer TOKEN`; the owner makes one with: notebook-sync token add",
 )
 TOKENS_UNUSABLE = Fault(
     503,

@@ -23,9 +23,10 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from notebook_sync.errors import NotebookError
+from notebook_sync.logins import is_local
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.http import errors as faults
-from notebook_sync.surfaces.http.doors import Door, has_body, host_name, is_local
+from notebook_sync.surfaces.http.doors import Door, has_body, host_name
 from notebook_sync.surfaces.http.errors import Fault
 from notebook_sync.surfaces.http.metrics import Metrics
 from notebook_sync.surfaces.http.quotas import COSTLY_AT_ONCE, REQUESTS, STREAMS, Place, Quota

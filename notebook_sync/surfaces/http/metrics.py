@@ -22,7 +22,7 @@ _A_MINUTE = 60.0
 
 
 class Metrics:
-    """The numbers of one server. `status` and `figures` give what `Notebook.status` and `memory_figures` do."""
+    """The numbers of one server. `status` and `figures` give what those operations do."""
 
     def __init__(self, status: Callable[[], Mapping[str, Any]], figures: Callable[[], Mapping[str, Any]]) -> None:
         self._registry = CollectorRegistry()

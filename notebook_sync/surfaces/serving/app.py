@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 from anyio import to_thread
 from fastapi import FastAPI, Request
@@ -18,6 +19,7 @@ from starlette.routing import Route
 from notebook_sync import __version__
 from notebook_sync.errors import NotebookError
 from notebook_sync.folder import FOLDER
+from notebook_sync.logins import Logins
 from notebook_sync.notebook import Notebook
 from notebook_sync.operations import OPERATIONS
 from notebook_sync.operations.registry import call, plain
@@ -25,7 +27,6 @@ from notebook_sync.sessions import OWNER
 from notebook_sync.surfaces.dashboard.app import ROUTERS
 from notebook_sync.surfaces.dashboard.door import BrowserDoor
 from notebook_sync.surfaces.dashboard.live import PATH as LIVE
-from notebook_sync.surfaces.dashboard.logins import Logins
 from notebook_sync.surfaces.dashboard.look import Look
 from notebook_sync.surfaces.dashboard.pages import trouble
 from notebook_sync.surfaces.dashboard.pictures import Pictures
@@ -53,7 +54,11 @@ def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[
     tokens = Tokens(notebook.root / FOLDER)
     logins = Logins(tokens)
     browsers = BrowserDoor(logins, ("/api", *(each.path for each in beside)))
-    metrics = Metrics(notebook.status, lambda: plain(call(notebook, OPERATIONS["context figures"], {}, OWNER)))
+
+    def asked(words: str) -> Any:
+        return plain(call(notebook, OPERATIONS[words], {}, OWNER))
+
+    metrics = Metrics(lambda: asked("status"), lambda: asked("context figures"))
     streams = Streams(notebook.events, metrics)
 
     @asynccontextmanager
@@ -94,7 +99,7 @@ def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[
     app.state.metrics = metrics
     app.state.logins = logins
     app.state.browsers = browsers
-    app.state.look = Look(notebook.status)
+    app.state.look = Look(lambda: asked("status"))
     app.state.check = Look(lambda: {"findings": notebook.check()})
     app.state.pictures = Pictures()
     for pages in ROUTERS:

@@ -23,12 +23,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from notebook_sync.errors import UsageError
 from notebook_sync.folder import FOLDER
+from notebook_sync.logins import EVERYWHERE, LARGEST_PORT, Logins, in_url, is_local, url_of
 from notebook_sync.notebook import Notebook
 from notebook_sync.surfaces.beside.embedding_thread import embedding_beside
 from notebook_sync.surfaces.beside.following import Following
 from notebook_sync.surfaces.beside.prefetching_process import prefetching
-from notebook_sync.surfaces.dashboard.logins import EVERYWHERE, LARGEST_PORT, Logins, in_url, url_of
-from notebook_sync.surfaces.http.doors import is_local
 from notebook_sync.surfaces.http.errors import Answer, Fault
 from notebook_sync.surfaces.http.events import Streams
 from notebook_sync.surfaces.http.guard import LARGEST_HEADERS, LONGEST_TARGET

@@ -12,8 +12,8 @@ import uvicorn
 
 from notebook_sync import Notebook
 from notebook_sync.folder import FOLDER
+from notebook_sync.logins import Logins
 from notebook_sync.surfaces.beside.following import Following
-from notebook_sync.surfaces.dashboard.logins import Logins
 from notebook_sync.surfaces.serving.app import http_app
 from notebook_sync.tokens import Tokens
 from tests.served import served

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Error, Page, Request, Response, ViewportSize
 
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.dashboard.logins import Logins
+from notebook_sync.logins import Logins
 from notebook_sync.tokens import Tokens
 from tests.dashboard.browser.serving import Address
 

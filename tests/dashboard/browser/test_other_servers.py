@@ -11,7 +11,7 @@ from pathlib import Path
 from playwright.sync_api import Browser
 
 from notebook_sync.folder import FOLDER
-from notebook_sync.surfaces.dashboard.logins import Logins
+from notebook_sync.logins import Logins
 from notebook_sync.tokens import Tokens
 from tests.dashboard.browser.serving import serving
 

@@ -1,4 +1,4 @@
-"""The commands `export` and `import`."""
+"""The command `import`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,6 @@ from notebook_sync.surfaces.cli.progress import progress
 from notebook_sync.surfaces.cli.text import archive as text
 
 _FAILED = 1
-
-
-def _export(arguments: Namespace) -> int:
-    file = _path(arguments.file)
-    with next_steps(arguments), opened(arguments) as notebook, progress("export") as told:
-        exported = notebook.export(file, session_of(arguments), progress=told)
-    show(arguments, exported.as_dict(), text.of_export)
-    return 0
 
 
 def _import(arguments: Namespace) -> int:
@@ -76,4 +68,4 @@ def _path(given: str) -> Path:
     return Path(given).expanduser()
 
 
-ARCHIVE: Mapping[str, Callable[[Namespace], int]] = {"export": _export, "import": _import}
+ARCHIVE: Mapping[str, Callable[[Namespace], int]] = {"import": _import}

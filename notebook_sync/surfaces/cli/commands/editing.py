@@ -6,14 +6,13 @@ import difflib
 import os
 import shlex
 import sys
-import threading
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from notebook_sync.errors import UsageError
 from notebook_sync.surfaces.cli.addressed import program
-from notebook_sync.surfaces.cli.answers import as_json, opened, session_of, show, text_given
+from notebook_sync.surfaces.cli.answers import opened, session_of, show, text_given
 from notebook_sync.surfaces.cli.next_steps import keeping, next_steps, rename_back_of, undo_of
 from notebook_sync.surfaces.cli.reference.editing import EDIT_ACTIONS, EditAction
 from notebook_sync.surfaces.cli.text import editing as text
@@ -199,22 +198,6 @@ def _lack(notebook: Notebook, path: str) -> str:
     return "" if os.path.lexists(notebook.root / path) else not_there(path)
 
 
-def _events(arguments: Namespace) -> int:
-    with opened(arguments) as notebook:
-        log = notebook.events
-        if arguments.since and not log.knows(arguments.since):
-            told = f"no event has the id {arguments.since!r}; some may be missing of those that came after it"
-            print(f"notebook-sync: {told}", file=sys.stderr)
-        if not arguments.follow:
-            show(arguments, log.read(arguments.since, arguments.limit), text.of_events)
-            return 0
-        for event in log.read(arguments.since, arguments.limit) if arguments.since else []:
-            print(as_json(event) if arguments.json else text.of_log_event(event), flush=True)
-        for event in log.follow(threading.Event()):
-            print(as_json(event) if arguments.json else text.of_log_event(event), flush=True)
-    return 0
-
-
 EDITING: Mapping[str, Callable[[Namespace], int]] = {
     "edit": _edit,
     "delete": _delete,
@@ -225,7 +208,6 @@ EDITING: Mapping[str, Callable[[Namespace], int]] = {
     "undo": _undo,
     "reminders": _reminders,
     "rules": _rules,
-    "events": _events,
 }
 
 

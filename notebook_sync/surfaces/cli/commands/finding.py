@@ -1,4 +1,4 @@
-"""The commands that list and search notes, and that make them ready to be found by meaning."""
+"""The commands that list and search notes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from notebook_sync.surfaces.cli.answers import (
     tags_wanted,
     terminal_width,
 )
-from notebook_sync.surfaces.cli.progress import progress
-from notebook_sync.surfaces.cli.text.finding import of_embedding, of_found, of_shortcomings
+from notebook_sync.surfaces.cli.text.finding import of_found, of_shortcomings
 from notebook_sync.surfaces.cli.text.notes import of_notes
 
 _FAILED = 1
@@ -60,13 +59,6 @@ def _search(arguments: Namespace) -> int:
     return 0
 
 
-def _embed(arguments: Namespace) -> int:
-    with opened(arguments) as notebook, progress("embed", "notes") as told:
-        embedded = notebook.embed(progress=told, limit=arguments.limit)
-    show(arguments, embedded.as_dict(), of_embedding)
-    return _FAILED if embedded.failed else 0
-
-
 def _narrowed(arguments: Namespace, notebook: Notebook) -> dict[str, Any]:
     """By what notes may be narrowed, as the notebook is asked for it. Raises UsageError."""
     return {
@@ -95,4 +87,4 @@ def _of_those_named(arguments: Namespace) -> str:
     return f" with this {' and '.join(given)}{spelled}" if given else ""
 
 
-FINDING: Mapping[str, Callable[[Namespace], int]] = {"list": _list, "search": _search, "embed": _embed}
+FINDING: Mapping[str, Callable[[Namespace], int]] = {"list": _list, "search": _search}

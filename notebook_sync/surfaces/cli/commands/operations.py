@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from functools import partial
+from itertools import chain
 from typing import Any, NoReturn, get_args, get_origin
 
 import msgspec
@@ -17,6 +18,7 @@ from notebook_sync.operations.registry import Operation, call, plain_type
 from notebook_sync.sessions import OWNER, Session
 from notebook_sync.surfaces.cli.addressed import program
 from notebook_sync.surfaces.cli.answers import (
+    as_json,
     complain,
     listed,
     opened,
@@ -32,6 +34,7 @@ from notebook_sync.surfaces.cli.from_operations import cli_of, is_names
 from notebook_sync.surfaces.cli.next_steps import keeping, next_steps, undo_of, who_of
 from notebook_sync.surfaces.cli.picture import put_picture, require_place
 from notebook_sync.surfaces.cli.progress import progress
+from notebook_sync.surfaces.cli.text.admin import ADMIN
 from notebook_sync.surfaces.cli.text.briefs import CONTEXT
 from notebook_sync.surfaces.cli.text.channels import CHANNELS
 from notebook_sync.surfaces.cli.text.editing import undoing
@@ -41,7 +44,7 @@ from notebook_sync.surfaces.cli.text.rendering import Rendering, Shown
 from notebook_sync.surfaces.cli.text.stream import STREAM
 
 _FAILED = 1
-_RENDERED: Mapping[str, Rendering] = {**FACTS, **MEMORIES, **CONTEXT, **STREAM, **CHANNELS}
+_RENDERED: Mapping[str, Rendering] = {**ADMIN, **FACTS, **MEMORIES, **CONTEXT, **STREAM, **CHANNELS}
 
 
 def run(arguments: Namespace) -> int:
@@ -65,7 +68,10 @@ def run(arguments: Namespace) -> int:
         shown_at = Shown(
             terminal_width(), notebook.settings.timezone, program(), who_of(arguments), partial(keeping, notebook)
         )
-        show(arguments, answer, lambda told: _worded(operation, told, shown_at, arguments))
+        worded = partial(_worded, operation, shown=shown_at, arguments=arguments)
+        if getattr(arguments, "follow", False):
+            return _follow(arguments, answer, worded, getattr(notebook, operation.service).follow())
+        show(arguments, answer, worded)
     if not arguments.json:
         for line in rendering.complaints(answer):
             complain(line)
@@ -74,6 +80,17 @@ def run(arguments: Namespace) -> int:
             complain(operation.nothing_found)
         return _FAILED if operation.words.endswith("search") else 0
     return int(rendering.exit_code(answer))
+
+
+def _follow(
+    arguments: Namespace, answer: Mapping[str, Any], worded: Callable[[Any], str], new: Iterable[Mapping[str, Any]]
+) -> int:
+    """Print a line for each row: first those since the one that was named, then new ones, until Ctrl-C."""
+    if answer["degraded"]:
+        complain(answer["degraded"])
+    for row in chain(answer["results"] if arguments.since else (), new):
+        print(as_json(row) if arguments.json else worded({"results": [row]}), flush=True)
+    return 0
 
 
 def _session_of(operation: Operation, arguments: Namespace) -> Session:

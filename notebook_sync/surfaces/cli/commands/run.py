@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from notebook_sync.errors import BackendDown
 from notebook_sync.notebook import Notebook
 from notebook_sync.notes import places
-from notebook_sync.surfaces.cli.addressed import program
 from notebook_sync.surfaces.cli.answers import (
     as_json,
     complain,
@@ -32,11 +31,9 @@ from notebook_sync.surfaces.cli.commands.editing import EDITING
 from notebook_sync.surfaces.cli.commands.finding import FINDING
 from notebook_sync.surfaces.cli.commands.operations import run as operation
 from notebook_sync.surfaces.cli.commands.pages import MAKING
-from notebook_sync.surfaces.cli.progress import progress
 from notebook_sync.surfaces.cli.text import notebook as text
 
 if TYPE_CHECKING:
-    from notebook_sync.sync.report import Report
     from notebook_sync.sync.watch import Watch
 
 _FAILED = 1
@@ -53,29 +50,6 @@ def _demo(arguments: Namespace) -> int:
     from notebook_sync.surfaces.cli.demo import show  # starts other processes; no other command needs it
 
     return show(Path(arguments.dir) if arguments.dir else None)
-
-
-def _sync(arguments: Namespace) -> int:
-    with opened(arguments) as notebook, progress("sync") as told:
-        report = notebook.sync(allow_empty=arguments.allow_empty, progress=told)
-    return _tell_report(arguments, report)
-
-
-def _rebuild(arguments: Namespace) -> int:
-    with opened(arguments) as notebook, progress("rebuild") as told:
-        report = notebook.rebuild(progress=told)
-    return _tell_report(arguments, report)
-
-
-def _tell_report(arguments: Namespace, report: Report) -> int:
-    show(arguments, report.as_dict(), text.of_report)
-    if report.refs_trouble:
-        complain(f"the mirror is up to date, the refs are not: {report.refs_trouble}")
-    if report.facts_trouble:
-        complain(f"the mirror is up to date, what is known of facts is not: {report.facts_trouble}")
-    if report.refs_trouble or report.facts_trouble:
-        return _DOWN
-    return _FAILED if report.failed else 0
 
 
 class _Stopped(BaseException):
@@ -126,20 +100,6 @@ def _watch(arguments: Namespace) -> int:
 
 def _tell_event(arguments: Namespace, told: Mapping[str, Any]) -> None:
     print(as_json(told) if arguments.json else text.of_event(told), flush=True)
-
-
-def _status(arguments: Namespace) -> int:
-    with opened(arguments) as notebook:
-        status = notebook.status()
-    show(arguments, status, lambda told: text.of_status(told, program()))
-    return 0 if status["mirror"]["ok"] and status["refs"]["ok"] else _DOWN
-
-
-def _verify(arguments: Namespace) -> int:
-    with opened(arguments) as notebook, progress("verify") as told:
-        verdict = notebook.verify(repair=arguments.repair, progress=told)
-    show(arguments, verdict.as_dict(), lambda told: text.of_verdict(told, program()))
-    return 0 if verdict.consistent else _FAILED
 
 
 def _check(arguments: Namespace) -> int:
@@ -195,13 +155,6 @@ def _doctor(arguments: Namespace) -> int:
     return 0 if all(check.ok for check in checks) else _FAILED
 
 
-def _config(arguments: Namespace) -> int:
-    with opened(arguments) as notebook:
-        resolved = notebook.resolved_settings()
-    show(arguments, resolved, text.of_settings)
-    return 0
-
-
 def _mcp(arguments: Namespace) -> int:
     from notebook_sync.surfaces.cli.commands import mcp as cli_mcp
 
@@ -211,27 +164,32 @@ def _mcp(arguments: Namespace) -> int:
 
 
 def _serve(arguments: Namespace) -> int:
-    from notebook_sync.surfaces.cli.commands import (
-        serving as cli_serving,  # logs and secrets, which no other command needs
-    )
+    import gc
+    import logging  # no other command logs
 
-    return cli_serving.serve(arguments)
+    gc.disable()  # to look for garbage among what an import makes takes an eighth of the time, and there is hardly any
+    from notebook_sync.surfaces.serving import serve as serving  # it takes a second, and no other command needs it
 
-
-def _token(arguments: Namespace) -> int:
-    from notebook_sync.surfaces.cli.commands import serving as cli_serving
-
-    return cli_serving.token(arguments)
+    gc.enable()
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("notebook_sync").setLevel(logging.INFO)
+    with opened(arguments) as notebook:
+        settings = notebook.settings.server
+        serving.serve(
+            notebook,
+            host=arguments.host or settings.host,
+            port=settings.port if arguments.port is None else arguments.port,
+            watch=not arguments.no_watch,
+            say=lambda line: print(line, flush=True),
+        )
+    serving.leave()
+    return 0
 
 
 RUN: Mapping[str, Callable[[Namespace], int]] = {
     "init": _init,
     "demo": _demo,
-    "sync": _sync,
     "watch": _watch,
-    "status": _status,
-    "verify": _verify,
-    "rebuild": _rebuild,
     "check": _check,
     "read": _read,
     **FINDING,
@@ -241,10 +199,8 @@ RUN: Mapping[str, Callable[[Namespace], int]] = {
     **EDITING,
     **ARCHIVE,
     "doctor": _doctor,
-    "config": _config,
     "mcp": _mcp,
     "serve": _serve,
-    "token": _token,
 }
 
 

@@ -7,15 +7,10 @@ from __future__ import annotations
 
 from notebook_sync.operations import SERVICES
 from notebook_sync.surfaces.cli.from_operations import groups_of, single_commands
-from notebook_sync.surfaces.cli.reference.archive import ARCHIVE
 from notebook_sync.surfaces.cli.reference.editing import EDITING
 from notebook_sync.surfaces.cli.reference.finding import FINDING
 from notebook_sync.surfaces.cli.reference.pages import MAKING
 from notebook_sync.surfaces.cli.table import AGENT, JSON, SESSION, Argument, Command
-
-_SYNC_SHAPE = """\
-{"added": 1, "updated": 0, "moved": 0, "deleted": 0, "unchanged": 7,
- "failed": [{"path": "pages/bad.md", "error": "line 2: …"}], "seconds": 0.021}"""
 
 COMMANDS = (
     Command(
@@ -46,21 +41,6 @@ COMMANDS = (
         (Argument("dir", "a new or empty folder; else a temporary one", {"metavar": "DIR", "nargs": "?"}),),
     ),
     Command(
-        "sync",
-        "sync files to the database once",
-        "Looks at every file and repairs every difference. One bad file never stops the run: its last good version\n"
-        "stays, and the run ends with exit code 1. A look that finds none of the known notes deletes nothing, because\n"
-        "a lost mount looks the same; --allow-empty says that it is meant. Where only the refs or what is known of\n"
-        "facts could not be written, the run ends with exit code 4 and its JSON has one more key, `refs_trouble` or\n"
-        "`facts_trouble`, that says why.",
-        ("notebook-sync sync", "notebook-sync -C ~/notebook sync --json"),
-        _SYNC_SHAPE,
-        (
-            Argument("--allow-empty", "let a folder without notes empty the mirror", {"action": "store_true"}),
-            JSON,
-        ),
-    ),
-    Command(
         "watch",
         "sync, then follow every change until stopped",
         "Prints `ready` once later changes will be seen, then a line for each batch that has reached the mirror and\n"
@@ -78,57 +58,6 @@ COMMANDS = (
 {"event": "reminder_due", "text": "Grease the winch", "state": "due", …as for reminders…}
 {"event": "trouble", "message": "Redis at localhost:6379 does not answer: …"}
 {"event": "recovered", "message": "Redis at localhost:6379 does not answer: …"}""",
-        (JSON,),
-    ),
-    Command(
-        "status",
-        "show counts, databases, backlog, watcher and token use",
-        "Works with both databases down, and then ends with exit code 4. `behind` counts files that differ from the\n"
-        "mirror, `lag_seconds` is the age of the oldest such change, `stale` are notes whose file was refused.\n"
-        "`search` is null where embeddings are off; its `trouble` is why notes could not be embedded the last time.\n"
-        "`facts_refused` counts facts that the model makes no vector of: they are found by their words alone.\n"
-        "\n"
-        "`prompt` is the use of each file in the owner's prompt, `left_out` the anchors of what its cap took.\n"
-        "`sessions` is the prompt of each kind of session as a whole. `since_commit` tells what the edits since the\n"
-        "last commit, also of notebook.toml, do to it: what falls out, and whether its stable part, and so a\n"
-        "provider's cache, changes; null where there is no commit. `problem` is why a file is not shown as it is, and\n"
-        "`waiting` are the lines that wait for `trust`.",
-        ("notebook-sync status",),
-        """\
-{"root": "/home/me/notebook", "name": "notebook",
- "mirror": {"name": "SQLite (embedded)", "ok": true, "error": "", "notes": 8, "stale": 0, "problems": 0,
-            "pending": 0, "collection:pages": 3, …},
- "refs": {"name": "SQLite (embedded)", "ok": true, "error": "", "pending": 0},
- "behind": 0, "lag_seconds": 0.0, "last_reconcile": "2026-03-01T09:00:00+00:00",
- "watcher": {"pid": 4711, "host": "desk", "since": "2026-03-01T08:00:00+00:00", "trouble": ""},
- "stale": [{"path": "pages/bad.md", "error": "line 2: …"}],
- "search": {"model": "wordllama-256", "embedded": 8, "behind": 0, "facts_behind": 0, "facts_refused": 0,
-            "trouble": ""},
- "prompt": {"runtime/reminders.md": {"tokens": 120, "cap": 2000, "omitted": 0, "left_out": [],
-                                     "problem": ""}},
- "waiting": [{"path": "runtime/reminders.md", "line": 9, "text": "- [ ] Pay the mooring", "removed": false}],
- "sessions": {"owner": {"tokens": 812, "max_tokens": 16000, "revision": "9f86d0…",
-                        "since_commit": {"tokens_before": 790, "tokens_after": 812, "fell_out": […as for watch…],
-                                         "came_back": [], "stable_changes": true, "kept_prefix_tokens": 402}}, …}}""",
-        (JSON,),
-    ),
-    Command(
-        "verify",
-        "compare files, mirror and refs by digest",
-        "Reads every file anew and changes nothing; exit code 1 when something differs. With --repair it first mends\n"
-        "what differs.",
-        ("notebook-sync verify", "notebook-sync verify --repair"),
-        """\
-{"consistent": false, "files": 8, "mirror": 8, "refs": 7,
- "differences": [{"path": "pages/plan.md", "what": "no ref", "detail": "hot memory has no ref of this note"}]}""",
-        (Argument("--repair", "mend what differs, then compare", {"action": "store_true"}), JSON),
-    ),
-    Command(
-        "rebuild",
-        "rewrite the mirror and the refs from the files",
-        "Every row and ref is written again; version, history and usage are kept.",
-        ("notebook-sync rebuild",),
-        _SYNC_SHAPE,
         (JSON,),
     ),
     Command(
@@ -242,8 +171,37 @@ COMMANDS = (
     *MAKING,
     *EDITING,
     *single_commands(),
-    *(group for each in SERVICES if each.words for group in groups_of(each)),
-    *ARCHIVE,
+    *(group for each in SERVICES for group in groups_of(each)),
+    Command(
+        "import",
+        "restore an exported notebook, or import older private notes",
+        "Of an archive, DIR becomes the same notebook: files byte for byte, ids, versions, histories, the stream and\n"
+        "git's commits. Where a database does not answer then, the files are in place all the same, and the same call\n"
+        "goes on from there. One that makes git run a program, or whose notebook.toml starts one or names another\n"
+        "machine or a key, may be somebody else's, and needs --trust-settings.\n"
+        "\n"
+        "With --v2, FILE is an export of private notes of an older version, as JSON, and each becomes a note of this\n"
+        "notebook with its time, tags, conversation and other fields; a second time adds nothing. A note that cannot\n"
+        "be taken is named, and the exit code is 1. Only an owner may; in a script, with --session owner.",
+        ("notebook-sync import ferry.tar.gz ~/ferry", "notebook-sync import --v2 agent-notes.json --session owner"),
+        """\
+{"root": "/home/me/ferry", "files": 19, "bytes": 48211, "commits": 7, "notes": 12, "entries": 40, "longterm": 3,
+ "checkpoints": 2}; with --v2
+{"read": 40, "written": 38, "already": 1, "failed": [{"where": "…", "error": "…"}], "warnings": []}""",
+        (
+            Argument("file", "the archive, or with --v2 the older export", {"metavar": "FILE"}),
+            Argument("dir", "the folder for the notebook; new or empty", {"metavar": "DIR", "nargs": "?"}),
+            Argument(
+                "--trust-settings",
+                "let it start the programs and reach the machines it names",
+                {"action": "store_true"},
+            ),
+            Argument("--v2", "FILE is an older export of private notes", {"action": "store_true"}),
+            SESSION,
+            AGENT,
+            JSON,
+        ),
+    ),
     Command(
         "doctor",
         "check the environment, and say what to do next",
@@ -251,16 +209,6 @@ COMMANDS = (
         "check fails, 4 when a database does not answer.",
         ("notebook-sync doctor",),
         '[{"check": "sqlite", "ok": true, "message": "SQLite 3.40.1 with FTS5", "next": ""}]',
-        (JSON,),
-    ),
-    Command(
-        "config",
-        "show the settings, and where each comes from",
-        "Of the address of a server, the user, the password and the values of options are masked.",
-        ("notebook-sync config", "notebook-sync config --json"),
-        """\
-{"root": "/home/me/notebook", "file": "/home/me/notebook/notebook.toml",
- "settings": [{"key": "mirror.url", "value": "mongodb://***@db", "source": "MONGODB_URL"}]}""",
         (JSON,),
     ),
     Command(
@@ -301,43 +249,11 @@ COMMANDS = (
             Argument("--no-watch", "do not follow the files", {"action": "store_true"}),
         ),
     ),
-    Command(
-        "token",
-        "manage the tokens of `serve`, and print a login link",
-        "`show` prints the owner's token, and makes it the first time. `add NAME` makes one for an agent and prints\n"
-        "it; its conversations are what --session says, whatever the agent says itself: task (on its own) or external\n"
-        "(on somebody else's message). `revoke NAME` makes one worthless at once; `revoke owner` logs all browsers\n"
-        "out, too. `list` tells whose there are, and no token.\n"
-        "\n"
-        "`link` prints a link that logs a browser in to the dashboard, once, within ten minutes, while `serve` runs\n"
-        "at that address.",
-        (
-            "notebook-sync token show",
-            "notebook-sync token add scribe --session task",
-            "notebook-sync token revoke scribe",
-            "notebook-sync token list --json",
-            "notebook-sync token link --port 9000",
-        ),
-        """\
-[{"name": "owner", "session": "owner", "created_at": "2026-03-01T09:00:00+00:00"}]; for show and add
-{"name": "scribe", "session": "task", "token": "…"}; for revoke {"name": "scribe", "revoked": true};
-for link {"link": "http://notebook-….localhost:8765/login?code=…", "seconds": 600}""",
-        (
-            Argument("action", "list, add, revoke, show or link", {"metavar": "ACTION"}),
-            Argument("name", "the agent, for add and revoke", {"metavar": "NAME", "nargs": "?"}),
-            Argument("--session", "for add: task or external", {"metavar": "KIND"}),
-            Argument("--host", "for link: what `serve` was given; else server.host (127.0.0.1)", {"metavar": "HOST"}),
-            Argument(
-                "--port", "for link: in the same way; else server.port (8765)", {"metavar": "PORT", "type": "count"}
-            ),
-            JSON,
-        ),
-    ),
 )
 
 # Every command but the groups' own, as `--help` and docs/cli.md list them.
 GROUPS = (
-    ("Start", ("init", "demo", "sync", "embed", "watch", "status", "doctor", "config")),
+    ("Start", ("init", "demo", "sync", "watch", "status", "doctor", "config")),
     (
         "Notes",
         ("search", "list", "read", "create", "update", "edit", "delete", "rename", "history", "diff", "undo"),

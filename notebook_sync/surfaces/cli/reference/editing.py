@@ -219,21 +219,4 @@ EDITING = (
             JSON,
         ),
     ),
-    Command(
-        "events",
-        "show what was done and refused, and by whom",
-        "The event log, oldest first: edits, refusals, reminders that fell due. It tells what happened, never what a\n"
-        "note says. With --follow it goes on with each event as it is recorded, by whatever process, until Ctrl-C;\n"
-        "then --json prints an object a line.",
-        ("notebook-sync events", "notebook-sync events --follow --json"),
-        """\
-[{"id": "18…", "at": "2026-03-01T09:00:00.123+00:00", "kind": "edit", "session": "owner", "agent": "scribe",
-  "path": "runtime/reminders.md", "action": "append_to_section", …}]""",
-        (
-            Argument("--follow", "go on with what is recorded from now on", {"action": "store_true"}),
-            Argument("--since", "only what came after the event with this id", {"metavar": "ID", "default": ""}),
-            Argument("--limit", "at most so many, the latest (50)", {"metavar": "N", "type": "count", "default": 50}),
-            JSON,
-        ),
-    ),
 )

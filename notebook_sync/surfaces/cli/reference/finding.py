@@ -55,7 +55,7 @@ FINDING = (
         "the cosine of the nearest `passage`. With --snippet it has `snippet`: `text`, the `section` and `line` where\n"
         "it stands; or null. With --report, JSON is an object: the rows as `results`, the `mode` that was used,\n"
         "`degraded`, why that is less than was asked for, and `behind`, how many notes have no vectors yet; see\n"
-        "`embed`.",
+        "`sync`.",
         (
             'notebook-sync search "race condition" --limit 5',
             'notebook-sync search "boat to the island" --mode semantic --snippet --explain',
@@ -82,20 +82,6 @@ FINDING = (
             UNTIL,
             limit(10),
             *_SEEN_BY,
-        ),
-    ),
-    Command(
-        "embed",
-        "build missing embeddings",
-        "`watch`, `serve` and `mcp` do so by themselves, behind every change; this does it now, and waits for it. It\n"
-        "says how many notes got vectors, how many are behind after it, and of how many none can be made, with which\n"
-        "it ends with exit code 1. A run that is broken off, the next goes on with. After another model was named\n"
-        "below [search] in notebook.toml, every note is behind. Facts get theirs too.",
-        ("notebook-sync embed", "notebook-sync embed --limit 1000"),
-        '{"model": "wordllama-256", "embedded": 8, "behind": 0, "failed": 0, "seconds": 0.112, "facts": 3}',
-        (
-            Argument("--limit", "at most so many notes", {"metavar": "N", "type": "count"}),
-            JSON,
         ),
     ),
 )

@@ -201,23 +201,3 @@ def _rule(path: str, rule: Told) -> str:
     until = f" [until {rule['until']}]" if rule["until"] else ""
     identity = f" ({rule['identity']})" if rule["identity"] else ""
     return f"{path}:{rule['line']}: {rule['name']}{identity}: {rule['action']}{until}"
-
-
-def of_events(events: Sequence[Told]) -> str:
-    """A line for each event."""
-    return "\n".join(map(of_log_event, events)) or "nothing is recorded"
-
-
-def of_log_event(event: Told) -> str:
-    """One line: when, what, who, and what the event tells."""
-    who = f"{event.get('session', '')}{':' + event['agent'] if event.get('agent') else ''}"
-    told = " ".join(f"{name}={_value(value)}" for name, value in event.items() if name not in _OWN and value)
-    return safe(f"{event.get('at', '')}  {event.get('kind', ''):<12}  {who}  {told}".rstrip())
-
-
-_OWN = ("id", "at", "kind", "session", "agent", "digest")
-
-
-def _value(value: object) -> str:
-    text = str(value)
-    return f"{text!r}" if " " in text else text

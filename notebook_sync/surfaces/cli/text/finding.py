@@ -31,7 +31,7 @@ def of_found(notes: Sequence[Mapping[str, Any]], zone: tzinfo, width: int | None
 
 def of_shortcomings(mode: str, degraded: str, behind: int) -> Iterator[str]:
     """Why a search may have found less than it could, and what helps."""
-    helps = "do so with: notebook-sync embed"
+    helps = "do so with: notebook-sync sync"
     if behind and degraded.startswith(f"{counts(behind, 'note')} "):  # these notes are the reason
         yield f"found by words alone: {degraded}; {helps}"
         return
@@ -39,16 +39,6 @@ def of_shortcomings(mode: str, degraded: str, behind: int) -> Iterator[str]:
         yield f"found by words alone: {degraded}" if mode == "keyword" else degraded
     if behind:
         yield f"{counts(behind, 'note')} not yet to be found by meaning as now written; {helps}"
-
-
-def of_embedding(embedded: Mapping[str, Any]) -> str:
-    """What one run did."""
-    facts = f" and {counts(embedded['facts'], 'fact')}" if embedded["facts"] else ""
-    done = f"{counts(embedded['embedded'], 'note')}{facts} embedded by {embedded['model']}"
-    done = f"{done} in {embedded['seconds']:.1f} s"
-    left = f", {embedded['behind']:,} behind" if embedded["behind"] else ""
-    failed = f", {embedded['failed']:,} of which no vectors can be made" if embedded["failed"] else ""
-    return safe(f"{done}{left}{failed}")
 
 
 def _explained(explain: Mapping[str, Any], note: Mapping[str, Any]) -> Iterator[str]:

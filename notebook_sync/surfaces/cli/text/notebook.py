@@ -52,7 +52,7 @@ _GIT = {
 
 
 def of_report(report: Mapping[str, Any]) -> str:
-    """The changes on one line, and the first of the files that failed, from `Report.as_dict`."""
+    """The changes on one line, and the first of the files that failed, from a `SyncReport`."""
     told = _changes(report) or "nothing to do"
     lines = [f"{told}; {counts(report['unchanged'], 'note')} unchanged ({report['seconds']:.1f} s)"]
     failed = [f"{_at(one['path'], one['error'])}" for one in report["failed"]]
@@ -125,7 +125,7 @@ def moment_of(timestamp: str) -> str:
 
 
 def of_status(status: Mapping[str, Any], program: str) -> str:
-    """A line for each part, from `Notebook.status`. This notebook's commands begin with `program`."""
+    """A line for each part, from a `Status`. This notebook's commands begin with `program`."""
     mirror, refs, watcher = status["mirror"], status["refs"], status["watcher"]
     lines = [f"{status['name']} in {status['root']}"]
     if mirror["ok"]:
@@ -202,7 +202,7 @@ def _passages(change: Mapping[str, Any]) -> Iterator[str]:
 
 
 def of_verdict(verdict: Mapping[str, Any], program: str) -> str:
-    """Whether all is in step, and the first of what is not, from `Verdict.as_dict`. This notebook's commands begin with
+    """Whether all is in step, and the first of what is not, from a `Verdict`. This notebook's commands begin with
     `program`."""
     found = f"{counts(verdict['files'], 'file')}, {counts(verdict['mirror'], 'row')}, {counts(verdict['refs'], 'ref')}"
     if verdict["consistent"]:
@@ -211,7 +211,7 @@ def of_verdict(verdict: Mapping[str, Any], program: str) -> str:
         safe(": ".join(filter(None, (one["path"], one["what"], one["detail"])))) for one in verdict["differences"]
     ]
     lines = first_of(differences, "differences")
-    return "\n".join([f"not consistent: {found}", *lines, safe(f"mend it with: {program} verify --repair")])
+    return "\n".join([f"not consistent: {found}", *lines, safe(f"repair it with: {program} verify --repair")])
 
 
 def of_findings(findings: Sequence[Mapping[str, Any]]) -> str:
@@ -257,7 +257,7 @@ def of_checks(checks: Sequence[Mapping[str, Any]]) -> str:
 
 
 def of_settings(resolved: Mapping[str, Any]) -> str:
-    """Lines as in notebook.toml, with where each comes from, from `Notebook.resolved_settings`."""
+    """Lines as in notebook.toml, with where each comes from, from `admin.config`."""
     lines = [f"{one['key']} = {_toml(one['value'])}  # {one['source']}" for one in resolved["settings"]]
     return "\n".join([f"# {resolved['file'] or 'no notebook.toml: defaults'}", *map(safe, lines)])
 

@@ -151,7 +151,7 @@ def _searched(
     if report.degraded:
         said.append(f"Searched by words alone: {report.degraded}")
     if report.behind:
-        said.append(f"{report.behind:,} notes are not found by their meaning yet; run `notebook-sync embed`")
+        said.append(f"{report.behind:,} notes are not found by their meaning yet; run `notebook-sync sync`")
     words = words_of(asked["query"])
     is_more = len(report.results) > count and count < MOST
     more = address(NOTES, asked, count=str(min(count * 2, MOST))) if is_more else ""

@@ -68,12 +68,6 @@ async def health() -> models.Health:
     return models.Health(version=__version__)
 
 
-@routes.get("/status", dependencies=[Depends(require_owner)])
-def status(notebook: Served) -> models.StatusAnswer:
-    """How the notebook is: counts, databases, backlog, watcher, token use. The owner's."""
-    return models.StatusAnswer.model_validate(notebook.status())
-
-
 @routes.get("/prompt")
 def prompt(
     notebook: Served,
@@ -245,12 +239,6 @@ def call_tool(
     """Run a tool. The answer is the tool's; an error of it has the status that it has elsewhere."""
     answered: dict[str, Any] = _run(name, arguments, notebook, asking)
     return answered
-
-
-@routes.post("/sync", dependencies=[Depends(require_owner)], responses=CONFLICT)
-def sync(notebook: Served, wanted: models.SyncWanted) -> models.SyncReport:
-    """One full reconcile of files, mirror and refs. The owner's."""
-    return models.SyncReport.model_validate(notebook.sync(allow_empty=wanted.allow_empty).as_dict())
 
 
 @routes.get("/metrics", dependencies=[Depends(require_owner)], response_class=Response, responses={200: _EXPOSITION})

@@ -17,12 +17,12 @@ from collections import deque
 from hashlib import sha256
 
 from notebook_sync.sessions import OWNER, Session
-from notebook_sync.surfaces.dashboard.spent import Spent
-from notebook_sync.surfaces.http.doors import is_local
+from notebook_sync.spent import Spent
 from notebook_sync.tokens import Tokens
 
 LARGEST_PORT = 65_535
 LINK_SECONDS = 600
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, so that nobody is served everywhere unawares
 COOKIE_SECONDS = 30 * 86_400
 MOST_GUESSES = 10
@@ -116,6 +116,11 @@ class Logins:
 def _signature(secret: str, purpose: str, said: str) -> str:
     text = f"dashboard {purpose} {said}".encode("utf-8", "replace")
     return hmac.new(secret.encode(), text, sha256).hexdigest()
+
+
+def is_local(host: str) -> bool:
+    """Whether browsers take this name for this machine without asking a name server."""
+    return host in _LOOPBACK or host.endswith(".localhost")
 
 
 def url_of(host: str, port: int) -> str:
