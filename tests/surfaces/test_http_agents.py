@@ -93,7 +93,7 @@ def test_lists_and_searches_are_narrowed(server: Served) -> None:
         assert [row["path"] for row in rows] == found
         assert not any({"text", "content"} & row.keys() for row in rows)
     error = answered(server, "GET", "/notes", PILOT, 422, params={"since": "soon"})["error"]
-    assert "write a day as" in error["message"]
+    assert "write a day like" in error["message"]
 
 
 def test_hot_memory_that_is_away_is_503_and_pages_are_not(root: Path) -> None:
