@@ -219,7 +219,6 @@ def test_a_redis_without_the_module_says_what_was_looked_through(redis_url: str,
         "this Redis has no search module: only the last 7 days, long-term memory and the 1,000 notes changed last "
         "were looked through"
     )
-    assert recalled.as_dict() == {"results": recalled.results, "partial": recalled.partial}
     drop_keys(redis_url, redis_prefix)
     refs.close()
 

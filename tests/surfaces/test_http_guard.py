@@ -57,7 +57,7 @@ CHANGING: dict[str, dict[str, Any]] = {
     "prefetch": {"specs": ["specs/pier.md"]},
 }
 # In place of what a path may name.
-NAMED = {"{note:path}": "pages/plan.md", "{name}": "notebook_read", "{agent}": "scribe"}
+NAMED = {"{note:path}": "pages/plan.md", "{name}": "notebook_read", "{channel}": "scribe"}
 WRITING = {"POST", "PUT", "PATCH", "DELETE"}
 
 
