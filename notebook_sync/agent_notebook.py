@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from notebook_sync.operations.context import ContextService
     from notebook_sync.operations.facts import FactService
     from notebook_sync.operations.memories import MemoryService
+    from notebook_sync.operations.prompts import PromptService
     from notebook_sync.refs.base import Entry
     from notebook_sync.search.query_meaning import Ranked
     from notebook_sync.sessions import Session
@@ -285,6 +286,13 @@ class AgentNotebook(Wiring):
         from notebook_sync.operations.context import ContextService
 
         return ContextService(self, self.memories)
+
+    @part
+    def prompts(self) -> PromptService:
+        """The operations on the prompt and its rules."""
+        from notebook_sync.operations.prompts import PromptService
+
+        return PromptService(self)
 
     @part
     def _archive(self) -> Archive:

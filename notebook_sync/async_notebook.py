@@ -193,10 +193,6 @@ class AsyncNotebook:
     history = _reads(Notebook.history)
     diff = _reads(Notebook.diff)
     version = _reads(Notebook.version)
-    rules_for = _reads(Notebook.rules_for)
-    reminders = _reads(Notebook.reminders)
-    unread_reminders = _reads(Notebook.unread_reminders)
-    tell_due = _writes(Notebook.tell_due)
     refuse = _writes(Notebook.refuse)
 
     # What agents do beside that.
@@ -223,21 +219,15 @@ class AsyncNotebook:
 
     # The services.
 
-    facts, memories, context = map(_service, ("facts", "memories", "context"))
+    facts, memories, context, prompts = map(_service, ("facts", "memories", "context", "prompts"))
 
     # The prompt.
 
     prompt = _reads(Notebook.prompt)
-    omitted = _reads(Notebook.omitted)
-    prompt_changes = _reads(Notebook.prompt_changes)
-    explain = _reads(Notebook.explain)
-    waiting_for_trust = _reads(Notebook.waiting_for_trust)
-    trust = _writes(Notebook.trust)
 
     # Looking after the notebook.
 
     status = _reads(Notebook.status)
-    check = _reads(Notebook.check)
     resolved_settings = _reads(Notebook.resolved_settings)
 
     async def _in_thread(self, work: Callable[[], _Told], *, given_up: bool = True) -> _Told:
@@ -259,7 +249,7 @@ class AsyncNotebook:
 
 
 class AsyncService:
-    """A service of a notebook, each operation to be awaited."""
+    """A service of a notebook, each method to be awaited. What is no operation counts as a write."""
 
     def __init__(self, notebook: AsyncNotebook, service: Service) -> None:
         self._notebook = notebook
@@ -267,7 +257,8 @@ class AsyncService:
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         method = getattr(self._service, name)
-        reads = OPERATIONS[method.declared["words"]].effect == "read"
+        declared = getattr(method, "declared", None)
+        reads = declared is not None and OPERATIONS[declared["words"]].effect == "read"
 
         @functools.wraps(method)
         async def ask(*args: Any, **kwargs: Any) -> Any:

@@ -3,8 +3,9 @@
 from notebook_sync.operations.context import ContextService
 from notebook_sync.operations.facts import FactService
 from notebook_sync.operations.memories import MemoryService
+from notebook_sync.operations.prompts import PromptService
 from notebook_sync.operations.registry import OPERATIONS
 
-SERVICES = (FactService, MemoryService, ContextService)
+SERVICES = (PromptService, FactService, MemoryService, ContextService)
 
 __all__ = ["OPERATIONS", "SERVICES"]

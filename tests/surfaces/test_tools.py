@@ -23,7 +23,7 @@ LARGEST = 16 << 10  # bytes, of all tools
 READING = {
     *("notebook_read", "notebook_search", "notebook_list"),
     *("search_my_notes", "get_recent_notes", "peek_agent_notes", "recall", "today", "fact_search", "fact_verify"),
-    *("memory_search", "compile_context"),
+    *("memory_search", "compile_context", "notebook_rules", "notebook_reminders"),
 }
 DESTROYING = {"notebook_edit", "notebook_update", "notebook_delete", "rollback"}
 # A language model or a reasoner that the settings name may be asked.

@@ -25,7 +25,7 @@ API = "/api/v1"
 _COSTLY: Final = frozenset(
     f"{API}{path}"
     for path in (
-        *("/search", "/recall", "/channels/{agent}/notes", "/channels/{agent}/peek"),
+        *("/search", "/check", "/recall", "/channels/{agent}/notes", "/channels/{agent}/peek"),
         *("/facts", "/facts/search", "/facts/plot", "/memories/search", "/memories/audit", "/memories/graph"),
     )
 )
