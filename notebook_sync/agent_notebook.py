@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from notebook_sync.operations.context import ContextService
     from notebook_sync.operations.facts import FactService
     from notebook_sync.operations.memories import MemoryService
+    from notebook_sync.operations.prompts import PromptService
     from notebook_sync.operations.stream import StreamService
     from notebook_sync.sessions import Session
 
@@ -112,6 +113,13 @@ class AgentNotebook(Wiring):
         from notebook_sync.operations.context import ContextService
 
         return ContextService(self, self.memories)
+
+    @part
+    def prompts(self) -> PromptService:
+        """The operations on the prompt and its rules."""
+        from notebook_sync.operations.prompts import PromptService
+
+        return PromptService(self)
 
     @part
     def stream(self) -> StreamService:

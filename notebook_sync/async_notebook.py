@@ -189,10 +189,6 @@ class AsyncNotebook:
     history = _reads(Notebook.history)
     diff = _reads(Notebook.diff)
     version = _reads(Notebook.version)
-    rules_for = _reads(Notebook.rules_for)
-    reminders = _reads(Notebook.reminders)
-    unread_reminders = _reads(Notebook.unread_reminders)
-    tell_due = _writes(Notebook.tell_due)
     refuse = _writes(Notebook.refuse)
 
     # What agents do beside that.
@@ -203,21 +199,14 @@ class AsyncNotebook:
 
     # The services.
 
-    services = ("admin", "facts", "memories", "context", "stream", "channels")
-    admin, facts, memories, context, stream, channels = map(_service, services)
+    services = ("admin", "prompts", "facts", "memories", "context", "stream", "channels")
+    admin, prompts, facts, memories, context, stream, channels = map(_service, services)
 
     # The prompt.
 
     prompt = _reads(Notebook.prompt)
-    omitted = _reads(Notebook.omitted)
-    prompt_changes = _reads(Notebook.prompt_changes)
-    explain = _reads(Notebook.explain)
-    waiting_for_trust = _reads(Notebook.waiting_for_trust)
-    trust = _writes(Notebook.trust)
 
     # Looking after the notebook.
-
-    check = _reads(Notebook.check)
 
     async def _in_thread(self, work: Callable[[], _Told], *, given_up: bool = True) -> _Told:
         call = _Call(work)
@@ -238,7 +227,7 @@ class AsyncNotebook:
 
 
 class AsyncService:
-    """A service of a notebook, each operation to be awaited."""
+    """A service of a notebook, each method to be awaited. What is no operation counts as a write."""
 
     def __init__(self, notebook: AsyncNotebook, service: Service) -> None:
         self._notebook = notebook

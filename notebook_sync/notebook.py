@@ -9,21 +9,19 @@ import logging
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from notebook_sync import config
 from notebook_sync.errors import ConfigError, NotANotebook
-from notebook_sync.finding import Documents, FindingNotebook
+from notebook_sync.finding import FindingNotebook
 from notebook_sync.folder import FOLDER, make_private
 from notebook_sync.sessions import OWNER, Session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from notebook_sync.files.edits import Edit
-    from notebook_sync.files.facts import Bullet
     from notebook_sync.importing import ImportedArchive
     from notebook_sync.initialize import Initialized
     from notebook_sync.notes.editing.by_hand import ByHand
@@ -31,16 +29,10 @@ if TYPE_CHECKING:
     from notebook_sync.notes.editing.editing import FileEdits
     from notebook_sync.notes.editing.effects import Edited
     from notebook_sync.notes.editing.filing import File
-    from notebook_sync.notes.editing.trusting import Trusted
     from notebook_sync.notes.editing.undoing import Revision
-    from notebook_sync.notes.prompting.changes import PromptChanges
-    from notebook_sync.notes.prompting.omitted import Omitted
-    from notebook_sync.notes.prompting.trust import Waiting
-    from notebook_sync.notes.runtime.due import Due
-    from notebook_sync.notes.runtime.standing import Standing
     from notebook_sync.operations.admin import SyncReport
     from notebook_sync.sync.watch import Watch
-    from prompt import Found, Prompt
+    from prompt import Prompt
 
 _log = logging.getLogger(__name__)
 _WAS_OPEN = (
@@ -237,32 +229,6 @@ class Notebook(FindingNotebook):
         """What a note said in the version `rev` of its history. Raises as `diff`."""
         return self._undoing.version(name, rev, session)
 
-    def rules_for(self, identity: str, channel: str = "", *, session: Session = OWNER) -> Standing:
-        """Which rule of external-communications.md holds today for somebody, and why that one. Raises NotPermitted."""
-        from notebook_sync.notes.runtime.rules import PATH
-
-        self.guard.require(session, "read", PATH, "rules")
-        return self._agenda.rules_for(identity, session, channel)
-
-    def reminders(self, *, due: bool = False, session: Session = OWNER) -> Sequence[Due]:
-        """The reminders as they stand now, or those that are due or overdue: the most pressing first. Raises
-        NotPermitted."""
-        from notebook_sync.notes.runtime.reminders import PATH
-
-        self.guard.require(session, "read", PATH, "reminders")
-        return self._agenda.reminders(due=due)
-
-    def unread_reminders(self, session: Session = OWNER) -> Sequence[int]:
-        """The lines of reminders.md that stand where reminders do and cannot be read as ones. Raises NotPermitted."""
-        from notebook_sync.notes.runtime.reminders import PATH
-
-        self.guard.require(session, "read", PATH, "reminders")
-        return self._agenda.unread_reminders()
-
-    def tell_due(self) -> Sequence[Due]:
-        """Record one event for each reminder that has fallen due since the last call, by whatever process."""
-        return self._alarm.ring()[0]
-
     def refuse(self, session: Session, tool: str, sentence: str, path: str = "") -> NoReturn:
         """Leave an event of a call that is refused, and raise NotPermitted with this sentence."""
         self.guard.refuse(session, tool, sentence, path)
@@ -270,88 +236,25 @@ class Notebook(FindingNotebook):
     # The prompt.
 
     def prompt(
-        self, session: Session, *, max_tokens: int | None = None, include: Sequence[str] = (), task: str = ""
+        self,
+        session: Session = OWNER,
+        *,
+        max_tokens: int | None = None,
+        include: Sequence[str] = (),
+        task: str = "",
+        as_: str = "",
     ) -> Prompt:
         """The system prompt for `session`, from the files as they are now.
 
-        `include` names what stands behind them, of refs, facts and notes (those of the session's agent); `task` is
-        shown last. The text of what expired is told to who may change its file. Only refs, and facts that do not all
-        fit, need the mirror: where it does not answer there are no refs, and facts as they stand in their file, and the
-        prompt's `problems` say so. Raises UsageError for what cannot be included, and prompt.VocabularyMissing.
+        `include` names what is added after the files: refs, facts and notes (those of the session's agent); `task` is
+        shown last. `as_`, for the owner, shows the prompt of another session: `task`, `external:scribe`. Expired
+        entries are listed with their text only for sessions that may change the file. Only refs, and facts that do not
+        all fit, need the mirror; if it does not answer, the prompt's `problems` say what is missing. Raises UsageError
+        for what cannot be included, NotPermitted, and prompt.VocabularyMissing.
         """
-        from notebook_sync.notes.prompting.volatile import LIMIT_OF_REFS, Wish
-        from notebook_sync.notes.showing import prompt_shown_to
-
-        def recent() -> Sequence[str]:
-            from notebook_sync.notes.prompting.recent import recent_paths
-
-            return recent_paths(lambda: self.mirror, LIMIT_OF_REFS, self.settings.mirror.timeout_seconds)
-
-        def weigh(facts: Sequence[Bullet]) -> Mapping[str, float]:
-            from notebook_sync.notes.prompting.fact_choice import weights
-
-            return weights(lambda: self.fact_rows, facts, self.settings.mirror.timeout_seconds)
-
-        wish = Wish(tuple(include), task, recent, weigh)
-        assembled = self._system_prompt.assemble(session, max_tokens=max_tokens, wish=wish)
-        return prompt_shown_to(session, assembled, self.settings.prompt)
-
-    def omitted(
-        self, name: str, session: Session, *, section: str = "", max_tokens: int = 0, offset: int = 0
-    ) -> Omitted:
-        """What the session's prompt leaves out of one of its files, or of one section and all below it: `name` is the
-        file's path and may end in `#section`, as in an omission line. With `max_tokens` it is one page, the first or
-        the one at `offset`. Needs no database. Raises NoSuchNote for a file that is not in the prompt, UsageError."""
-        from notebook_sync.notes.prompting.omitted import omitted_of
-
-        return omitted_of(self.prompt(session), name, section, max_tokens=max_tokens, offset=offset)
-
-    def prompt_changes(self) -> PromptChanges:
-        """Tells, after each save that it is told of, what the save does to the owner's prompt."""
-        from notebook_sync.notes.prompting.changes import PromptChanges
-
-        return PromptChanges(self._system_prompt)
-
-    def explain(self, text: str, session: Session, *, asking: Session | None = None) -> Sequence[Found]:
-        """Where `text` stands, whether it reaches the session's prompt, and if not, why. UsageError for a blank text.
-
-        Who is `asking`, the session itself unless said, is told of no place that they may not read, and of none where
-        a file of the prompt hides the text from them.
-        """
-        asker = asking or session
-        found = self._system_prompt.explain(text, session, partial(self.guard.permitted, asker, "read"))
-        return self._listing.places_told(found, text, asker, is_own=asking in (None, session))
-
-    def waiting_for_trust(self) -> Sequence[Waiting]:
-        """The lines of the prompt's files that wait for trust: with `prompt.trust = "committed"`, those that are not
-        committed, and that no owner session wrote or accepted. Raises GitFailed."""
-        return [line for one in self._system_prompt.untrusted() for line in one.lines]
-
-    def trust(
-        self,
-        session: Session,
-        file: str = "",
-        *,
-        dry_run: bool = False,
-        expected_digests: Mapping[str, str] | None = None,
-    ) -> Sequence[Trusted]:
-        """Accept what waits in `file`, in all files of the prompt for ""; with `dry_run`, only tell what it is. With
-        the digests of these files, only if they still have them. Raises NotPermitted for who is no owner, UsageError
-        where no prompt shows such a file, Conflict, UnwritableFile, GitFailed."""
-        return self._trusting.accept(session, file, dry_run=dry_run, expected_digests=expected_digests)
+        return self.prompts.assemble(session, max_tokens=max_tokens, include=include, task=task, as_=as_)
 
     # Looking after the notebook.
-
-    def check(self) -> Documents:
-        """What a person may want to mend in the files: `{path, line, severity, message}` each. Needs no database."""
-
-        from notebook_sync.notes.finding import Finding
-
-        waiting = [
-            Finding(one.path, one.line, "warning", f"{one.what} waits for trust: notebook-sync trust {one.path}")
-            for one in self.waiting_for_trust()
-        ]
-        return [finding.as_dict() for finding in sorted([*self._checks.findings(self.settings.local_now()), *waiting])]
 
 
 def find_root(start: Path) -> Path:

@@ -165,16 +165,17 @@ def _why_unread(text: str) -> str:
 def _likely_day(text: str, today: date) -> date | None:
     """The date that unreadable text hints at: numbers in some order, the name of a month or of a day of the week."""
     words = _COMPACT.sub(r"\1-\2-\3", _CLOCK.sub(" ", _spaced(text.casefold())))
-    years = ("", today.year, today.year + 1) if _MONTH_NAME.search(words) else ("",)
+    # 15.1. and 1/15; in prose, which is asked about without a day, they are numbers.
+    is_yearless = today > date.min and bool(re.fullmatch(r"\d{1,2} ?[./-] ?\d{1,2}\.?", words.strip()))
+    years = ("", today.year, today.year + 1) if is_yearless or _MONTH_NAME.search(words) else ("",)
     for numbers in filter(None, (_numbers(f"{words} {year}") for year in years)):
         day = _clamped(*numbers)
-        if len(re.findall(r"\d+", words)) > 1 or day >= today:
+        if day >= today or (len(re.findall(r"\d+", words)) > 1 and not is_yearless):
             return day
     weekday = _WEEKDAY.search(words)
     if weekday is None:
         return today + timedelta(1) if words.strip() == "tomorrow" else None
-    ahead = (_WEEKDAYS.index(weekday[1]) - today.weekday()) % 7
-    return today + timedelta(ahead or 7)
+    return today + timedelta((_WEEKDAYS.index(weekday[1]) - today.weekday()) % 7 or 7)
 
 
 def _clamped(year: int, month: int, day: int) -> date:

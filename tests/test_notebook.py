@@ -106,7 +106,7 @@ def test_the_last_good_version_outlives_the_process(notebook: Notebook) -> None:
 
 
 def test_explain_finds_a_line_in_any_note_and_says_that_it_is_not_in_the_prompt(notebook: Notebook) -> None:
-    found = notebook.explain("start  SMALL", Session.owner())
+    found = notebook.prompts.explain("start  SMALL").found
     assert [(place.path, place.line, place.in_prompt, place.reason) for place in found] == [
         ("pages/plan.md", 6, False, "not a prompt file")
     ]

@@ -7,9 +7,10 @@ from datetime import datetime
 from notebook_sync.notes.conflict_marks import conflict_marks
 from notebook_sync.notes.prompting.system_prompt import SystemPrompt
 from notebook_sync.notes.runtime import reminders, rules
+from notebook_sync.notes.runtime.answers import Standing
 from notebook_sync.notes.runtime.due import Due, standing_at
 from notebook_sync.notes.runtime.entries import Contents, contents_of
-from notebook_sync.notes.runtime.standing import Standing, standing_of
+from notebook_sync.notes.runtime.standing import in_force, standing_of
 from notebook_sync.notes.showing import sees_all
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
@@ -19,7 +20,7 @@ class Agenda:
     """Reads the files as the prompt does: a file that is being written counts as it last was.
 
     Reminders that are past or have not begun are left out for every session; such rules are left out for sessions that
-    may not change the file.
+    may not change the file. A file with `provenance: external` has no rules and no reminders, as no prompt shows it.
     """
 
     def __init__(self, prompt: SystemPrompt, settings: Settings) -> None:
@@ -28,7 +29,7 @@ class Agenda:
         self.timezone = settings.timezone
 
     def rules_for(self, identity: str, session: Session, channel: str = "") -> Standing:
-        """The rule for `identity` now. Raises UsageError where it is blank."""
+        """The rule for `identity` now; for "" all rules in force. Raises UsageError for other blank text."""
         now = self._now().replace(tzinfo=None)
         text = self._text(rules.PATH)
         contents = contents_of(text)
@@ -36,7 +37,8 @@ class Agenda:
             contents = contents.holding_at(now)
         marks = conflict_marks((self._prompt.read(rules.PATH).found or b"").decode(errors="replace"))
         found, malformed = rules.read_rules(contents, now.date())
-        return standing_of(identity, found, now, channel=channel, malformed=malformed, conflicts=marks)
+        ask = standing_of if identity else in_force
+        return ask(identity, found, now, channel=channel, malformed=malformed, conflicts=marks)
 
     def reminders(self, *, due: bool = False) -> list[Due]:
         """All of them, or those that are due or overdue, the most pressing first."""
@@ -54,7 +56,8 @@ class Agenda:
         return contents_of(self._text(reminders.PATH)).holding_at(now.replace(tzinfo=None))
 
     def _text(self, path: str) -> str:
-        return (self._prompt.read(path).content or b"").decode(errors="replace")
+        source = self._prompt.read(path)
+        return "" if source.external else (source.content or b"").decode(errors="replace")
 
     def _now(self) -> datetime:
         return datetime.now(self.timezone)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
 
@@ -20,7 +20,3 @@ class Finding:
     line: int
     severity: Severity
     message: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json` prints."""
-        return asdict(self)

@@ -252,8 +252,8 @@ class AdminService(Service):
                 wiring.root / FOLDER, wiring.embedder, lambda: wiring.vectors, lambda: wiring.fact_rows
             ),
         )
-        waiting = [line.as_dict() for one in wiring._system_prompt.untrusted() for line in one.lines]
-        return msgspec.convert({**status, "waiting": waiting}, Status)
+        waiting = [line for one in wiring._system_prompt.untrusted() for line in one.lines]
+        return msgspec.convert({**status, "waiting": msgspec.to_builtins(waiting)}, Status)
 
     @operation(
         "config",

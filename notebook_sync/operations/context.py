@@ -12,9 +12,9 @@ from msgspec import Meta
 
 from notebook_sync.errors import BackendDown
 from notebook_sync.operations.memories import IngestedLinks, MemoryService, Spread, Tag
-from notebook_sync.operations.registry import NOT_EXTERNAL, Cli, Model, Results, Service, operation
+from notebook_sync.operations.registry import NOT_EXTERNAL, OWNER_ONLY, Cli, Model, Results, Service, operation
 from notebook_sync.parts import part
-from notebook_sync.sessions import OWNER, Kind, Session
+from notebook_sync.sessions import OWNER, Session
 
 if TYPE_CHECKING:
     from notebook_sync.context.compiler import Compiler
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from notebook_sync.context.reasoner import Reasoner
     from notebook_sync.context.synthesis import Synthesizing
     from notebook_sync.wiring import Wiring
-
-_OWNER_ONLY: frozenset[Kind] = frozenset(("owner",))
 
 Spec = Annotated[
     str,
@@ -155,7 +153,7 @@ class ContextService(Service):
         "context brief",
         tool="compile_context",
         route="POST /compile_context",
-        unlisted=("exclude_tags", "explain"),
+        unlisted=("top_k", "include_domains", "exclude_tags", "explain"),
         open_world=True,
         hint="Call it before you start a task.",
         examples=(
@@ -197,7 +195,7 @@ class ContextService(Service):
         "context synthesize",
         tool="synthesize",
         route="POST /synthesize",
-        unlisted=("max_tokens", "top_k", "include_domains", "exclude_tags"),
+        unlisted=("refresh", "max_tokens", "top_k", "include_domains", "exclude_tags"),
         sessions=NOT_EXTERNAL,
         refusal="Syntheses are not available in this conversation",
         effect="write",
@@ -259,7 +257,7 @@ class ContextService(Service):
     @operation(
         "context cached",
         route="GET /syntheses",
-        sessions=_OWNER_ONLY,
+        sessions=OWNER_ONLY,
         refusal="Cached syntheses are only available in owner conversations",
         nothing_found="no syntheses are cached; make one with: notebook-sync context synthesize SPEC.md",
         examples=("notebook-sync context cached --json",),

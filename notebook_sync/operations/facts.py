@@ -211,6 +211,7 @@ class FactService(Service):
         tool="fact_search",
         route="GET /facts/search",
         nothing_found="no fact matches; --scope all also searches core.md and archive.md",
+        unlisted=("scope",),
         hint="Without a query, the most important.",
         examples=(
             "notebook-sync fact search 'when does the ferry leave'",
@@ -241,7 +242,7 @@ class FactService(Service):
         "fact verify",
         tool="fact_verify",
         route="POST /facts/verify",
-        hint="For a statement you rely on. RELATED matches may contradict it.",
+        hint="RELATED facts may contradict it.",
         examples=("notebook-sync fact verify 'The ferry leaves at eight'", "notebook-sync fact verify - --json"),
     )
     def verify(

@@ -280,8 +280,8 @@ class MemoryService(Service):
         open_world=True,
         creates=True,
         aliases={"importance": "priority", "agent_type": "agent"},
-        unlisted=("title", "kind", "agent", "created_at", "strict"),
-        hint="For a decision, problem, pattern or insight with its reasons, as\n[DECISION] Title\nCONTEXT: …\n"
+        unlisted=("title", "kind", "agent", "priority", "created_at", "strict"),
+        hint="Write it as\n[DECISION] Title\nCONTEXT: …\n"
         "REASONING: …\nOUTCOME: …\nTAGS: a, b\nFor one lasting fact use fact_add.",
         examples=(
             "notebook-sync memory add --content-file decision.txt --domain timetable",

@@ -46,6 +46,10 @@ _Row = TypeVar("_Row")
 Effect = Literal["read", "write", "destructive"]
 EVERYONE: frozenset[Kind] = frozenset(KINDS)
 NOT_EXTERNAL: frozenset[Kind] = frozenset(("owner", "task"))
+OWNER_ONLY: frozenset[Kind] = frozenset(("owner",))
+# Parameters that no client sends.
+_NOT_SENT = ("session", "progress", "seen")
+_LONGEST_NAMED = 64
 SVG = "image/svg+xml"
 
 # Who runs an operation on the command line: the caller, by --session; the owner, unless a session is named, for what
@@ -100,6 +104,8 @@ class Operation:
     are arguments that a model's call has unless it gives others. A session of a kind in `needs_agent` has the tool only
     if it names its agent. `idempotent`: calling twice is as calling once. `asks`: who runs it on the command line.
     `can_follow`: the command line can go on with new rows, which its service's `follow` yields.
+    `keeps_working`: on the command line it runs with the last good settings while notebook.toml has an error. `logged`
+    names a field of lines for the caller's log: the command line prints them to standard error, not in the JSON.
     """
 
     words: str
@@ -115,6 +121,8 @@ class Operation:
     creates: bool = False
     can_follow: bool = False
     asks: Asks = "caller"
+    keeps_working: bool = False
+    logged: str = ""
     needs_agent: frozenset[Kind] = frozenset()
     for_models: Mapping[str, object] = field(default_factory=dict)
     media: str = ""
@@ -124,10 +132,21 @@ class Operation:
     unlisted: tuple[str, ...] = ()
     examples: tuple[str, ...] = field(default=())
 
+    @functools.cached_property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """The parameters by the names that they have as arguments: `as_` is the argument `as`."""
+        return {name.rstrip("_"): each for name, each in inspect.signature(self.run).parameters.items()}
+
     @property
     def shows_progress(self) -> bool:
         """Whether it takes `progress(done, total)`, which no client sends."""
-        return "progress" in inspect.signature(self.run).parameters
+        return "progress" in self.parameters
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether a person confirms it on the command line: it takes `seen`, the result of its dry run, and does
+        nothing else than that. No client sends it."""
+        return "seen" in self.parameters
 
     @property
     def summary(self) -> str:
@@ -143,32 +162,31 @@ class Operation:
     def hints(self) -> Mapping[str, Any]:
         """The annotations of what is an argument everywhere, and of `return`."""
         hints = get_type_hints(self.run, include_extras=True)
-        return {name: _as_sent(hint) for name, hint in hints.items() if name not in ("session", "progress")}
+        return {name.rstrip("_"): _as_sent(hint) for name, hint in hints.items() if name not in _NOT_SENT}
 
     @functools.cached_property
     def arguments(self) -> type[msgspec.Struct]:
         """The parameters but the session, as a type that refuses any other."""
-        parameters = inspect.signature(self.run).parameters
         fields = [
             (name, hint)
-            if parameters[name].default is inspect.Parameter.empty
-            else (name, hint, parameters[name].default)
+            if self.parameters[name].default is inspect.Parameter.empty
+            else (name, hint, self.parameters[name].default)
             for name, hint in self.hints.items()
             if name != "return"
         ]
         return msgspec.defstruct(self.run.__name__, fields, kw_only=True, forbid_unknown_fields=True)
 
     def checked(self, given: Mapping[str, object], *, from_text: bool = False) -> dict[str, Any]:
-        """The arguments, by name; None stands for one that is left out. `from_text`: numbers and the like may be given
-        as text. Raises UsageError."""
+        """The arguments by the names of their parameters; None stands for one that is left out. `from_text`: numbers
+        and the like may be given as text. Raises UsageError."""
         known = self.arguments.__struct_fields__
         given = {self.aliases.get(name, name): value for name, value in given.items() if value is not None}
         for name in given.keys() - set(known):
             from difflib import get_close_matches  # only for a call that is wrong
 
-            near = get_close_matches(name, known, n=1)
+            near = get_close_matches(name[:_LONGEST_NAMED], known, n=1)
             meant = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
-            raise UsageError(f"there is no argument {name!r}; {meant}")
+            raise UsageError(f"there is no argument {name[:_LONGEST_NAMED]!r}; {meant}")
         try:
             arguments = msgspec.convert(given, self.arguments, strict=not from_text)
         except msgspec.ValidationError as error:
@@ -177,7 +195,7 @@ class Operation:
             known = get_args(plain_type(self.hints.get(place))) if problem.startswith("there is no") else ()
             use = f"; use one of {', '.join(known)}" if known else ""
             raise UsageError(f"{place}{place and ': '}{problem}{use}") from None
-        return {name: getattr(arguments, name) for name in known}
+        return {self.parameters[name].name: getattr(arguments, name) for name in known}
 
 
 OPERATIONS: dict[str, Operation] = {}

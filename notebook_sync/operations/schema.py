@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-_MOST_OUTLINED = 3
 # A long text is refused all the same; a model need not know the bound.
 _KEPT = ("type", "description", "enum", "format", "minimum", "maximum", "additionalProperties")
 
@@ -23,10 +22,10 @@ def small_schema(whole: dict[str, Any], *, strict: bool = False, nullable: bool 
 
 
 def outline_of(*schemas: dict[str, Any]) -> dict[str, Any]:
-    """The first fields that each of these results always has: a tenth of their schemas, in every list that is sent."""
+    """The first field that each of these results always has; their whole schemas would make a long list."""
     first, *others = (schema["required"] for schema in schemas)
     always = [name for name in first if all(name in other for other in others)]
-    return {"type": "object", "required": always[:_MOST_OUTLINED]}
+    return {"type": "object", "required": always[:1]}
 
 
 def _small(schema: dict[str, Any], shared: dict[str, Any], strict: bool, nullable: bool) -> dict[str, Any]:

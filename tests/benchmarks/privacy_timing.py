@@ -33,7 +33,7 @@ CALLS: dict[str, Callable[[Notebook], object]] = {
     "read": lambda notebook: notebook.read("pages/7.md", PILOT),
     "recall": lambda notebook: notebook.stream.recall("quillfeather ferry", PILOT),
     "prompt": lambda notebook: notebook.prompt(PILOT),
-    "explain": lambda notebook: notebook.explain("quillfeather", session=PILOT),
+    "explain": lambda notebook: notebook.prompts.explain("quillfeather", PILOT),
     "compile_context": lambda notebook: notebook.context.compile("Mend the ferry", session=PILOT),
 }
 

@@ -128,7 +128,7 @@ def test_while_the_files_are_read_through_the_page_is_there_and_says_so(root: Pa
 
         def check() -> dict[str, Any]:
             assert may_answer.wait(30)
-            return {"findings": state.notebook.check()}
+            return {"findings": state.notebook.prompts.check().results}
 
         state.check = Look(check)
         meanwhile = browser.get("/").text

@@ -172,7 +172,7 @@ def notebook_of(root: Path, toml: str = "", **notes: str) -> list[tuple[str, str
     """What `check` says of a notebook with these settings and files (`__` for `/`), as path and severity."""
     write(root, {"notebook.toml": toml, **{path.replace("__", "/") + ".md": text for path, text in notes.items()}})
     with Notebook.open(root) as notebook:
-        return [(one["path"], one["severity"]) for one in notebook.check()]
+        return [(one.path, one.severity) for one in notebook.prompts.check().results]
 
 
 def test_missing_files_of_the_prompt(tmp_path: Path) -> None:
@@ -198,13 +198,13 @@ def test_a_whole_prompt_over_its_limit_names_one_that_is_enough(tmp_path: Path) 
     (tmp_path / "notebook.toml").write_text(toml.format(900))
     (tmp_path / ORDERS).write_text("## Preferences\n\n" + "- Offer the early crossing first\n" * 100)
     with Notebook.open(tmp_path) as notebook:
-        found = notebook.check()[0]
-        assert (found["path"], found["severity"]) == ("notebook.toml", "warning")
-        enough = int(re.findall(r"set it to (\d+)", found["message"])[0])
+        found = notebook.prompts.check().results[0]
+        assert (found.path, found.severity) == ("notebook.toml", "warning")
+        enough = int(re.findall(r"set it to (\d+)", found.message)[0])
     for limit, findings in ((enough - 2, 1), (enough, 0)):
         (tmp_path / "notebook.toml").write_text(toml.format(limit))
         with Notebook.open(tmp_path) as notebook:
-            assert [found["path"] for found in notebook.check()] == ["notebook.toml", ORDERS] * findings
+            assert [found.path for found in notebook.prompts.check().results] == ["notebook.toml", ORDERS] * findings
             shown = notebook.prompt(Session.owner())
             assert bool(any(part.omitted for part in shown.parts)) == bool(findings)
 
@@ -264,8 +264,8 @@ def test_marks_of_a_merge_conflict_outside_of_code(tmp_path: Path) -> None:
 def test_rules_with_marks_of_a_merge_conflict_are_not_told_as_sound(tmp_path: Path) -> None:
     write(tmp_path, {"runtime/external-communications.md": f"## Permanent Rules\n\n{CONFLICT}"})
     with Notebook.open(tmp_path) as notebook:
-        standing = notebook.rules_for("mira@l.example")
-    assert standing.unread == (3, 5, 7)
+        standing = notebook.prompts.rules("mira@l.example")
+    assert standing.unread == [3, 5, 7]
     assert standing.reason.startswith(
         "runtime/external-communications.md has marks of a merge conflict in lines 3, 5, 7"
     )

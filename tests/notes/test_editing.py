@@ -764,9 +764,10 @@ def test_what_is_left_out_takes_no_place_among_the_first(notebook: Notebook) -> 
 
 
 def test_explain_does_not_tell_of_what_the_session_may_not_read(notebook: Notebook) -> None:
-    assert [found.path for found in notebook.explain("secret berth", OWNER)] == ["channels/pilot/global/private.md"]
-    assert notebook.explain("secret berth", TASK) == []
-    assert notebook.explain("harbour is Odile's", EXTERNAL) == []
+    (found,) = notebook.prompts.explain("secret berth", OWNER).found
+    assert found.path == "channels/pilot/global/private.md"
+    assert notebook.prompts.explain("secret berth", TASK).found == []
+    assert notebook.prompts.explain("harbour is Odile's", EXTERNAL).found == []
 
 
 @pytest.mark.parametrize("name", ["channels/pilot/global/private.md", "channels/pilot/global/nothing", "notebook.toml"])

@@ -52,7 +52,7 @@ def test_links_that_lead_nowhere_are_told_with_the_reason_as_check_does(notebook
     (tmp_path / "notebook/pages/all.md").write_text("".join(f"[[{link}]]\n" for link in [*good, *broken]))
     notebook.sync()
     found = notebook.broken_links("pages/all.md", [*good, *broken])
-    told = [one["message"] for one in notebook.check() if one["path"] == "pages/all.md"]
+    told = [one.message for one in notebook.prompts.check().results if one.path == "pages/all.md"]
     assert sorted(told) == sorted(f"broken link to `{link}`: {why}" for link, why in found.items())
     assert list(found) == broken
 

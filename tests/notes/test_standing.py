@@ -7,9 +7,10 @@ from datetime import date, datetime, time
 import pytest
 
 from notebook_sync.errors import UsageError
+from notebook_sync.notes.runtime.answers import Standing
 from notebook_sync.notes.runtime.entries import contents_of
-from notebook_sync.notes.runtime.rules import read_rules
-from notebook_sync.notes.runtime.standing import Standing, plain_identity, standing_of
+from notebook_sync.notes.runtime.rules import PATH, read_rules
+from notebook_sync.notes.runtime.standing import in_force, plain_identity, standing_of
 from prompt.hidden import visible
 
 TODAY = date(2026, 3, 6)
@@ -84,12 +85,12 @@ def test_of_two_alike_the_later_line_holds() -> None:
     text = "## Temporary Instructions\n- **O** (o@x): block\n- **O** (o@x): draft only\n"
     assert action("o@x", text=text) == "draft only"
     (other,) = standing("o@x", text=text).others
-    assert (other.rule.action, other.reason) == ("block", "it is above line 3")
+    assert (other.action, other.reason) == ("block", "it is above line 3")
 
 
 def test_of_each_rule_that_is_not_the_one_it_says_why() -> None:
     def others(identity: str, channel: str = "") -> list[tuple[int, str]]:
-        return [(other.rule.line, other.reason) for other in standing(identity, channel).others]
+        return [(other.line, other.reason) for other in standing(identity, channel).others]
 
     assert others("odile@ferry.example", "deck-crew") == [
         (2, "it is for every channel, and line 14 for this one"),
@@ -133,7 +134,7 @@ def test_a_rule_whose_last_day_cannot_be_read_holds_on_as_the_prompt_shows_it() 
         text = f"## Permanent Rules\n{dated}\n- **Kim** (kim@x.example): draft only\n"
         found = standing("kim@x.example", text=text)
         assert found.rule is not None
-        assert (found.rule.line, found.rule.action, found.unread) == (2, "block", ())
+        assert (found.rule.line, found.rule.action, found.unread) == (2, "block", [])
         assert f"without end: [until {day}] is not a date" in found.reason
         assert day in visible(text, now=datetime.combine(TODAY, time())).text
 
@@ -151,7 +152,7 @@ UNREAD = """\
 )
 def test_a_line_that_names_the_identity_and_is_no_rule_is_told_of_first(identity: str, line: int) -> None:
     found = standing(identity, text=UNREAD)
-    assert found.unread == (line,)
+    assert found.unread == [line]
     assert found.reason.startswith(f"line {line} seems to be about this identity, but cannot be read as a rule")
     assert "line 4 of" in found.reason
 
@@ -160,7 +161,7 @@ def test_a_line_that_names_the_identity_and_is_no_rule_is_told_of_first(identity
     "identity", ["ines@ferry.example", "dile@ferry.example", "odile@ferry.example.org", "odile@ferry", "+00 555 01421"]
 )
 def test_a_line_that_does_not_name_the_identity_is_not_told_of(identity: str) -> None:
-    assert standing(identity, text=UNREAD).unread == ()
+    assert standing(identity, text=UNREAD).unread == []
 
 
 def test_for_a_name_it_says_which_identity_to_ask_for() -> None:
@@ -176,18 +177,13 @@ def test_a_blank_identity_is_a_usage_error(identity: str) -> None:
         standing(identity)
 
 
-def test_as_json() -> None:
-    found = standing("piotr@ferry.example", "deck-crew").as_dict()
-    assert found["rule"] == {
-        "line": 13,
-        "section": "Channel-Specific",
-        "channel": "deck-crew",
-        "name": "Everyone",
-        "identity": "deck-crew",
-        "action": "draft only",
-        "until": None,
-    }
-    assert [rule["line"] for rule in found["others"]] == [4]
+def test_without_an_identity_all_rules_in_force_are_listed() -> None:
+    rules, malformed = read_rules(contents_of(RULES + "- Ann: block\n"), TODAY)
+    now = datetime.combine(TODAY, time(12))
+    every, decks = (in_force("", rules, now, channel=channel, malformed=malformed) for channel in ("", "deck-crew"))
+    assert (every.rule, every.unread, every.reason) == (None, [17], f"8 rules of {PATH} in force")
+    assert [one.line for one in every.results or ()] == [2, 3, 4, 5, 9, 13, 14, 16]
+    assert [one.line for one in decks.results or ()] == [2, 3, 4, 5, 9, 13, 14]
 
 
 @pytest.mark.parametrize(

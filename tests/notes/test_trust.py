@@ -51,7 +51,7 @@ def shown(notebook: Notebook, session: Session = OWNER) -> str:
 
 
 def lines(notebook: Notebook) -> list[tuple[str, int, str, bool]]:
-    return [(one.path, one.line, one.text, one.removed) for one in notebook.waiting_for_trust()]
+    return [(one.path, one.line, one.text, one.removed) for one in notebook.prompts.waiting_for_trust()]
 
 
 @pytest.mark.parametrize("session", [OWNER, TASK, EXTERNAL])
@@ -68,7 +68,8 @@ def test_by_default_the_file_is_what_is_shown(notebook: Notebook) -> None:
     (notebook.root / ORDERS).write_text(RULES + ATTACK)
     with Notebook.open(notebook.root) as other:
         assert "tours@" in other.prompt(TASK).text
-        assert (other.waiting_for_trust(), other.trust(OWNER), other.admin.status().waiting) == ([], [], [])
+        found = (other.prompts.waiting_for_trust(), other.prompts.trust().results, other.admin.status().waiting)
+        assert found == ([], [], [])
 
 
 def test_no_other_trust_is_known(notebook: Notebook) -> None:
@@ -90,7 +91,7 @@ def test_a_removed_rule_still_stands_and_a_changed_one_is_as_it_was(notebook: No
 def test_a_file_that_is_taken_away_still_stands(notebook: Notebook) -> None:
     (notebook.root / ORDERS).unlink()
     assert "Never promise a berth" in shown(notebook)
-    notebook.trust(OWNER)
+    notebook.prompts.trust()
     assert f"[{ORDERS} is missing]" in shown(notebook)
 
 
@@ -182,17 +183,17 @@ def test_what_the_program_does_by_itself_is_not_the_owners(notebook: Notebook) -
 
 def test_accepting_shows_the_difference_and_shows_it_in_the_prompt(notebook: Notebook) -> None:
     (notebook.root / ORDERS).write_text(RULES + MINE)
-    (waiting,) = notebook.trust(OWNER, "standing-orders.md", dry_run=True)
+    (waiting,) = notebook.prompts.trust("standing-orders.md", dry_run=True).results
     assert (waiting.accepted, f"+{MINE}" in waiting.diff) == (False, True)
     assert MINE.strip() not in shown(notebook)
-    (accepted,) = notebook.trust(OWNER, ORDERS)
+    (accepted,) = notebook.prompts.trust(ORDERS).results
     assert (accepted.accepted, accepted.digest) == (True, waiting.digest)
     assert MINE.strip() in shown(notebook)
 
 
 def test_an_accepted_version_counts_until_another_is_committed(notebook: Notebook) -> None:
     (notebook.root / ORDERS).write_text(RULES + MINE)
-    notebook.trust(OWNER)
+    notebook.prompts.trust()
     (notebook.root / ORDERS).write_text(RULES + MINE + ATTACK)
     assert MINE.strip() in shown(notebook)
     (notebook.root / ORDERS).write_text(RULES + "- Only French\n")
@@ -213,13 +214,13 @@ def test_only_the_owner_accepts_and_only_what_was_shown(notebook: Notebook) -> N
     (notebook.root / ORDERS).write_text(RULES + ATTACK)
     for session in (TASK, EXTERNAL):
         with pytest.raises(NotPermitted):
-            notebook.trust(session, ORDERS)
-    (seen,) = notebook.trust(OWNER, dry_run=True)
+            notebook.prompts.trust(ORDERS, session)
+    seen = notebook.prompts.trust(dry_run=True)
     (notebook.root / ORDERS).write_text(RULES + ATTACK + MINE)
     with pytest.raises(Conflict):
-        notebook.trust(OWNER, expected_digests={ORDERS: seen.digest})
+        notebook.prompts.trust(seen=seen)
     with pytest.raises(UsageError, match="no prompt shows 'plan'"):
-        notebook.trust(OWNER, "plan")
+        notebook.prompts.trust("plan")
     assert RULES.strip() in shown(notebook)
     assert len(lines(notebook)) == 2
 
@@ -230,7 +231,7 @@ def test_a_folder_without_git_trusts_what_was_accepted(tmp_path: Path) -> None:
     (tmp_path / "notebook.toml").write_text(TOML)
     with Notebook.open(tmp_path) as notebook:
         assert f"[{ORDERS} waits for the owner's trust]" in shown(notebook)
-        notebook.trust(OWNER)
+        notebook.prompts.trust()
         assert RULES.strip() in shown(notebook)
         notebook.edit(ORDERS, append(MINE), OWNER)
         (tmp_path / ORDERS).write_text(RULES + MINE + ATTACK)
@@ -242,9 +243,9 @@ def test_a_folder_without_git_trusts_what_was_accepted(tmp_path: Path) -> None:
 
 def test_everything_that_looks_at_the_prompt_names_what_waits(notebook: Notebook) -> None:
     (notebook.root / ORDERS).write_text(RULES + ATTACK)
-    (place,) = notebook.explain("passenger list", TASK, asking=OWNER)
+    (place,) = notebook.prompts.explain("passenger list", as_="task").found
     assert (place.line, place.in_prompt, place.reason) == (5, False, "waiting for trust")
-    found = [(one["line"], one["message"]) for one in notebook.check() if "trust" in one["message"]]
+    found = [(one.line, one.message) for one in notebook.prompts.check().results if "trust" in one.message]
     assert found == [(5, f"the line `{ATTACK.strip()}` waits for trust: notebook-sync trust {ORDERS}")]
     status = notebook.admin.status()
     assert status.waiting == [{"path": ORDERS, "line": 5, "text": ATTACK.strip(), "removed": False}]
@@ -254,9 +255,9 @@ def test_everything_that_looks_at_the_prompt_names_what_waits(notebook: Notebook
 def test_rules_are_those_that_the_prompt_shows(notebook: Notebook) -> None:
     rules = "runtime/external-communications.md"
     (notebook.root / rules).write_text("## Permanent Rules\n\n- **Mira** (mira@l.example): block\n")
-    notebook.trust(OWNER)
+    notebook.prompts.trust()
     (notebook.root / rules).write_text("## Permanent Rules\n\n- **Mira** (mira@l.example): always respond\n")
-    rule = notebook.rules_for("mira@l.example").rule
+    rule = notebook.prompts.rules("mira@l.example").rule
     assert rule is not None
     assert "block" in str(rule)
 
@@ -266,7 +267,7 @@ def test_merge_marks_show_the_committed_version_and_are_not_accepted(notebook: N
     prompt = notebook.prompt(OWNER)
     assert (RULES.strip() in prompt.text, "tours@" in prompt.text) == (True, False)
     assert any("line 1: a mark of a merge conflict" in problem for problem in prompt.problems)
-    assert list(notebook.trust(OWNER)) == []
+    assert notebook.prompts.trust().results == []
 
 
 def test_other_line_ends_are_the_same_text(notebook: Notebook) -> None:

@@ -128,7 +128,7 @@ def test_a_dated_rule_for_a_name_wins_for_the_identity_of_that_name(identity: st
     found = standing_of(identity, rules, now)
     assert found.rule is not None
     assert found.rule.action == action
-    reasons = {other.rule.line: other.reason for other in found.others}
+    reasons = {other.line: other.reason for other in found.others}
     assert reasons[2].startswith("it is permanent, and line")
     if now == SATURDAY:
         assert reasons[7] == "it has no date, and line 3 has one"
@@ -173,5 +173,5 @@ def test_no_session_is_reminded_of_what_has_expired_or_not_begun(tmp_path: Path)
     (tmp_path / "runtime/reminders.md").write_text(text)
     with Notebook.open(tmp_path) as notebook:
         for session in (Session.owner(), Session.task("scribe")):
-            assert [one.text for one in notebook.reminders(session=session)] == ["Call"]
-            assert notebook.unread_reminders(session=session) == []
+            assert [one.text for one in notebook.prompts.reminders(session).results] == ["Call"]
+            assert notebook.prompts.unread_reminders(session) == []

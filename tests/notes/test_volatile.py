@@ -212,7 +212,7 @@ def test_what_a_setting_hides_from_a_session_is_in_no_part(tmp_path: Path) -> No
         assert "idden" not in external.text
         task = notebook.prompt(Session.task(), include=["refs", "facts"])
         assert task.text.count("hidden words") == 5
-        found = notebook.explain("hidden words", Session.external(), asking=Session.owner())
+        found = notebook.prompts.explain("hidden words", Session.owner(), as_="external").found
         assert {(place.in_prompt, place.reason) for place in found} == {(False, "session filter")}
 
 

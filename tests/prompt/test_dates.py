@@ -157,6 +157,13 @@ def test_a_moment_reads_as_it_was_written(day: date, spelling: str) -> None:
     assert suggested_moment(spelling.format(day), TODAY) == f"{day}"
 
 
+@pytest.mark.parametrize("spelling", ["15.01.", "15. 1.", "1/15", "15.1.27", "2027/01/15", "Fri 15 Jan", "20270115"])
+def test_a_date_in_another_spelling_suggests_the_next_such_day(spelling: str) -> None:
+    found = validity_of(f"block [until {spelling}]")
+    assert found is not None
+    assert found.corrected(date(2026, 6, 1)) == "[until 2027-01-15]"
+
+
 @given(st.text(max_size=100) | st.text("[](){}untilfrom 0123456789.-/:,", max_size=100), DAYS)
 def test_any_text_can_be_asked(text: str, today: date) -> None:
     date_in(text)

@@ -22,5 +22,5 @@ def test_a_second_name_of_a_hidden_file_is_not_read(tmp_path: Path, secret: str)
         assert "hard link" in notebook.sync().failed[0].error
         with pytest.raises(UnreadableFile, match="hard link"):
             notebook.file("hard.md", Session.task("scribe"))
-        assert ("hard.md", "error") in [(one["path"], one["severity"]) for one in notebook.check()]
+        assert ("hard.md", "error") in [(one.path, one.severity) for one in notebook.prompts.check().results]
         assert notebook.search("Canary") == []

@@ -54,7 +54,7 @@ def use(root: Path) -> None:
         notebook.stream.checkpoint()
         notebook.stream.log("Low water", SCRIBE)
         notebook.prompt(SCRIBE)
-        notebook.tell_due()
+        notebook.prompts.tell_due()
         notebook.do_chores()
         assert {f"{FOLDER}/{name}" for name in ("mirror.db", "mirror.db-wal", "mirror.db-shm", "counts.json")} <= {
             str(path.relative_to(root)) for path in (root / FOLDER).iterdir()

@@ -146,6 +146,6 @@ def test_check_reports_what_has_the_name_of_a_runtime_file(root: Path) -> None:
     (root / "Standing-Orders.md").write_text("# Pay everybody\n")
     (root / "pages/other.md").write_text("---\nid: reminders\n---\n# Pay everybody\n")
     with Notebook.open(root) as notebook:
-        found = {one["path"]: one["message"] for one in notebook.check() if "has the name of" in one["message"]}
+        found = {one.path: one.message for one in notebook.prompts.check().results if "has the name of" in one.message}
     assert found.keys() == {"Standing-Orders.md", "pages/other.md"}
     assert RULES in found["Standing-Orders.md"]

@@ -152,6 +152,9 @@ def plain_calls() -> Iterator[Call]:
     yield "memory_add", {"content": ""}
     for query in ("rope", "the plan chart knot hides rope", CANARY):
         yield "memory_search", {"query": query, "limit": 100}
+    for arguments in ({}, {"identity": "odile@ferry.example"}, {"identity": "scribe"}, {"channel": "scribe"}):
+        yield "notebook_rules", arguments
+    yield "notebook_reminders", {}
     yield "checkpoint", {}
     yield "notebook_today", {}
     yield "rollback", {}
@@ -207,7 +210,9 @@ def plain_requests() -> Iterator[Request]:
     yield "GET", "rules", {"params": {"identity": "odile@ferry.example"}}
     for include in ([], ["refs"], ["refs", "facts", "notes"]):
         yield "GET", "prompt", {"params": {"include": include, "task": "Buy rope"}}
-    yield "GET", "prompt", {"params": {"agent": "scribe", "include": ["notes"]}}
+    yield "GET", "prompt", {"params": {"as": "owner:scribe", "include": ["notes"]}}
+    yield "GET", "check", {}
+    yield "GET", "rules", {}
     for params in ({}, {"limit": 1000}, {"collection": "channels"}, {"author": "agent:scribe"}, {"tags": "rope"}):
         yield "GET", "notes", {"params": params}
         for mode in MODES:

@@ -128,12 +128,6 @@ def test_prompt_prints_its_text_and_nothing_else(root: Path, capsys: pytest.Capt
     assert prompt.keys() == {"text", "tokens", "revision", "session", "parts"}
 
 
-def test_max_tokens_is_kept(answer: Answer, root: Path) -> None:
-    (root / "runtime/standing-orders.md").write_text("# Orders\n\n" + "Always be brief and kind. " * 200)
-    assert answer("prompt")["tokens"] > 700
-    assert answer("prompt", "--max-tokens", "700")["tokens"] <= 700
-
-
 def test_explain_tells_what_each_session_sees(answer: Answer, root: Path) -> None:
     (root / "runtime/standing-orders.md").write_text("## Preferences\n\nTea, please.\n\n<!-- Coffee never. -->\n")
     (tea,) = answer("explain", "tea", "--session", "task")["found"]
@@ -186,12 +180,9 @@ def test_explain_names_a_step_that_helps(
     assert path not in wrong or wrong[path] not in remedy
 
 
-def test_explain_of_nothing_is_a_wrong_call_and_of_what_is_nowhere_a_failure(
+def test_explain_of_what_is_nowhere_is_a_failure(
     answer: Answer, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for blank in ("", " \n\t"):
-        assert run(["-C", str(root), "explain", blank]) == 2
-        assert "name a text to look for" in capsys.readouterr().err
     assert answer("explain", "no such words", code=1) == {"found": []}
     assert run(["-C", str(root), "explain", "no such words"]) == 1
     assert capsys.readouterr().out.startswith("nowhere in the notebook: ")

@@ -68,9 +68,9 @@ def test_a_file_that_changes_while_a_person_reads_is_not_accepted(
 
 def test_yes_accepts_and_prints_json(waiting: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["trust", *OWNER, "--yes", "--json"]) == 0
-    (file,) = json.loads(capsys.readouterr().out)["files"]
+    (file,) = json.loads(capsys.readouterr().out)["results"]
     assert (file["path"], file["accepted"]) == (ORDERS, True)
-    assert file["lines"] == [{"line": 4, "text": ATTACK, "removed": False}]
+    assert file["lines"] == [{"path": ORDERS, "line": 4, "text": ATTACK, "removed": False}]
     assert is_shown(capsys)
     assert run(["trust", *OWNER, "--yes"]) == 0
     assert capsys.readouterr().out == "nothing waits for trust\n"

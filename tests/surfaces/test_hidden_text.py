@@ -17,7 +17,7 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotebookError, NotPermitted
 from notebook_sync.files.edits import Edit
 from notebook_sync.notes.editing.editing import FileEdits
-from notebook_sync.operations import OPERATIONS
+from notebook_sync.operations import OPERATIONS, SERVICES
 from notebook_sync.operations.registry import call as run_operation
 from notebook_sync.search.searching import MODES
 from notebook_sync.surfaces.http.from_operations import operation_routes
@@ -112,7 +112,7 @@ def _reported(notebook: Notebook, session: Session) -> list[Any]:
 
 def _explained(notebook: Notebook, session: Session) -> list[Any]:
     texts = (*ASKED, "answer at once <!-- canaryinline", "answer at once canaryinline")
-    return [notebook.explain(text, whose, asking=session) for text in texts for whose in (session, OWNER)]
+    return [found for text in texts for found in notebook.prompts.explain(text, session).found]
 
 
 def _all_revisions(notebook: Notebook, session: Session) -> list[Any]:
@@ -149,21 +149,21 @@ METHODS: dict[str, Asking] = {
     "delete": lambda notebook, session: _each_file(lambda path: notebook.delete(path, session)),
     "rename": lambda notebook, session: _each_file(lambda path: notebook.rename(path, "pages/x.md", session)),
     "undo": lambda notebook, session: _each_file(lambda path: notebook.undo(path, session)),
-    "omitted": lambda notebook, session: _each_file(lambda path: notebook.omitted(path, session)),
-    "trust": lambda notebook, session: _told(lambda: notebook.trust(session, dry_run=True)),
+    "omitted": lambda notebook, session: _each_file(lambda path: notebook.prompts.omitted(path, session)),
     "history": lambda notebook, session: _each_file(lambda path: notebook.history(path, session)),
     "diff": _all_revisions,
     "version": _all_versions,
-    "rules_for": lambda notebook, session: [
-        notebook.rules_for(name, session=session)
-        for name in ("ines@ferry.example", "odile@ferry.example", "gone@ferry.example")
+    "rules": lambda notebook, session: [
+        notebook.prompts.rules(name, session)
+        for name in ("ines@ferry.example", "odile@ferry.example", "gone@ferry.example", "")
     ],
-    "reminders": lambda notebook, session: [notebook.reminders(due=due, session=session) for due in (False, True)],
-    "unread_reminders": lambda notebook, session: notebook.unread_reminders(session),
+    "assemble": lambda notebook, session: notebook.prompts.assemble(session, include=["refs", "facts"], task=SPEC),
+    "unread_reminders": lambda notebook, session: notebook.prompts.unread_reminders(session),
     "refuse": lambda notebook, session: _told(lambda: notebook.refuse(session, "test", "No")),
     "prompt": lambda notebook, session: [
         notebook.prompt(session, include=["refs", "facts"]),
         notebook.prompt(session).as_json(),
+        _told(lambda: notebook.prompt(session, as_="owner" if session.kind != "owner" else "task")),
     ],
     "explain": _explained,
     "create": lambda notebook, session: _told(lambda: notebook.create("pages", "Odile", "Of the ferry", session)),
@@ -186,6 +186,13 @@ OPERATION_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("memory ingest", {"relationships": [{"from": RULES, "to": EXTRA, "type": "similar"}]}),
     ("memory import", {"file": RULES}),
     *((f"memory {name}", {}) for name in ("list", "infer", "score", "audit", "fix", "graph")),
+    ("prompt", {"include": ["refs", "facts"], "task": SPEC}),
+    *(("explain", {"text": word}) for word in (*ASKED, "answer at once <!-- canaryinline")),
+    *(("rules", {"identity": name}) for name in ("ines@ferry.example", "odile@ferry.example", "gone@ferry.example")),
+    *((words, {"as": "owner"} if words == "prompt" else {}) for words in ("prompt", "check", "rules", "reminders")),
+    ("explain", {"text": "answer at once", "as": "owner"}),
+    ("reminders", {"due": True}),
+    ("trust", {"dry_run": True}),
     ("context brief", {"task_spec": f"# {SPEC}", "explain": True}),
     ("context synthesize", {"task_spec": SPEC}),
     ("context prefetch", {"specs": [RULES, REMINDERS]}),
@@ -213,7 +220,14 @@ def test_the_tables_have_every_method_and_operation_that_a_session_may_call() ->
         for name, method in inspect.getmembers(Notebook, inspect.isfunction)
         if not name.startswith("_") and "session" in inspect.signature(method).parameters
     }
-    assert set(METHODS) == found
+    found |= {
+        name
+        for service in SERVICES
+        for name, method in inspect.getmembers(service, inspect.isfunction)
+        if not (name.startswith("_") or hasattr(method, "declared"))
+        and "session" in inspect.signature(method).parameters
+    }
+    assert set(METHODS) == found | {"explain", "rules"}
     assert {words for words, _ in OPERATION_CALLS} == OPERATIONS.keys()
 
 
@@ -230,7 +244,7 @@ def test_no_operation_tells_what_is_hidden(notebook: Notebook, session: Session)
         assert MARK not in repr(told).casefold(), (words, arguments)
 
 
-@pytest.mark.parametrize("name", ["read", "search", "diff", "version", "rules_for", "prompt", "explain", "list"])
+@pytest.mark.parametrize("name", ["read", "search", "diff", "version", "rules", "prompt", "explain", "list"])
 def test_the_owner_is_told(notebook: Notebook, name: str) -> None:
     told = repr(METHODS[name](notebook, OWNER)).casefold()
     assert MARK in told or "reason='comment'" in told
@@ -254,8 +268,10 @@ class TestHiddenTextAnswersAsWhatIsNotThere:
         assert RULES in {row["path"] for row in owners}
 
     def test_it_is_explained_nowhere(self, notebook: Notebook, session: Session) -> None:
-        assert [each for each in _explained(notebook, session) if each] == []
-        assert {one.path for one in notebook.explain("answer at once", session)} == {RULES, EXTRA}
+        assert _explained(notebook, session) == []
+        with pytest.raises(NotPermitted):
+            notebook.prompts.explain("answer at once", session, as_="owner")
+        assert {one.path for one in notebook.prompts.explain("answer at once", session).found} == {RULES, EXTRA}
 
     def test_a_difference_is_refused_and_leaves_one_event(self, notebook: Notebook, session: Session) -> None:
         for rev in ("", notebook.history(RULES)[-1].rev):
@@ -267,10 +283,10 @@ class TestHiddenTextAnswersAsWhatIsNotThere:
         assert notebook.history(RULES, session)
 
     def test_a_rule_that_ended_is_no_rule(self, notebook: Notebook, session: Session) -> None:
-        assert notebook.rules_for("ines@ferry.example").others
-        ended = notebook.rules_for("ines@ferry.example", session=session)
-        never = notebook.rules_for("nobody@ferry.example", session=session)
-        assert (ended.rule, ended.reason, ended.others) == (None, never.reason, ())
+        assert notebook.prompts.rules("ines@ferry.example").others
+        ended = notebook.prompts.rules("ines@ferry.example", session)
+        never = notebook.prompts.rules("nobody@ferry.example", session)
+        assert (ended.rule, ended.reason, ended.others) == (None, never.reason, [])
 
     def test_the_prompt_tells_where_something_expired(self, notebook: Notebook, session: Session) -> None:
         part = next(part for part in notebook.prompt(session).parts if part.path == RULES)
@@ -321,18 +337,15 @@ def _requests() -> Iterator[tuple[str, str, dict[str, Any]]]:
         yield "DELETE", f"/notes/{path}", {}
         yield "POST", "/undo", {"json": {"file": path}}
         yield "POST", "/edit", {"json": {"file": path, "action": "remove_entry", "entry_match": "a"}}
-    for identity in ("ines@ferry.example", "odile@ferry.example"):
-        yield "GET", "/rules", {"params": {"identity": identity}}
     for name, arguments in _tool_calls():
         yield "POST", f"/tools/{name}", {"json": arguments}
     for word in ASKED:
-        yield "POST", "/explain", {"json": {"text": word}}
         for route in ("/search", "/recall", "/channels/scribe/notes"):
             yield "GET", route, {"params": {"query": word}}
         for mode in MODES:
             asked = {"query": word, "mode": mode, "snippet": True, "explain": True}
             yield "GET", "/search", {"params": asked}
-    for path in ("/status", "/prompt", "/notes", "/reminders", "/tools", "/metrics", "/today", "/checkpoints"):
+    for path in ("/status", "/notes", "/tools", "/metrics", "/today", "/checkpoints"):
         yield "GET", path, {}
     for words, arguments in OPERATION_CALLS:
         if route := OPERATIONS[words].route:

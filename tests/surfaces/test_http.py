@@ -45,32 +45,14 @@ def test_a_note_and_its_section_with_the_digest_as_etag(server: Served) -> None:
     assert (missing.status_code, missing.json()["error"]["type"]) == (404, "no_such_note")
 
 
-def test_each_session_gets_its_own_prompt(server: Served) -> None:
-    owners = server.ask("GET", "/prompt", OWNER).json()
-    agents = server.ask("GET", "/prompt", TASK, params={"task": "Paint the quay"}).json()
-    assert (owners["session"], agents["session"]) == ("owner", "task")
-    with Notebook.open(server.root) as notebook:
-        assert owners["text"] == notebook.prompt(OWNER).text
-        assert agents["text"] == notebook.prompt(TASK, task="Paint the quay").text
-    small = server.ask("GET", "/prompt", OWNER, params={"max_tokens": 700, "include": ["refs", "facts"]}).json()
-    assert small["tokens"] <= 700
-
-
 def test_an_agent_is_shown_no_others_prompt(server: Served) -> None:
     (server.root / "channels/scribe").mkdir()
     (server.root / "channels/scribe/own.md").write_text("Kept by scribe.\n")
-    wanted = {"agent": "scribe", "include": "notes"}
+    wanted = {"as": "task:scribe", "include": "notes"}
     for session in (OWNER, TASK):
         assert "Kept by scribe." in server.ask("GET", "/prompt", session, params=wanted).json()["text"]
     refused = server.ask("GET", "/prompt", Session.task("pilot"), params=wanted)
     assert (refused.status_code, refused.json()["error"]["type"]) == (403, "not_permitted")
-
-
-def test_explain_tells_of_no_place_that_may_not_be_read(server: Served) -> None:
-    found = server.ask("POST", "/explain", TASK, json={"text": "ropes"}).json()["found"]
-    assert [(one["path"], one["in_prompt"]) for one in found] == [("runtime/reminders.md", True)]
-    assert server.ask("POST", "/explain", TASK, json={"text": "secret berth"}).json() == {"found": []}
-    assert server.ask("POST", "/explain", OWNER, json={"text": "secret berth"}).json()["found"]
 
 
 def test_a_conflict_says_what_the_file_says_now(server: Served) -> None:
@@ -126,17 +108,6 @@ def test_undo_history_and_diff(server: Served) -> None:
     assert undone.json()["changed"]
     assert (server.root / "runtime/reminders.md").read_text() == REMINDERS
     assert server.ask("GET", "/diff/reminders.md", OWNER, params={"rev": "no such"}).status_code == 404
-
-
-def test_reminders_and_rules(server: Served) -> None:
-    (server.root / "runtime/reminders.md").write_text(f"{REMINDERS}- [ ] Pay [due: 25:00]\n")
-    told = server.ask("GET", "/reminders", TASK, params={"due": True}).json()
-    (due,) = told["reminders"]
-    assert (due["text"], due["state"]) == ("Check the ropes", "due")
-    assert told["unread"] == [len(REMINDERS.splitlines()) + 1]
-    standing = server.ask("GET", "/rules", EXTERNAL, params={"identity": "ODILE@ferry.example"}).json()
-    assert standing["rule"]["name"] == "Odile"
-    assert server.ask("GET", "/rules", OWNER, params={"identity": "x"}).json()["rule"] is None
 
 
 def test_rules_that_are_withheld_are_withheld_here_too(root: Path) -> None:
@@ -200,14 +171,13 @@ def test_what_was_wrong_is_named_and_not_repeated(server: Served) -> None:
     long = "x" * 100_000
     answer = server.ask("POST", "/explain", OWNER, json={"text": long, "rope": long})
     message = answer.json()["error"]["message"]
-    assert "body.text" in message
-    assert "body.rope" in message
+    assert "'rope'" in message
     assert len(message) < 300
+    answer = server.ask("POST", "/explain", OWNER, json={long: long})
+    assert len(answer.json()["error"]["message"]) < 300
 
 
-@pytest.mark.parametrize(
-    "path", ["/notes?session=owner", "/prompt?sesion=owner", "/search?query=x&agent=pilot", "/tools?agent=pilot"]
-)
+@pytest.mark.parametrize("path", ["/notes?session=owner", "/search?query=x&agent=pilot", "/tools?agent=pilot"])
 def test_a_parameter_that_means_nothing_is_refused(server: Served, path: str) -> None:
     answer = server.ask("GET", path, TASK)
     assert answer.status_code == 422

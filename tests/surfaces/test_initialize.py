@@ -23,7 +23,7 @@ def test_it_makes_a_notebook_that_has_nothing_to_complain_about(tmp_path: Path) 
     assert made.kept == ()
     assert all((made.root / path).exists() for path in made.created)
     with Notebook.open(made.root) as notebook:
-        assert notebook.check() == []
+        assert notebook.prompts.check().results == []
         assert notebook.sync().failed == []
         assert notebook.admin.verify().consistent
     status = subprocess.run(

@@ -77,7 +77,7 @@ def by_route(root: Path, place: str, session: Session) -> str:
 
 def by_python(root: Path, place: str, session: Session) -> str:
     with Notebook.open(root) as notebook:
-        return notebook.omitted(place, session).text
+        return notebook.prompts.omitted(place, session).text
 
 
 WAYS = {**{name: by_tool(name) for name in DOORS}, "route": by_route, "python": by_python}
@@ -123,7 +123,7 @@ def test_an_entry_longer_than_a_page_is_divided(root: Path) -> None:
     (root / PATH).write_text("## Today\n\n- " + "🦭 seal " * 500 + "\n\n```\n" + "x" * 9000 + "\n```\n")
     (root / "notebook.toml").write_text("[prompt]\nmax_tokens_per_file = 60\n")
     with Notebook.open(root) as notebook:
-        whole = notebook.omitted(PATH, TASK).text
+        whole = notebook.prompts.omitted(PATH, TASK).text
         assert pages_of(lambda arguments: call(notebook, "notebook_read", arguments, TASK), PATH) == whole
 
 
@@ -141,11 +141,11 @@ def test_what_is_not_in_the_prompt_has_a_clear_error(cut: Path) -> None:
     with Notebook.open(cut) as notebook:
         for place in ("pages/plan.md#budget", "pages/nowhere.md", "runtime/standing-orders.md"):
             with pytest.raises(NoSuchNote, match="is not in the prompt of this session"):
-                notebook.omitted(place, TASK)
+                notebook.prompts.omitted(place, TASK)
         with pytest.raises(NoSuchNote, match="no section named 'nowhere' in the prompt; anchors: today, tools, tide"):
-            notebook.omitted(f"{PATH}#nowhere", TASK)
+            notebook.prompts.omitted(f"{PATH}#nowhere", TASK)
         with pytest.raises(UsageError, match="offset is a number from 0 to"):
-            notebook.omitted(PATH, TASK, offset=10**9)
+            notebook.prompts.omitted(PATH, TASK, offset=10**9)
 
 
 def test_databases_that_are_down_do_not_matter(cut: Path) -> None:

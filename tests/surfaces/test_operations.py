@@ -39,7 +39,12 @@ Way = Callable[[Operation, Mapping[str, Any], Session], Any]
 
 SESSIONS = (Session.owner(), Session.task("scribe"), Session.external("herald"))
 EIGHT, KEY, CORE, WEB = "The ferry leaves at eight", "Ines keeps the key", "The lamp is Odile's", "The lamp burns oil"
+RULES, REMINDERS = "runtime/external-communications.md", "runtime/reminders.md"
 FILES = {
+    RULES: "## Permanent Rules\n\n- **Odile** (odile@ferry.example): answer\n\n"
+    "## Temporary Instructions\n\n- **Ines**: no one [until 15.01.2199]\n- **Mira**: draft [until 2020-01-01]\n"
+    "- Ann: x\n",
+    REMINDERS: "## Today\n\n- [ ] Oil the lamp [due: 2020-01-01]\n- [ ] Paint [due: 2199-01-01]\n- milk\n",
     "facts/notes.md": f"## Important Facts\n\n- {EIGHT}\n- {EIGHT.lower()}.\n- It rained <!-- importance: 0.01 -->\n",
     "facts/core.md": f"## Identity\n\n- {CORE}\n",
     "facts/archive.md": f"## Important Facts\n\n- {KEY} <!-- archived: 2026-01-01; from: facts/notes.md -->\n",
@@ -86,6 +91,22 @@ DRAWN = {"additions": [{"item": text} for text in ("Ben mends nets", WEB)], "rem
 
 # At least one call of each operation, by its words, and the type of the error where it cannot be done.
 CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("prompt", {"include": ["facts"], "max_tokens": 4000}, ""),
+    ("prompt", {"include": ["pages"]}, "invalid_arguments"),
+    ("prompt", {"as": "external"}, ""),
+    ("prompt", {"as": "somebody"}, "invalid_arguments"),
+    ("explain", {"text": "the ferry leaves"}, ""),
+    ("explain", {"text": EIGHT, "as": "task:pilot"}, ""),
+    ("explain", {"text": " "}, "invalid_arguments"),
+    ("check", {}, ""),
+    ("rules", {"identity": "ODILE@ferry.example", "channel": "deck"}, ""),
+    ("rules", {"identity": "Mira"}, ""),
+    ("rules", {"identity": " "}, "invalid_arguments"),
+    ("rules", {}, ""),
+    ("reminders", {}, ""),
+    ("reminders", {"due": True}, ""),
+    ("trust", {"dry_run": True}, ""),
+    ("trust", {"file": "pages/plan.md", "dry_run": True}, "invalid_arguments"),
     ("fact add", {"content": "The pier is new", "section": "Key Topics", "importance": 0.6}, ""),
     ("fact add", {"content": "The pier is new", "importance": "grave"}, "invalid_arguments"),
     ("fact list", {"section": "important facts", "limit": 2}, ""),
@@ -209,7 +230,9 @@ def ways(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iter
         who = ["--session", session.kind, "--agent", session.agent] if operation.asks != "owner" else []
         code = run(["-C", str(root), *words, *_options(operation, arguments, tmp_path), *who, "--json"])
         answer = json.loads(capsys.readouterr().out)
-        assert bool(code) == bool(_error_in(answer))
+        assert bool(code) == bool(_error_in(answer)) or operation.words == "check"
+        if operation.logged and not _error_in(answer):
+            answer[operation.logged] = []  # it is on standard error
         return picture.read_text() if operation.media and "bytes" in answer else answer
 
     with contextlib.ExitStack() as opened:
@@ -233,8 +256,10 @@ def test_each_way_answers_and_refuses_alike(root: Path, ways: dict[str, Way], wo
     calls = [(arguments, kind) for each, arguments, kind in CALLS if each == words]
     assert calls, "give an example of it above"
     for (arguments, kind), session in product(calls, SESSIONS):
+        is_others = session.kind != "owner" and arguments.get("as", "somebody") != "somebody"
         is_refused = session.kind not in operation.sessions or (
-            session.kind == "external" and (operation.effect != "read" or arguments.get("scope") == "core")
+            (session.kind == "external" and (operation.effect != "read" or arguments.get("scope") == "core"))
+            or is_others
         )
         answers = {}
         for name, way in ways.items():
@@ -321,7 +346,8 @@ def test_no_surface_goes_around_an_operation() -> None:
 
 def _by_python(notebook: Notebook, operation: Operation, arguments: Mapping[str, Any], session: Session) -> Any:
     try:
-        answer = operation.run(getattr(notebook, operation.service), session=session, **arguments)
+        named = {operation.parameters[name].name: value for name, value in arguments.items()}
+        answer = operation.run(getattr(notebook, operation.service), session=session, **named)
         return json.loads(msgspec.json.encode(answer))
     except NotebookError as error:
         return error_body(error)

@@ -31,7 +31,7 @@ READING = {
         "fact_search",
         "fact_verify",
     ),
-    *("memory_search", "compile_context"),
+    *("memory_search", "compile_context", "notebook_rules", "notebook_reminders"),
 }
 DESTROYING = {"notebook_edit", "notebook_update", "notebook_delete", "rollback"}
 # A language model or a reasoner that the settings name may be asked.

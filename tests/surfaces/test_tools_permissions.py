@@ -21,7 +21,7 @@ OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.externa
 SESSIONS = (OWNER, TASK, EXTERNAL)
 FOR_STRANGERS = {
     *("notebook_read", "notebook_search", "notebook_list", "write_note"),
-    *("fact_search", "fact_verify", "memory_search", "compile_context"),
+    *("fact_search", "fact_verify", "memory_search", "compile_context", "notebook_rules", "notebook_reminders"),
 }
 NOT_FOR_STRANGERS = {tool.name for tool in TOOLS} - FOR_STRANGERS
 FOR_THE_OWNER = {"rollback"}

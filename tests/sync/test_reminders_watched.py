@@ -57,7 +57,7 @@ def test_of_many_that_look_at_once_one_tells(tmp_path: Path, reminders: Path) ->
     def look() -> None:
         with Notebook.open(tmp_path) as notebook:
             together.wait()
-            found.extend(due.text for due in notebook.tell_due())
+            found.extend(due.text for due in notebook.prompts.tell_due())
 
     threads = [threading.Thread(target=look) for _ in range(8)]
     for thread in threads:

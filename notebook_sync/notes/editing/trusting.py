@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from notebook_sync.errors import Conflict, UnwritableFile, UsageError
 from notebook_sync.events import Events
@@ -12,32 +10,11 @@ from notebook_sync.notes.editing.difference import difference
 from notebook_sync.notes.editing.door import Door, digest_of
 from notebook_sync.notes.guard import Guard
 from notebook_sync.notes.prompting.system_prompt import SystemPrompt
-from notebook_sync.notes.prompting.trust import Untrusted, Waiting
+from notebook_sync.notes.prompting.trust import Untrusted
+from notebook_sync.notes.runtime.answers import TrustedFile
 from notebook_sync.sessions import Session
 
 TOOL = "trust"
-
-
-@dataclass(frozen=True, slots=True)
-class Trusted:
-    """A file of which lines waited. `diff` is unified, from the trusted version; `digest` is that of the file as it
-    is, "" for one that is gone."""
-
-    path: str
-    digest: str
-    diff: str
-    lines: tuple[Waiting, ...]
-    accepted: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json` prints."""
-        return {
-            "path": self.path,
-            "digest": self.digest,
-            "lines": [{"line": one.line, "text": one.text, "removed": one.removed} for one in self.lines],
-            "diff": self.diff,
-            "accepted": self.accepted,
-        }
 
 
 class Trusting:
@@ -51,8 +28,12 @@ class Trusting:
 
     def accept(
         self, session: Session, file: str, *, dry_run: bool, expected_digests: Mapping[str, str] | None
-    ) -> list[Trusted]:
-        """As `Notebook.trust`."""
+    ) -> list[TrustedFile]:
+        """Accept what waits in `file`, or in all files of the prompt for ""; with `dry_run`, only show it. With
+        expected digests, only if the files still have them.
+
+        Raises NotPermitted, UsageError, Conflict, UnwritableFile, GitFailed.
+        """
         paths = [path for path in self._prompt.paths if file in ("", path, path.rpartition("/")[2])]
         if not paths:
             known = ", ".join(self._prompt.paths)
@@ -65,7 +46,7 @@ class Trusting:
                 _must_be_expected(one, expected_digests)
             return [self._accepted(one, session, dry_run=dry_run) for one in waiting]
 
-    def _accepted(self, one: Untrusted, session: Session, *, dry_run: bool) -> Trusted:
+    def _accepted(self, one: Untrusted, session: Session, *, dry_run: bool) -> TrustedFile:
         digest = digest_of(one.found)
         if self._prompt.trust and not dry_run:
             try:
@@ -74,7 +55,7 @@ class Trusting:
                 raise UnwritableFile(one.path, f"the accepted version cannot be kept: {error.strerror}") from None
             self._events.record(TOOL, session, path=one.path, digest=digest)
         diff = difference(one.path, one.trusted, one.found)
-        return Trusted(one.path, digest, diff, tuple(one.lines), accepted=not dry_run)
+        return TrustedFile(one.path, digest, one.lines, diff, accepted=not dry_run)
 
 
 def _must_be_expected(one: Untrusted, expected: Mapping[str, str] | None) -> None:

@@ -7,10 +7,10 @@ Accepted versions are in `.notebook/trusted/`. Without them accepted text waits 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from notebook_sync.errors import EditFailed, GitFailed
 from notebook_sync.files.branch import head_stamp, stamp_of
@@ -18,31 +18,13 @@ from notebook_sync.files.comparing import Steps, opcodes
 from notebook_sync.files.git import blobs_of
 from notebook_sync.notes.conflict_marks import why_unusable
 from notebook_sync.notes.prompting.sources import GIT_SECONDS, as_source, copy_name, keep_copy
+from notebook_sync.notes.runtime.answers import WaitingLine
 from prompt import FileText
 
 if TYPE_CHECKING:
     from notebook_sync.files.edits import Edit
 
 FOLDER = "trusted"
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A line that waits for trust: 1-based in the file as it is, or, when `removed`, where the trusted line was."""
-
-    path: str
-    line: int
-    text: str
-    removed: bool
-
-    @property
-    def what(self) -> str:
-        """The line, in words."""
-        return f"{'the removal of' if self.removed else 'the line'} `{self.text.strip()}`"
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json` prints."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +36,7 @@ class Untrusted:
     found: bytes | None
 
     @property
-    def lines(self) -> list[Waiting]:
+    def lines(self) -> list[WaitingLine]:
         """The lines, but blank ones, by which it differs from its trusted version."""
         return list(_waiting(self.path, _lines(self.trusted), _lines(self.found)))
 
@@ -174,12 +156,12 @@ def _waits(path: str) -> bytes:
     return f"[{path} waits for the owner's trust]\n".encode()
 
 
-def _waiting(path: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Waiting]:
+def _waiting(path: str, old: Sequence[str], new: Sequence[str]) -> Iterator[WaitingLine]:
     for tag, old_start, old_end, start, end in opcodes(old, new, Steps()):
         if tag != "equal":
             gone = ((start + 1, text, True) for text in old[old_start:old_end])
             added = ((number, text, False) for number, text in enumerate(new[start:end], start + 1))
-            yield from (Waiting(path, *one) for one in (*gone, *added) if one[1].strip())
+            yield from (WaitingLine(path, *one) for one in (*gone, *added) if one[1].strip())
 
 
 def _lines(raw: bytes | None) -> list[str]:

@@ -11,11 +11,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from notebook_sync.errors import UsageError
+from notebook_sync.notes.runtime.answers import OtherRule, RuleEntry, Standing
 from notebook_sync.notes.runtime.entries import Malformed
 from notebook_sync.notes.runtime.rules import PATH, Rule
 from prompt.dates import suggested_moment
@@ -26,42 +25,6 @@ _SCHEME = re.compile(r"(?:mailto|tel|sms):", re.IGNORECASE)
 _PHONE = re.compile(r"(?:\+|00)?[\d\s().\-/]*\d[\d\s().\-/]*")
 _NUMBER = re.compile(r"[+\d][\d\s().\-/]*")
 _FEWEST_DIGITS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The rule that holds, None for none, and a sentence on why. `others` are about the same identity and do not apply
-    here now: those that rank lower, then those of other channels, then those that are past or have not begun.
-
-    `unread` are lines that name the identity and cannot be read as rules, and marks of a merge conflict: one of these
-    may be the rule that was meant.
-    """
-
-    identity: str
-    channel: str
-    rule: Rule | None
-    reason: str
-    others: tuple[Other, ...] = ()
-    unread: tuple[int, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that `--json` prints."""
-        return {
-            "identity": self.identity,
-            "channel": self.channel or None,
-            "rule": _rule_dict(self.rule) if self.rule else None,
-            "reason": self.reason,
-            "others": [{**_rule_dict(other.rule), "reason": other.reason} for other in self.others],
-            "unread": list(self.unread),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Other:
-    """A rule that does not apply, and why not."""
-
-    rule: Rule
-    reason: str
 
 
 def standing_of(
@@ -90,16 +53,46 @@ def standing_of(
     rule = ordered[0] if ordered else None
     elsewhere = [one for one in rules if _is_for_channel(one) and one not in about and wanted & _identities(one)]
     others = (
-        *(Other(one, _outranked(one, rule, wanted)) for one in ordered[1:] if rule),
-        *(Other(one, f"it is for {one.channel} only") for one in elsewhere),
-        *(Other(one, f"it {_limit(one, now)}") for one in about if one not in holding),
+        *((one, _outranked(one, rule, wanted)) for one in ordered[1:] if rule),
+        *((one, f"it is for {one.channel} only") for one in elsewhere),
+        *((one, f"it {_limit(one, now)}") for one in about if one not in holding),
     )
     named = [
         one for one in rules if plain_identity(one.name) == asked and not (one.validity and one.validity.is_past(now))
     ]
     meant = "" if rule and wanted & _identities(rule) else _meant(named)
     reasons = (_conflict(conflicts), _doubt(unread), _reason(rule, ordered[1:], about, wanted, now), meant)
-    return Standing(identity, channel, rule, "; ".join(filter(None, reasons)), others, (*conflicts, *unread))
+    return Standing(
+        identity,
+        channel or None,
+        RuleEntry(*_entry(rule)) if rule else None,
+        "; ".join(filter(None, reasons)),
+        [OtherRule(*_entry(other), reason) for other, reason in others],
+        [*conflicts, *unread],
+    )
+
+
+def in_force(
+    identity: str,
+    rules: Sequence[Rule],
+    now: datetime,
+    *,
+    channel: str = "",
+    malformed: Sequence[Malformed] = (),
+    conflicts: Sequence[int] = (),
+) -> Standing:
+    """All rules that hold now, in the order of the file; with a `channel`, without those of other channels."""
+    place = plain_identity(channel)
+    holding = [
+        RuleEntry(*_entry(rule))
+        for rule in rules
+        if (rule.validity is None or rule.validity.holds_at(now))
+        and not (place and _is_for_channel(rule) and plain_identity(rule.channel) != place)
+    ]
+    reason = f"{len(holding)} rule{'' if len(holding) == 1 else 's'} of {PATH} in force"
+    unread = sorted({one.line for one in malformed} - {rule.line for rule in rules})
+    reason = "; ".join(filter(None, (_conflict(conflicts), reason)))
+    return Standing(identity, channel or None, None, reason, [], [*conflicts, *unread], holding)
 
 
 def _aliases(asked: str, rules: Sequence[Rule]) -> set[str]:
@@ -221,13 +214,5 @@ def _reason(rule: Rule | None, others: Sequence[Rule], about: Sequence[Rule], wa
     return f"line {rule.line} of {PATH} {whom}, {kind}{where}{until}{before}"
 
 
-def _rule_dict(rule: Rule) -> dict[str, Any]:
-    return {
-        "line": rule.line,
-        "section": rule.section,
-        "channel": rule.channel or None,
-        "name": rule.name,
-        "identity": rule.identity,
-        "action": rule.action,
-        "until": rule.until or None,
-    }
+def _entry(rule: Rule) -> tuple[int, str, str | None, str, str, str, str | None]:
+    return rule.line, rule.section, rule.channel or None, rule.name, rule.identity, rule.action, rule.until or None

@@ -121,7 +121,7 @@ class Following:
     def _tell_due(self) -> None:
         while not self._stopping.is_set():
             try:
-                self._notebook.tell_due()
+                self._notebook.prompts.tell_due()
             except (NotebookError, PromptError) as error:
                 _log.warning("reminders cannot be told of: %s", error)
             except Exception:  # as above: logged whole, and tried again

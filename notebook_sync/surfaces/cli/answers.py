@@ -122,6 +122,11 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+def in_colour() -> bool:
+    """Whether standard output is a terminal that shows colours."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
 def show(arguments: Namespace, value: Any, worded: Callable[[Any], str]) -> None:
     """Print the answer, as JSON or in words."""
     shown = as_json(value) if arguments.json else worded(value)

@@ -21,6 +21,7 @@ from notebook_sync.surfaces.cli.table import AGENT, JSON, SESSION, Argument, Com
 _SHARED = ("return", "agent")
 _PICTURE = Argument("file", "the picture's file, a name that ends in .svg; - prints it", {"metavar": "OUT.svg"})
 _FOLLOW = Argument("--follow", "go on with what is recorded from now on", {"action": "store_true"})
+_YES = Argument("--yes", "do not ask", {"action": "store_true"})
 _WIDTH = 110
 _PICTURE_SHAPE = '{"path": "/home/me/out.svg", "bytes": 18230}'
 
@@ -66,7 +67,8 @@ class OperationCommand:
     @cached_property
     def shape(self) -> str:
         """What `--json` prints."""
-        return _PICTURE_SHAPE if self._operation.media else shape_of(self._operation.hints["return"])
+        operation = self._operation
+        return _PICTURE_SHAPE if operation.media else shape_of(operation.hints["return"], operation.logged)
 
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:
@@ -80,11 +82,12 @@ class OperationCommand:
         ]
         who = () if operation.asks == "owner" else (SESSION, AGENT)
         more = ([_PICTURE] if operation.media else []) + ([_FOLLOW] if operation.can_follow else [])
-        return (*more, *own, *texts, *who, JSON)
+        confirmed = (_YES,) if operation.is_confirmed else ()
+        return (*more, *own, *texts, *confirmed, *who, JSON)
 
 
 def _argument(operation: Operation, name: str, hint: Any) -> Argument:
-    cli, default = cli_of(hint), inspect.signature(operation.run).parameters[name].default
+    cli, default = cli_of(hint), operation.parameters[name].default
     help_text, kind = _description(hint), plain_type(hint)
     options: dict[str, Any] = {"metavar": cli.metavar or name[0].upper(), "default": None}
     if default not in (inspect.Parameter.empty, None, "", False):
@@ -106,22 +109,22 @@ def _argument(operation: Operation, name: str, hint: Any) -> Argument:
     elif get_origin(kind) is list:
         return Argument(name, f"{help_text}: a file of JSON; - reads standard input", {"metavar": cli.metavar})
     if cli.from_file:
-        return Argument(name, f"{help_text}; - reads standard input", {**options, "nargs": "?"})
+        help_text += "; - reads standard input"
     if cli.positional:
-        is_needed = default is inspect.Parameter.empty
+        is_needed = default is inspect.Parameter.empty and not cli.from_file
         return Argument(name, help_text, {"metavar": cli.metavar} if is_needed else {**options, "nargs": "?"})
     return Argument(cli.flag or f"--{name.replace('_', '-')}", help_text, {**options, "dest": name})
 
 
-def shape_of(hint: Any) -> str:
+def shape_of(hint: Any, logged: str = "") -> str:
     """What a type looks like in JSON, for people: `{"note_id": text, "provenance"?: text, …}`; `?` may be missing, and
-    what was shown before is `{…}`."""
+    what was shown before is `{…}`. The field `logged` is not in it."""
     return textwrap.fill(
-        _shape(hint, set()), _WIDTH, subsequent_indent=" ", break_long_words=False, break_on_hyphens=False
+        _shape(hint, set(), logged), _WIDTH, subsequent_indent=" ", break_long_words=False, break_on_hyphens=False
     )
 
 
-def _shape(hint: Any, seen: set[Any]) -> str:
+def _shape(hint: Any, seen: set[Any], logged: str = "") -> str:
     hint = plain_type(hint)
     if get_origin(hint) in (list, tuple):
         return f"[{_shape(get_args(hint)[0], seen)}, …]"
@@ -143,6 +146,7 @@ def _shape(hint: Any, seen: set[Any]) -> str:
     fields = (
         f'"{each.name}"{"?" if may_lack and not each.required else ""}: {_shape(each.type, seen)}'
         for each in msgspec.structs.fields(hint)
+        if each.name != logged
     )
     return f"{{{', '.join(fields)}}}"
 

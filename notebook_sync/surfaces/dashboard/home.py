@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse
 from notebook_sync.errors import NotebookError
 from notebook_sync.files.edit_places import Part, page_of
 from notebook_sync.notebook import Notebook
-from notebook_sync.notes.finding import Severity
+from notebook_sync.notes.finding import Finding, Severity
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.asking import Asking, Served, pages_router
 from notebook_sync.surfaces.dashboard.look import PATIENCE_SECONDS, Look
@@ -69,26 +69,24 @@ def home(request: Request, notebook: Served, asking: Asking) -> HTMLResponse:
     )
 
 
-def most_pressing_first(findings: Sequence[Mapping[str, Any]], shown: Set[str]) -> list[Mapping[str, Any]]:
+def most_pressing_first(findings: Sequence[Finding], shown: Set[str]) -> list[Finding]:
     """By severity, then those of the files that the prompt shows, else as they come: many a broken link somewhere would
     leave no room for a rule that is not read. Pure."""
-    return sorted(findings, key=lambda one: (_SEVERITIES.index(one["severity"]), one["path"] not in shown))
+    return sorted(findings, key=lambda one: (_SEVERITIES.index(one.severity), one.path not in shown))
 
 
-def _with_addresses(
-    notebook: Notebook, asking: Session, findings: Sequence[Mapping[str, Any]]
-) -> list[tuple[Mapping[str, Any], str]]:
+def _with_addresses(notebook: Notebook, asking: Session, findings: Sequence[Finding]) -> list[tuple[Finding, str]]:
     """Each finding with the address of its section in the note's page. Each file is read once."""
     parts: dict[str, Sequence[Part]] = {}
     found = []
     for one in findings:
-        path = one["path"]
+        path = one.path
         if path not in parts:
             try:
                 parts[path] = page_of(notebook.file(path, asking).text, path).parts
             except NotebookError:
                 parts[path] = ()
-        anchor = next((part.anchor for part in reversed(parts[path]) if part.line <= one["line"]), "")
+        anchor = next((part.anchor for part in reversed(parts[path]) if part.line <= one.line), "")
         found.append((one, f"/notes/{quote(path)}" + (f"#{AT}{quote(anchor)}" if anchor else "")))
     return found
 

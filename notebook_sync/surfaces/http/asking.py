@@ -25,7 +25,7 @@ API = "/api/v1"
 _COSTLY: Final = frozenset(
     f"{API}{path}"
     for path in (
-        *("/search", "/recall", "/channels/{channel}/notes", "/channels/{channel}/peek"),
+        *("/search", "/check", "/recall", "/channels/{channel}/notes", "/channels/{channel}/peek"),
         *("/facts", "/facts/search", "/facts/plot", "/memories/search", "/memories/audit", "/memories/graph"),
     )
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Coroutine
 from typing import Any, get_origin
@@ -105,7 +104,7 @@ def _in_query(operation: Operation, request: Request) -> dict[str, Any]:
 
 def _in_body(raw: bytes) -> dict[str, Any]:
     try:
-        given = json.loads(raw or b"{}")
+        given = msgspec.json.decode(raw or b"{}")  # stricter than `json`: no NaN, no half of a character
     except (ValueError, RecursionError):
         raise UsageError("the body is not valid JSON") from None
     if not isinstance(given, dict):

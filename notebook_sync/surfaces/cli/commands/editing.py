@@ -1,9 +1,8 @@
-"""The commands that change notes and tell of their past, and those that ask the rules: one use case each."""
+"""The commands that change notes and tell of their past: one use case each."""
 
 from __future__ import annotations
 
 import difflib
-import os
 import shlex
 import sys
 from argparse import Namespace
@@ -11,15 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from notebook_sync.errors import UsageError
-from notebook_sync.surfaces.cli.addressed import program
-from notebook_sync.surfaces.cli.answers import opened, session_of, show, text_given
+from notebook_sync.surfaces.cli.answers import in_colour, opened, session_of, show, text_given
 from notebook_sync.surfaces.cli.next_steps import keeping, next_steps, rename_back_of, undo_of
 from notebook_sync.surfaces.cli.reference.editing import EDIT_ACTIONS, EditAction
 from notebook_sync.surfaces.cli.text import editing as text
 
 if TYPE_CHECKING:
     from notebook_sync.files.edits import Action
-    from notebook_sync.notebook import Notebook
     from notebook_sync.notes.editing.door import Entered
     from notebook_sync.notes.editing.effects import Edited
 
@@ -50,9 +47,9 @@ def _edit(arguments: Namespace) -> int:
         kept = keeping(notebook, edited.commit, edited.path)
     undo = undo_of(arguments, made=_is_made(edited))
     if arguments.preview:
-        show(arguments, edited.as_dict(), lambda told: text.of_preview(told, colour=_in_colour()))
+        show(arguments, edited.as_dict(), lambda told: text.of_preview(told, colour=in_colour()))
     else:
-        show(arguments, edited.as_dict(), lambda told: text.of_edit(told, kept, undo=undo, colour=_in_colour()))
+        show(arguments, edited.as_dict(), lambda told: text.of_edit(told, kept, undo=undo, colour=in_colour()))
     return 0
 
 
@@ -90,7 +87,7 @@ def _undo(arguments: Namespace) -> int:
         edited = notebook.undo(arguments.id, session_of(arguments))
         kept = keeping(notebook, edited.commit, edited.path)
     undo = undo_of(arguments, made=_is_made(edited))
-    show(arguments, edited.as_dict(), lambda told: text.of_undo(told, kept, undo=undo, colour=_in_colour()))
+    show(arguments, edited.as_dict(), lambda told: text.of_undo(told, kept, undo=undo, colour=in_colour()))
     return 0
 
 
@@ -107,29 +104,6 @@ def _delete(arguments: Namespace) -> int:
         kept = keeping(notebook, entered.commit, path)
     show(arguments, _filed(path, entered), lambda told: text.of_deletion(told, kept, undo=undo_of(arguments)))
     return 0
-
-
-def _trust(arguments: Namespace) -> int:
-    with opened(arguments) as notebook:
-        session = session_of(arguments)
-        files = notebook.trust(session, arguments.file, dry_run=True)
-        if not arguments.json:
-            for file in files:
-                print(text.of_diff(file.diff, colour=_in_colour()))
-        if files and not arguments.dry_run and _is_sure(arguments):
-            digests = {file.path: file.digest for file in files}
-            files = notebook.trust(session, arguments.file, expected_digests=digests)
-    show(arguments, {"files": [file.as_dict() for file in files]}, text.of_trust)
-    return 0
-
-
-def _is_sure(arguments: Namespace) -> bool:
-    """Raises UsageError where nobody can be asked."""
-    if arguments.yes:
-        return True
-    if arguments.json or sys.stdin is None or not sys.stdin.isatty():
-        raise UsageError("nobody is asked here; give --yes to accept these lines, or --dry-run to see them")
-    return input("Trust these lines? [y/N] ").strip().casefold() in {"y", "yes"}
 
 
 def _rename(arguments: Namespace) -> int:
@@ -162,54 +136,15 @@ def _diff(arguments: Namespace) -> int:
         diff = notebook.diff(arguments.id, arguments.rev or "")
     told = {"id": arguments.id, "rev": arguments.rev, "diff": diff}
     # Into a file or a pipe it goes as it is, so that it can be applied.
-    show(arguments, told, lambda _: text.of_diff(diff, colour=_in_colour()) if sys.stdout.isatty() else diff)
+    show(arguments, told, lambda _: text.of_diff(diff, colour=in_colour()) if sys.stdout.isatty() else diff)
     return 0
-
-
-def _reminders(arguments: Namespace) -> int:
-    from notebook_sync.notes.runtime.reminders import PATH
-
-    with opened(arguments) as notebook:
-        found, unread = notebook.reminders(due=arguments.due), notebook.unread_reminders()
-        zone = notebook.settings.timezone.key
-        none = _lack(notebook, PATH) or f"no reminders in {PATH}"
-    show(
-        arguments,
-        {"reminders": [reminder.as_dict() for reminder in found], "unread": list(unread)},
-        lambda told: text.of_reminders(told, none, zone, program(), due=arguments.due),
-    )
-    return 0
-
-
-def _rules(arguments: Namespace) -> int:
-    from notebook_sync.notes.runtime.rules import PATH
-
-    with opened(arguments) as notebook:
-        standing = notebook.rules_for(arguments.identity, arguments.channel)
-        lack = _lack(notebook, PATH)
-    show(arguments, standing.as_dict(), lambda told: lack or text.of_standing(told, PATH))
-    return 0
-
-
-def _lack(notebook: Notebook, path: str) -> str:
-    """What to do where a runtime file is not there; "" where it is."""
-    from notebook_sync.lookup import not_there
-
-    return "" if os.path.lexists(notebook.root / path) else not_there(path)
 
 
 EDITING: Mapping[str, Callable[[Namespace], int]] = {
     "edit": _edit,
     "delete": _delete,
     "rename": _rename,
-    "trust": _trust,
     "history": _history,
     "diff": _diff,
     "undo": _undo,
-    "reminders": _reminders,
-    "rules": _rules,
 }
-
-
-def _in_colour() -> bool:
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
@@ -20,8 +22,10 @@ from notebook_sync.surfaces.cli.addressed import program
 from notebook_sync.surfaces.cli.answers import (
     as_json,
     complain,
+    in_colour,
     listed,
     opened,
+    opened_for_prompt,
     session_of,
     show,
     shown_as_it_is,
@@ -40,11 +44,12 @@ from notebook_sync.surfaces.cli.text.channels import CHANNELS
 from notebook_sync.surfaces.cli.text.editing import undoing
 from notebook_sync.surfaces.cli.text.facts import FACTS
 from notebook_sync.surfaces.cli.text.memories import MEMORIES
+from notebook_sync.surfaces.cli.text.prompts import PROMPTS
 from notebook_sync.surfaces.cli.text.rendering import Rendering, Shown
 from notebook_sync.surfaces.cli.text.stream import STREAM
 
 _FAILED = 1
-_RENDERED: Mapping[str, Rendering] = {**ADMIN, **FACTS, **MEMORIES, **CONTEXT, **STREAM, **CHANNELS}
+_RENDERED: Mapping[str, Rendering] = {**ADMIN, **PROMPTS, **FACTS, **MEMORIES, **CONTEXT, **STREAM, **CHANNELS}
 
 
 def run(arguments: Namespace) -> int:
@@ -55,19 +60,30 @@ def run(arguments: Namespace) -> int:
         require_place(arguments, *endings, example=operation.examples[0])
     with (
         next_steps(arguments),
-        opened(arguments) as notebook,
+        (opened_for_prompt if operation.keeps_working else opened)(arguments) as notebook,
         progress(operation.words) if operation.shows_progress else nullcontext() as shown,
     ):
         session = _session_of(operation, arguments)
         given = _given_in(operation, arguments, lambda name: spec_of(notebook, name, session))
-        unchecked = {"progress": shown} if shown else {}
-        result = call(notebook, operation, given, session, from_text=True, **unchecked)
+        unchecked: dict[str, Any] = {"progress": shown} if shown else {}
+
+        def run_it(given: Mapping[str, object], **seen: Any) -> Any:
+            return call(notebook, operation, given, session, from_text=True, **unchecked, **seen)
+
+        shown_at = Shown(
+            terminal_width(),
+            notebook.settings.timezone,
+            program(),
+            who_of(arguments),
+            partial(keeping, notebook),
+            in_colour(),
+        )
+        result = _confirmed(operation, arguments, given, run_it, shown_at) if operation.is_confirmed else run_it(given)
         if operation.media:
             return put_picture(arguments, result)
         rendering, answer = _RENDERED[operation.words], msgspec.to_builtins(result)
-        shown_at = Shown(
-            terminal_width(), notebook.settings.timezone, program(), who_of(arguments), partial(keeping, notebook)
-        )
+        for line in answer.pop(operation.logged, ()):
+            complain(line)
         worded = partial(_worded, operation, shown=shown_at, arguments=arguments)
         if getattr(arguments, "follow", False):
             return _follow(arguments, answer, worded, getattr(notebook, operation.service).follow())
@@ -76,7 +92,7 @@ def run(arguments: Namespace) -> int:
         for line in rendering.complaints(answer):
             complain(line)
     if "results" in answer and not answer["results"]:
-        if not arguments.json:
+        if operation.nothing_found and not arguments.json:
             complain(operation.nothing_found)
         return _FAILED if operation.words.endswith("search") else 0
     return int(rendering.exit_code(answer))
@@ -91,6 +107,27 @@ def _follow(
     for row in chain(answer["results"] if arguments.since else (), new):
         print(as_json(row) if arguments.json else worded({"results": [row]}), flush=True)
     return 0
+
+
+def _confirmed(
+    operation: Operation, arguments: Namespace, given: dict[str, Any], run_it: Callable[..., Any], shown: Shown
+) -> Any:
+    """The result, which is that of the dry run where nothing is to be done or a person says no."""
+    rendering = _RENDERED[operation.words]
+    seen = run_it({**given, "dry_run": True})
+    if seen.results and not arguments.json:
+        print(rendering.preview(msgspec.to_builtins(seen), shown))
+    is_wanted = seen.results and not arguments.dry_run and _is_sure(arguments, rendering.question)
+    return run_it(given, seen=seen) if is_wanted else seen
+
+
+def _is_sure(arguments: Namespace, question: str) -> bool:
+    """Raises UsageError where nobody can be asked."""
+    if arguments.yes:
+        return True
+    if arguments.json or sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError("nobody is asked here; give --yes to confirm, or --dry-run to see the changes")
+    return input(f"{question} [y/N] ").strip().casefold() in {"y", "yes"}
 
 
 def _session_of(operation: Operation, arguments: Namespace) -> Session:
@@ -122,7 +159,7 @@ def _given_in(operation: Operation, arguments: Namespace, spec: Callable[[str], 
             value = spec(value)
         elif cli_of(hint).from_file:
             value = text_given(value, getattr(arguments, f"{name}_file"), f"--{name}")
-            if value is None:
+            if value is None and operation.parameters[name].default is inspect.Parameter.empty:
                 raise UsageError(f"give the {name}, as in: {operation.examples[0]}")
         elif is_names(kind):
             value = list(listed(value)) if isinstance(value, str) else value

@@ -17,14 +17,11 @@ from notebook_sync.notebook import Notebook
 from notebook_sync.notes import places
 from notebook_sync.surfaces.cli.answers import (
     as_json,
-    complain,
     opened,
-    opened_for_prompt,
     root_of,
     session_of,
     show,
     shown_as_it_is,
-    text_given,
 )
 from notebook_sync.surfaces.cli.commands.archive import ARCHIVE
 from notebook_sync.surfaces.cli.commands.editing import EDITING
@@ -76,7 +73,7 @@ def _watch(arguments: Namespace) -> int:
 
         before: dict[int, Any] = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
-            prompts = notebook.prompt_changes()
+            prompts = notebook.prompts.prompt_changes()
             watch = notebook.watch()
             beside = EmbeddingProcess(notebook.root) if is_embedding else nullcontext()
             with beside as embedding, prefetching(notebook) as saved:
@@ -102,20 +99,13 @@ def _tell_event(arguments: Namespace, told: Mapping[str, Any]) -> None:
     print(as_json(told) if arguments.json else text.of_event(told), flush=True)
 
 
-def _check(arguments: Namespace) -> int:
-    with opened(arguments) as notebook:
-        findings = notebook.check()
-    show(arguments, findings, text.of_findings)
-    return _FAILED if any(finding["severity"] == "error" for finding in findings) else 0
-
-
 _NOTHING_LEFT_OUT = "nothing is left out here: the prompt shows all of it"
 
 
 def _read(arguments: Namespace) -> int:
     with opened(arguments) as notebook:
         if arguments.omitted:
-            omitted = notebook.omitted(arguments.id, session_of(arguments), section=arguments.section or "")
+            omitted = notebook.prompts.omitted(arguments.id, session_of(arguments), section=arguments.section or "")
             show(arguments, asdict(omitted), lambda left: shown_as_it_is(left["text"] or _NOTHING_LEFT_OUT))
             return 0
         document, named = places.found(notebook.read, arguments.id)
@@ -125,24 +115,6 @@ def _read(arguments: Namespace) -> int:
             sys.stderr.write(f"notebook-sync: {document['path']} is shown as it was; its file: {document['stale']}\n")
     show(arguments, section or document, lambda found: shown_as_it_is(found["content"]))
     return 0
-
-
-def _prompt(arguments: Namespace) -> int:
-    with opened_for_prompt(arguments) as notebook:
-        include = [part.strip() for part in (arguments.include or "").split(",") if part.strip()]
-        task = text_given(arguments.task, arguments.task_file, "--task") or ""
-        prompt = notebook.prompt(session_of(arguments), max_tokens=arguments.max_tokens, include=include, task=task)
-    for problem in prompt.problems:
-        complain(problem)
-    show(arguments, prompt.as_json(), lambda _: shown_as_it_is(prompt.text.rstrip("\n")))
-    return 0
-
-
-def _explain(arguments: Namespace) -> int:
-    with opened(arguments) as notebook:
-        found = notebook.explain(arguments.text, session_of(arguments))
-    show(arguments, {"found": [asdict(place) for place in found]}, text.of_explanation)
-    return 0 if found else _FAILED
 
 
 def _doctor(arguments: Namespace) -> int:
@@ -190,11 +162,8 @@ RUN: Mapping[str, Callable[[Namespace], int]] = {
     "init": _init,
     "demo": _demo,
     "watch": _watch,
-    "check": _check,
     "read": _read,
     **FINDING,
-    "prompt": _prompt,
-    "explain": _explain,
     **MAKING,
     **EDITING,
     **ARCHIVE,

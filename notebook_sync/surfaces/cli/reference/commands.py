@@ -61,18 +61,6 @@ COMMANDS = (
         (JSON,),
     ),
     Command(
-        "check",
-        "find problems in the files",
-        "Entries of the runtime files that do not read as their grammar says, expired rules, entries in comments that\n"
-        "look live, comments and blocks of code that are never closed. Files of the prompt that are missing or over\n"
-        "their cap, pinned sections that alone are over it, a whole prompt over max_tokens. Broken links, ids that\n"
-        "two files want, names that other systems confuse, marks of a merge conflict, NUL bytes, lines that wait for\n"
-        "`trust`. Needs no database. Exit code 1 only when a finding is an error.",
-        ("notebook-sync check",),
-        '[{"path": "pages/plan.md", "line": 12, "severity": "warning", "message": "broken link: no note `risks`"}]',
-        (JSON,),
-    ),
-    Command(
         "read",
         "show a note, or one of its sections",
         "ID is a note's id, its path, or the bare name of a runtime file, and may end in # and a section's anchor, as\n"
@@ -99,75 +87,6 @@ COMMANDS = (
         ),
     ),
     *FINDING,
-    Command(
-        "prompt",
-        "print the assembled system prompt",
-        "Assembled from the files at each call; needs no database. Whoever can run commands as the owner's user can\n"
-        "read and edit the files anyway: --session shows what such a session sees, it protects nothing here.\n"
-        "\n"
-        "--include adds what may differ at each call, behind the files and in the room that they leave: refs (title,\n"
-        "summary, id and status of recent notes, never of channels), facts (facts/notes.md) and notes (the latest\n"
-        "private notes of --agent; none in an external session). A note that says `provenance: external` stands in a\n"
-        "fence. Refs ask the mirror: where it does not answer within its timeout, they are left out. Standard error\n"
-        "tells what is left out, or shown in its last good version; the exit code is 0 all the same.",
-        (
-            "notebook-sync prompt",
-            "notebook-sync prompt --session external --max-tokens 4000 --json",
-            "notebook-sync prompt --agent scribe --include refs,facts,notes --task 'Write the winter timetable'",
-        ),
-        """\
-{"text": "…", "tokens": 812, "revision": "9f86d0…", "session": "owner",
- "parts": [{"name": "Reminders", "path": "runtime/reminders.md", "digest": "…", "tokens_raw": 140, "tokens": 120,
-            "cap": 2000, "omitted": [{"anchor": "this-week", "heading": "This Week", "tokens": 20}],
-            "expired": [{"line": 9, "text": "- **Ann** …", "until": "2026-02-25"}]}]}""",
-        (
-            SESSION,
-            AGENT,
-            Argument("--max-tokens", "at most so many tokens in all", {"metavar": "N", "type": "count"}),
-            Argument("--include", "what to add, parted by commas: refs, facts, notes", {"metavar": "PARTS"}),
-            Argument(
-                "--task", "what the agent is to do, shown last; - reads it from standard input", {"metavar": "TEXT"}
-            ),
-            Argument("--task-file", "a file that says what the agent is to do", {"metavar": "FILE"}),
-            JSON,
-        ),
-    ),
-    Command(
-        "explain",
-        "show where a text is, and whether it reaches the prompt",
-        "For every place where TEXT stands, in any case and however it is spaced: the file, the line, the section,\n"
-        "and whether that session's prompt has it; else what removed it, and how to get it in. `reason` is cap,\n"
-        "comment, expired, upcoming (a rule that has not begun), frontmatter, session filter, not yet parsed (the\n"
-        "file is being written), quarantined (somebody else wrote it), waiting for trust or not a prompt file. A\n"
-        "comment that the prompt leaves out does not divide TEXT. `anchor` is the section's; `last_good` says that\n"
-        "the place is in the earlier version that the prompt shows. --session says who asks, and so what is found.\n"
-        "Where TEXT is nowhere, `found` is empty and the exit code 1.",
-        ('notebook-sync explain "Always respond" --session task',),
-        """\
-{"found": [{"path": "runtime/reminders.md", "line": 9, "section": "Today", "in_prompt": false,
-            "reason": "comment", "anchor": "today", "last_good": false}]}""",
-        (Argument("text", "any text of the notebook", {"metavar": "TEXT"}), SESSION, AGENT, JSON),
-    ),
-    Command(
-        "trust",
-        "show lines that are not trusted yet, and accept them",
-        'With prompt.trust = "committed", a prompt shows of its files what the last git commit holds, what\n'
-        "`notebook_edit` wrote in an owner session, and what this command accepted. For each file with waiting lines\n"
-        "it prints the difference from the trusted version, asks, and accepts. --yes does not ask; without a terminal\n"
-        "it is needed. It commits nothing. A file that changes meanwhile is refused.",
-        ("notebook-sync trust --dry-run", "notebook-sync trust runtime/reminders.md --session owner --yes"),
-        """\
-{"files": [{"path": "runtime/reminders.md", "digest": "9f86d0…", "accepted": true, "diff": "--- a/runtime/…",
-            "lines": [{"line": 9, "text": "- [ ] Pay the mooring", "removed": false}]}]}""",
-        (
-            Argument("file", "one file; else all of the prompt", {"metavar": "FILE", "nargs": "?", "default": ""}),
-            Argument("--dry-run", "only show what waits", {"action": "store_true"}),
-            Argument("--yes", "accept without asking", {"action": "store_true"}),
-            SESSION,
-            AGENT,
-            JSON,
-        ),
-    ),
     *MAKING,
     *EDITING,
     *single_commands(),

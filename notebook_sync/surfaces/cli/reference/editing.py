@@ -1,4 +1,4 @@
-"""The commands that change notes and tell of their past, and those that ask the rules: their rows of the table."""
+"""The commands that change notes and tell of their past: their rows of the table."""
 
 from __future__ import annotations
 
@@ -184,39 +184,5 @@ EDITING = (
         ("notebook-sync undo reminders.md",),
         '{"success": true, "path": "runtime/reminders.md", …as for edit…}',
         (_ID, SESSION, AGENT, JSON),
-    ),
-    Command(
-        "reminders",
-        "list reminders, the most urgent first",
-        "`state` is overdue (its day is over, or the time that it names), due (its moment has come, today), upcoming,\n"
-        "open (without a date) or done. Dates and times are in the notebook's timezone. Reminders past their\n"
-        "[until DATE], and those that have not begun, are left out. `watch` and `serve` report each that falls due,\n"
-        "once. `unread` are the lines that cannot be read as reminders; `check` says why.",
-        ("notebook-sync reminders", "notebook-sync reminders --due --json"),
-        """\
-{"reminders": [{"line": 4, "section": "Today", "kind": "task", "text": "Grease the winch", "state": "due",
-  "when": "2026-03-01T09:00:00+01:00", "every": null, "occurrence": "5b1c3e…"}], "unread": [18]}""",
-        (Argument("--due", "only those that are due or overdue", {"action": "store_true"}), JSON),
-    ),
-    Command(
-        "rules",
-        "show which rule holds for somebody now, and why",
-        "IDENTITY is a phone number, an e-mail address or a channel's id, in any usual spelling, or a name. A rule\n"
-        "for it comes before one for everyone, a temporary one before a permanent one, one with a date before one\n"
-        "without, one of --channel before one for all channels; then the last in the file holds. A rule that has a\n"
-        "name only is also for the identities that other rules give this name. Where none holds, `rule` is null.\n"
-        "`until` is the last day, or the time at which it ends. `unread` are the lines that name the identity and\n"
-        "cannot be read as rules, and the marks of a merge conflict.",
-        ("notebook-sync rules odile@ferry.example", "notebook-sync rules '+00 555 0142' --channel deck-crew"),
-        """\
-{"identity": "odile@ferry.example", "channel": null, "rule": {"line": 9, "section": "Temporary Instructions",
- "channel": null, "name": "Odile", "identity": "odile@ferry.example", "action": "draft only", "until": "2026-03-06"},
- "reason": "line 9 of …", "others": [{"line": 3, …, "reason": "it is permanent, and line 9 is temporary"}],
- "unread": []}""",
-        (
-            Argument("identity", "who", {"metavar": "IDENTITY"}),
-            Argument("--channel", "where they write", {"metavar": "C", "default": ""}),
-            JSON,
-        ),
     ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from notebook_sync.surfaces.cli.text.notebook import counts, moment_of, safe
+from notebook_sync.surfaces.cli.text.notebook import counts, safe
 from notebook_sync.surfaces.cli.text.rows import local
 
 if TYPE_CHECKING:
@@ -113,12 +113,6 @@ def _kept(told: Told, kept: str) -> Iterator[str]:
     yield from (safe(f"warning  {warning}") for warning in told["warnings"])
 
 
-def of_trust(trusted: Mapping[str, Any]) -> str:
-    """A line for each file, from `{"files": [file, …]}`."""
-    lines = (f"{'trusted' if one['accepted'] else 'waiting'}  {one['path']}" for one in trusted["files"])
-    return "\n".join(map(safe, lines)) or "nothing waits for trust"
-
-
 def of_diff(diff: str, *, colour: bool) -> str:
     """A unified diff for a terminal."""
     return "\n".join(_diff_lines(diff, colour))
@@ -162,42 +156,3 @@ def of_history(revisions: Sequence[Told], timezone: ZoneInfo) -> str:
 def _rev(rev: str) -> str:
     """A commit by its beginning; what names a copy begins as its neighbours do."""
     return rev if "-" in rev else rev[:_SHORT]
-
-
-def of_reminders(told: Told, none: str, timezone: str, program: str, *, due: bool) -> str:
-    """A line for each reminder, from `Due.as_dict`, `none` where there are none, and one for those that cannot be read.
-    This notebook's commands begin with `program`."""
-    lines = [safe(f"{one['state']:<8}  {_when(one):<16}  {one['text']}{_every(one)}") for one in told["reminders"]]
-    if lines:
-        lines.append(f"times are those of {timezone}")
-    else:
-        lines.append(f"nothing is due (times are those of {timezone})" if due else none)
-    if unread := told["unread"]:
-        what = "line is not read as a reminder" if len(unread) == 1 else "lines are not read as reminders"
-        lines.append(safe(f"{len(unread):,} {what}: {', '.join(map(str, unread))}; see: {program} check"))
-    return "\n".join(lines)
-
-
-def _when(one: Told) -> str:
-    return moment_of(one["when"]) if one["when"] else "-"
-
-
-def _every(one: Told) -> str:
-    return f"  (every {one['every']})" if one["every"] else ""
-
-
-def of_standing(standing: Told, path: str) -> str:
-    """The rule that holds and why; then each that does not, and why not. From `Standing.as_dict`."""
-    rule = standing["rule"]
-    lines = [_rule(path, rule), f"  holds: {standing['reason']}"] if rule else [standing["reason"]]
-    if rule and standing["unread"]:  # the doubt comes first, and the reason begins with it
-        lines = [standing["reason"], _rule(path, rule)]
-    for other in standing["others"]:
-        lines += [_rule(path, other), f"  does not: {other['reason']}"]
-    return "\n".join(map(safe, lines))
-
-
-def _rule(path: str, rule: Told) -> str:
-    until = f" [until {rule['until']}]" if rule["until"] else ""
-    identity = f" ({rule['identity']})" if rule["identity"] else ""
-    return f"{path}:{rule['line']}: {rule['name']}{identity}: {rule['action']}{until}"

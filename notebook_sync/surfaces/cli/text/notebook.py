@@ -12,8 +12,6 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, assert_never
 
-from notebook_sync.surfaces.remedies import remedy_of
-
 if TYPE_CHECKING:
     from notebook_sync.sync.watch import Event
 
@@ -214,36 +212,9 @@ def of_verdict(verdict: Mapping[str, Any], program: str) -> str:
     return "\n".join([f"not consistent: {found}", *lines, safe(f"repair it with: {program} verify --repair")])
 
 
-def of_findings(findings: Sequence[Mapping[str, Any]]) -> str:
-    """A line for each finding, from `Notebook.check`."""
-    if not findings:
-        return "nothing to point at"
-    return "\n".join(
-        safe(f"{one['path']}{':' + str(one['line']) if one['line'] else ''}: {one['severity']}: {one['message']}")
-        for one in findings
-    )
-
-
 def on_terminal(said: str) -> str:
     """A text of many lines, as `safe`; tabs stay, and a line may end as on Windows."""
     return "\n".join("\t".join(map(safe, line.split("\t"))) for line in said.replace("\r\n", "\n").split("\n"))
-
-
-def of_explanation(explanation: Mapping[str, Any]) -> str:
-    """A line for each place and one for what to do about it, from `{"found": [place, …]}`."""
-    if not explanation["found"]:
-        return "nowhere in the notebook: look for fewer words, as they stand in the file"
-    lines = [_place(one) for one in explanation["found"]]
-    lines += [f"{one['reason']}: {remedy_of(one)}" for one in explanation["found"] if one["reason"]]
-    return "\n".join(map(safe, dict.fromkeys(lines)))
-
-
-def _place(one: Mapping[str, Any]) -> str:
-    reach = "in the prompt" if one["in_prompt"] else "not in the prompt"
-    reason = f": {one['reason']}" if one["reason"] else ""
-    section = f" (section {one['section']})" if one["section"] else ""
-    version = "; an earlier version is shown, for the file is not used as it is now" if one["last_good"] else ""
-    return f"{one['path']}:{one['line']}: {reach}{reason}{section}{version}"
 
 
 def of_checks(checks: Sequence[Mapping[str, Any]]) -> str:

@@ -15,13 +15,14 @@ Told = Mapping[str, Any]
 class Shown:
     """Where a result is shown. `width` is that of the terminal, None for a file or a pipe. `program` begins a command
     of this notebook, and `who` ends it with the session that was named. `kept(commit, *paths)` is the commit in words,
-    or why there is none."""
+    or why there is none. `colour`: it is a terminal that shows colours."""
 
     width: int | None
     zone: tzinfo
     program: str
     who: str
     kept: Callable[..., str]
+    colour: bool = False
 
     def command(self, words: str, *arguments: str) -> str:
         """A command that the same session can run next."""
@@ -38,12 +39,15 @@ def common_complaints(answer: Told) -> Iterator[str]:
 @dataclass(frozen=True, slots=True)
 class Rendering:
     """`text` is written by `Notebook`'s own words; where `is_quoted`, by others', which are printed to the letter.
-    `complaints` are lines for standard error; `exit_code` is that of an answer."""
+    `complaints` are lines for standard error; `exit_code` is that of an answer. An operation that a person confirms is
+    first shown as a dry run, by `preview`, with the `question`."""
 
     text: Callable[[Any, Shown], str]
     complaints: Callable[[Any], Iterable[str]] = common_complaints
     exit_code: Callable[[Any], int] = lambda _: 0
     is_quoted: bool = False
+    preview: Callable[[Any, Shown], str] = lambda *_: ""
+    question: str = "Go on?"
 
 
 def by_width(text: Callable[[Any, int | None], str], exit_code: Callable[[Any], int] = lambda _: 0) -> Rendering:

@@ -14,13 +14,15 @@ from fastapi.responses import HTMLResponse
 from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.notebook import Notebook
 from notebook_sync.notes.check_prompt import WHAT_STAYS
+from notebook_sync.operations.prompts import Place
+from notebook_sync.operations.registry import plain
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.dashboard.asking import Asking, Served, pages_router
 from notebook_sync.surfaces.dashboard.pages import page
 from notebook_sync.surfaces.dashboard.rendering import AT
 from notebook_sync.surfaces.dashboard.runtime.prompt_view import view_of
 from notebook_sync.surfaces.remedies import remedy_of
-from prompt import Found, Prompt, count_tokens
+from prompt import Prompt, count_tokens
 
 pages = pages_router()
 MOST_PLACES: Final = 100
@@ -60,7 +62,7 @@ def prompt_page(
     except UsageError as error:
         found, wrong = notebook.prompt(Session.named(session)), _NOBODYS if is_nobodys else str(error)
     count = partial(count_tokens, encoding=found.encoding)
-    waiting = notebook.waiting_for_trust()
+    waiting = notebook.prompts.waiting_for_trust()
     return page(
         "prompt.html",
         status=422 if wrong else 200,
@@ -88,9 +90,7 @@ def line_page(
     line: Annotated[str, Query(max_length=_LONGEST)] = "",
 ) -> HTMLResponse:
     """Whether a line of a file is in that session's prompt, and if not, why."""
-    found: Sequence[Found] = ()
-    if line.strip():
-        found = notebook.explain(line, Session.named(session), asking=asking)
+    found = notebook.prompts.explain(line, asking, as_=session).found if line.strip() else []
     return page(
         "prompt_line.html",
         here="prompt",
@@ -123,14 +123,6 @@ def _address(kind: Kind, agent: str, include: Sequence[Part], task: str) -> str:
     return "/prompt?" + urlencode([(name, value) for name, value in wish if value])
 
 
-def _place(one: Found) -> Mapping[str, Any]:
-    told = {
-        "path": one.path,
-        "line": one.line,
-        "section": one.section,
-        "anchor": one.anchor,
-        "in_prompt": one.in_prompt,
-        "reason": one.reason,
-        "last_good": one.last_good,
-    }
+def _place(one: Place) -> Mapping[str, Any]:
+    told = plain(one)
     return {**told, "remedy": "" if one.in_prompt else remedy_of(told)}

@@ -69,7 +69,7 @@ def rules_page(notebook: Served, asking: Asking, identity: Identity = "", channe
         days_left=days_left,
         identity=identity,
         channel=channel,
-        standing=notebook.rules_for(identity, channel, session=asking) if identity.strip() else None,
+        standing=notebook.prompts.rules(identity, asking, channel=channel) if identity.strip() else None,
         meant=rules_meant(found.text, identity, now),
     )
 

@@ -12,7 +12,6 @@ from notebook_sync.surfaces.tools.schemas.notes import Arguments, EditArguments,
 
 LONGEST_QUERY = 4_096
 MOST_NOTES = 1_000
-LARGEST_PROMPT = 10**6
 
 
 class ErrorDetail(BaseModel):
@@ -44,33 +43,6 @@ class ConflictBody(BaseModel):
 class Health(BaseModel):
     ok: Literal[True] = True
     version: str
-
-
-class PromptAnswer(BaseModel):
-    """`text` is the prompt. Parts are in its order; `problems` are for the log of whoever asks, not for the model."""
-
-    text: str
-    tokens: int
-    revision: str
-    session: str
-    parts: list[dict[str, Any]]
-    problems: list[str]
-
-
-class ExplainWanted(Arguments):
-    text: str = Field(min_length=1, max_length=LONGEST_QUERY)
-
-
-class Place(BaseModel):
-    path: str
-    line: int
-    section: str
-    in_prompt: bool
-    reason: str
-
-
-class Explanation(BaseModel):
-    found: list[Place]
 
 
 class WordsTold(BaseModel):
@@ -199,44 +171,3 @@ class RevisionAnswer(BaseModel):
 
 class DiffAnswer(BaseModel):
     diff: str = Field(description='unified; "" where nothing differs')
-
-
-class ReminderAnswer(BaseModel):
-    line: int
-    section: str
-    kind: str
-    text: str
-    state: str
-    when: datetime | None
-    every: str | None
-    occurrence: str
-
-
-class RemindersAnswer(BaseModel):
-    reminders: list[ReminderAnswer]
-    unread: list[int]
-
-
-class RuleAnswer(BaseModel):
-    line: int
-    section: str
-    channel: str | None
-    name: str
-    identity: str
-    action: str
-    until: str | None
-
-
-class OtherRuleAnswer(RuleAnswer):
-    """A rule about the same identity that is not the one, and why not."""
-
-    reason: str
-
-
-class StandingAnswer(BaseModel):
-    identity: str
-    channel: str | None
-    rule: RuleAnswer | None
-    reason: str
-    others: list[OtherRuleAnswer]
-    unread: list[int]

@@ -68,31 +68,6 @@ async def health() -> models.Health:
     return models.Health(version=__version__)
 
 
-@routes.get("/prompt")
-def prompt(
-    notebook: Served,
-    asking: Asking,
-    max_tokens: Annotated[int | None, Query(ge=0, le=models.LARGEST_PROMPT)] = None,
-    include: Annotated[list[Literal["refs", "facts", "notes"]] | None, Query()] = None,
-    task: Words = "",
-    agent: Annotated[str, Query(max_length=64, description="for the owner: the agent whose notes are included")] = "",
-) -> models.PromptAnswer:
-    """The system prompt for whoever asks, from the files as they are now."""
-    if agent and agent != asking.agent:
-        if asking.kind != "owner":
-            notebook.refuse(asking, "prompt", "An agent's token is for its own prompt")
-        asking = Session.owner(agent)
-    found = notebook.prompt(asking, max_tokens=max_tokens, include=tuple(dict.fromkeys(include or ())), task=task)
-    return models.PromptAnswer.model_validate({**found.as_json(), "problems": list(found.problems)})
-
-
-@routes.post("/explain")
-def explain(notebook: Served, asking: Asking, wanted: models.ExplainWanted) -> models.Explanation:
-    """Where a text stands, and whether it reaches the prompt of whoever asks; else what removed it."""
-    found = notebook.explain(wanted.text, asking)
-    return models.Explanation(found=[models.Place(**asdict(place)) for place in found])
-
-
 async def _narrowed(
     notebook: Served,
     collection: Collection = None,
@@ -133,7 +108,7 @@ def read(
 ) -> models.NoteAnswer | models.OmittedAnswer:
     """A note as its file is now, or one section of it by its anchor or heading. `ETag` is the file's digest."""
     if omitted:
-        left = notebook.omitted(note, asking, section=section or "")
+        left = notebook.prompts.omitted(note, asking, section=section or "")
         response.headers["ETag"] = f'"{left.digest}"'
         return models.OmittedAnswer(**asdict(left))
     document = notebook.read(note, asking)
@@ -205,22 +180,6 @@ def diff(
 ) -> models.DiffAnswer:
     """What changed in a note since a version of it."""
     return models.DiffAnswer(diff=notebook.diff(note, rev, asking))
-
-
-@routes.get("/reminders")
-def reminders(notebook: Served, asking: Asking, due: bool = False) -> models.RemindersAnswer:
-    """The reminders as they stand now, the most pressing first; with `due`, those due or overdue. `unread` are the
-    lines that cannot be read as reminders."""
-    found = notebook.reminders(due=due, session=asking)
-    told = [models.ReminderAnswer.model_validate(one.as_dict()) for one in found]
-    return models.RemindersAnswer(reminders=told, unread=list(notebook.unread_reminders(asking)))
-
-
-@routes.get("/rules")
-def rules(notebook: Served, asking: Asking, identity: Words, channel: Words = "") -> models.StandingAnswer:
-    """Which rule of external-communications.md holds today for an identity, and why that one."""
-    standing = notebook.rules_for(identity, channel, session=asking)
-    return models.StandingAnswer.model_validate(standing.as_dict())
 
 
 @routes.get("/tools")

@@ -153,7 +153,7 @@ def _within(most: int, text: str, count: Callable[[str], int], path: str, extern
 
 
 def _omitted(notebook: Notebook, wanted: schemas.ReadArguments, session: Session) -> schemas.OmittedResult:
-    page = notebook.omitted(
+    page = notebook.prompts.omitted(
         wanted.id,
         session,
         section=wanted.section or "",
