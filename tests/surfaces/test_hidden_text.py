@@ -168,6 +168,9 @@ METHODS: dict[str, Asking] = {
     "explain": _explained,
     "create": lambda notebook, session: _told(lambda: notebook.create("pages", "Odile", "Of the ferry", session)),
     "update": lambda notebook, session: _each_file(lambda path: notebook.update(path, session, title="x")),
+    "import_notes": lambda notebook, session: _told(
+        lambda: notebook.channels.import_notes(Path("older.json"), session)
+    ),
 }
 
 

@@ -100,7 +100,7 @@ def http_app(notebook: Notebook, *, hosts: Sequence[str] = (), beside: Sequence[
     app.state.logins = logins
     app.state.browsers = browsers
     app.state.look = Look(lambda: asked("status"))
-    app.state.check = Look(lambda: {"findings": asked("check").results})
+    app.state.check = Look(lambda: {"findings": call(notebook, OPERATIONS["check"], {}, OWNER).results})
     app.state.pictures = Pictures()
     for pages in ROUTERS:
         app.include_router(pages)
