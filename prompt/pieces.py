@@ -151,12 +151,12 @@ def _opened(last: Chapter, section: Section, heading: Block, pinned: frozenset[i
         parent = parent.parent
     start = section.start
     is_pinned = parent.pinned or start in pinned
-    chapter = Chapter(last.outline, section, parent=parent, frame=parent.heading, pinned=is_pinned)
+    chapter = Chapter(last.outline, section, parent=parent, frame=parent.frame, pinned=is_pinned)
     parent.chapters.append(chapter)
     if _size(last.outline, heading) > PROSE:
         chapter.blocks.append(heading)
     else:
-        chapter.frame = chapter.heading = Piece(start, heading.end, start, heading, chapter, parent.heading)
+        chapter.frame = chapter.heading = Piece(start, heading.end, start, heading, chapter, parent.frame)
     return chapter
 
 

@@ -161,9 +161,7 @@ class _Lines:
         self._own: dict[Chapter, int] = {}
         self._all: dict[Chapter, int] = {}
         self._marks = self._number = self._tokens = 0
-        for chapter in all_chapters(root):
-            if chapter.heading is None:
-                self._see(chapter)
+        self._see(root)
 
     def after(self, shown_tokens: int) -> tuple[int, bool]:
         """The tokens of a page with `shown_tokens` of pieces, and whether it has one call for all."""
@@ -188,6 +186,9 @@ class _Lines:
             self._tokens += self._cost(chapter)
         if chapter.parent:
             self._take(chapter.parent)
+        for below in chapter.chapters:
+            if below.heading is None:  # too long to frame anything: its chapter is seen where this one is
+                self._see(below)
 
     def _take(self, chapter: Chapter) -> None:
         self._all[chapter] -= 1

@@ -127,6 +127,27 @@ def test_a_paragraph_cut_short_does_not_become_another_block() -> None:
         assert "fence" not in {token.type for token in MarkdownIt().parse(one)}
 
 
+@pytest.mark.parametrize("levels", ["12", "123", "1212", "2343", "123456", "312"])
+@pytest.mark.parametrize("long", ["01", "1", "12", "3"])
+@pytest.mark.parametrize("pin", [False, True])
+def test_a_heading_too_long_to_introduce_anything_is_cut_like_a_paragraph(levels: str, long: str, pin: bool) -> None:
+    text = ""
+    for place, level in enumerate(levels):
+        title = "Quay" + ", where the ferry leaves" * 30 if str(place) in long else f"Pier {place}"
+        text += f"{'#' * int(level)} {title}\n\n" + f"- a boat at {title[:6]}\n" * 30 + "\n"
+    pinned = frozenset([text.rindex("\n#") + 1] * pin)
+    gone_from_small = set(range(len(text)))
+    for cap in range(40, count_tokens(text), 23):
+        result = trim(text, cap, count_tokens, path=PATH, pinned=pinned)
+        assert result.tokens == count_tokens(result.text) <= cap
+        gone = {at for start, end in result.cut for at in range(start, end)}
+        assert gone <= gone_from_small
+        gone_from_small = gone
+        for boat in regex.finditer(r"- a boat at (Pier \d)", result.text):
+            assert f"# {boat[1]}\n" in result.text[: boat.start()]
+    assert len(gone_from_small) < len(text) // 4
+
+
 def test_the_anchors_in_the_omission_lines_are_those_of_the_notebook() -> None:
     headings = [
         "Plain",

@@ -24,3 +24,14 @@ def test_the_tested_set_has_an_allowed_version_of_each_dependency_and_hashes_for
     required = [Requirement(each) for group in groups for each in group if isinstance(each, str)]
     refused = [str(each) for each in required if tested.get(canonicalize_name(each.name), "") not in each.specifier]
     assert (len(required) > 40, refused) == (True, [])
+
+
+def test_what_the_readme_installs_is_the_tested_set() -> None:
+    readme = (ROOT / "README.md").read_text()
+    installed = re.findall(r"/pip install ([^&\n]*) \. &&", readme)
+    assert ["-c .ci/versions.txt" in each for each in installed] == [True, True]
+    versions, hashed = (
+        [line.partition(" --hash")[0] for line in (ROOT / ".ci" / name).read_text().splitlines() if line[0] != "#"]
+        for name in ("versions.txt", "constraints.txt")
+    )
+    assert versions == hashed

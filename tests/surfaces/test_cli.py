@@ -53,6 +53,19 @@ def test_json_shapes_of_reports(answer: Answer, root: Path) -> None:
     assert answer("verify") == {"consistent": True, "files": 4, "mirror": 4, "refs": 4, "differences": []}
 
 
+def test_people_are_told_how_many_notes_moved(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    at = root / "pages/plan.md"
+    assert run(["-C", str(root), "sync"]) == 0
+    for command, name in (("sync", "winter.md"), ("rebuild", "summer.md"), ("sync", "Summer.md")):
+        at = at.rename(at.with_name(name))
+        capsys.readouterr()
+        assert run(["-C", str(root), command]) == 0
+        printed = capsys.readouterr()
+        assert "1 moved" in printed.out
+        assert "undo" not in printed.out
+        assert printed.err == ""
+
+
 def test_a_report_says_why_the_refs_could_not_be_told(answer: Answer, root: Path) -> None:
     (root / "notebook.toml").write_text('[refs]\nurl = "redis://127.0.0.1:1"\n')
     assert "Redis at 127.0.0.1:1" in answer("sync", code=4)["refs_trouble"]

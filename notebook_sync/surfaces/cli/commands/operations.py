@@ -141,7 +141,8 @@ def _worded(operation: Operation, answer: Mapping[str, Any], shown: Shown, argum
     text = rendering.text(answer, shown)
     if rendering.is_quoted:
         return shown_as_it_is(text)
-    if not answer.get("moved") and operation.words != "memory add":
+    # Of a fact, `moved` says whether it is elsewhere now; of a sync, how many notes are.
+    if answer.get("moved") is not True and operation.words != "memory add":
         return text
     undo = undo_of(arguments, made=answer.get("created", operation.words == "memory add"))
     return "\n".join([text, *undoing({"warnings": (), **answer}, undo, "undo        ")])
