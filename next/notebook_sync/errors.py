@@ -1,0 +1,359 @@
+"""Every error that the project raises on purpose.
+
+    NotebookError                    exit 1, HTTP 500
+    ├── UsageError                   2, 400   the call or a setting is wrong
+    │   ├── ConfigError                       notebook.toml, with path and line where known
+    │   ├── MissingExtra                      an optional package is not installed
+    │   ├── NotANotebook                      no notebook here or above
+    │   ├── NoAgentNamed                      an operation on private notes in a session without an agent
+    │   └── EditFailed                422     an edit matches no place, or several; with the candidates
+    ├── Refused                      3, 409   permission or conflict; nothing was changed
+    │   ├── NotPermitted              403     the session may not do this
+    │   ├── Unauthorized              401     no token, or a wrong one
+    │   ├── Conflict                          the file is no longer what the edit was based on
+    │   ├── OverCap                           the edit would grow a prompt file beyond its cap
+    │   ├── UnsafePath                400     a path that leaves the notebook, passes a link, or is no note
+    │   ├── TooLarge                  413     a text larger than a note may be
+    │   ├── ReadOnly                          the folder cannot be written
+    │   ├── Busy                      503     another process holds the write lock
+    │   ├── TooManyRequests           429     a quota of the HTTP server
+    │   ├── FollowLocked                      another process follows this notebook
+    │   ├── ForeignTarget                     a server holds another notebook's data
+    │   └── WouldDeleteEverything             a scan found none of the indexed notes
+    ├── NotFound                     1, 404   no note, checkpoint … has this name
+    │   └── NoSuchNote
+    ├── RootLost                     1        the notebook's folder is missing
+    ├── UnreadableFile               1, 422   one file could not be read or decoded
+    ├── UnwritableFile               1        one file could not be written; it is as it was
+    ├── GitFailed                    1        git failed; the files are as they should be
+    ├── IndexOutdated                1        a newer version of the program changed the index
+    ├── IndexDamaged                 1        the index file is damaged; it can be built again from the notes
+    └── BackendDown                  4, 503   MongoDB, Redis or another server does not answer
+
+The class gives the kind, the fields give the case, the message says what happened and where, `next` what to do.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Any, ClassVar
+
+
+class NotebookError(Exception):
+    """Root of the tree. `message` is one sentence without a full stop; `next` is what the reader can do about it.
+
+    `exit_code` is the command line's, `status` is HTTP's. `shown` names the fields that the JSON shape carries beside
+    type, message and next.
+    """
+
+    exit_code: ClassVar[int] = 1
+    status: ClassVar[int] = 500
+    shown: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, message: str, *, next: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.next = next
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.next}" if self.next else self.message
+
+    @cached_property
+    def type(self) -> str:
+        """The class name in snake case, as clients see it: `conflict`, `not_permitted`."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
+
+    def as_json(self) -> dict[str, Any]:
+        """The one error shape: `{"error": {"type", "message", "next", …}}`."""
+        fields = {name: getattr(self, name) for name in self.shown}
+        return {"error": {"type": self.type, "message": self.message, "next": self.next, **fields}}
+
+
+class UsageError(NotebookError):
+    """The call or a setting is wrong; repeating the same call fails again."""
+
+    exit_code = 2
+    status = 400
+
+
+class ConfigError(UsageError):
+    """A setting is unknown or has a wrong value. `line` is 1-based, 0 where it is not known."""
+
+    shown = ("path", "line")
+
+    def __init__(self, message: str, *, path: str = "", line: int = 0, next: str = "") -> None:
+        place = f"{path}:{line}: " if line else f"{path}: " if path else ""
+        super().__init__(f"{place}{message}", next=next)
+        self.path = path
+        self.line = line
+
+
+class MissingExtra(UsageError):
+    """A feature needs the optional packages of an extra."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs optional packages", next=f"pip install 'notebook-sync[{extra}]'")
+
+
+class NotANotebook(UsageError):
+    """Neither the folder nor one above it is a notebook."""
+
+
+class NoAgentNamed(UsageError):
+    """Private notes belong to one agent, and the session names none."""
+
+
+class EditFailed(UsageError):
+    """An edit that cannot be applied as asked. `candidates` are places that its words may have meant, with lines."""
+
+    status = 422
+    shown = ("path", "line", "candidates")
+
+    def __init__(
+        self,
+        path: str,
+        reason: str,
+        *,
+        line: int = 0,
+        candidates: tuple[str, ...] = (),
+        next: str = "",
+    ) -> None:
+        near = "".join(f"\n  {each}" for each in candidates)
+        super().__init__(f"{path}:{line}: {reason}{near}" if line else f"{path}: {reason}{near}", next=next)
+        self.path = path
+        self.reason = reason
+        self.line = line
+        self.candidates = candidates
+
+
+class Refused(NotebookError):
+    """Not permitted, or something else changed first. Nothing was written."""
+
+    exit_code = 3
+    status = 409
+
+
+class NotPermitted(Refused):
+    """The session may not do this, whatever a message says."""
+
+    status = 403
+
+
+class Unauthorized(Refused):
+    """An HTTP request without a valid token."""
+
+    status = 401
+
+
+class Conflict(Refused):
+    """The file was expected to have the digest `base` and has `current_digest` ("" for no file).
+
+    `text` is what it holds now, "" where the session may not read it. `recovered` is the path of a kept copy.
+    """
+
+    shown = ("path", "base", "current_digest", "text", "recovered")
+
+    def __init__(self, path: str, base: str, current_digest: str, text: str = "", *, recovered: str = "") -> None:
+        if not current_digest:
+            what = "is gone"
+        elif current_digest == base:
+            what = "is being written by another program"
+        else:
+            what = "was changed since it was read" if base else "already exists"
+        kept = f"; your replaced text is in {recovered}" if recovered else ""
+        super().__init__(f"{path} {what}{kept}", next="read it again and repeat the edit on the current text")
+        self.path = path
+        self.base = base
+        self.current_digest = current_digest
+        self.text = text
+        self.recovered = recovered
+
+
+class OverCap(Refused):
+    """An edit that grows a prompt file beyond its cap: `tokens` of `cap`. `entries` would be cut first."""
+
+    shown = ("path", "tokens", "cap", "entries")
+
+    def __init__(self, path: str, tokens: int, cap: int, entries: tuple[str, ...] = ()) -> None:
+        super().__init__(
+            f"{path} would have {tokens:,} tokens, and the prompt shows at most {cap:,}",
+            next="remove an entry first, or repeat the edit with allow_over_cap",
+        )
+        self.path = path
+        self.tokens = tokens
+        self.cap = cap
+        self.entries = entries
+
+
+class UnsafePath(Refused):
+    """A path that leaves the notebook, passes through a link, or cannot be a note."""
+
+    status = 400
+    shown = ("path",)
+
+    def __init__(self, path: str, reason: str, *, next: str = "") -> None:
+        super().__init__(f"{path!r}: {reason}", next=next)
+        self.path = path
+        self.reason = reason
+
+
+class TooLarge(Refused):
+    """A text of `size` bytes where at most `limit` are allowed."""
+
+    status = 413
+    shown = ("path", "size", "limit")
+
+    def __init__(self, path: str, size: int, limit: int) -> None:
+        super().__init__(
+            f"{path}: the text has {size:,} bytes, and a note may have {limit:,}",
+            next="split it into several notes, or raise notebook.max_file_bytes in notebook.toml",
+        )
+        self.path = path
+        self.size = size
+        self.limit = limit
+
+
+class ReadOnly(Refused):
+    """The notebook's folder, or the state folder, cannot be written."""
+
+    shown = ("path",)
+
+    def __init__(self, path: str, reason: str, *, next: str = "") -> None:
+        super().__init__(f"{path} cannot be written: {reason}", next=next or "check the folder's permissions")
+        self.path = path
+
+
+class Busy(Refused):
+    """Another process holds the write lock: `holder` gives its pid, its operation and since when."""
+
+    status = 503
+    shown = ("holder", "retry_after")
+    retry_after = 5
+
+    def __init__(self, holder: str) -> None:
+        super().__init__(f"another write is in progress ({holder})", next="try again in a few seconds")
+        self.holder = holder
+
+
+class TooManyRequests(Refused):
+    """A quota is used up for `retry_after` seconds."""
+
+    status = 429
+    shown = ("retry_after",)
+
+    def __init__(self, message: str, retry_after: int = 5) -> None:
+        super().__init__(message, next=f"try again in {retry_after} s")
+        self.retry_after = retry_after
+
+
+class FollowLocked(Refused):
+    """Another process already follows this notebook: `holder` gives its pid, host and since when."""
+
+    shown = ("holder",)
+
+    def __init__(self, holder: str) -> None:
+        super().__init__(f"another process already follows this notebook ({holder})", next="use that one, or stop it")
+        self.holder = holder
+
+
+class ForeignTarget(Refused):
+    """A server holds the data of another notebook, or of another copy of this one. Nothing was written there."""
+
+    shown = ("target", "owner")
+
+    def __init__(self, target: str, owner: str, *, next: str) -> None:
+        super().__init__(f"{target} belongs to {owner}", next=next)
+        self.target = target
+        self.owner = owner
+
+
+class WouldDeleteEverything(Refused):
+    """A scan found none of the `known` indexed notes: a lost mount looks the same. Nothing was deleted."""
+
+    shown = ("known",)
+
+    def __init__(self, message: str, known: int) -> None:
+        super().__init__(message, next="if the notes were really deleted, run: notebook-sync sync --allow-empty")
+        self.known = known
+
+
+class NotFound(NotebookError):
+    """Nothing has this name. The answer for what is withheld from the session is the same."""
+
+    status = 404
+    shown = ("name", "candidates")
+
+    def __init__(self, what: str, name: str, *, candidates: tuple[str, ...] = (), next: str = "") -> None:
+        super().__init__(f"no {what} has the name {name!r}", next=next)
+        self.name = name
+        self.candidates = candidates
+
+
+class NoSuchNote(NotFound):
+    """No note has this id, path or title. `candidates` are several that it may mean, at most five."""
+
+    def __init__(self, name: str, *, candidates: tuple[str, ...] = ()) -> None:
+        several = f"use one of: {', '.join(candidates)}" if candidates else "find it with: notebook-sync search WORDS"
+        super().__init__("note", name, candidates=candidates, next=several)
+
+
+class RootLost(NotebookError):
+    """The notebook's folder is missing, or no longer a folder."""
+
+
+class UnreadableFile(NotebookError):
+    """One file cannot be read. `path` is relative to the root; `line` is 1-based, 0 for the whole file."""
+
+    status = 422
+    shown = ("path", "line")
+
+    def __init__(self, path: str, reason: str, line: int = 0) -> None:
+        super().__init__(f"{path}:{line}: {reason}" if line else f"{path}: {reason}")
+        self.path = path
+        self.line = line
+        self.reason = reason
+
+
+class UnwritableFile(NotebookError):
+    """The disk refused a change of one file. The file is as it was."""
+
+    shown = ("path",)
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} cannot be written: {reason}", next="fix the cause, then repeat the edit")
+        self.path = path
+        self.reason = reason
+
+
+class GitFailed(NotebookError):
+    """git did not do what it was asked. The notebook's files are as they should be."""
+
+
+class IndexOutdated(NotebookError):
+    """A newer version of the program has changed the index file while this process was running."""
+
+
+class IndexDamaged(NotebookError):
+    """SQLite found the index file damaged. Nothing that a person wrote is only in it."""
+
+    shown = ("path",)
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} is damaged: {reason}", next="build it again with: notebook-sync rebuild")
+        self.path = path
+        self.reason = reason
+
+
+class BackendDown(NotebookError):
+    """A server does not answer. `backend` is its name without secrets ("MongoDB at localhost:27017")."""
+
+    exit_code = 4
+    status = 503
+    shown = ("backend", "retry_after")
+    retry_after = 5
+
+    def __init__(self, backend: str, reason: str) -> None:
+        super().__init__(f"{backend} does not answer: {reason}", next="check the server, then try again")
+        self.backend = backend
+        self.reason = reason

@@ -1,0 +1,1 @@
+"""Everything that touches the notebook's folder: reading, parsing, saving, editing, history."""

@@ -1,0 +1,320 @@
+"""One git repository that keeps notes, which may be anyone's: no hook, filter, pager or other program that it names is
+run, no network is reached, and nothing waits for ever.
+
+A commit holds exactly the bytes it is given, on top of what is there; what a person has staged stays staged.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import new as new_hash
+from pathlib import Path
+from typing import NamedTuple
+
+from notebook_sync.errors import GitFailed
+
+NO_GIT = "git is not installed"
+NOBODY = "notebook-sync <notebook-sync@localhost>"
+GIT_SECONDS = 60.0
+_SETTINGS = (
+    *("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.alternateRefsCommand=true", "diff.orderFile=/dev/null"),
+    *("log.showRoot=true", "gc.auto=0", "maintenance.auto=false", "user.useConfigOnly=true"),
+    "fastimport.unpackLimit=100",
+)
+# Others, which a hook has, name the hook's repository, which need not be the notebook's.
+_KEPT_VARIABLES = frozenset(
+    {
+        *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES"),
+        *(f"GIT_{role}_{what}" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")),
+    }
+)
+# No protocol is allowed: a partial clone would fetch what it lacks, by a program that its settings name.
+_OWN_VARIABLES = {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "none", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
+_LOG = (
+    *("--literal-pathspecs", "log", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-merges", "--full-history"),
+    *("--no-color", "--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-notes", "--encoding=UTF-8"),
+    *("--no-follow", "--ignore-submodules=all", "--format=%x00commit%x00%H%x00%at%x00%B"),
+)
+_PRIVATE_REF = "refs/heads/notes"
+_TRIES = 5
+# A command line has an end.
+_MOST_NAMED = 500
+_SUBMODULE = "160000"
+_NOTHING = ("", "")
+_LATEST = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
+# An editor that waits for a commit message is believed for so long.
+_MESSAGE_SECONDS = 3600.0
+# What git keeps while it is in the middle of something.
+_UNDER_WAY = {
+    "rebase-merge": "a rebase is open",
+    "rebase-apply": "a rebase is open",
+    "MERGE_HEAD": "a merge is open",
+    "CHERRY_PICK_HEAD": "a cherry-pick is open",
+    "REVERT_HEAD": "a revert is open",
+    "BISECT_LOG": "a bisection is open",
+    "index.lock": "another git command is at work, or has left index.lock behind",
+}
+
+
+def run_git(
+    folder: Path,
+    *arguments: str,
+    given: bytes = b"",
+    fine: Collection[int] = (0,),
+) -> bytes:
+    """What a command of git prints in `folder`.
+
+    Raises GitFailed for an exit code that is not in `fine`, for no git, and after GIT_SECONDS.
+    """
+    settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+    command = ["git", "--no-pager", "--no-optional-locks", *settings, *arguments]
+    inherited = {name: value for name, value in os.environ.items() if name in _KEPT_VARIABLES or name[:4] != "GIT_"}
+    pipe = subprocess.PIPE
+    try:
+        running = subprocess.Popen(
+            command, cwd=folder, env=inherited | _OWN_VARIABLES, stdin=pipe, stdout=pipe, stderr=pipe
+        )
+    except OSError as error:
+        is_missing = isinstance(error, FileNotFoundError) and folder.is_dir()
+        raise GitFailed(NO_GIT if is_missing else f"{folder}: {error.strerror}") from None
+    with running:
+        try:
+            printed, complaint = running.communicate(given, timeout=GIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            running.terminate()  # it removes its locks then, which a killed git leaves
+            with suppress(subprocess.TimeoutExpired):
+                running.communicate(timeout=1)
+            raise GitFailed(
+                f"git {' '.join(arguments[:2])} took longer than {GIT_SECONDS:g} s and was stopped"
+            ) from None
+        finally:
+            running.kill()
+    if running.returncode not in fine:
+        raise GitFailed(_worded(complaint.decode(errors="replace")))
+    return printed
+
+
+class Entry(NamedTuple):
+    """What a commit did to a regular file: git's letter (A, M, D), its blob before and after."""
+
+    status: str
+    old: str
+    new: str
+
+
+class Commit(NamedTuple):
+    """A commit and what it did to files, by path relative to the notebook. `at` is the author's time, UTC."""
+
+    rev: str
+    at: datetime
+    message: str
+    entries: Mapping[str, Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """`folder` is the top of the work tree, `git_dir` what git keeps of it; both are one for the private repository.
+    `prefix` leads from the top to the notebook. Paths are relative to the notebook. Methods raise GitFailed."""
+
+    folder: Path
+    git_dir: Path
+    prefix: str
+    object_format: str
+    is_private: bool = False
+
+    @classmethod
+    def around(cls, root: Path) -> Repository | None:
+        """The repository in whose work tree `root` is; None for no repository."""
+        asked = ("--is-inside-work-tree", "--show-object-format", "--show-prefix", "--show-toplevel")
+        try:
+            answer = os.fsdecode(run_git(root, "rev-parse", *asked, "--absolute-git-dir"))
+        except GitFailed as error:
+            if "not a git repository" in error.message or "must be run in a work tree" in error.message:
+                return None
+            raise
+        is_inside, object_format, prefix, top, git_dir = answer.split("\n")[:5]
+        return cls(Path(top), Path(git_dir), prefix, object_format) if is_inside == "true" else None
+
+    @classmethod
+    def private(cls, folder: Path) -> Repository:
+        """The bare repository in `folder`, made where it is missing."""
+        if not (folder / "HEAD").exists():
+            folder.mkdir(0o700, parents=True, exist_ok=True)
+            run_git(folder, "init", "--quiet", "--bare", "--object-format=sha1", "--template=", ".")
+            run_git(folder, "--git-dir=.", "symbolic-ref", "HEAD", _PRIVATE_REF)
+        return cls(folder, folder, "", "sha1", is_private=True)
+
+    def branch(self) -> str:
+        """The ref that is checked out; "" for none."""
+        return self._git("symbolic-ref", "--quiet", "HEAD", fine=(0, 1)).decode().strip()
+
+    def head(self) -> str:
+        """The commit that is checked out; "" on a branch without one."""
+        return self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", fine=(0, 1)).decode().strip()
+
+    def head_stamp(self) -> object:
+        """A value that changes when another commit is checked out, from files alone."""
+        own = self.git_dir
+        common = own / (own / "commondir").read_text().strip() if (own / "commondir").exists() else own
+        head = (own / "HEAD").read_bytes()
+        files = (common / name for name in (os.fsdecode(head[5:].strip()), "packed-refs", "reftable/tables.list"))
+        return head, *((found.st_ino, found.st_mtime_ns) for found in (file.stat() for file in files if file.exists()))
+
+    def why_wait(self) -> str:
+        """Why a commit made now could disturb what somebody does with git; "" when it is free."""
+        for name, what in _UNDER_WAY.items():
+            if (self.git_dir / name).exists():
+                return what
+        if os.environ.get("GIT_INDEX_FILE"):
+            return "this process was started by a git command"
+        with suppress(OSError):
+            begun = (self.git_dir / "COMMIT_EDITMSG").stat().st_mtime
+            log = self.git_dir / "logs" / "HEAD"
+            if begun > (log.stat().st_mtime if log.exists() else 0) and time.time() - begun < _MESSAGE_SECONDS:
+                return "a commit message is being written"
+        return ""
+
+    def left_out(self, paths: Collection[str]) -> set[str]:
+        """Those of the paths that git ignores, or that are in a repository of their own."""
+        root = self.folder / self.prefix
+        nested = {path for path in paths for above in Path(path).parents[:-1] if (root / above / ".git").exists()}
+        # With ./ in front, a colon at the start of a name is no command.
+        given = b"".join(os.fsencode(f"./{self.prefix}{path}\0") for path in paths if path not in nested)
+        ignored = self._git("check-ignore", "-z", "--stdin", given=given, fine=(0, 1)) if given else b""
+        return nested | {os.fsdecode(path)[len(f"./{self.prefix}") :] for path in ignored.split(b"\0")}
+
+    def blob_id(self, raw: bytes) -> str:
+        """The name that git gives to these bytes."""
+        return new_hash(self.object_format, b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
+
+    def blob(self, name: str) -> bytes | None:
+        """The bytes of a blob, by its id or as `COMMIT:PATH` (with `prefix`); None where git has none."""
+        printed = self._git("cat-file", "--batch", given=os.fsencode(name) + b"\n") if "\n" not in name else b""
+        header, _, raw = printed.partition(b"\n")
+        return raw[:-1] if header.split(b" ")[1:2] == [b"blob"] else None
+
+    def entries(self, commit: str, paths: Collection[str]) -> dict[str, tuple[str, str]]:
+        """Mode and blob of each path that a commit has, and of folders and submodules on the way."""
+        names = {self.prefix + str(each) for path in paths for each in (path, *Path(path).parents[:-1])}
+        where = (commit, "--", *names) if len(names) <= _MOST_NAMED else ("-r", commit)
+        return self._listed("ls-tree", "-z", "--full-tree", *where) if commit and names else {}
+
+    def commit(self, texts: Mapping[str, bytes | None], message: str, author: str = "") -> str:
+        """Commit what these paths hold now, None for no file; return the commit, "" where the last one has it already.
+
+        `author` is "Name <mail>", else git's own setting. The caller has asked `why_wait` and `left_out`.
+        """
+        for _ in range(_TRIES):
+            head = self.head()
+            held = self.entries(head, texts)
+            if any(mode == _SUBMODULE for mode, _ in held.values()):
+                raise GitFailed("one of the files is in a submodule")
+            ids = {path: "" if raw is None else self.blob_id(raw) for path, raw in texts.items()}
+            new = {path: oid for path, oid in ids.items() if oid != held.get(path, _NOTHING)[1]}
+            if not new:
+                return ""
+            modes = {path: "100755" if held.get(path, _NOTHING)[0] == "100755" else "100644" for path in new}
+            # Blobs and index first: a commit that a person makes now takes the change along, and does not revert it.
+            self._import(b"".join(b"blob\n" + _data(texts[path] or b"") for path, oid in new.items() if oid))
+            if not self.is_private:
+                self._stage(new, modes, held)
+            written_by, committed_by = self._identities(author)
+            stream = f"commit {self.branch()}\nmark :1\nauthor {written_by}\ncommitter {committed_by}\n".encode()
+            stream += _data(message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace"))
+            stream += f"from {head}\n".encode() if head else b""
+            for path, oid in new.items():
+                change = f"M {modes[path]} {oid} " if oid else "D "
+                stream += change.encode() + _quoted(self.prefix + path) + b"\n"
+            try:
+                return self._import(stream + b"get-mark :1\n")
+            except GitFailed as error:
+                if "Not updating" not in error.message:
+                    raise
+        raise GitFailed("the branch moved during every try")
+
+    def log(self, *arguments: str, path: str = ".") -> Iterator[Commit]:
+        """The commits that `git log ARGUMENTS` finds, with what they did to files at or below `path`."""
+        if not self.head():
+            return
+        printed = self._git(*_LOG, *arguments, "--", self.prefix + path)
+        # Between commits are empty tokens and line ends.
+        tokens = filter(bytes.strip, printed.split(b"\0"))
+        token = next(tokens, None)
+        while token is not None:
+            rev, seconds, message = (next(tokens, b"").decode(errors="replace") for _ in range(3))
+            # Any program can write a commit: its time may be missing, or beyond what a datetime holds.
+            at = datetime.fromtimestamp(min(int(seconds), _LATEST) if seconds.isdigit() else 0, UTC)
+            entries = {}
+            while (token := next(tokens, None)) not in (None, b"commit"):
+                was, mode, old, new, status = token.decode().split()
+                changed = os.fsdecode(next(tokens, b""))
+                if (was[1:] if status == "D" else mode).startswith("100"):
+                    entries[changed[len(self.prefix) :]] = Entry(status, old, new)
+            yield Commit(rev, at, message, entries)
+
+    def pack(self) -> None:
+        """Let git tidy up, if it finds that worthwhile."""
+        self._git("-c", "gc.auto=6700", "gc", "--auto", "--quiet")
+
+    def _git(self, *arguments: str, given: bytes = b"", fine: Collection[int] = (0,)) -> bytes:
+        where = ("--git-dir=.",) if self.is_private else ()
+        return run_git(self.folder, *where, *arguments, given=given, fine=fine)
+
+    def _listed(self, *arguments: str) -> dict[str, tuple[str, str]]:
+        """What a command lists as `MODE … ID …<tab>PATH`: mode and id, by path."""
+        found = {}
+        for line in self._git("--literal-pathspecs", *arguments).split(b"\0")[:-1]:
+            fields, _, path = line.partition(b"\t")
+            mode, *rest = fields.decode().split()
+            if os.fsdecode(path).startswith(self.prefix):
+                found[os.fsdecode(path)[len(self.prefix) :]] = (mode, max(rest, key=len))
+        return found
+
+    def _import(self, stream: bytes) -> str:
+        asked = ("fast-import", "--quiet", "--done", "--date-format=raw")
+        return self._git(*asked, given=stream + b"done\n").decode().strip()
+
+    def _stage(self, new: Mapping[str, str], modes: Mapping[str, str], held: Mapping[str, tuple[str, str]]) -> None:
+        """Let the index follow where it holds what the last commit holds."""
+        names = [self.prefix + path for path in new] if len(new) <= _MOST_NAMED else []
+        index = self._listed("ls-files", "--stage", "-z", "--full-name", "--", *names)
+        # An empty file that no commit has may be one that is only meant to be added.
+        meant = ("100644", self.blob_id(b""))
+        nothing = "0" * len(meant[1])
+        lines = [
+            f"{modes[path] if oid else 0} {oid or nothing}\t{self.prefix}{path}\0"
+            for path, oid in new.items()
+            if index.get(path) in ((held[path],) if path in held else (None, meant))
+        ]
+        if lines:
+            self._git("update-index", "--add", "-z", "--index-info", given=os.fsencode("".join(lines)))
+
+    def _identities(self, author: str) -> tuple[str, str]:
+        """Author and committer with the time, as a commit has them."""
+        known = self._git("var", "GIT_COMMITTER_IDENT", fine=(0, 128)).decode(errors="replace").strip()
+        when = " ".join(known.split(" ")[-2:]) if known else f"{int(time.time())} +0000"
+        committer = known or f"{author or NOBODY} {when}"
+        return (f"{author} {when}" if author else committer), committer
+
+
+def _worded(complaint: str) -> str:
+    """The line of a complaint that says what is wrong, or what helps."""
+    lines = [line.strip() for line in complaint.splitlines()] or ["git gave no reason"]
+    trust = [line for line in lines if "--add safe.directory" in line]
+    if trust:
+        return f"git does not trust this repository, which is another user's; if you do, run: {trust[0]}"
+    return next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0])
+
+
+def _data(raw: bytes) -> bytes:
+    return b"data %d\n%s\n" % (len(raw), raw)
+
+
+def _quoted(path: str) -> bytes:
+    return b'"' + os.fsencode(path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")) + b'"'

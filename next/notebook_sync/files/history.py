@@ -1,0 +1,280 @@
+"""The history of notes, in git: the user's repository where a commit may be made, else a private one with the state.
+
+Reading follows a note through renames that are certain, never through likeness: to take one note for another's
+past would give away what that other said.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from heapq import merge
+from itertools import islice
+from pathlib import Path
+from shutil import which
+from typing import NamedTuple
+
+from notebook_sync.errors import GitFailed
+from notebook_sync.files.git import NO_GIT, Commit, Repository
+from notebook_sync.files.private import read_private, write_private
+from notebook_sync.files.state import Place
+from notebook_sync.files.tree import Tree
+from notebook_sync.model import HISTORY_LIMIT
+from notebook_sync.permissions import channel_of
+from notebook_sync.sessions import Session, maker_of
+from notebook_sync.settings import GitTable
+
+_PRIVATE = "history.git"
+_FOUND = "Keep what was edited by hand\n"
+_SUBJECT_LIMIT = 200
+# Each earlier name of a note costs a question to git.
+_MOST_NAMES = 20
+_REV = re.compile(r"[0-9a-f]{4,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a change left at `path`, None for no file. `moved_from` is the path that the note had before. `apart`: the
+    text waits for the owner's trust, and stays out of the user's repository."""
+
+    path: str
+    raw: bytes | None
+    action: str = ""
+    section: str = ""
+    reason: str = ""
+    moved_from: str = ""
+    apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One commit of a note. `path` is the note's path then; `author` is `owner` or `agent:NAME`; `session`, `action`,
+    `section` and `reason` are "" for a commit made by hand; `summary` is the first line of its message."""
+
+    rev: str
+    at: datetime
+    author: str
+    session: str
+    action: str
+    section: str
+    reason: str
+    path: str
+    summary: str
+
+
+class Seed(NamedTuple):
+    """What git knows of a note that is new to the index: the time of the first commit that has it."""
+
+    created_at: datetime
+
+
+class History:
+    """The versions of one notebook's notes. Every method raises GitFailed where git is missing or fails."""
+
+    def __init__(self, place: Place, tree: Tree, settings: GitTable) -> None:
+        self._root = tree.root
+        self._state = place.state
+        self._settings = settings
+        self._user: tuple[Path, Repository | None] | None = None
+
+    # Writing.
+
+    def can_commit(self) -> str:
+        """Why no commit can be made now, "" where one can. What cannot be committed now is to be committed later."""
+        if which("git") is None:
+            return NO_GIT
+        try:
+            user = self._public_repository()
+        except GitFailed as error:
+            return error.message
+        return user.why_wait() if user else ""
+
+    def keep(self, changes: Sequence[Kept], session: Session, *, message: str = "") -> str | None:
+        """Commit what the changes left: the commit's id in the user's repository, else in the private one, None where
+        nothing is new. Raises GitFailed, also where git is busy; keep the same changes again later then."""
+        if not changes:
+            return None
+        texts: dict[str, bytes | None] = {change.moved_from: None for change in changes if change.moved_from}
+        texts |= {change.path: change.raw for change in changes}
+        apart = {path for change in changes if change.apart for path in (change.path, change.moved_from)}
+        return self._commit(texts, _message(changes, session, message), apart)
+
+    def keep_found(self, texts: Mapping[str, bytes | None]) -> str | None:
+        """Commit what files hold that were edited by hand, where the last commit does not have it. As `keep`."""
+        return self._commit({path: raw for path, raw in texts.items() if raw is not None}, _FOUND, frozenset())
+
+    def pack(self) -> None:
+        """Let git tidy up the private repository, now and then."""
+        if (self._state / _PRIVATE).exists():
+            self._private_repository().pack()
+
+    # Reading.
+
+    def versions(
+        self, path: str, *, limit: int = HISTORY_LIMIT, may: Callable[[str], bool] = lambda _: True
+    ) -> list[Version]:
+        """The last `limit` commits that changed the note, the latest first. It is followed back through earlier names
+        that `may` allows; the answer is as if there were no other files."""
+        pasts = [self._past(repository, path, may) for repository in self._repositories()]
+        return list(islice(merge(*pasts, key=lambda version: version.at, reverse=True), limit))
+
+    def text(self, rev: str, path: str) -> bytes | None:
+        """The note's bytes in a commit given by its id; None where it has none."""
+        repositories = self._repositories() if _REV.fullmatch(rev) else []
+        found = (repository.blob(f"{rev}:{repository.prefix}{path}") for repository in repositories)
+        return next((raw for raw in found if raw is not None), None)
+
+    def head_text(self, path: str) -> bytes | None:
+        """What the last commit of the user's repository holds at `path`; None for nothing."""
+        user = self._user_repository()
+        return user.blob(f"HEAD:{user.prefix}{path}") if user else None
+
+    def head_stamp(self) -> object:
+        """A value that changes when another commit is checked out, from files alone; None without a repository."""
+        user = self._user_repository()
+        return user.head_stamp() if user else None
+
+    def seed(self, paths: Collection[str]) -> dict[str, Seed]:
+        """What git knows of these notes, in one pass over each log."""
+        seeds: dict[str, Seed] = {}
+        for repository in self._repositories():
+            for commit in repository.log("--reverse", "--topo-order"):
+                gone = {entry.old: path for path, entry in commit.entries.items() if entry.status == "D"}
+                for path, entry in commit.entries.items():
+                    old = gone.get(entry.new, "")
+                    if old in seeds and channel_of(old) in (None, channel_of(path)):
+                        seeds[path] = seeds.pop(old)
+                    if entry.status != "D":
+                        seeds.setdefault(path, Seed(commit.at))
+        return {path: seeds[path] for path in paths if path in seeds}
+
+    # What the owner trusts.
+
+    def accept(self, path: str, raw: bytes) -> None:
+        """Remember that the owner accepted this text of the note, until the last commit holds another one."""
+        write_private(self._accepted_file(path), raw)
+
+    def accepted(self, path: str) -> bytes | None:
+        """The text that the owner has accepted since the last commit that changed the note; None for none."""
+        return read_private(self._accepted_file(path))
+
+    def _accepted_file(self, path: str) -> Path:
+        user = self._user_repository()
+        held = user.entries(user.head(), [path]) if user else {}
+        return self._state / "accepted" / f"{sha256(os.fsencode(path)).hexdigest()}-{held.get(path, ('', 'none'))[1]}"
+
+    # Commits.
+
+    def _commit(self, texts: Mapping[str, bytes | None], message: str, apart: Collection[str]) -> str | None:
+        user = self._public_repository()
+        branch = user.branch() if user else ""
+        left_out = user.left_out(texts) | set(apart) if user and branch else set(texts)
+        private = {path: raw for path, raw in texts.items() if path in left_out}
+        public = {path: raw for path, raw in texts.items() if path not in left_out}
+        # On no branch a commit could be part of a rebase, which is not to be missed.
+        if user and (public or not branch) and (reason := user.why_wait()):
+            raise GitFailed(reason)
+        made = ""
+        if private:
+            made = self._private_repository().commit(private, message, self._settings.author)
+        if user and public:
+            made = user.commit(public, message, self._settings.author) or made
+        return made or None
+
+    def _past(self, repository: Repository, path: str, may: Callable[[str], bool]) -> Iterator[Version]:
+        """The versions that one repository has, the latest first, from where the note began."""
+        start = "HEAD"
+        for _ in range(_MOST_NAMES):
+            begun = ""
+            for commit in repository.log(start, path=path):
+                entry = commit.entries.get(path)
+                if entry is None or commit.rev == start:
+                    continue
+                if entry.status == "D" and begun not in ("", entry.old):
+                    return  # another note had this path before
+                yield _version(commit, path)
+                begun = entry.new if entry.status == "A" else ""
+                if begun and (source := self._source(repository, commit, path, may)):
+                    start, path = commit.rev, source
+                    break
+            else:
+                return
+
+    def _source(self, repository: Repository, commit: Commit, path: str, may: Callable[[str], bool]) -> str:
+        """Where the note was before the commit that put it at `path`; "" where it began."""
+        (whole,) = repository.log("--max-count=1", commit.rev)
+        gone = {old: entry.old for old, entry in whole.entries.items() if entry.status == "D" and may(old)}
+        new = {other: entry.new for other, entry in whole.entries.items() if entry.status == "A" and may(other)}
+        said = _said(commit.message, path).get("Renamed-From", "")
+        if said in gone:
+            return said
+        blob = commit.entries[path].new
+        found = [old for old, oid in gone.items() if oid == blob]
+        return found[0] if len(found) == 1 and list(new.values()).count(blob) <= 1 else ""
+
+    # Repositories.
+
+    def _user_repository(self) -> Repository | None:
+        """The repository around the notebook, asked for once."""
+        marks = (folder / ".git" for folder in (self._root, *self._root.parents))
+        mark = next((mark for mark in marks if mark.exists()), None)
+        if mark is None:
+            return None
+        if self._user is None or self._user[0] != mark:
+            self._user = (mark, Repository.around(self._root))
+        return self._user[1]
+
+    def _public_repository(self) -> Repository | None:
+        return None if self._settings.commit == "off" else self._user_repository()
+
+    def _repositories(self) -> list[Repository]:
+        user = self._user_repository()
+        private = [self._private_repository()] if (self._state / _PRIVATE).exists() else []
+        return [user, *private] if user else private
+
+    def _private_repository(self) -> Repository:
+        return Repository.private(self._state / _PRIVATE)
+
+
+def _message(changes: Sequence[Kept], session: Session, subject: str) -> str:
+    """A subject, and a line for each field of each change; no value has a line end."""
+    verb = "Rename" if changes[0].moved_from else "Delete" if changes[0].raw is None else "Edit"
+    subject = subject or (f"{verb} {changes[0].path}" if len(changes) == 1 else f"Edit {len(changes)} notes")
+    lines = [subject[:_SUBJECT_LIMIT], ""]
+    for change in changes:
+        fields = {"Path": change.path, "Action": change.action, "Section": change.section, "Reason": change.reason}
+        lines += [f"{name}: {value}" for name, value in (fields | {"Renamed-From": change.moved_from}).items() if value]
+    lines += [f"Session: {session.kind}", *([f"Agent: {session.agent}"] if session.agent else [])]
+    return "".join(f"{' '.join(line.split())}\n" for line in lines)
+
+
+def _said(message: str, path: str) -> dict[str, str]:
+    """The fields that a commit's message has for the note at `path`."""
+    said: dict[str, str] = {}
+    current = path
+    for line in message.rstrip().rpartition("\n\n")[2].split("\n"):
+        name, _, value = line.partition(": ")
+        if name == "Path":
+            current = value
+        elif current == path or name in ("Session", "Agent"):
+            said.setdefault(name, value.strip())
+    return said
+
+
+def _version(commit: Commit, path: str) -> Version:
+    said = _said(commit.message, path)
+    return Version(
+        rev=commit.rev,
+        at=commit.at,
+        author=maker_of(said.get("Agent", "")),
+        session=said.get("Session", ""),
+        action=said.get("Action", ""),
+        section=said.get("Section", ""),
+        reason=said.get("Reason", ""),
+        path=path,
+        summary=commit.message.partition("\n")[0][:_SUBJECT_LIMIT],
+    )

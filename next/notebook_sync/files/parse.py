@@ -1,0 +1,170 @@
+"""Bytes of a Markdown file → Note. Pure; never raises, whatever the bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import tzinfo
+from hashlib import sha256
+from typing import Any
+
+from notebook_sync.files.fact_text import FOLDER, facts_of
+from notebook_sync.files.fields import DEFAULT_PRIORITY, FIELDS, KINDS, agents_in, read_fields
+from notebook_sync.files.frontmatter import EXTERNAL, Frontmatter, read_frontmatter, says_external
+from notebook_sync.files.links import links_of, tags_of
+from notebook_sync.files.names import copy_of
+from notebook_sync.files.page import LISTS, shorten
+from notebook_sync.files.strict_yaml import storable
+from notebook_sync.files.usable import MERGE_CONFLICT, conflict_marks, fault_of
+from notebook_sync.model import Note, Problem, Section, collection_of, id_from_path
+from prompt.hidden import Visible, visible
+from prompt.outline import Outline, shown_text
+
+_SUMMARY_LENGTH = 200  # characters
+PARTS = ("context", "reasoning", "outcome")  # of a memory
+_LIST_FIELDS = ("key_findings", "related_pages", "relations")
+
+
+def parse(path: str, raw: bytes, *, timezone: tzinfo) -> Note:
+    """The note that `raw` is at `path` (relative, POSIX). Times without a zone are in `timezone`, the notebook's."""
+    text = raw.decode(errors="replace")
+    front = read_frontmatter(text)
+    collection = collection_of(path)
+    known, extra, problems = read_fields(front, collection, timezone)
+    content = text[front.body_start :]
+    lines_above = text.count("\n", 0, front.body_start)
+    outline = Outline(content)
+    # Only Obsidian's comments need the search: the Markdown reader knows those of HTML.
+    seen = visible(content, now=None) if "%%" in content else Visible(content)
+    tags = tuple(dict.fromkeys((*known.get("tags", ()), *tags_of(outline, seen.gaps))))
+    fields, code = _fields_of(collection, path, known, tags, outline)
+    shown = Outline(seen.text) if seen.gaps else outline
+    own_id = known.get("id")
+    first_title = next((each.title for each in shown.sections if each.level == 1 and each.title), "")
+    has_facts = path.startswith(f"{FOLDER}/") and not copy_of(path)  # a conflict copy has no authority
+    return Note(
+        path=path,
+        collection=collection,
+        wanted_id=own_id or id_from_path(path),
+        has_own_id=own_id is not None,
+        digest=sha256(raw).hexdigest(),
+        title=known.get("title") or first_title or storable(id_from_path(path).rpartition("/")[2]),
+        summary=known.get("summary") or _summary_of(shown) or _summary_of_code(fields, code),
+        content=content,
+        sections=_sections(outline, lines_above),
+        code=code,
+        fields=fields,
+        extra=extra,
+        created_by=known.get("created_by") or "owner",
+        created_at=known.get("created_at"),
+        tags=tags,
+        aliases=known.get("aliases", ()),
+        status=known.get("status") or "draft",
+        word_count=_count_words(content),
+        links=links_of(outline, seen.gaps, lines_above),
+        facts=facts_of(path, outline, lines_above) if has_facts else (),
+        problems=(*_problems(raw, text, front, outline, lines_above), *front.problems, *problems),
+        provenance=EXTERNAL if says_external(text, front) else "",
+    )
+
+
+def _sections(outline: Outline, lines_above: int) -> tuple[Section, ...]:
+    line_of, headed, length = outline.lines.at, outline.sections, len(outline.text)
+    # Each heading is in at most five sections, so this is one pass.
+    ends = (
+        next((headed[below].start for below in range(number, len(headed)) if headed[below].level <= each.level), length)
+        for number, each in enumerate(headed, 1)
+    )
+    return tuple(
+        Section(each.title, each.level, each.anchor, line_of(each.start) + 1 + lines_above, each.start, end)
+        for each, end in zip(headed, ends, strict=True)
+    )
+
+
+def _fields_of(
+    collection: str, path: str, known: Mapping[str, Any], tags: tuple[str, ...], outline: Outline
+) -> tuple[dict[str, Any], str | None]:
+    """The fields of the collection, completed from text, tags and folder; and the code of a snippet."""
+    names = FIELDS.get(collection, {})
+    fields = {name: known.get(name, [] if name in _LIST_FIELDS else None) for name in names}
+    if collection == "code_snippets":
+        fence = next((block for block in outline.root.walk() if block.type == "fence"), None)
+        if fence:
+            fields["language"] = fields["language"] or next(iter(fence.info.split()), None)
+            return fields, fence.content
+    elif collection == "research_notes":
+        fields["key_findings"] = fields["key_findings"] or _bullets_under("key findings", outline)
+    elif collection == "memories":
+        folder = path.split("/")[1]
+        fields["kind"] = fields["kind"] or (folder if folder in KINDS else None)
+        fields["agent"] = fields["agent"] or next(agents_in((*tags, known.get("created_by") or "")), None)
+        fields["priority"] = fields["priority"] or DEFAULT_PRIORITY
+        fields["needs_review"] = bool(fields["needs_review"])
+        fields["missing"] = parts_missing(outline)
+    return fields, None
+
+
+def parts_missing(outline: Outline) -> list[str]:
+    """Which of PARTS no heading names, or only one with nothing below it."""
+    headed = zip(outline.sections, _sections(outline, 0), strict=True)
+    said = {
+        each.title.strip(" :").casefold() for each, section in headed if outline.text[each.body : section.end].strip()
+    }
+    return [part for part in PARTS if part not in said]
+
+
+_IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+
+
+def _count_words(text: str) -> int:
+    """What white space separates; in scripts without spaces, each character."""
+    if not text.isascii():
+        text = _IDEOGRAPH.sub(r" \g<0> ", text)
+    return len(text.split())
+
+
+def _summary_of(outline: Outline) -> str:
+    """The first top-level paragraph with text (not only images), as a reader sees it; "" where there is none."""
+    paragraphs = (block for block in outline.root.children if block.type == "paragraph")
+    return next((shorten(words) for block in paragraphs if (words := shown_text(block.spans, alt=False))), "")
+
+
+def _summary_of_code(fields: Mapping[str, Any], code: str | None) -> str:
+    """What a snippet is said to do, else how its code begins; "" for a note without code."""
+    source = str(fields["description"] or code)[: 10 * _SUMMARY_LENGTH] if code is not None else ""
+    return shorten(" ".join(source.split()))
+
+
+def _bullets_under(title: str, outline: Outline) -> list[str]:
+    """The first paragraph of each top-level list item in the first section of this title."""
+    section = next((each for each in _sections(outline, 0) if each.heading.casefold() == title), None)
+    return [
+        item.children[0].shown
+        for block in outline.root.children
+        if section and section.start <= block.start < section.end and block.type in LISTS
+        for item in block.children
+        if item.children and item.children[0].type == "paragraph" and item.children[0].shown
+    ]
+
+
+# Behind a real \n there is another one, a list mark or a heading; \nabla and C:\notes are something else.
+_WRITTEN_LINE_END = re.compile(r"\\n(?:\\n|(?:[-*+>]|#{1,6}|[0-9]{1,9}[.)])[ \t])")
+_TAGS_AS_COMMENT = re.compile(r"[^#]*:[ \t]*#\w")
+
+
+def _problems(raw: bytes, text: str, front: Frontmatter, outline: Outline, lines_above: int) -> Iterator[Problem]:
+    """Bytes that are no text, and what is read but hardly meant so."""
+    if fault := fault_of(raw):
+        yield fault
+    for line in conflict_marks(text)[:1]:
+        yield Problem(line, MERGE_CONFLICT)
+    key = front.key_of("tags") or front.key_of("tag")
+    if key and front.values[key] is None and _TAGS_AS_COMMENT.match(text.split("\n")[front.lines[key] - 1]):
+        yield Problem(front.lines[key], f"{key}: what follows # is a comment; write [ferry, winter], without #")
+    if _WRITTEN_LINE_END.search(outline.text):
+        for block in outline.root.walk():
+            is_text = block.type in ("paragraph", "heading", "row")
+            if is_text and any(each.kind == "text" and _WRITTEN_LINE_END.search(each.value) for each in block.spans):
+                line = lines_above + block.first + 1
+                yield Problem(line, r"it says \n where a line is meant to end; write real line ends")
+                break

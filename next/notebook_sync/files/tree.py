@@ -1,0 +1,322 @@
+"""The notebook's folder: one spelling for each path, a look at what is there, one file read whole.
+
+Follows no symbolic link and writes nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import stat
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache, partial
+from pathlib import Path
+
+from notebook_sync.errors import ConfigError, NoSuchNote, RootLost, UnreadableFile, UnsafePath
+from notebook_sync.files.beneath import (
+    Read,
+    clamp_ns,
+    opened_file,
+    opened_folder,
+    read_all,
+    read_whole,
+    stamp_of,
+    time_of,
+)
+from notebook_sync.files.ignore import GITIGNORE, Rules, is_ignored
+from notebook_sync.files.names import is_hidden, is_note_name, is_system_folder
+from notebook_sync.files.private import FOLDER, printable
+from notebook_sync.model import CORE_FACTS, RUNTIME_FILES, SETTINGS_FILE, Stamp
+from notebook_sync.permissions import CHANNEL_FILE, NO_MEMBERS, Members, guarded_key, members_in
+from notebook_sync.settings import NotebookTable
+
+LINK = "is a symbolic link, or reached through one; links are not followed"
+_PLACEHOLDER = ".icloud"
+_TRIES = 50
+_PAUSE_SECONDS = 0.001
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+_Folder = tuple[str, tuple[Rules, ...]]  # a folder and the rules for it
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a look at the folder found; paths are relative to the root.
+
+    `refused`: why files with a note's name are none, and folders cannot be entered. `blind`: folders and files whose
+    absence proves nothing. `attachments`: size and mtime_ns of all other files. `complete`: everything was asked for,
+    not only some places.
+    """
+
+    seen: dict[str, Stamp] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    blind: set[str] = field(default_factory=set)
+    attachments: dict[str, tuple[int, int]] = field(default_factory=dict)
+    complete: bool = True
+
+    def is_blind_to(self, path: str) -> bool:
+        """Whether `path` is where nobody could look, so that it must not be called gone."""
+        return is_at_or_below(path, self.blind)
+
+
+class Tree:
+    """A folder of Markdown. Paths are relative to `root`, with `/` between the parts.
+
+    `always` are the files of the prompt: notes although git ignores them or `exclude` names them, since rules that a
+    session reads must not be missing from lists; a bare file name means them first. `mounts` are folders that were seen
+    on another file system; keep them between processes, so that one that is not mounted is not taken for deleted notes.
+    Raises ConfigError for a broken pattern in `exclude`.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        settings: NotebookTable,
+        always: Collection[str] = (*RUNTIME_FILES, CORE_FACTS),
+        mounts: Iterable[str] = (),
+    ) -> None:
+        self.root = root
+        self.max_file_bytes = settings.max_file_bytes
+        self.mounts = set(mounts)
+        self._always = {guarded_key(path): path for path in always}
+        self._exclude = Rules.read("", settings.exclude)
+        for rules in self._exclude:
+            if rules.broken:
+                raise ConfigError(
+                    f"notebook.exclude has {rules.broken[0]!r}, which is no pattern",
+                    path=SETTINGS_FILE,
+                    next="write patterns as in a .gitignore",
+                )
+
+    def place(self, name: str) -> str:
+        """The one spelling of a path in the notebook, whether or not there is a file: relative, without `.`, `..` and
+        empty parts. A bare file name that means a file of the prompt, in any spelling, is that file's path.
+
+        Raises UnsafePath for a path that leads outside.
+        """
+        path = posixpath.normpath(name)
+        if path.startswith("/"):
+            path = os.path.relpath(path, self.root)
+        if "\0" in path or path.split("/")[0] in ("", ".", ".."):
+            raise UnsafePath(name, "leads out of the notebook", next="name the note by its path in the notebook")
+        return path if "/" in path else self._always.get(guarded_key(path), path)
+
+    def stat(self, path: str) -> Stamp | None:
+        """The stamp of the regular file at `path`; None where there is none."""
+        try:
+            found = os.lstat(f"{self.root}/{path}")
+        except (OSError, ValueError):
+            return None
+        return stamp_of(found) if stat.S_ISREG(found.st_mode) else None
+
+    def modified_at(self, path: str) -> datetime | None:
+        """When the file was last written to, aware UTC; None where there is none."""
+        stamp = self.stat(path)
+        return time_of(stamp.mtime_ns) if stamp else None
+
+    def read(self, path: str) -> Read:
+        """The file's bytes and their stamp.
+
+        Raises NoSuchNote; UnsafePath for a hidden path, a link or a way out; UnreadableFile for what is too large, no
+        regular file, or not permitted; RootLost.
+        """
+        if any(map(is_hidden, path.split("/"))):
+            raise UnsafePath(path, "is hidden, and hidden files are not part of the notebook")
+        with self.opened_root() as root_fd:
+            for _ in range(_TRIES):
+                try:
+                    with opened_file(root_fd, path) as fd:
+                        self._must_be_readable(path, os.fstat(fd))
+                        read = read_whole(fd, self.max_file_bytes + 1)
+                except BlockingIOError:  # under a lease, whose holder is now asked to give it back
+                    read = None
+                except OSError as error:
+                    raise _why_unread(path, error) from None
+                if read is not None:
+                    return read
+                time.sleep(_PAUSE_SECONDS)
+        raise UnreadableFile(path, "was written to during every read; it is looked at again")
+
+    def members(self, channel: str) -> Members:
+        """Whom the channel.toml in the folder `channel` lets in, next to its agent; nobody where there is none."""
+        try:
+            return members_in(self.read(f"{channel}/{CHANNEL_FILE}").raw)
+        except (NoSuchNote, UnreadableFile, UnsafePath):
+            return NO_MEMBERS
+
+    def scan(self, places: Collection[str] | None = None) -> Scan:
+        """Look at `places`, files or folders with all below them; at everything for None. Raises RootLost."""
+        scan = Scan(complete=places is None)
+        wanted = {""} if places is None else set(places)
+        with self.opened_root() as root_fd:
+            rules_in = cache(partial(_rules_in, root_fd))
+            for place in sorted(wanted):
+                self._look_at(root_fd, place, self._rules_for(place, rules_in), scan)
+            for path in self._always.values():
+                if path not in scan.seen and is_at_or_below(path, wanted):
+                    self._look_at(root_fd, path, (), scan)
+            self._note_unmounted(root_fd, scan)
+        return scan
+
+    def why_left_out(self, path: str) -> str:
+        """Why a file at this path would be no note, by ignore rules and the folders it is in; "" where it could be."""
+        with self.opened_root() as root_fd:
+            rules = self._rules_for(path, partial(_rules_in, root_fd))
+        if path not in self._always.values() and (rules is None or is_ignored(rules, path, is_dir=False)):
+            return "is left out by .gitignore or notebook.exclude, or in a system folder, so it would be no note"
+        return ""
+
+    @contextmanager
+    def opened_root(self) -> Iterator[int]:
+        """A descriptor of the root. Raises RootLost."""
+        try:
+            fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            reason = f"{error.strerror}".lower()
+            raise RootLost(f"{self.root}: {reason}", next="nothing is deleted until the folder is back") from None
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    def _must_be_readable(self, path: str, found: os.stat_result) -> None:
+        if not stat.S_ISREG(found.st_mode):
+            raise UnreadableFile(path, "is not a regular file")
+        if found.st_size > self.max_file_bytes:
+            raise UnreadableFile(path, self._too_large(found.st_size))
+        if found.st_nlink > 1:
+            private = (*self.root.glob(f"{FOLDER}/*"), *self.root.glob(".git/*"))
+            if any(os.path.samestat(found, each.lstat()) for each in private):
+                raise UnreadableFile(path, f"is another name of a file in {FOLDER} or .git; delete it")
+
+    def _too_large(self, size: int) -> str:
+        return f"has {size:,} bytes, more than notebook.max_file_bytes = {self.max_file_bytes:,}"
+
+    def _rules_for(self, path: str, rules_in: Callable[[str], tuple[Rules, ...]]) -> tuple[Rules, ...] | None:
+        """The rules for what is in the folder of `path`; None where nothing in it can be a note."""
+        rules = self._exclude
+        parts = path.split("/") if path else []
+        for depth in range(len(parts)):
+            folder = "/".join(parts[:depth])
+            if folder and _is_left_out(folder, rules):
+                return None
+            rules += rules_in(folder)
+        return rules
+
+    def _look_at(self, root_fd: int, place: str, rules: tuple[Rules, ...] | None, scan: Scan) -> None:
+        """Look at one place: a file, a folder with all below it, or nothing. "" is the root."""
+        above, _, name = place.rpartition("/")
+        folders: list[_Folder] = []
+        with _noting_blindness(place, scan):
+            with opened_folder(root_fd, above) as fd:
+                found = os.stat(name or ".", dir_fd=fd, follow_symlinks=False)
+            if rules is not None:
+                self._meet(place, found, rules, scan, folders)
+        while folders:
+            folder, rules = folders.pop()
+            with _noting_blindness(folder, scan), opened_folder(root_fd, folder) as fd:
+                if os.fstat(fd).st_dev != os.fstat(root_fd).st_dev and not is_at_or_below(folder, self.mounts):
+                    self.mounts.add(folder)
+                self._meet_all(root_fd, fd, folder, rules, scan, folders)
+
+    def _meet_all(
+        self, root_fd: int, fd: int, folder: str, rules: tuple[Rules, ...], scan: Scan, folders: list[_Folder]
+    ) -> None:
+        """Sort what is in one folder into the scan."""
+        with os.scandir(fd) as listing:
+            entries = list(listing)
+            if any(entry.name == GITIGNORE for entry in entries):
+                rules += _rules_in(root_fd, folder)
+            for entry in entries:
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                with _noting_blindness(path, scan):
+                    self._meet(path, entry.stat(follow_symlinks=False), rules, scan, folders)
+
+    def _meet(
+        self, path: str, found: os.stat_result, rules: tuple[Rules, ...], scan: Scan, folders: list[_Folder]
+    ) -> None:
+        """Sort one file into the scan, and one folder into those to look into."""
+        name = path.rpartition("/")[2]
+        is_note = is_note_name(name)
+        if stat.S_ISDIR(found.st_mode):
+            if not path or not _is_left_out(path, rules):
+                folders.append((path, rules))
+        elif name[0] == ".":
+            _meet_hidden(path, name, scan)
+        elif rules and is_ignored(rules, path, is_dir=False):
+            return
+        elif not path.isascii() and printable(path) != path:
+            if is_note:
+                scan.refused[printable(path)] = "has a name that is not UTF-8; rename it"
+        elif stat.S_ISLNK(found.st_mode):
+            if is_note or (self.root / path).is_dir():
+                scan.refused[path] = LINK
+        elif is_note and not stat.S_ISREG(found.st_mode):
+            scan.refused[path] = "is not a regular file; move it away, or add it to notebook.exclude"
+        elif is_note and found.st_size > self.max_file_bytes:
+            scan.refused[path] = self._too_large(found.st_size)
+        elif is_note:
+            scan.seen[path] = stamp_of(found)
+        elif stat.S_ISREG(found.st_mode) and name not in (SETTINGS_FILE, CHANNEL_FILE):
+            scan.attachments[path] = (found.st_size, clamp_ns(found.st_mtime_ns))
+
+    def _note_unmounted(self, root_fd: int, scan: Scan) -> None:
+        """A folder that had a file system of its own, and is empty without it, is blind."""
+        for mount in sorted(self.mounts):
+            with suppress(OSError), opened_folder(root_fd, mount) as fd, os.scandir(fd) as listing:
+                if os.fstat(fd).st_dev != os.fstat(root_fd).st_dev:
+                    continue
+                if any(listing):
+                    self.mounts.discard(mount)
+                else:
+                    _note_refusal(mount, "had a file system of its own, which is not mounted", scan)
+
+
+def is_at_or_below(path: str, places: Iterable[str]) -> bool:
+    """Whether `path` is one of the places, or in one of them; "" is the root."""
+    return any(place in ("", path) or path.startswith(place + "/") for place in places)
+
+
+def _is_left_out(folder: str, rules: tuple[Rules, ...]) -> bool:
+    """Whether nothing in a folder can be a note, by its name and the rules."""
+    return is_system_folder(folder.rpartition("/")[2]) or is_ignored(rules, folder, is_dir=True)
+
+
+def _rules_in(root_fd: int, folder: str) -> tuple[Rules, ...]:
+    with suppress(OSError), opened_file(root_fd, f"{folder}/{GITIGNORE}" if folder else GITIGNORE) as fd:
+        return Rules.read(folder, read_all(fd).decode(errors="replace").splitlines())
+    return ()
+
+
+def _meet_hidden(path: str, name: str, scan: Scan) -> None:
+    """A hidden file may be what a cloud client left of a note that it took away."""
+    note = name[1 : -len(_PLACEHOLDER)]
+    if name.endswith(_PLACEHOLDER) and is_note_name(note):
+        _note_refusal(path.removesuffix(name) + note, "is in the cloud only; download it to have it read", scan)
+
+
+@contextmanager
+def _noting_blindness(path: str, scan: Scan) -> Iterator[None]:
+    """Note a place that the block could not look at; one that is not there is no such place."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _GONE:
+            _note_refusal(path, f"cannot be read: {error.strerror}".lower(), scan)
+
+
+def _note_refusal(path: str, reason: str, scan: Scan) -> None:
+    scan.blind.add(path)
+    scan.refused[printable(path) or "."] = f"{reason}; until then its notes stay as they were"
+
+
+def _why_unread(path: str, error: OSError) -> NoSuchNote | UnsafePath | UnreadableFile:
+    if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+        return NoSuchNote(path)
+    if error.errno in {errno.ELOOP, errno.EINVAL}:
+        return UnsafePath(path, LINK if error.errno == errno.ELOOP else "leads out of the notebook")
+    return UnreadableFile(path, f"{error.strerror}".lower())

@@ -1,0 +1,1 @@
+"""Finding notes by words, by meaning, or both: one tokenizer, one ranking."""

@@ -1,0 +1,283 @@
+"""Search: what is asked, what is found, and how each result got its score.
+
+Who may see what is the caller's `Where`: rows outside it are no candidates, and no statistics come from rows that some
+session may not read. Without vectors, words alone answer, and the answer says why.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from posixpath import dirname
+from typing import Literal
+
+from notebook_sync.search.embed import Embedder, Vector
+from notebook_sync.search.meaning import FAR, Meaning, Nearness, NoMeaning, Spans, is_within
+from notebook_sync.search.passages import Sections, passages_of, texts_to_embed
+from notebook_sync.search.ranking import (
+    Features,
+    Question,
+    best_of,
+    natural_order,
+    passage_rarity,
+    score_of,
+    with_neighbours,
+)
+from notebook_sync.search.snippets import Snippet, best_passage, snippet_of
+from notebook_sync.search.terms import NO_TERMS, search_columns
+from notebook_sync.search.words import WordAnalyzer
+from notebook_sync.store.index import Index
+from notebook_sync.store.rows import EVERYTHING, Is, Row, Where, both
+
+Mode = Literal["hybrid", "keyword", "semantic"]
+Name = Literal["documents", "facts"]
+
+# Candidates by words and by meaning. They do not depend on the limit: a smaller limit gives a prefix.
+BY_WORDS, BY_MEANING = 100, 50
+# So many times the candidates by meaning are looked at first: most sessions may read most rows.
+_MORE = 3
+# Words up to which a note is short enough to be raised by its neighbours: about 600 characters.
+_SHORT = 100
+# Words of a query whose rarity counts for its meaning.
+_MOST_WORDS = 300
+_SOME_BEHIND = "some notes have no vectors yet"
+_OFF = "embeddings are off in notebook.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result. `parts` says how the score came about, if that was asked for."""
+
+    id: str
+    score: float
+    snippet: Snippet | None
+    parts: dict[str, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Hits, best first. `degraded`: why meaning does not count, or not for all notes; None if it does or need not."""
+
+    hits: list[Hit]
+    degraded: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A query, ready for one collection. `vector` is None without meaning, and `degraded` may say why. What is not
+    nearer than `unrelated`, and has no word of the query, is no result."""
+
+    collection: Name
+    question: Question
+    vector: Vector | None = None
+    unrelated: float = 0.0
+    degraded: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A row and how well it answers. `spans`: which parts of its content count, None for all."""
+
+    row: Row
+    features: Features
+    near: Nearness
+    spans: Spans | None = None
+
+    def score(self, asked: _Asked) -> float:
+        if self.features.bm25 or self.near.cosine > asked.unrelated:
+            return score_of(self.features, self.near.cosine)
+        return 0.0
+
+
+class Searcher:
+    """Finds rows of one index. May be used by several threads. `meaning` is None if embeddings are off."""
+
+    def __init__(self, index: Index, analyzer: WordAnalyzer, embedder: Embedder | None) -> None:
+        self.meaning = Meaning(index, embedder) if embedder else None
+        self._index = index
+        self._analyzer = analyzer
+        self._lengths: dict[Name, tuple[int, float]] = {}
+
+    def search(
+        self,
+        query: str,
+        *,
+        where: Where = EVERYTHING,
+        collection: Name = "documents",
+        mode: Mode = "hybrid",
+        limit: int = 10,
+        section: str = "",
+        explain: bool = False,
+    ) -> Found:
+        """The rows that match `where` and answer the query, best first; those below half of the best are left out.
+
+        A smaller `limit` gives a prefix of a larger one; equal scores are in order of id. `section`: an anchor or a
+        heading, and only what is below it counts. If meaning is not to be had, the words decide in every mode.
+        """
+        behind = mode != "keyword" and self.meaning is not None and self.meaning.catch_up()
+        asked = self._ask(query, collection, mode)
+        found = self._candidates(asked, where)
+        chains: list[list[str]] = []
+        if section:
+            found = self._in_section(asked, found, section)
+        elif collection == "documents":
+            chains = self._chains(where, found)
+            near = {
+                id for chain in chains for at, id in enumerate(chain) if found.keys() & chain[max(at - 2, 0) : at + 3]
+            }
+            found |= self._scored(asked, where, near - found.keys())
+        scores = {id: score for id, each in found.items() if (score := each.score(asked)) > 0}
+        best = best_of(with_neighbours(scores, chains))[: max(limit, 0)]
+        fields = ("content", "sections") if collection == "documents" else ("content",)
+        texts = self._rows(collection, [id for id, _ in best], *fields, where=where)
+        hits = [
+            Hit(
+                id,
+                score,
+                self._quote(asked, found[id], texts[id]),
+                _parts(found[id], score - scores[id]) if explain else None,
+            )
+            for id, score in best
+            if id in texts
+        ]
+        return Found(hits, asked.degraded or (_SOME_BEHIND if behind else None))
+
+    def score_text(
+        self, query: str, title: str, summary: str, content: str, sections: Sections, *, mode: Mode = "hybrid"
+    ) -> tuple[float, Snippet | None]:
+        """The score that a text would have as a document, 0 if it does not answer; and what to quote of it."""
+        asked = self._ask(query, "documents", mode)
+        columns = search_columns(self._analyzer, content, title=title, summary=summary, sections=sections)
+        near = FAR
+        if self.meaning and self.meaning.embedder.is_local and asked.vector is not None:
+            matrix = self.meaning.embedder.embed([text for _, text in texts_to_embed(title, content, sections)])
+            near = Nearness(float((matrix @ asked.vector).max(initial=0.0)), None)
+        row = {"content": content, "sections": sections, "terms": columns.terms}
+        candidate = _Candidate(row, asked.question.features(columns.terms), near)
+        score = candidate.score(asked)
+        return score, self._quote(asked, candidate, row) if score > 0 else None
+
+    # ---- the query
+
+    def _ask(self, query: str, collection: Name, mode: Mode) -> _Asked:
+        terms = self._analyzer.query_terms(query)
+        every = {*terms, *(self._analyzer.terms(query)[:_MOST_WORDS] if mode != "keyword" else ())}
+        total, having = self._index.collections[collection].frequencies(sorted(every))
+        length = self._average_length(collection, total)
+        by_words = Question.of(terms, total, having, length)
+
+        def rarity(word: str) -> float:
+            notes = max((having.get(term, 0) for term in self._analyzer.terms(word)), default=0)
+            return passage_rarity(total, notes, length)
+
+        if mode == "keyword" or self.meaning is None:
+            return _Asked(collection, by_words, degraded=_OFF if mode == "semantic" else None)
+        try:
+            vector = self.meaning.of(query, rarity)
+        except NoMeaning as reason:
+            return _Asked(collection, by_words, degraded=str(reason))
+        question = Question.of((), total, having, length) if mode == "semantic" else by_words
+        return _Asked(collection, question, vector, self.meaning.embedder.unrelated)
+
+    def _average_length(self, collection: Name, total: int) -> float:
+        """Words of the rows that everybody may read; counted again when their number has changed by a hundredth."""
+        at, length = self._lengths.get(collection, (-1, 0.0))
+        if at < 0 or abs(total - at) * 100 > total:
+            field = "word_count" if collection == "documents" else "content"
+            cells = self._index.collections[collection].tuples((field,), Is("audience", "=", ""))
+            length = sum(cell if isinstance(cell, int) else len(cell.split()) for (cell,) in cells) / max(len(cells), 1)
+            self._lengths[collection] = (total, length)
+        return length
+
+    # ---- candidates
+
+    def _candidates(self, asked: _Asked, where: Where) -> dict[str, _Candidate]:
+        rows = self._index.collections[asked.collection]
+        hits = rows.search(list(asked.question.weights), where, limit=BY_WORDS, private=True)
+        ids = {hit.id for hit in hits}
+        if self.meaning and asked.vector is not None:
+            ids.update(self._nearest(self.meaning, asked.vector, asked.collection, where))
+        return self._scored(asked, where, ids)
+
+    def _nearest(self, meaning: Meaning, vector: Vector, collection: Name, where: Where) -> list[str]:
+        """The nearest of the rows that match. Of few rows, one look tells; all are listed only where too few match."""
+        rows = self._index.collections[collection]
+        near = meaning.nearest(vector, collection, None, _MORE * BY_MEANING)
+        among = {id for (id,) in rows.tuples(("id",), both(where, Is("id", "in", near)))}
+        if len(among) >= BY_MEANING or len(near) < _MORE * BY_MEANING:
+            return [id for id in near if id in among][:BY_MEANING]
+        return meaning.nearest(vector, collection, {id for (id,) in rows.tuples(("id",), where)}, BY_MEANING)
+
+    def _scored(self, asked: _Asked, where: Where, ids: Collection[str]) -> dict[str, _Candidate]:
+        light = ("path", "title", "word_count") if asked.collection == "documents" else ()
+        rows = self._rows(asked.collection, ids, "terms", *light, where=where)
+        near = self._nearness(asked, rows)
+        return {
+            id: _Candidate(row, asked.question.features(row["terms"] or NO_TERMS), near.get(id, FAR))
+            for id, row in rows.items()
+        }
+
+    def _in_section(self, asked: _Asked, found: Mapping[str, _Candidate], section: str) -> dict[str, _Candidate]:
+        """The candidates with such a section, by what is below it."""
+        wanted = section.lstrip("#").strip().casefold()
+        rows = self._rows(asked.collection, found, "content", "sections")
+        spans: dict[str, Spans] = {}
+        for id, row in rows.items():
+            named = [each for each in row["sections"] or () if wanted in (each[2], each[0].casefold())]
+            if named:
+                spans[id] = [(each[4], each[5]) for each in named]
+        near = self._nearness(asked, spans, spans)
+        below: dict[str, _Candidate] = {}
+        for id, parts in spans.items():
+            text = "\n\n".join(rows[id]["content"][start:end] for start, end in parts)
+            features = asked.question.features(search_columns(self._analyzer, text).terms)
+            below[id] = _Candidate(found[id].row, features, near.get(id, FAR), parts)
+        return below
+
+    def _chains(self, where: Where, found: Mapping[str, _Candidate]) -> list[list[str]]:
+        """Short notes of one folder and title, in natural order of their paths: turns of a conversation, a log.
+
+        Only where two of them are candidates: others have nothing to share.
+        """
+        short = [each.row for each in found.values() if (each.row["word_count"] or 0) <= _SHORT and each.row["title"]]
+        homes = Counter((dirname(row["path"] or ""), row["title"]) for row in short)
+        titles = sorted({title for (_, title), count in homes.items() if count > 1})
+        alike = both(where, Is("title", "in", titles), Is("word_count", "<=", _SHORT))
+        chains = defaultdict(list)
+        for id, path, title in self._index.documents.tuples(("id", "path", "title"), alike) if titles else ():
+            if homes[dirname(path or ""), title] > 1:
+                chains[dirname(path or ""), title].append((natural_order(path or ""), id))
+        return [[id for _, id in sorted(chain)] for chain in chains.values()]
+
+    def _nearness(
+        self, asked: _Asked, ids: Collection[str], spans: Mapping[str, Spans] | None = None
+    ) -> dict[str, Nearness]:
+        if self.meaning is None or asked.vector is None:
+            return {}
+        return self.meaning.nearness(asked.vector, asked.collection, ids, spans)
+
+    def _rows(self, collection: Name, ids: Collection[str], *fields: str, where: Where = EVERYTHING) -> dict[str, Row]:
+        listed = Is("id", "in", list(ids))
+        found = self._index.collections[collection].find(both(where, listed), fields=("id", *fields)) if ids else []
+        return {row["id"]: row for row in found}
+
+    # ---- snippets
+
+    def _quote(self, asked: _Asked, candidate: _Candidate, row: Row) -> Snippet | None:
+        content, sections = row["content"] or "", row.get("sections") or ()
+        passages = passages_of(content, sections)
+        kinds = asked.question.kinds(candidate.row["terms"] or NO_TERMS)
+        counted = [
+            (passage, count)
+            for passage, count in zip(passages, kinds, strict=False)  # the note may have changed since
+            if candidate.spans is None or is_within(passage.start, candidate.spans)
+        ]
+        chosen = best_passage(counted, candidate.near.start)
+        wanted = asked.question.weights.keys()
+        return chosen and snippet_of(content, chosen, lambda word: not wanted.isdisjoint(self._analyzer.terms(word)))
+
+
+def _parts(candidate: _Candidate, neighbours: float) -> dict[str, float]:
+    parts = {**candidate.features._asdict(), "meaning": candidate.near.cosine, "neighbours": neighbours}
+    return {name: round(value, 4) for name, value in parts.items()}

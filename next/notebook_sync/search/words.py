@@ -1,0 +1,180 @@
+"""The one tokenizer: cuts text into the terms that the index stores, the statistics count, and a query asks for.
+
+A term consists of a-z, 0-9 and characters beyond ASCII, without white space. Equal text gives equal terms on any
+machine; a change of what is cut raises `WordAnalyzer.version`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import pairwise
+
+from notebook_sync.search.stems import stem
+
+# Terms of a query that are asked for, and characters of a word that count.
+MOST_ASKED = 64
+_LONGEST_WORD = 64
+# Words remembered with their terms: about 10 MB.
+_REMEMBERED = 50_000
+
+STOP_WORDS = """
+a about after all also am an and any are as at be because been being but by can could did do does for from had has have
+he her here hers him his how i if in into is it its just like may me might more most much must my no not of on one only
+or other our ours out over own please s same shall she should so some such t than that the their theirs them then there
+these they this those to too up us very was we were what when where which while who whom whose why will with would you
+your yours
+"""
+
+# ASCII letters and digits with whatever is beyond ASCII, so that one pass finds all words; what is behind a word may
+# make another one of it: C++, C#, 1,000.
+_RAW = re.compile(r"[0-9A-Za-z\x80-\U0010ffff]+(?:\+\+|#|(?:,[0-9]{3})+(?![0-9A-Za-z]))?")
+_ASCII_WORD = re.compile(r"[0-9A-Za-z]+")
+_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
+_LATIN = re.compile(r"[a-z]+")
+# Scripts that put no spaces between words, and Korean, which puts endings behind them: kana, Han and Hangul, in which
+# a single character may be a word, too; and Thai, Lao, Myanmar, Khmer.
+_WORD_ALONE = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_NEVER_ALONE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\ua9e0-\ua9ff\uaa60-\uaa7f"
+_UNSPACED = re.compile(f"[{_WORD_ALONE}{_NEVER_ALONE}]+")
+_ALONE = re.compile(f"[{_WORD_ALONE}]")
+_UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"}
+_UMLAUT = re.compile("[äöüøå]", re.IGNORECASE)
+
+
+class WordAnalyzer:
+    """A `notebook_sync.store.rows.Analyzer`. One may serve any number of threads.
+
+    Folded away are case, accents, compatibility forms (ligatures, full width), points of Arabic and Hebrew, final
+    forms, format characters. English words are stemmed. Scripts without spaces become all pairs of neighbours; kana,
+    Han and Hangul single characters as well, which a query asks for only where it has one alone.
+    """
+
+    version = 1
+
+    def __init__(self) -> None:
+        self._indexed = _Terms(alone=True)
+        self._asked = _Terms(alone=False)
+        self._stop_words = frozenset(self.terms(STOP_WORDS))
+
+    def terms(self, text: str) -> list[str]:
+        """The terms of a text in order, with repeats."""
+        return self.joined(text).split()
+
+    def joined(self, text: str) -> str:
+        """The same, separated by single spaces: what a row's `words` holds."""
+        return self._indexed.of(text)
+
+    def query_terms(self, query: str) -> list[str]:
+        """The terms to ask for, in order, with repeats, at most 64: without stop words, unless nothing else is left."""
+        asked = self._asked.of(query).split()
+        kept = [term for term in asked if term not in self._stop_words]
+        return (kept or asked)[:MOST_ASKED]
+
+
+def pieces_of(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:
+    """The words of `text[start:end]` before they are folded, each with its position in `text`; of scripts without
+    spaces, the pairs."""
+    for match in _RAW.finditer(text, start, end):
+        at = match.start()
+        for run in _UNSPACED.finditer(text, *match.span()):
+            yield at, text[at : run.start()]
+            yield from ((first, text[first : min(first + 2, run.end())]) for first in range(*run.span()))
+            at = run.end()
+        yield at, text[at : match.end()]
+
+
+class _Terms(dict[str, str]):
+    """The terms of a raw word, separated by spaces. Remembers words, since a notebook has few, each many times."""
+
+    def __init__(self, *, alone: bool) -> None:
+        super().__init__()
+        self._alone = alone
+
+    def of(self, text: str) -> str:
+        joined = " ".join(map(self.__getitem__, _RAW.findall(text)))
+        return joined if text.isascii() else " ".join(joined.split())
+
+    def __missing__(self, raw: str) -> str:
+        terms = " ".join(self._cut_ascii(raw.lower()) if raw.isascii() else self._cut(raw))
+        if len(raw) <= _LONGEST_WORD:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[raw] = terms
+        return terms
+
+    def _cut_ascii(self, raw: str) -> Iterator[str]:
+        yield from map(_term, _ASCII_WORD.findall(raw))
+        if raw.endswith("++"):
+            yield _term(f"{raw[:-2]}plusplus")
+        elif raw.endswith("#") and len(raw) == len("c#"):
+            yield f"{raw[0]}sharp"
+        elif _THOUSANDS.fullmatch(raw):
+            yield _term(raw.replace(",", ""))
+
+    def _cut(self, raw: str) -> Iterator[str]:
+        composed = unicodedata.normalize("NFKC", raw)
+        words = composed.translate(_FOLDED).split()
+        for word in words:
+            end = 0
+            for run in _UNSPACED.finditer(word):
+                yield _term(word[end : run.start()])
+                yield from self._pairs(run[0])
+                end = run.end()
+            yield _term(word[end:])
+        if _UMLAUT.search(composed):  # Müller is written Mueller, too
+            spelled = _UMLAUT.sub(lambda match: _UMLAUTS[match[0].lower()], composed)
+            yield from (_term(word) for word in spelled.translate(_FOLDED).split() if word not in words)
+
+    def _pairs(self, run: str) -> Iterator[str]:
+        for first, second in pairwise(run):
+            if self._alone and _ALONE.match(first):
+                yield first
+            yield first + second
+        if len(run) == 1 or (self._alone and _ALONE.match(run[-1])):
+            yield run[-1]
+
+
+def _term(word: str) -> str:
+    return stem(word) if len(word) <= _LONGEST_WORD and _LATIN.fullmatch(word) else word[:_LONGEST_WORD]
+
+
+class _Folded(dict[int, str]):
+    """What each character becomes, for `str.translate`: a space where it separates words."""
+
+    def __missing__(self, code: int) -> str:
+        folded = self[code] = _fold(chr(code))
+        return folded
+
+
+def _fold(character: str) -> str:
+    category = unicodedata.category(character)
+    if category == "Cf":
+        return " " if character in _BREAKS else ""
+    if category == "Nd":
+        return str(unicodedata.decimal(character))
+    if category[0] not in "LNM":
+        return f" {character} " if _SIGN.match(character) else " "
+    parts = unicodedata.normalize("NFD", character.casefold())
+    return unicodedata.normalize("NFC", "".join(_LETTERS.get(part, part) for part in parts if not _MARK.match(part)))
+
+
+_FOLDED = _Folded()
+# Zero width space and non-joiner, which stand between two words.
+_BREAKS = "\u200b\u200c"
+# Currencies, pictographs and emoji: each is a term.
+_SIGN = re.compile("[\u20a0-\u20cf\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff]")
+# Accents of Latin, Greek and Cyrillic, points of Hebrew and Arabic, variation selectors. Marks of other scripts are
+# letters to their readers.
+_MARK = re.compile(
+    "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f"
+    "\U000e0100-\U000e01ef]"
+)
+# Letters that no normalization folds: Latin, final forms of Hebrew, Arabic and Persian letters written for each other.
+_LETTERS = {
+    "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ł": "l", "ŋ": "n", "ŧ": "t", "þ": "th",
+    "ך": "כ", "ם": "מ", "ן": "נ", "ף": "פ", "ץ": "צ",
+    "ة": "ه", "ى": "ي", "ی": "ي", "ک": "ك", "ـ": "",
+}  # fmt: skip

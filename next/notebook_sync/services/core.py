@@ -1,0 +1,241 @@
+"""What the services of one notebook share: its folder, index, history and settings, each made when first used.
+
+Nothing here is an operation. Parts that depend on the settings are made again when notebook.toml changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from notebook_sync.errors import ConfigError, NotebookError
+from notebook_sync.files.state import Place
+from notebook_sync.files.tree import Tree
+from notebook_sync.model import CORE_FACTS, RUNTIME_FILES, SETTINGS_FILE
+from notebook_sync.registry import Service
+from notebook_sync.sessions import Session
+from notebook_sync.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from notebook_sync.files.history import History
+    from notebook_sync.files.save import Saver
+    from notebook_sync.search.query import Searcher
+    from notebook_sync.search.words import WordAnalyzer
+    from notebook_sync.services.assembling import PromptFiles
+    from notebook_sync.services.events import EventLog
+    from notebook_sync.store.index import Index
+    from notebook_sync.store.publish import Publisher
+    from notebook_sync.sync.engine import Engine
+
+_Value = TypeVar("_Value")
+
+
+class part(Generic[_Value]):  # noqa: N801 - used as a decorator, like property
+    """A property that is made once, under the core's lock, and again after `Core.forget`."""
+
+    def __init__(self, make: Callable[[Any], _Value]) -> None:
+        self._make = make
+        self._name = make.__name__
+        self.__doc__ = make.__doc__
+
+    @overload
+    def __get__(self, core: None, kind: type) -> part[_Value]: ...
+    @overload
+    def __get__(self, core: Core, kind: type) -> _Value: ...
+    def __get__(self, core: Core | None, kind: type) -> _Value | part[_Value]:
+        if core is None:
+            return self
+        made = core.parts
+        if self._name not in made:
+            with core.lock:
+                if self._name not in made:
+                    made[self._name] = self._make(core)
+        value: _Value = made[self._name]
+        return value
+
+
+class Core:
+    """The parts of one notebook below its services.
+
+    `last_good`: what to use while notebook.toml has an error; without it the error is raised. `lag`: why the index is
+    not what the files say, set by a server during its first look; "" at other times.
+    """
+
+    def __init__(self, root: Path, *, last_good: Settings | None = None) -> None:
+        self.root = root
+        self.lock = threading.RLock()
+        self.parts: dict[str, Any] = {}
+        self.settings_problem = ""
+        self.lag = ""
+        self._last_good = last_good
+        self._stamp: tuple[int, ...] | None = None
+        self._settings: Settings | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings as notebook.toml states them now. Raises ConfigError, unless an earlier state was good."""
+        stamp = self._settings_stamp()
+        if self._settings is None or stamp != self._stamp:
+            with self.lock:
+                self._load_settings(stamp)
+        assert self._settings is not None  # noqa: S101 - loaded above, or raised
+        return self._settings
+
+    @part
+    def place(self) -> Place:
+        """Where the notebook and its state are."""
+        return Place.open(self.root, create=True)
+
+    @part
+    def tree(self) -> Tree:
+        """The notebook's files. Files that the prompt shows are read even if git ignores them."""
+        prompt = self.settings.prompt
+        always = (*RUNTIME_FILES, CORE_FACTS, *prompt.system_files, *(file.path for file in prompt.files))
+        mounts = Place.find(self.root).findings().get("mounts", ())
+        return Tree(self.root, self.settings.notebook, always=always, mounts=mounts)
+
+    @part
+    def saver(self) -> Saver:
+        """Writes notes, each against the digest that it is based on."""
+        from notebook_sync.files.save import Saver
+
+        return Saver(self.tree, self.place)
+
+    @part
+    def history(self) -> History:
+        """The versions of notes, in git."""
+        from notebook_sync.files.history import History
+
+        return History(self.place, self.tree, self.settings.git)
+
+    @part
+    def analyzer(self) -> WordAnalyzer:
+        """Cuts text into the terms that are indexed and searched."""
+        from notebook_sync.search.words import WordAnalyzer
+
+        return WordAnalyzer()
+
+    @part
+    def index(self) -> Index:
+        """The index, with what a dump holds where it had to be made again. Raises ReadOnly where the state folder
+        cannot be written."""
+        from notebook_sync.store.index import Index
+
+        index = Index(self.place.index_path, self.analyzer)
+        if index.needs_restore():
+            index.load_dump(self.place.state / "dump")
+        return index
+
+    @part
+    def events(self) -> EventLog:
+        """What was done and refused, for the owner."""
+        from notebook_sync.services.events import EventLog
+
+        return EventLog(self)
+
+    @part
+    def searcher(self) -> Searcher:
+        """Search by words and meaning."""
+        from notebook_sync.search.embed import embedder_of
+        from notebook_sync.search.query import Searcher
+
+        return Searcher(self.index, self.analyzer, embedder_of(self.settings.search))
+
+    @part
+    def publisher(self) -> Publisher:
+        """Feeds the servers that are set."""
+        from notebook_sync.store.publish import Publisher, targets_of
+
+        return Publisher(self.index, targets_of(self.settings, self.place, self.index), self.place)
+
+    @part
+    def engine(self) -> Engine:
+        """Brings the index to what the files say."""
+        from notebook_sync.sync.engine import Engine
+
+        return Engine(self.tree, self.place, self.index, self.settings, self.history, self.analyzer)
+
+    @part
+    def prompt_files(self) -> PromptFiles:
+        """What prompts are made of. Ask `assembling.files_of`, which knows what to do without good settings."""
+        from notebook_sync.services.assembling import PromptFiles
+
+        return PromptFiles(self)
+
+    def fall_back_to(self, settings: Settings) -> None:
+        """Use these settings while notebook.toml has an error."""
+        self._last_good = settings
+
+    def now(self) -> datetime:
+        """The moment, aware UTC."""
+        return datetime.now(UTC)
+
+    def behind(self) -> str:
+        """Why the index is known not to be what the files say; "" where that is not known."""
+        try:
+            is_new = self.index.counters.one("adopted") is None
+        except NotebookError:
+            is_new = False
+        return self.lag or ("the notes are not indexed yet; run: notebook-sync sync" if is_new else "")
+
+    @part
+    def writer(self) -> Engine:
+        """An engine for the rows of what is written; the write lock lets one thread use it at a time."""
+        from notebook_sync.sync.engine import Engine
+
+        return Engine(self.tree, self.place, self.index, self.settings, self.history, self.analyzer)
+
+    def forget(self, *keep: str) -> None:
+        """Make the parts again when they are next used, except those named."""
+        with self.lock:
+            for name in self.parts.keys() - set(keep):
+                del self.parts[name]
+
+    def close(self) -> None:
+        """Close files and connections."""
+        with self.lock:
+            for name in ("publisher", "index"):
+                if name in self.parts:
+                    self.parts.pop(name).close()
+            self.parts.clear()
+
+    def _settings_stamp(self) -> tuple[int, ...]:
+        try:
+            found = (self.root / SETTINGS_FILE).stat()
+        except OSError:
+            return ()
+        return (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+    def _load_settings(self, stamp: tuple[int, ...]) -> None:
+        try:
+            settings = load_settings(self.root)
+        except ConfigError as error:
+            if self._settings is None and self._last_good is None:
+                raise
+            self.settings_problem = f"{error}; the last good settings are in use"
+            self._settings = self._settings or self._last_good
+        else:
+            self.settings_problem = ""
+            if self._settings not in (None, settings):
+                self.forget("place", "index", "events", "analyzer")
+            self._settings = settings
+        self._stamp = stamp
+
+
+class NotebookService(Service):
+    """A service on one notebook's core."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+
+    @property
+    def settings(self) -> Settings:
+        """The notebook's settings as they are now."""
+        return self.core.settings
+
+    def refused(self, session: Session, operation: str, id: str) -> None:
+        """Record the refusal as an event."""
+        self.core.events.record("refused", session, path=id, operation=operation)

@@ -1,0 +1,237 @@
+"""What operations on notes return: frozen values whose fields are the JSON. Every field is always present.
+
+Text of external provenance is fenced wherever a language model sees it: `for_model` does that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from notebook_sync.store.rows import Row
+from prompt import fence_external
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteRow:
+    """A note without its content. `fields` is what its collection adds (language, source_url, topic …)."""
+
+    id: str
+    path: str
+    collection: str
+    title: str
+    summary: str
+    tags: list[str]
+    updated_at: datetime
+    status: str
+    created_by: str
+    word_count: int
+    version: int
+    fields: dict[str, Any]
+    provenance: str
+    stale: str
+
+    def for_model(self) -> NoteRow:
+        """The row with neutral words for a note that others wrote; `id` is a name that every operation takes."""
+        return replace(self, **_neutral_fields(self.id)) if self.provenance else self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snippet:
+    """Words of a note around its best passage: from the 1-based `line` of the file, below `section` (an anchor)."""
+
+    text: str
+    section: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundNote(NoteRow):
+    """A search result. `score` is absolute, 0 to about 1.3; `explain` has its parts, where they were asked for."""
+
+    score: float
+    snippet: Snippet | None
+    explain: dict[str, Any] | None
+
+    def for_model(self) -> FoundNote:
+        """The row with neutral words, and the snippet in a fence, for a note that others wrote."""
+        if not self.provenance:
+            return self
+        snippet = self.snippet and replace(self.snippet, text=fenced(self.snippet.text), section="")
+        return replace(self, **_neutral_fields(self.id), snippet=snippet)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionRow:
+    """One heading of a note: its 1-based line in the file, and the words below it."""
+
+    heading: str
+    level: int
+    anchor: str
+    line: int
+    words: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteText(NoteRow):
+    """A note, or one section of it, as the session sees it.
+
+    `text` is the file's, or the section's; where it is longer than `max_tokens`, `next` is the offset of the next page,
+    and `tokens` counts this page (None where no limit was given). `digest` is that of the whole file, "" where the
+    session sees a part of it. `sections`, `extra` and `history` (the newest 50 changes) belong to the whole note.
+    """
+
+    digest: str
+    text: str
+    tokens: int | None
+    next: int | None
+    section: str
+    sections: list[SectionRow]
+    created_at: datetime | None
+    aliases: list[str]
+    links: list[str]
+    extra: dict[str, Any]
+    history: list[dict[str, Any]]
+
+    def for_model(self) -> NoteText:
+        """The text in a fence, and headings left out, for a note that others wrote."""
+        if not self.provenance:
+            return self
+        hidden: dict[str, Any] = {"section": "", "sections": [], "aliases": [], "links": [], "extra": {}, "history": []}
+        return replace(self, **_neutral_fields(self.id), text=fenced(self.text), **hidden)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A note after a write. `digest` is "" for a deleted one; `version` is None where the index does not have it yet.
+
+    `diff` is unified; `commit` the commit's id, "" for none. `warnings` name what did not work and what to do.
+    """
+
+    status: str
+    notebook_id: str
+    path: str
+    title: str
+    collection: str
+    digest: str
+    version: int | None
+    changed: bool
+    diff: str
+    commit: str
+    warnings: list[str]
+    provenance: str
+
+    def for_model(self) -> Written:
+        """With neutral words and the difference in a fence, for a note that others wrote."""
+        if not self.provenance:
+            return self
+        name = neutral_name(self.notebook_id)
+        diff = fenced(self.diff) if self.diff else ""
+        return replace(self, notebook_id=name, path=name, title=name, diff=diff)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """The answer of update and delete for an id that no note has."""
+
+    notebook_id: str
+    status: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edited(Written):
+    """A note after `edit`, or as it would be (`dry_run`).
+
+    `tokens` counts the file, of a prompt file what is shown of it, against its `cap` (None for other notes). `omitted`
+    is what the session's prompt leaves out of it, `prompt_change` what the edit does to the prompt: tokens before and
+    after, sections that fall out or come back.
+    """
+
+    success: bool
+    tokens: int
+    cap: int | None
+    omitted: list[dict[str, Any]]
+    prompt_change: dict[str, Any] | None
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One version of a note in its history. `rev` names it for `diff` and `undo`, "" where its text is not kept."""
+
+    rev: str
+    at: datetime
+    changed_by: str
+    summary: str
+    path: str
+    session: str
+    reason: str
+    provenance: str
+
+    def for_model(self) -> Version:
+        """Without words of a note that others wrote."""
+        return replace(self, summary="", path="") if self.provenance else self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A unified diff of two versions of a note; `since` and `until` name them, "" for the file as it is now."""
+
+    path: str
+    since: str
+    until: str
+    diff: str
+    provenance: str
+
+    def for_model(self) -> Difference:
+        """The difference in a fence, for a note that others wrote."""
+        return replace(self, path="", diff=fenced(self.diff)) if self.provenance and self.diff else self
+
+
+def note_row(row: Row) -> NoteRow:
+    """The public shape of a light row of the index."""
+    return NoteRow(**row_fields(row))
+
+
+def row_fields(row: Row) -> dict[str, Any]:
+    """The fields that every shape of a note has."""
+    return {
+        "id": row["id"],
+        "path": row["path"] or "",
+        "collection": row["collection"],
+        "title": row["title"],
+        "summary": row["summary"],
+        "tags": (row["fields"] or {}).get("tags") or row["tags"],  # as written, else folded
+        "updated_at": row["updated_at"],
+        "status": row["status"],
+        "created_by": row["created_by"],
+        "word_count": row["word_count"],
+        "version": row["version"],
+        "fields": {name: value for name, value in (row["fields"] or {}).items() if name != "tags"},
+        "provenance": row["provenance"] or "",
+        "stale": row["stale"] or "",
+    }
+
+
+def neutral_name(id: str) -> str:
+    """A name for a note whose own words no model should read as instructions; the same for each look at it."""
+    return f"external note {hashlib.sha256(id.encode()).hexdigest()[:12]}"
+
+
+def is_neutral_name(name: str) -> bool:
+    """Whether `neutral_name` may have made this name."""
+    return re.fullmatch(r"external note [0-9a-f]{12}", name) is not None
+
+
+def fenced(text: str) -> str:
+    """External text in a fence, so that nothing in it can end the fence."""
+    return fence_external(text, "external")
+
+
+def _neutral_fields(id: str) -> dict[str, Any]:
+    name = neutral_name(id)
+    return {"id": name, "path": name, "title": name, "summary": "", "tags": [], "fields": {}}

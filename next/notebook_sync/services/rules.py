@@ -1,0 +1,268 @@
+"""The rules of runtime/external-communications.md: how they are written, and which one applies to somebody now.
+
+    ## Permanent Rules
+    - **Name** (identity): action [until 2026-02-25]
+
+The same under `## Temporary Instructions`, and under a heading for each channel in `## Channel-Specific`. The date may
+also come before the colon; a rule with a date needs no identity.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from itertools import chain
+
+from notebook_sync.errors import UsageError
+from notebook_sync.files.usable import conflict_marks
+from notebook_sync.services.assembling import RULES, files_of, require_runtime
+from notebook_sync.services.core import Core
+from notebook_sync.services.grammar import Entry, Malformed, blank, entries_of, plain_heading, read_entries
+from notebook_sync.sessions import Session
+from prompt import visible
+from prompt.dates import suggested_moment
+from prompt.outline import Lines
+
+SECTIONS = ("Permanent Rules", "Temporary Instructions", "Channel-Specific")
+
+_KNOWN = tuple(plain_heading(section) for section in SECTIONS)
+_EVERYONE = frozenset({"*", "everyone", "everybody", "anyone", "anybody", "all"})
+# A name, an identity with at most one level of brackets in it, which a Markdown link has, and an action.
+_RULE = re.compile(r"\*\*([^*]+)\*\*\s*(?:\(((?:[^()]|\([^()]*\))+)\)\s*)?:\s*(.+)")
+_LINK = re.compile(r"\[([^\[\]]*)\]\([^()]*\)")
+_ADDRESS = re.compile(r"<([^<>]+)>")
+_SCHEME = re.compile(r"(?:mailto|tel|sms|sips?|xmpp|whatsapp|signal|telegram):(?://)?", re.IGNORECASE)
+_PHONE = re.compile(r"(?:\+|00)?[\d\s().\-/]*\d[\d\s().\-/]*")
+_NUMBER = re.compile(r"[+\d][\d\s().\-/]*")
+_FEWEST_DIGITS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule. `channel` is "" for all channels, `identity` where the name alone says whose it is. `since` and `until`
+    are the first and the last day (or moment) of a temporary one, as written if they are no dates, "" for no limit.
+
+    `state`: in force, ended, not begun; of the rules about one identity: applies, ranked lower, other channel, other
+    identity.
+    """
+
+    line: int
+    section: str
+    channel: str
+    name: str
+    identity: str
+    action: str
+    since: str
+    until: str
+    state: str
+
+    def rank(self, wanted: Set[str], channel: str) -> tuple[int, bool, bool, bool, int]:
+        """The greatest rank applies. The first number is how exactly it names somebody: 3 by the identity, 2 by a
+        pattern such as *@ferry.example, 1 as one of all or of the channel, 0 not at all."""
+        own, is_dated = identities_of(self), bool(self.since or self.until)
+        patterns = (re.escape(each).replace(r"\*", ".*") for each in own if "*" in each and each != "*")
+        if own & wanted:
+            closeness = 3
+        elif any(re.fullmatch(pattern, each) for pattern in patterns for each in wanted):
+            closeness = 2
+        else:
+            closeness = int(bool(own & _EVERYONE or (channel and plain_identity(channel) in own)))
+        is_temporary = is_dated or plain_heading(self.section) == _KNOWN[1]
+        return closeness, is_temporary, is_dated, bool(self.channel), self.line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """The rule that applies to an identity, None for none, and why.
+
+    `results` are the rules about the identity, the one that applies first; where no identity was asked for, all rules
+    in force. `unread` are lines that name the identity and cannot be read as rules: one of them may be meant.
+    """
+
+    identity: str
+    channel: str
+    rule: Rule | None
+    reason: str
+    results: list[Rule]
+    unread: list[int]
+    problems: list[str]
+
+
+def read_rules(text: str, now: datetime, *, is_all: bool = False) -> tuple[list[Rule], list[Malformed]]:
+    """The rules of a text, and the entries that look like rules and cannot be read: of those that hold now, or of all.
+    `now` is local to the notebook."""
+    entries = [each for each in entries_of(text, SECTIONS) if is_all or each.holds_at(now)]
+
+    def read(entry: Entry, today: date) -> Rule | Malformed | None:
+        rule = read_rule(entry, today)
+        if not isinstance(rule, Rule) or entry.holds_at(now):
+            return rule
+        return replace(rule, state="ended" if entry.validity and entry.validity.is_past(now) else "not begun")
+
+    return read_entries(entries, now.date(), read)
+
+
+def read_rule(entry: Entry, today: date) -> Rule | Malformed | None:
+    """One entry as a rule in force; None for one that is no attempt at a rule."""
+    text, dates, section = entry.text, entry.validity, plain_heading(entry.section)
+    if dates:
+        text = f"{text[: dates.start]} {text[dates.end :]}".strip()
+    found = _RULE.fullmatch(text) if entry.in_list else None
+    name, identity, action = (" ".join((part or "").split()) for part in found.groups()) if found else ("", "", "")
+    name = name.strip(" :")
+    if name and action and (identity or dates or name.casefold() in _EVERYONE):
+        if section not in _KNOWN:
+            where = f"is under `{entry.section}`" if entry.section else "is under no heading"
+            return Malformed(entry.line, f"{where}, so it is not a rule", f"it under {' or '.join(SECTIONS)}")
+        since, until = (
+            (
+                suggested_moment(each, today) if each and dates and not dates.problem else each
+                for each in (dates.since, dates.until)
+            )
+            if dates
+            else ("", "")
+        )
+        return Rule(
+            line=entry.line,
+            section=entry.section,
+            channel=entry.channel if section == _KNOWN[2] else "",
+            name=name,
+            identity=identity,
+            action=action,
+            since=since,
+            until=until,
+            state="in force",
+        )
+    if section not in _KNOWN or entry.within is not None:
+        return None
+    reason = "is not a rule" if entry.in_list else "is not a list item at the start of its line, so it is not a rule"
+    return Malformed(entry.line, reason, f"- **Name** (identity): action [until {suggested_moment('', today)}]")
+
+
+def rule_for(core: Core, session: Session, identity: str, channel: str) -> Standing:
+    """The rule for `identity` now; for "" all rules in force. Raises UsageError for other blank text, NotPermitted."""
+    require_runtime(core, session, RULES, "notebook_rules")
+    now, source = core.settings.local_now(), files_of(core).shown.read(RULES)
+    text = "" if source.external or source.content is None else source.content.decode(errors="replace")
+    rules, malformed = read_rules(text, now, is_all=session.kind == "owner")
+    problems = [f"{RULES}: {source.problem}"] if source.problem else []
+    if source.external:
+        problems.append(f"{RULES} was not written by the owner, so it has no rules")
+    if marks := conflict_marks((source.found or b"").decode(errors="replace")):
+        problems.append(f"{RULES}:{marks[0]}: a merge conflict is not resolved, so no rule is certain; ask the owner")
+    if not identity:
+        problems += [f"{RULES}:{one.line}: {one.message}" for one in malformed]
+        return in_force(rules, channel, unread=sorted({one.line for one in malformed}), problems=problems)
+    unread = lines_naming(identity, text, rules, now)
+    problems += [f"{RULES}:{line}: names {identity} and cannot be read as a rule; see check" for line in unread]
+    return choose_rule(identity, rules, channel, unread=unread, problems=problems)
+
+
+def in_force(rules: Sequence[Rule], channel: str = "", *, unread: list[int], problems: list[str]) -> Standing:
+    """All rules that hold now; with a channel, without those of other channels."""
+    holding = [each for each in rules if each.state == "in force" and (not channel or _is_for(each, channel))]
+    reason = f"{len(holding)} rule{'' if len(holding) == 1 else 's'} of {RULES} in force"
+    return Standing(
+        identity="",
+        channel=channel,
+        rule=None,
+        reason=reason,
+        results=holding,
+        unread=unread,
+        problems=problems,
+    )
+
+
+def choose_rule(
+    identity: str, rules: Sequence[Rule], channel: str = "", *, unread: Sequence[int] = (), problems: Sequence[str] = ()
+) -> Standing:
+    """The rule for an identity, the others about it, and why. Raises UsageError for a blank identity."""
+    if not plain_identity(identity):
+        raise UsageError("no identity is given", next="give a phone number, an e-mail address, a channel id or a name")
+    wanted = _names_of(plain_identity(identity), rules)
+    about = [each for each in rules if each.rank(wanted, channel)[0] and _is_for(each, channel)]
+    holding = [each for each in about if each.state == "in force"]
+    holding.sort(key=lambda each: each.rank(wanted, channel), reverse=True)
+    rows = [replace(each, state="ranked lower" if number else "applies") for number, each in enumerate(holding)]
+    rows += [each for each in about if each not in holding]
+    for each in rules:
+        if each not in about and (wanted & identities_of(each) or plain_identity(each.name) in wanted):
+            rows.append(replace(each, state="other channel" if wanted & identities_of(each) else "other identity"))
+    if holding:
+        reason = _why(holding[0], wanted, channel)
+    else:
+        reason = f"no rule of {RULES} applies to this identity"
+        if unread:
+            lines = ", ".join(map(str, unread))
+            reason += f", but line {lines} names it and cannot be read as a rule: ask the owner"
+    return Standing(
+        identity=identity,
+        channel=channel,
+        rule=rows[0] if holding else None,
+        reason=reason,
+        results=rows,
+        unread=list(unread),
+        problems=list(problems),
+    )
+
+
+def plain_identity(text: str) -> str:
+    """An identity as it is compared: an e-mail address in lower case, a phone number as its digits."""
+    plain = _LINK.sub(r"\1", unicodedata.normalize("NFKC", text)).strip()
+    if address := _ADDRESS.search(plain):
+        plain = address[1].strip()
+    plain = _SCHEME.sub("", plain.strip("<>` "), count=1).partition("?")[0].strip()
+    digits = re.sub(r"\D", "", plain)
+    if len(digits) >= _FEWEST_DIGITS and _PHONE.fullmatch(plain):
+        return digits if plain.startswith("+") else digits.removeprefix("00")
+    return " ".join(plain.casefold().split())
+
+
+def identities_of(rule: Rule) -> frozenset[str]:
+    """Whom a rule is about, as identities are compared: its name where it has no identity."""
+    named = re.split(r"[,;]", _LINK.sub(r"\1", rule.identity)) if rule.identity else [rule.name]
+    return frozenset(plain_identity(each) for each in named)
+
+
+def lines_naming(identity: str, text: str, rules: Sequence[Rule], now: datetime) -> list[int]:
+    """The 1-based lines of what the prompt can show of a text that name an identity and are no rule."""
+    wanted, read = plain_identity(identity), {rule.line for rule in rules}
+    items = (each for each in entries_of(text, SECTIONS) if each.line in read)
+    read |= set(chain.from_iterable(range(each.line, each.last + 1) for each in items))
+    lines = Lines(blank(text, visible(text, now=now).gaps))
+    others = (number for number in range(len(lines)) if number + 1 not in read)
+    shown = ((number + 1, lines.line(number)) for number in others)
+    return [number for number, line in shown if not line.lstrip().startswith("#") and _mentions(line, wanted)]
+
+
+def _mentions(line: str, wanted: str) -> bool:
+    plain = " ".join(unicodedata.normalize("NFKC", line).casefold().split())
+    if re.search(rf"(?<![\w.+-]){re.escape(wanted)}(?![\w-]|\.\w)", plain):
+        return True
+    return any(plain_identity(number[0]) == wanted for number in _NUMBER.finditer(plain))
+
+
+def _names_of(asked: str, rules: Sequence[Rule]) -> frozenset[str]:
+    """All that a rule may call this person by: the names that go with the identity, and the identities that go with the
+    name where a rule has the name alone."""
+    with_identity = [rule for rule in rules if rule.identity]
+    wanted = {asked, *(plain_identity(one.name) for one in with_identity if asked in identities_of(one))}
+    if any(not rule.identity and plain_identity(rule.name) == asked for rule in rules):
+        same_name = (identities_of(one) for one in with_identity if plain_identity(one.name) == asked)
+        wanted.update(*same_name)
+    return frozenset(wanted)
+
+
+def _is_for(rule: Rule, channel: str) -> bool:
+    """Whether a rule is for all channels or for this one."""
+    return not rule.channel or plain_identity(rule.channel) == plain_identity(channel)
+
+
+def _why(rule: Rule, wanted: Set[str], channel: str) -> str:
+    closeness, is_temporary, *_ = rule.rank(wanted, channel)
+    whom = "names this identity" if closeness > 1 else "is for everyone"
+    where, until = f" for {rule.channel}" if rule.channel else "", f" until {rule.until}" if rule.until else ""
+    return f"line {rule.line} of {RULES} {whom}, {'temporary' if is_temporary else 'permanent'}{where}{until}"

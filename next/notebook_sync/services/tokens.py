@@ -1,0 +1,153 @@
+"""The tokens by which `serve` knows who asks: the owner's, and one for each agent, in `tokens.json`.
+
+They are kept as they are: the owner has to be able to read theirs, and who can read this file can change the notes.
+So the file, in the state folder, is readable by its owner alone, or it is not used.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from notebook_sync.errors import Busy, NotebookError, Refused, UsageError
+from notebook_sync.files.locks import FileLock
+from notebook_sync.files.private import write_private
+from notebook_sync.sessions import OWNER, Kind, Session
+
+FILE = "tokens.json"
+_LOCK_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """One token. `name` is an agent's, or "owner". `expires_at` None: it is valid until it is revoked. `once`: it is
+    spent by its first use, and is no bearer token; `host` is the host name that it is for, "" for any."""
+
+    name: str
+    kind: Kind
+    secret: str
+    created_at: datetime
+    expires_at: datetime | None = None
+    once: bool = False
+    host: str = ""
+
+    @property
+    def session(self) -> Session:
+        """Who asks with it. Raises UsageError for a row that nobody wrote with this program."""
+        if not self.secret or (self.name == "owner") != (self.kind == "owner"):
+            raise UsageError(f"a token of {self.name!r} cannot be {self.kind}")
+        return OWNER if self.kind == "owner" else Session.named(self.kind, self.name)
+
+    def is_bearer(self, now: datetime) -> bool:
+        """Whether a request may carry it."""
+        return not self.once and (self.expires_at is None or now < self.expires_at)
+
+
+class TokenFile:
+    """The tokens of one notebook; `folder` is its state folder. Every method reads the file: what another process
+    revoked is worth nothing at once.
+
+    Methods raise Refused for a file that others can read, NotebookError for one that cannot be read or written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+
+    def rows(self) -> list[TokenRow]:
+        """The tokens that are valid now, by name."""
+        now = datetime.now(UTC)
+        return sorted((row for row in self._read() if row.is_bearer(now)), key=lambda row: row.name)
+
+    def owner(self) -> str:
+        """The owner's token, which is made where there is none."""
+        known = [row.secret for row in self.rows() if row.kind == "owner"]
+        if not known:
+            with self._changing() as rows:
+                known = [row.secret for row in rows if row.kind == "owner" and row.is_bearer(datetime.now(UTC))]
+                known = known or [_new(rows, "owner", "owner")]
+        return known[0]
+
+    def add(self, name: str, kind: Kind) -> str:
+        """A new token for an agent, whose conversations are of this kind: task or external. Raises UsageError."""
+        if not Session.named(kind, name).agent or kind == "owner":
+            advice = "the owner's token is printed by: notebook-sync token show"
+            raise UsageError("a token is for an agent's task or external conversations", next=advice)
+        with self._changing() as rows:
+            if any(row.name.casefold() == name.casefold() for row in rows):
+                raise UsageError(f"there is a token for {name!r} already", next=f"notebook-sync token revoke {name}")
+            return _new(rows, name, kind)
+
+    def revoke(self, name: str) -> bool:
+        """Remove the tokens of a name; False where there is none. The owner's is made again when it is asked for."""
+        with self._changing() as rows:
+            kept = [row for row in rows if row.name != name]
+            is_known = len(kept) < len(rows)
+            rows[:] = kept
+            return is_known
+
+    def check(self, secret: str) -> Session | None:
+        """Who asks with this token; None for one that is not valid.
+
+        All are compared, in constant time: how long it takes says nothing about any.
+        """
+        given, found = _digest(secret), None
+        for row in self.rows():
+            if hmac.compare_digest(given, _digest(row.secret)):
+                found = row.session
+        return found
+
+    def _read(self) -> list[TokenRow]:
+        try:
+            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise NotebookError(f"{self._path} cannot be read: {error.strerror}") from None
+        with os.fdopen(fd, "rb") as file:
+            found = os.fstat(fd)
+            if not stat.S_ISREG(found.st_mode) or os.geteuid() not in {0, found.st_uid}:
+                raise Refused(f"{self._path} is not a file of yours, so its tokens are not valid", next="delete it")
+            if found.st_mode & 0o077:
+                advice = f"revoke its tokens, or run: chmod 600 {self._path}"
+                raise Refused(f"{self._path} can be read by other users, so its tokens are not valid", next=advice)
+            try:
+                return [row for row in msgspec.json.decode(file.read(), type=list[TokenRow]) if row.session]
+            except (msgspec.DecodeError, UsageError):
+                advice = "delete it; new tokens are made when they are asked for"
+                raise NotebookError(f"{self._path} cannot be read as tokens", next=advice) from None
+
+    @contextmanager
+    def _changing(self) -> Iterator[list[TokenRow]]:
+        """The tokens, to be changed by one process at a time, and written where all went well. Raises Busy."""
+        lock = FileLock(self._path.with_suffix(".lock"))
+        if not lock.acquire(_LOCK_SECONDS):
+            raise Busy(lock.describe_holder())
+        try:
+            rows = self._read()
+            yield rows
+            write_private(self._path, msgspec.json.format(msgspec.json.encode([asdict(row) for row in rows])))
+        except OSError as error:
+            raise NotebookError(f"{self._path} cannot be written: {error.strerror}") from None
+        finally:
+            lock.release()
+
+
+def _digest(secret: str) -> bytes:
+    return sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+def _new(rows: list[TokenRow], name: str, kind: Kind) -> str:
+    """Add a token, and return its secret."""
+    secret = secrets.token_urlsafe(32)
+    rows.append(TokenRow(name, kind, secret, datetime.now(UTC)))
+    return secret

@@ -1,0 +1,209 @@
+"""What `sync` does besides the sync itself, and what the process that follows the files does by the clock."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+from notebook_sync.errors import BackendDown, Busy, GitFailed, MissingExtra, NotebookError
+from notebook_sync.files.history import Kept
+from notebook_sync.files.locks import FollowLock, write_lock
+from notebook_sync.files.private import close_to_others
+from notebook_sync.model import SETTINGS_FILE
+from notebook_sync.services.admin import SyncReport, Verdict
+from notebook_sync.services.core import Core
+from notebook_sync.sessions import OWNER
+from notebook_sync.sync.upkeep import Chore
+
+# The files that the index does not have as they are, as the last looks found them.
+FAULTS = "faults"
+# What `sync` waits for servers.
+_PUBLISH_SECONDS = 10.0
+_COMMIT_SECONDS, _TIDY_SECONDS, _DAY, _WEEK = 60.0, 3_600.0, 86_400.0, 7 * 86_400.0
+_ALL = 1 << 30
+_COMMITTED, _MOST_COMMITTED = "committed", 500
+# So many events are kept.
+_EVENTS = 50_000
+# Texts of so many rows are in memory at once.
+_EMBED_BATCH = 128
+_log = logging.getLogger(__name__)
+
+
+def sync_notebook(
+    core: Core,
+    *,
+    allow_empty: bool = False,
+    claim: bool = False,
+    force: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> SyncReport:
+    """Bring the index to what the files say, then publish, embed and dump what is missing. `force` writes every row
+    again. Raises WouldDeleteEverything, RootLost and errors of the index."""
+    is_first = core.index.counters.one("adopted") is None
+    report = core.engine.sync(allow_empty=allow_empty or force, force=force, progress=progress)
+    core.index.cache.put([{"id": FAULTS, "kind": FAULTS, "value": report.failed, "made_at": core.now()}])
+    finish_open_writes(core)
+    targets = publish_changes(core, claim=claim)
+    warnings = [
+        *report.warnings,
+        *tidy(core),
+        *(f"{each['name']}: {each['trouble']}" for each in targets if each["trouble"]),
+    ]
+    hints, embedded = [], 0
+    try:
+        embedded = embed_missing(core, _ALL)
+    except (BackendDown, MissingExtra) as error:
+        warnings.append(f"notes are found by their words only: {error}")
+    if embedded:
+        hints.append(f"{embedded:,} notes and facts can be found by their meaning now")
+    if is_first and not (core.root / SETTINGS_FILE).exists():
+        hints.append(f"for rules and settings of your own, run: notebook-sync init {core.root}")
+    write_dump(core)
+    return SyncReport(
+        added=report.added,
+        updated=report.updated,
+        moved=report.moved,
+        deleted=report.deleted,
+        unchanged=report.unchanged,
+        failed=report.failed,
+        warnings=warnings,
+        seconds=round(report.seconds, 3),
+        embedded=embedded,
+        targets=targets,
+        hints=hints,
+    )
+
+
+def verify_notebook(core: Core, *, repair: bool) -> Verdict:
+    """Compare files, index and servers; with `repair`, after repairing what differs. Raises BackendDown."""
+    if repair:
+        core.engine.look(None, rehash=True)
+        if has_targets(core):
+            core.publisher.reconcile_all()
+    found = core.engine.verify(core.publisher.compare if has_targets(core) else None)
+    return Verdict(consistent=not found.differences, **asdict(found))
+
+
+def has_targets(core: Core) -> bool:
+    """Whether a server is set that changes are published to."""
+    return bool(core.settings.mirror.url or core.settings.refs.url)
+
+
+def publish_changes(core: Core, *, claim: bool = False) -> list[dict[str, Any]]:
+    """Publish what is new, or wait until the process that follows the notebook has; then how each server is."""
+    if not has_targets(core):
+        return []
+    lock = FollowLock(core.place)
+    if lock.acquire():
+        try:
+            core.publisher.publish(_PUBLISH_SECONDS, claim=claim)
+        finally:
+            lock.release()
+    else:
+        core.publisher.wait_for_cursors(_PUBLISH_SECONDS)
+    return core.publisher.state()
+
+
+def embed_missing(core: Core, limit: int) -> int:
+    """Make at most `limit` missing vectors; how many were made. Raises BackendDown, MissingExtra."""
+    key, rev = f"embedded:{core.settings.search.embeddings}", core.index.rev()
+    done = core.index.counters.one(key)
+    if (done is not None and done["value"] == rev) or core.settings.search.embeddings == "off":
+        return 0
+    meaning = core.searcher.meaning
+    made, is_complete = 0, meaning is None
+    while meaning and made < limit and not is_complete:
+        batch = meaning.queue.embed(min(_EMBED_BATCH, limit - made))
+        made += batch.embedded
+        is_complete = not batch.behind or not (batch.embedded or batch.failed)
+    if is_complete:
+        core.index.counters.put([{"id": key, "value": rev}])
+    return made
+
+
+def known_faults(core: Core) -> list[dict[str, str]]:
+    """The files that the index does not have as they are, each `{path, error}`, as the last looks found them."""
+    held = core.index.cache.one(FAULTS)
+    return list(held["value"]) if held else []
+
+
+def note_faults(core: Core, batch: Mapping[str, Any]) -> None:
+    """Remember what a look of the process that follows the files found, for `status`."""
+    gone = {*batch["paths"], *(each["path"] for each in batch["failed"])}
+    faults = [*(each for each in known_faults(core) if each["path"] not in gone), *batch["failed"]]
+    core.index.cache.put([{"id": FAULTS, "kind": FAULTS, "value": faults, "made_at": core.now()}])
+
+
+def write_dump(core: Core) -> None:
+    """Write what only the index knows to the dump, once a day."""
+    at = core.index.dumped_at()
+    if at is None or abs(core.now() - at) > timedelta(days=1):
+        core.index.dump(core.place.state / "dump")
+
+
+def finish_open_writes(core: Core) -> None:
+    """Commit and record writes of tools that are not committed yet, unless somebody is writing."""
+    if core.index.intents.count():
+        with suppress(Busy), write_lock(core.place, "commit", timeout=0):
+            from notebook_sync.services.writing import finish_writes  # few commands need it
+
+            for warning in finish_writes(core)[1]:
+                _log.warning("%s", warning)
+
+
+def chores_of(core: Core) -> Sequence[Chore]:
+    """What the process that follows the files does by the clock."""
+    chores = [
+        Chore("commit", _COMMIT_SECONDS, lambda: commit_open(core)),
+        Chore("tidy", _TIDY_SECONDS, lambda: _log.info("tidied: %s", tidy(core))),
+        Chore("dump", _DAY, lambda: write_dump(core)),
+        Chore("pack", _WEEK, core.history.pack),
+    ]
+    return [*chores, Chore("reconcile", _DAY, core.publisher.reconcile_all)] if has_targets(core) else chores
+
+
+def commit_open(core: Core) -> bool:
+    """Commit what tools wrote and, with git.commit "all", the notes that were edited by hand since the last time, as
+    the owner's; whether there are more of them. What waits for trust stays out of the user's repository."""
+    finish_open_writes(core)
+    if core.settings.git.commit != "all":
+        return False
+    from notebook_sync.services.trust import is_trusted  # `sync` and `status` would wait for it
+
+    held = core.index.counters.one(_COMMITTED)
+    changes = core.index.changes(held["value"] if held else 0, _MOST_COMMITTED, {"documents"}, heavy=False)
+    ended = {row["id"]: row["path"] for row in core.index.gone([each.id for each in changes if each.row is None])}
+    paths = {each.row["path"] if each.row else ended.get(each.id) for each in changes}
+    kept = []
+    for path in sorted(path for path in paths if path):
+        with suppress(NotebookError):
+            raw = core.tree.read(path).raw if core.tree.stat(path) is not None else None
+            kept.append(Kept(path, raw, apart=not is_trusted(core, path, raw)))
+    try:
+        with write_lock(core.place, "commit", timeout=0):
+            if kept:
+                core.history.keep(kept, OWNER, message="Keep what was edited by hand")
+    except (Busy, GitFailed) as error:
+        _log.info("commits wait: %s", error)
+        return False
+    if changes:
+        core.index.counters.put([{"id": _COMMITTED, "value": changes[-1].rev}])
+    return len(changes) == _MOST_COMMITTED
+
+
+def tidy(core: Core) -> list[str]:
+    """Forget the oldest events, drop what writes left behind, and close the program's own files to other users; what
+    the owner should know of that."""
+    extra = core.index.events.count() - _EVENTS
+    if extra > 0:
+        oldest = core.index.events.find(order=("id",), limit=extra, fields=("id",))
+        core.index.events.delete([row["id"] for row in oldest])
+    found = [f"a text that a write replaced is kept in {path}" for path in core.saver.tidy()]
+    for folder in (core.place.private, core.place.state):
+        with suppress(OSError):
+            found += [f"{path} was open to other users, and is closed now" for path in close_to_others(folder)]
+    return found

@@ -1,0 +1,456 @@
+"""Every setting of a notebook, with its default, and how notebook.toml is read.
+
+An unknown key is an error that names the nearest known one. Secrets are never part of a message.
+"""
+
+# Without `from __future__ import annotations`: msgspec would compile each annotation at each start of the program.
+
+import difflib
+import os
+import posixpath
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+from urllib.parse import urlsplit, urlunsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+
+from notebook_sync.errors import ConfigError
+from notebook_sync.model import CORE_FACTS, RUNTIME_FILES, SETTINGS_FILE
+from notebook_sync.sessions import KINDS, Kind
+
+Fraction = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Seconds = Annotated[float, msgspec.Meta(ge=0.001, le=1e9)]
+Whole = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
+
+# What the prompt needs for one entry of a file and the line that names what is left out, and for the whole.
+SMALLEST_FILE = 40
+SMALLEST_PROMPT = 500
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One table of notebook.toml."""
+
+
+class NotebookTable(Table, frozen=True):
+    """[notebook]. `timezone` "" is the machine's. `exclude` are patterns as in .gitignore."""
+
+    id: str = ""
+    name: str = ""
+    timezone: str = ""
+    max_file_bytes: Positive = 2 << 20
+    exclude: tuple[str, ...] = ()
+
+
+class MirrorTable(Table, frozen=True):
+    """[mirror]: MongoDB, where `url` is set. `private` publishes private notes too."""
+
+    url: str = ""
+    database: str = "aether_notebook"
+    timeout_seconds: Seconds = 5.0
+    private: bool = False
+
+
+class RefsTable(Table, frozen=True):
+    """[refs]: Redis, where `url` is set; keys begin with `prefix`."""
+
+    url: str = ""
+    prefix: str = "aether"
+    timeout_seconds: Seconds = 2.0
+
+
+class SyncTable(Table, frozen=True):
+    """[sync]: an emptied or vanished file is waited for `settle_ms`; `batch` notes are written in one transaction."""
+
+    settle_ms: Whole = 300
+    reconcile_seconds: Seconds = 60.0
+    full_hash_hours: Seconds = 24.0
+    batch: Positive = 500
+
+
+class PromptFileTable(Table, frozen=True):
+    """[[prompt.files]]: one more file of the prompt, or other limits for one that is in it anyway.
+
+    `heading` "", `max_tokens` 0 and `priority` 0 keep what applies without them.
+    """
+
+    path: str
+    heading: str = ""
+    max_tokens: Whole = 0
+    priority: Whole = 0
+    sessions: tuple[Kind, ...] = KINDS
+
+
+class PromptTable(Table, frozen=True):
+    """[prompt]: the files of the prompt and its limits, in tokens of `encoding`.
+
+    `system_files` come first, then the paths of `order`. `trust`: "files" shows the files as they are, "committed"
+    only text that is committed, or that the owner wrote or accepted.
+    """
+
+    max_tokens_per_file: Positive = 2000
+    max_tokens: Positive = 16_000
+    encoding: str = "cl100k_base"
+    trust: Literal["files", "committed"] = "files"
+    system_files: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    files: tuple[PromptFileTable, ...] = ()
+
+
+class PermissionsTable(Table, frozen=True):
+    """[permissions]. `notebook_edit`: "owner" keeps the tool to owner sessions; "notes" lets task sessions use it on
+    pages and their own notes. `pages` "own": an agent changes only the pages that it created."""
+
+    notebook_edit: Literal["owner", "notes"] = "owner"
+    pages: Literal["shared", "own"] = "shared"
+
+
+class GitTable(Table, frozen=True):
+    """[git]: which edits are committed, and by whom ("Name <mail>"; "" is git's own setting)."""
+
+    commit: Literal["tools", "all", "off"] = "tools"
+    author: str = ""
+
+
+class SearchTable(Table, frozen=True):
+    """[search]. `embeddings`: "wordllama" (offline), "openai:MODEL" at `base_url`, or "off". `second_stage`: "",
+    "onnx:DIR" or "openai:MODEL"."""
+
+    embeddings: str = "wordllama"
+    second_stage: str = ""
+    base_url: str = ""
+    api_key_env: str = "OPENAI_API_KEY"
+    timeout_seconds: Seconds = 10.0
+
+
+class LlmTable(Table, frozen=True):
+    """[llm]: a language model at any OpenAI-compatible server; none where `model` is ""."""
+
+    base_url: str = ""
+    model: str = ""
+    api_key_env: str = "OPENAI_API_KEY"
+    timeout_seconds: Seconds = 60.0
+
+
+class MemoryTable(Table, frozen=True):
+    """[memory]: how facts decay and are promoted, and how a memory's score is computed."""
+
+    decay_rate: Fraction = 0.01
+    archive_below: Fraction = 0.05
+    promote_above: Fraction = 0.8
+    promote_accesses: Whole = 3
+    promote: Literal["propose", "auto"] = "propose"
+    stale_days: Whole = 30
+    recalculate_hours: Seconds = 6.0
+    duplicate: Fraction = 0.85
+    confirmed: Fraction = 0.85
+    related: Fraction = 0.6
+    reinforced: Fraction = 0.75
+    usage: Fraction = 0.30
+    recency: Fraction = 0.35
+    priority: Fraction = 0.25
+    age: Fraction = 0.10
+    recency_half_life_days: Seconds = 7.0
+    age_half_life_days: Seconds = 30.0
+    infer_above: Fraction = 0.7
+
+
+class ContextTable(Table, frozen=True):
+    """[context]: how a task brief is compiled."""
+
+    max_tokens: Positive = 8000
+    top_k: Positive = 15
+    prefilter: Positive = 150
+    domains: tuple[str, ...] = ()
+    include_domains: tuple[str, ...] = ()
+    similarity: Fraction = 0.6
+    diversity: Fraction = 0.7
+
+
+class Tier2Table(Table, frozen=True):
+    """[tier2]: who answers a task brief: the MCP server that `command` starts, else the model of [llm]."""
+
+    enabled: bool = False
+    command: tuple[str, ...] = ()
+    notebook_id: str = ""
+    daily_limit: Whole = 50
+    cache_ttl_hours: Seconds = 24.0
+    cache_entries: Positive = 100
+    timeout_seconds: Seconds = 180.0
+    question_characters: Positive = 10_000
+    specs: tuple[str, ...] = ()
+
+
+class ServerTable(Table, frozen=True):
+    """[server]: where `serve` listens, and further host names that it answers to."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8765
+    allowed_hosts: tuple[str, ...] = ()
+
+
+class Settings(Table, frozen=True):
+    """All settings of a notebook."""
+
+    notebook: NotebookTable = NotebookTable()
+    mirror: MirrorTable = MirrorTable()
+    refs: RefsTable = RefsTable()
+    sync: SyncTable = SyncTable()
+    prompt: PromptTable = PromptTable()
+    permissions: PermissionsTable = PermissionsTable()
+    git: GitTable = GitTable()
+    search: SearchTable = SearchTable()
+    llm: LlmTable = LlmTable()
+    memory: MemoryTable = MemoryTable()
+    context: ContextTable = ContextTable()
+    tier2: Tier2Table = Tier2Table()
+    server: ServerTable = ServerTable()
+
+    @property
+    def timezone(self) -> ZoneInfo:
+        """The time zone of day keys and of dates in the runtime files."""
+        return ZoneInfo(self.notebook.timezone) if self.notebook.timezone else machine_timezone()
+
+    def local_now(self) -> datetime:
+        """What the notebook's clock shows, without a zone: what dates in its files are compared with."""
+        return datetime.now(self.timezone).replace(tzinfo=None)
+
+
+def machine_timezone() -> ZoneInfo:
+    """The machine's time zone: TZ, else the zone that /etc/localtime points to, else UTC."""
+    named = os.environ.get("TZ", "").lstrip(":")
+    if not named:
+        target = os.path.realpath("/etc/localtime")
+        named = target.partition("zoneinfo/")[2]
+    try:
+        return ZoneInfo(named or "UTC")
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return ZoneInfo("UTC")
+
+
+def load_settings(root: Path, environ: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of the notebook at `root`; MONGODB_URL and REDIS_URL win over the file. Raises ConfigError."""
+    path = root / SETTINGS_FILE
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        text = ""
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"not UTF-8 text (byte {error.start + 1})", path=str(path), next="save it as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", path=str(path)) from None
+    settings = parse_settings(text, str(path))
+    return msgspec.structs.replace(
+        settings,
+        mirror=msgspec.structs.replace(settings.mirror, url=environ.get("MONGODB_URL") or settings.mirror.url),
+        refs=msgspec.structs.replace(settings.refs, url=environ.get("REDIS_URL") or settings.refs.url),
+    )
+
+
+def parse_settings(text: str, source: str = SETTINGS_FILE) -> Settings:
+    """The settings in the text of a notebook.toml. Raises ConfigError with path, line and what would be right."""
+    try:
+        given = tomllib.loads(text)
+    except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
+        found = re.search(r"at line (\d+)", str(error))
+        raise ConfigError(str(error), path=source, line=int(found[1]) if found else 0) from None
+    try:
+        settings = msgspec.convert(given, Settings)
+    except msgspec.ValidationError as error:
+        raise _explained(str(error), text, source) from None
+    checked = _checked_prompt(settings.prompt, text, source)
+    _check_rest(settings, text, source)
+    return msgspec.structs.replace(settings, prompt=checked)
+
+
+def describe_settings(root: Path, settings: Settings, environ: Mapping[str, str] = os.environ) -> list[dict[str, Any]]:
+    """Each setting as `{key, value, source}`, secrets masked. The source is notebook.toml, a variable, or default."""
+    try:
+        written = tomllib.loads((root / SETTINGS_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        written = {}
+    variables = {key: name for key, name in _VARIABLES.items() if environ.get(name)}
+    rows = []
+    for table, values in msgspec.to_builtins(settings).items():
+        for key, value in values.items():
+            dotted = f"{table}.{key}"
+            in_file = SETTINGS_FILE if key in written.get(table, {}) else "default"
+            shown = mask_secrets(value) if isinstance(value, str) else value
+            rows.append({"key": dotted, "value": shown, "source": variables.get(dotted, in_file)})
+    return rows
+
+
+def mask_secrets(url: str) -> str:
+    """A URL without user name, password and query; any other text as it is."""
+    try:
+        parts = urlsplit(url)
+        if not parts.netloc:
+            return url
+        host = parts.netloc.rpartition("@")[2]
+        user = "***@" if "@" in parts.netloc else ""
+        return urlunsplit((parts.scheme, user + host, parts.path, "***" if parts.query else "", ""))
+    except ValueError:
+        return "***"
+
+
+def settings_that_reach_out(settings: Settings) -> list[str]:
+    """The keys, of those that are set, that start programs or name servers, models, keys or hosts."""
+    defaults = Settings()
+    keys = [
+        f"{table}.{key}"
+        for table, key in _REACHING
+        if getattr(getattr(settings, table), key) != getattr(getattr(defaults, table), key)
+    ]
+    return keys if settings.search.embeddings in _LOCAL_EMBEDDINGS else ["search.embeddings", *keys]
+
+
+_VARIABLES = {"mirror.url": "MONGODB_URL", "refs.url": "REDIS_URL"}
+_LOCAL_EMBEDDINGS = ("wordllama", "off")
+_REACHING = (
+    ("mirror", "url"),
+    ("refs", "url"),
+    ("server", "host"),
+    ("server", "allowed_hosts"),
+    ("tier2", "command"),
+    ("llm", "model"),
+    ("llm", "base_url"),
+    ("llm", "api_key_env"),
+    ("search", "base_url"),
+    ("search", "api_key_env"),
+    ("search", "second_stage"),
+)
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "array": "a list",
+    "object": "a table",
+    "bool": "true or false",
+}
+_AUTHOR = re.compile(r"[^<>\n\0]*[^<>\s][^<>\n\0]* <[^<>\s\0]+>")
+
+
+def _explained(message: str, text: str, source: str) -> ConfigError:
+    """msgspec's message with the key, its line, and the nearest known key."""
+    problem, _, place = message.partition(" - at `$.")
+    where = re.sub(r"\[\.*\d*\]", "", place.rstrip("`"))
+    unknown = re.search(r"unknown field `([^`]*)`", problem)
+    if not unknown:
+        said, advice = _in_words(problem.replace("`", ""), where)
+        return ConfigError(f"{where}: {said}", path=source, line=line_of_key(text, where), next=advice)
+    key = unknown[1]
+    tables = {name: list(type(table).__struct_fields__) for name, table in _tables().items()}
+    known = tables.get(where) or (list(PromptFileTable.__struct_fields__) if where else list(tables))
+    dotted = f"{where}.{key}" if where else key
+    near = difflib.get_close_matches(key, known, n=1)
+    homes = [f"[{name}]" for name, keys in tables.items() if key in keys]
+    if not near and homes:
+        advice = f"it belongs in {' or '.join(homes)}"
+    else:
+        nearest = near or difflib.get_close_matches(key, known, n=1, cutoff=0.0) or known[:1]
+        advice = f"did you mean {f'{where}.' if where else ''}{nearest[0]}?"
+    return ConfigError(f"unknown key {dotted!r}", path=source, line=line_of_key(text, dotted), next=advice)
+
+
+def _in_words(problem: str, key: str) -> tuple[str, str]:
+    """msgspec's message about a value as people say it, and the values that are possible where they are few."""
+    if not problem.startswith("Invalid enum value"):
+        plain = problem.replace("Object missing required field", "missing key").replace("Expected", "expected")
+        return re.sub(r"\b(?:int|float|str|array|object|bool)\b", lambda name: _TYPES[name[0]], plain), ""
+    table, _, name = key.rpartition(".")
+    home = PromptFileTable if table == "prompt.files" else type(_tables()[table])
+    values = get_args(get_type_hints(home)[name])
+    choices = [str(each) for each in get_args(values[0]) or values]
+    return problem.replace("Invalid enum", "unknown"), f"use {' or '.join(choices)}"
+
+
+def line_of_key(text: str, dotted: str) -> int:
+    """The 1-based line that sets `table.key` (or opens `[table]`), 0 where it is not found."""
+    table, _, key = dotted.rpartition(".")
+    current = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*\[\[?\s*([^\]]+?)\s*\]", line):
+            current = header[1]
+            if current == dotted:
+                return number
+        elif (name := re.match(r"\s*[\"']?([\w.-]+)[\"']?\s*=", line)) and (
+            (current, name[1]) == (table, key) or (not current and name[1] == dotted)
+        ):
+            return number
+    return 0
+
+
+def _tables() -> dict[str, Table]:
+    defaults = Settings()
+    return {name: getattr(defaults, name) for name in Settings.__struct_fields__}
+
+
+def _check_rest(settings: Settings, text: str, source: str) -> None:
+    def refuse(key: str, message: str, advice: str) -> ConfigError:
+        return ConfigError(f"{key}: {message}", path=source, line=line_of_key(text, key), next=advice)
+
+    try:
+        settings.timezone  # noqa: B018 - looked up once here, so that no later use can fail
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise refuse("notebook.timezone", "unknown time zone", "write it like Europe/Berlin") from None
+    if settings.git.author and not _AUTHOR.fullmatch(settings.git.author):
+        raise refuse("git.author", "not a name and an address", "write it like Ines <ines@ferry.example>")
+    embeddings = settings.search.embeddings
+    if embeddings not in _LOCAL_EMBEDDINGS and not re.fullmatch(r"openai:\S+", embeddings):
+        raise refuse("search.embeddings", "unknown value", "use wordllama, off or openai:MODEL")
+    if settings.search.second_stage and not re.fullmatch(r"(openai|onnx):\S+", settings.search.second_stage):
+        raise refuse("search.second_stage", "unknown value", "use onnx:DIR or openai:MODEL")
+
+
+def _checked_prompt(prompt: PromptTable, text: str, source: str) -> PromptTable:
+    """The table with one spelling for each path. Raises ConfigError for limits too small to show anything."""
+
+    def inside(path: str, key: str) -> str:
+        plain = posixpath.normpath(path)
+        if plain.startswith("/") or plain.split("/")[0] in ("..", "."):
+            raise ConfigError(
+                f"{key} names {path!r}, which is not in the notebook",
+                path=source,
+                line=line_of_key(text, key),
+                next="write a path from the notebook's folder, like pages/plan.md",
+            )
+        return plain
+
+    def require(tokens: int, least: int, key: str) -> None:
+        # An agent without its rules is noticed late, so this is refused at once.
+        if tokens < least:
+            raise ConfigError(
+                f"{key} = {tokens} is too small to show anything",
+                path=source,
+                line=line_of_key(text, key),
+                next=f"use at least {least}",
+            )
+
+    files = tuple(msgspec.structs.replace(file, path=inside(file.path, "prompt.files.path")) for file in prompt.files)
+    paths = [file.path for file in files]
+    for file in files:
+        if paths.count(file.path) > 1:
+            raise ConfigError(
+                f"[[prompt.files]] names {file.path!r} more than once", path=source, next="keep one block for each file"
+            )
+        if file.max_tokens:
+            require(file.max_tokens, SMALLEST_FILE, "prompt.files.max_tokens")
+    require(prompt.max_tokens_per_file, SMALLEST_FILE, "prompt.max_tokens_per_file")
+    require(prompt.max_tokens, SMALLEST_PROMPT, "prompt.max_tokens")
+    system = tuple(dict.fromkeys(inside(path, "prompt.system_files") for path in prompt.system_files))
+    order = tuple(dict.fromkeys(inside(path, "prompt.order") for path in prompt.order))
+    known = [path for path in (*RUNTIME_FILES, CORE_FACTS, *paths) if path not in system]
+    for path in order:
+        if path not in known:
+            raise ConfigError(
+                f"prompt.order names {path!r}, which is not in the prompt",
+                path=source,
+                line=line_of_key(text, "prompt.order"),
+                next=f"use some of: {', '.join(dict.fromkeys(known))}",
+            )
+    return msgspec.structs.replace(prompt, files=files, system_files=system, order=order)

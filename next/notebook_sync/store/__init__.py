@@ -1,0 +1,1 @@
+"""The index (SQLite) and the two mirrors that are fed from it (MongoDB, Redis)."""

@@ -1,0 +1,224 @@
+"""Every collection of the index, declared. What a row holds is decided here and nowhere else."""
+
+from __future__ import annotations
+
+from notebook_sync.store.rows import CollectionSpec, Column
+
+DOCUMENTS = CollectionSpec(
+    "documents",
+    (
+        Column("path", indexed=True),
+        Column("wanted_id"),
+        Column("collection"),  # not indexed, nor is the audience: by an index, most of the table would be sorted
+        Column("kind"),  # of a memory: decision, problem, pattern, insight; else ""
+        Column("audience"),
+        Column("title", indexed=True),
+        Column("summary"),
+        Column("status"),
+        Column("topic"),
+        Column("session_id"),
+        Column("domain"),
+        Column("needs_review", "int", default=0),
+        Column("created_by"),
+        Column("language"),
+        Column("provenance"),
+        Column("word_count", "int"),
+        Column("updated_at", "time", indexed=True, observed=True),  # the file's mtime
+        Column("digest"),
+        Column("stamp", "json", observed=True),  # model.Stamp as a list
+        Column("parser", "int"),
+        Column("stale", observed=True),  # why the row is not what the file says now, "" where it is
+        Column("words_digest"),  # of title, summary and content: what a vector depends on
+        Column("fields", "json"),  # what the collection adds to a note
+        Column("problems", "json"),  # [[line, message, severe]]
+        # kept
+        Column("version", "int", kept=True, default=1),
+        Column("created_at", "time", kept=True),
+        Column("access_count", "int", kept=True, default=0),
+        Column("last_accessed", "time", kept=True),
+        Column("score", "real", kept=True),
+        # heavy
+        Column("content", "packed", heavy=True),
+        Column("code", "packed", heavy=True),
+        Column("sections", "packed_json", heavy=True),  # model.Section as lists
+        Column("extra", "packed_json", heavy=True),
+        Column("terms", "packed", heavy=True),  # of title, summary and passages: see search.terms
+    ),
+    many=("tags", "links", "aliases", "relations"),
+    text=(("title", 8.0), ("summary", 2.0), ("content", 1.0), ("code", 1.0)),
+    unique="path",
+    versioned_by="digest",
+    feed=True,
+    dumped=True,
+)
+
+# Breadcrumbs of documents: at most model.HISTORY_LIMIT a note. `id` is "NOTE@VERSION".
+HISTORY = CollectionSpec(
+    "history",
+    (
+        Column("note", indexed=True),
+        Column("version", "int"),
+        Column("at", "time"),
+        Column("summary"),
+        Column("changed_by"),
+    ),
+    dumped=True,
+)
+
+# Published as the MongoDB collection `notes`; the id is `note_id`.
+FACTS = CollectionSpec(
+    "facts",
+    (
+        Column("content"),
+        Column("section"),
+        Column("path", indexed=True),
+        Column("audience"),
+        Column("provenance"),
+        Column("pin", "real"),
+        Column("terms", "packed", heavy=True),
+        Column("base", "real", kept=True, default=0.5),
+        Column("decay_rate", "real", kept=True, default=0.01),
+        Column("access_count", "int", kept=True, default=0),
+        Column("created_at", "time", kept=True),
+        Column("updated_at", "time", kept=True),
+        Column("last_accessed", "time", kept=True),
+        Column("source_history", "json", kept=True),
+        Column("metadata", "json", kept=True),
+        Column("not_same", "json", kept=True),
+    ),
+    text=(("content", 1.0),),
+    feed=True,
+    dumped=True,
+)
+
+# Where each fact stands. `id` is "PATH:LINE"; apply replaces its own file's rows.
+FACT_PLACES = CollectionSpec(
+    "fact_places",
+    (
+        Column("path", indexed=True),
+        Column("fact", indexed=True),
+        Column("section"),
+        Column("line", "int"),
+        Column("pin", "real"),
+        Column("audience"),
+    ),
+)
+
+_ENTRY = (
+    Column("day", indexed=True),
+    Column("at", "time", indexed=True),
+    Column("content"),
+    Column("source"),
+    Column("score", "real"),
+    Column("agent"),
+    Column("action"),
+    Column("note", indexed=True),  # the id of the note that it names, or ""
+    Column("path"),
+    Column("provenance"),
+    Column("ref", "json"),  # title, summary, collection, status, updated_at, version of that note
+)
+
+STREAM = CollectionSpec("stream", _ENTRY, many=("tags",), text=(("content", 1.0),), feed=True, dumped=True)
+LONGTERM = CollectionSpec("longterm", _ENTRY, many=("tags",), text=(("content", 1.0),), feed=True, dumped=True)
+CHECKPOINTS = CollectionSpec(
+    "checkpoints",
+    (
+        Column("name"),
+        Column("at", "time", indexed=True),
+        Column("created_by"),
+        Column("commit"),
+        Column("body", "packed_json", heavy=True),
+    ),
+    feed=True,
+    dumped=True,
+)
+
+CACHE = CollectionSpec(
+    "cache",
+    (
+        Column("kind", indexed=True),
+        Column("value", "packed_json", heavy=True),
+        Column("made_at", "time"),
+        Column("expires_at", "time"),
+        Column("hits", "int", default=0),
+        Column("last_hit", "time"),
+    ),
+)
+COUNTERS = CollectionSpec("counters", (Column("value", "int", default=0),))
+# What the product did, for people: the newest 50,000. `key` is unique, so that an event happens once.
+EVENTS = CollectionSpec(
+    "events",
+    (
+        Column("key"),
+        Column("at", "time", indexed=True),
+        Column("kind", indexed=True),
+        Column("session"),
+        Column("agent"),
+        Column("path"),
+        Column("fields", "json"),
+    ),
+    unique="key",
+    dumped=True,
+    first_wins=True,
+)
+# A tool's write, recorded before the files are exchanged; open until it is committed.
+INTENTS = CollectionSpec(
+    "intents",
+    (
+        Column("path", indexed=True),
+        Column("batch", indexed=True),  # one for all files of one call
+        Column("base"),
+        Column("digest"),  # "" for a delete
+        Column("moved_from"),
+        Column("session"),
+        Column("agent"),
+        Column("action"),
+        Column("section"),
+        Column("reason"),
+        Column("at", "time"),
+        Column("applied", "int", default=0),  # the index has it
+        Column("committed", "int", default=0),
+        Column("announced", "int", default=0),
+        Column("new", "packed", heavy=True),
+        Column("old", "packed", heavy=True),
+    ),
+)
+# Files that are not notes, so that links to them can be checked. `id` is the path.
+ATTACHMENTS = CollectionSpec("attachments", (Column("size", "int"), Column("mtime_ns", "int")))
+# Vectors of passages. `id` is "COLLECTION:ID"; `places` are the passages' spans.
+VECTORS = CollectionSpec(
+    "vectors",
+    (
+        Column("model", indexed=True),
+        Column("digest"),  # the words_digest that they were made of
+        Column("audience"),
+        Column("places", "packed_json", heavy=True),
+        Column("codes", "blob", heavy=True),  # int8, passages × dimensions
+        Column("scales", "blob", heavy=True),  # float32, one a passage
+    ),
+)
+# Single rows that a target refuses. `id` is "TARGET:COLLECTION:ID".
+REFUSED = CollectionSpec(
+    "refused",
+    (Column("target", indexed=True), Column("row"), Column("row_rev", "int"), Column("code"), Column("reason")),
+)
+# The owner mark of each server as it was last seen. `id` is "mongodb" or "redis".
+TARGETS = CollectionSpec("targets", (Column("mark", "json"), Column("seen_at", "time"), Column("state", "json")))
+
+COLLECTIONS = (
+    DOCUMENTS,
+    HISTORY,
+    FACTS,
+    FACT_PLACES,
+    STREAM,
+    LONGTERM,
+    CHECKPOINTS,
+    CACHE,
+    COUNTERS,
+    EVENTS,
+    INTENTS,
+    ATTACHMENTS,
+    VECTORS,
+    REFUSED,
+    TARGETS,
+)

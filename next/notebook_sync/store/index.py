@@ -1,0 +1,220 @@
+"""The index of one notebook: one SQLite file with every collection, derived from the files but for its kept columns.
+
+It is opened or created, upgraded by a rebuild, and set aside where it is damaged. Nothing here reads a note's file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection as AnyCollection
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from notebook_sync.errors import IndexDamaged
+from notebook_sync.store.cells import from_json
+from notebook_sync.store.collection import Collection
+from notebook_sync.store.collections import COLLECTIONS
+from notebook_sync.store.dump import dump_lines, write_lines
+from notebook_sync.store.rows import All, Analyzer, Change, Is, Row, from_milliseconds, to_milliseconds
+from notebook_sync.store.sqlite import Database, outdated, user_version
+from notebook_sync.store.tables import TRIGGERS, Table
+from notebook_sync.store.words import WordTables
+
+# Raised when the tables change. An index with a lower number, or of an older analyzer, is emptied and filled again.
+SCHEMA = 1
+_ANALYZERS = 1000
+_DUMP_FILE = "index.jsonl"
+_YEAR = timedelta(days=365)
+
+
+class Index:
+    """Every collection of a notebook, and the feed of their changes.
+
+    May be used by several threads and processes at once. A read sees the last commit; inside `write()` it sees the
+    transaction. A file that is deleted or replaced is noticed by the next use, which opens or creates the one at the
+    path. Errors: IndexDamaged (call `recover`), IndexOutdated (restart), Busy, ReadOnly.
+    """
+
+    def __init__(self, path: Path, analyzer: Analyzer, *, read_only: bool = False) -> None:
+        """Open the index at `path`, or create it (0600, in an existing folder).
+
+        The file of an older version, or of an older analyzer, is emptied, its kept columns and dumped collections
+        carried over. A damaged one is set aside: `damaged` is its new path.
+        """
+        self.path = path
+        self.damaged: Path | None = None
+        self._version = SCHEMA * _ANALYZERS + analyzer.version
+        self._db = Database(path, self._version, schema_statements(), read_only=read_only)
+        (
+            self.documents,
+            self.history,
+            self.facts,
+            self.fact_places,
+            self.stream,
+            self.longterm,
+            self.checkpoints,
+            self.cache,
+            self.counters,
+            self.events,
+            self.intents,
+            self.attachments,
+            self.vectors,
+            self.refused,
+            self.targets,
+        ) = found = tuple(Collection(self._db, spec, analyzer) for spec in COLLECTIONS)
+        self.collections: Mapping[str, Collection] = {each.spec.name: each for each in found}
+        try:
+            self._bring_up_to_date()
+        except IndexDamaged:
+            if read_only:
+                raise
+            self.recover()
+
+    def write(self, *, durable: bool = False) -> AbstractContextManager[Any]:
+        """One transaction: all that is put, updated, renamed and deleted inside it, or nothing after an exception.
+
+        The thread may open it again inside itself; other threads and processes wait, and Busy is raised after 20 s.
+        `durable`: the commit survives a power failure; only the outermost may ask for it.
+        """
+        return self._db.write(durable=durable)
+
+    def version(self) -> int:
+        """A number that differs after every commit by any process: the key of what readers cache. Inside `write` it
+        does not see what is written there."""
+        return self._db.get_state("commits")
+
+    # ---- the feed
+
+    def changes(
+        self, since: int, limit: int, collections: AnyCollection[str] | None = None, *, heavy: bool = True
+    ) -> list[Change]:
+        """The feed after `since`: at most `limit` changes, ordered by rev, each row as it is now, ends included.
+
+        A row appears once, at its last rev. One that changes again meanwhile appears again behind.
+        """
+        fed = [name for name, each in self.collections.items() if each.spec.feed]
+        wanted = [name for name in fed if collections is None or name in collections]
+        tables = [f"SELECT rev, '{name}' AS name, id FROM {name} WHERE rev > ?1" for name in wanted]
+        asked = f"{' UNION ALL '.join(tables)} ORDER BY rev LIMIT ?2"
+        with self._db.read() as db:
+            found = db.execute(asked, (since, limit)).fetchall() if wanted else []
+        of = {name: [row_id for _, at, row_id in found if at == name] for name in wanted}
+        rows = {name: self.collections[name].get(ids, heavy=heavy) for name, ids in of.items()}
+        return [Change(name, row_id, rev, rows[name].get(row_id)) for rev, name, row_id in found]
+
+    def rev(self) -> int:
+        """The number of the last change in the feed, 0 before the first: a cursor there has seen everything."""
+        last = " UNION ALL ".join(f"SELECT max(rev) AS rev FROM {spec.name}" for spec in COLLECTIONS if spec.feed)
+        with self._db.read() as db:
+            return int(db.execute(f"SELECT coalesce(max(rev), 0) FROM ({last})").fetchone()[0])
+
+    def raise_rev(self, to: int) -> None:
+        """Let the next change be numbered above `to`."""
+        with self._db.write():
+            self._db.set_state("rev", max(self._db.get_state("rev"), to))
+
+    def gone(
+        self,
+        ids: AnyCollection[str] | None = None,
+        digest: str | AnyCollection[str] | None = None,
+        since: datetime | None = None,
+        *,
+        collection: str = "documents",
+    ) -> list[Row]:
+        """Rows that ended within a year and may come back, the latest first: id, collection, rev, ended_at; digest,
+        path, day and the kept columns, where the collection has them. Each condition that is given must hold; `digest`
+        is one digest or several."""
+        digests = [digest] if isinstance(digest, str) else digest
+        given = (Is("id", "in", ids), Is("digest", "in", digests), Is("ended_at", ">=", since))
+        where = All(tuple(each for each in given if each.value is not None))
+        return [{"collection": collection, **row} for row in self.collections[collection].ended(where)]
+
+    # ---- what only the index knows
+
+    def dump(self, folder: Path) -> Path:
+        """Write the kept columns and dumped collections to `folder`/index.jsonl, atomically, and return its path.
+
+        An index that needs a restore loads that file first. Rows that ended over a year ago are removed, and with
+        them their breadcrumbs.
+        """
+        if self.needs_restore():
+            self.load_dump(folder)
+        now = datetime.now(UTC)
+        with self._db.write() as db:
+            for name in self.collections:
+                db.execute(f"DELETE FROM {name} WHERE abs(ended_at) < ?", (to_milliseconds(now - _YEAR),))
+            write_lines(dump_lines(db), folder / _DUMP_FILE)
+            self._db.set_state("dumped_at", to_milliseconds(now))
+        return folder / _DUMP_FILE
+
+    def load_dump(self, folder: Path) -> int:
+        """Put the rows of `folder`/index.jsonl and return how many lines could not be read; no file is no error.
+
+        Kept columns go to the rows that exist, and else wait for the row, as those of ended rows do.
+        """
+        path = folder / _DUMP_FILE
+        return self._load(path.read_bytes().splitlines() if path.exists() else ())
+
+    def dumped_at(self) -> datetime | None:
+        """When `dump` last wrote."""
+        at = self._db.get_state("dumped_at")
+        return from_milliseconds(at) if at else None
+
+    def needs_restore(self) -> bool:
+        """Whether the file was created since the last `load_dump`: kept columns may be in the dump only."""
+        return bool(self._db.get_state("needs_restore"))
+
+    def recover(self) -> Path | None:
+        """After IndexDamaged: set the file aside, return its new path (`damaged` too), and go on with an empty one.
+
+        None where another process did so already. The caller loads the dump and puts the rows of the files again.
+        """
+        self.damaged = self._db.set_aside()
+        return self.damaged
+
+    def optimize(self) -> None:
+        """Remove what was deleted from the file itself: merge the word tables, free pages, empty the log."""
+        with self._db.write() as db:
+            for (table,) in db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%USING fts5(%'").fetchall():
+                db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+        with self._db.read() as db:
+            db.execute("PRAGMA incremental_vacuum").fetchall()
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close(self) -> None:
+        """Close the file. A later use opens it again."""
+        self._db.close()
+
+    def _load(self, lines: Iterable[bytes]) -> int:
+        unreadable = 0
+        with self._db.write():
+            for line in lines:
+                try:
+                    found = from_json(line)
+                    self.collections[found["in"]].load(found["row"])
+                except (ValueError, TypeError, KeyError, AttributeError, OverflowError):  # before anything is written
+                    unreadable += 1
+            self._db.set_state("needs_restore", 0)
+        return unreadable
+
+    def _bring_up_to_date(self) -> None:
+        """Empty an older file in one transaction; what only it knows waits in the new tables."""
+        with self._db.read() as db:
+            version = user_version(db)
+        if version > self._version:
+            raise outdated(self.path)
+        if version < self._version:
+            with self._db.write(durable=True, upgrade=True) as db:
+                if user_version(db) < self._version:  # no other process was faster
+                    lines = list(dump_lines(db))
+                    self._db.recreate(db)
+                    self._load(lines)
+
+
+def schema_statements() -> list[str]:
+    """All that creates the tables of an index."""
+    tables = [Table(spec) for spec in COLLECTIONS]
+    own = [statement for table in tables for statement in (*table.statements(), *WordTables(table).statements())]
+    return [*own, *TRIGGERS]

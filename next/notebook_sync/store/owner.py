@@ -1,0 +1,125 @@
+"""Who owns a server's data: the mark that a notebook leaves there, and what it may do given the mark it finds. Pure.
+
+A *replica* is one index; a *generation* is one life of it: a rebuilt or restored index begins a new one. The cursor
+lives in the mark, with the data that it describes, so that a restored or emptied server is noticed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from notebook_sync.errors import ForeignTarget
+
+# continue: publish from the cursor. reconcile: compare everything. take over: fetch what only the server has first.
+# restored: the same for an index that is older than the server, which may lack rows that it should not delete there.
+Step = Literal["continue", "reconcile", "take over", "restored"]
+_CLAIM = "to take it over, run: notebook-sync sync --claim"
+# The feed forgets rows that ended a year ago; a cursor that old may have missed some.
+_OLDEST_CURSOR = timedelta(days=300)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a notebook writes on a server. `cursor` is the last rev there; `published_through` the last rev of a stream
+    line there; `pending_from` the first rev of refs written while MongoDB did not answer, 0 for none; `at` is ISO 8601.
+    """
+
+    notebook: str = ""
+    name: str = ""
+    replica: str = ""
+    generation: str = ""
+    host: str = ""
+    root: str = ""
+    cursor: int = 0
+    published_through: int = 0
+    pending_from: int = 0
+    at: str = ""
+
+    @classmethod
+    def read(cls, found: object) -> Mark:
+        """The mark in a document or in JSON; what is none is a mark of nobody, which no notebook owns."""
+        try:
+            return msgspec.json.decode(found, type=cls) if isinstance(found, bytes) else msgspec.convert(found, cls)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return cls()
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields as they are stored."""
+        return asdict(self)
+
+    @property
+    def owner(self) -> str:
+        """The owner in words."""
+        if not self.notebook:
+            return "another program"
+        return f"the notebook {self.name or self.notebook!r} ({self.root} on {self.host})"
+
+    @property
+    def written_at(self) -> datetime:
+        """When it was written; long ago where that cannot be read."""
+        try:
+            return datetime.fromisoformat(self.at).astimezone(UTC)
+        except (ValueError, OverflowError):
+            return datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who publishes: notebook, replica, this index's generation, and all that its state folder made."""
+
+    notebook: str
+    replica: str
+    generation: str
+    generations: Sequence[str]
+
+    def made(self, mark: Mark) -> bool:
+        """Whether this index, in any generation, wrote the mark."""
+        return mark.replica == self.replica and mark.generation in self.generations
+
+
+def step_for(mark: Mark | None, who: Identity, *, target: str, last_cursor: int, claim: bool = False) -> Step:
+    """What to do on a server with this mark. Raises ForeignTarget, saying what resolves it.
+
+    `last_cursor` is the cursor that this index recorded last, before it wrote it to the server.
+    """
+    if mark is None:
+        return "reconcile"
+    if mark.notebook != who.notebook:
+        raise ForeignTarget(target, mark.owner, next="set another mirror.database, or another refs.prefix")
+    if not who.made(mark):
+        if claim:
+            return "take over"
+        is_copied = mark.replica == who.replica
+        copy = "a copy of this state folder" if is_copied else "another copy of this notebook"
+        raise ForeignTarget(target, f"{copy} ({mark.root} on {mark.host})", next=_CLAIM)
+    if mark.generation != who.generation or mark.cursor > last_cursor:
+        return "restored" if last_cursor else "take over"
+    is_old = datetime.now(UTC) - mark.written_at > _OLDEST_CURSOR
+    return "reconcile" if is_old or claim else "continue"
+
+
+def name_of(url: str, kind: str) -> str:
+    """A server's name for people, without secrets: `MongoDB at localhost:27017`."""
+    try:
+        place = urlsplit(url).netloc.rpartition("@")[2]
+    except ValueError:
+        place = ""
+    return f"{kind} at {place or 'an address that cannot be read'}"
+
+
+def without_secrets(text: str, url: str) -> str:
+    """A driver's message without the password and user of the address."""
+    secrets = set(re.split(r"[:@]", url.partition("://")[2].rpartition("@")[0]))
+    query = dict(re.findall(r"([^?&=]+)=([^&]+)", url.partition("?")[2]))
+    secrets |= {value for name, value in query.items() if re.search(r"pass|secret|token|propert", name, re.IGNORECASE)}
+    secrets |= {unquote(secret) for secret in secrets}
+    for secret in sorted(secrets - {""}, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text

@@ -1,0 +1,165 @@
+"""Queries and collections as data: what every part of the project says to the index.
+
+Glossary. A *row* is a dict with `id` and `rev`. A *projected* column comes from a file and is set by `put`. A *kept*
+column belongs to the database: `put` sets it only when it inserts, `update` changes it, and it survives a rebuild, a
+move, and a year without the file. A *heavy* column is read only when it is named. A *many* field is a list of texts
+that `Has` finds. `audience` says who may read the row: see `notebook_sync.permissions.audience_of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, Protocol
+
+Row = dict[str, Any]
+
+# text: str · int: signed 64 bits, bool too · real: finite float · time: aware UTC datetime, whole milliseconds
+# json: anything msgspec encodes · blob: bytes · packed: str, bytes, compressed · packed_json · list: a many field
+ColumnType = Literal["text", "int", "real", "time", "json", "blob", "packed", "packed_json", "list"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a collection. `default` stands for a missing value when a row is inserted.
+
+    `observed`: a projected column that says how the file was last seen, not what is in it; `update` may set it too.
+    """
+
+    name: str
+    type: ColumnType = "text"
+    kept: bool = False
+    heavy: bool = False
+    indexed: bool = False
+    default: Any = None
+    observed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionSpec:
+    """One collection of rows.
+
+    `unique` is a column that no two rows share (NULL excepted). A note that is put takes its path over from another
+    row; with `first_wins`, a row is not put where another has its value. `text` names the fields whose words are
+    searched, with their weights; a row that is put carries `words`: those fields' terms, joined by spaces, as the
+    analyzer cuts them. `versioned_by` is the column whose change raises `version` by one, in the same statement.
+    `feed`: its changes are numbered by `rev` and published. `dumped`: its kept columns (or whole rows, where it has no
+    projected ones) are what only the database holds.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    many: tuple[str, ...] = ()
+    text: tuple[tuple[str, float], ...] = ()
+    unique: str = ""
+    versioned_by: str = ""
+    feed: bool = False
+    dumped: bool = False
+    first_wins: bool = False
+
+
+# ---- conditions
+
+
+@dataclass(frozen=True, slots=True)
+class Is:
+    """`field` compared with `value`. `under`: the path `field` is below the folder `value`. NULL equals None."""
+
+    field: str
+    op: Literal["=", "!=", "<", "<=", ">", ">=", "in", "under"]
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """The many field `field` contains any of `values`."""
+
+    field: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every one of `conditions`; no conditions are true."""
+
+    conditions: tuple[Where, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """At least one of `conditions`; no conditions are false."""
+
+    conditions: tuple[Where, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The opposite of `condition`; unknown (a NULL compared) counts as false, so its opposite is true."""
+
+    condition: Where
+
+
+Where = Is | Has | All | Either | Not
+EVERYTHING = All()
+NOTHING = Either()
+
+
+def both(*conditions: Where) -> Where:
+    """All of these, without needless nesting."""
+    kept = tuple(each for each in conditions if each != EVERYTHING)
+    return kept[0] if len(kept) == 1 else All(kept)
+
+
+# ---- search
+
+
+@dataclass(frozen=True, slots=True)
+class WordHit:
+    """One row found by words: its id and the engine's score, greater is better (only a proposal for ranking)."""
+
+    id: str
+    score: float
+
+
+class Analyzer(Protocol):
+    """Cuts text into the terms that are indexed and asked for. One for the whole product.
+
+    `version` changes when equal text would give other terms: the word tables are then rebuilt.
+    """
+
+    version: int
+
+    def terms(self, text: str) -> list[str]:
+        """The terms of a text in order, with repeats: folded, stemmed, bigrams for scripts without spaces."""
+
+
+# ---- the change feed
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the feed: the row at `rev`, or its end (`row` None). Revision order is commit order."""
+
+    collection: str
+    id: str
+    rev: int
+    row: Row | None
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def to_milliseconds(moment: datetime) -> int:
+    """Milliseconds since 1970 of an aware datetime."""
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def from_milliseconds(milliseconds: int) -> datetime:
+    """The aware UTC datetime of milliseconds since 1970."""
+    return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def names_of(columns: Iterable[Column]) -> tuple[str, ...]:
+    """The columns' names, in order."""
+    return tuple(column.name for column in columns)

@@ -1,0 +1,151 @@
+"""`connect`: the MCP server and the prompt hook in the settings of an agent program.
+
+Files of other programs are changed only with --write, after the difference was shown, and only by adding our entry.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import shlex
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from notebook_sync.errors import Refused, UsageError
+from notebook_sync.files.state import find_root
+from notebook_sync.surfaces.cli.arguments import Parser
+from notebook_sync.surfaces.cli.index import PROGRAM
+
+NAME = "notebook"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Where an agent program keeps its MCP servers: a file below the home or the project folder, and a key in it.
+
+    `hook` is how its start-of-session hook prints the prompt, "" where it has none.
+    """
+
+    file: str
+    key: str
+    in_home: bool = False
+    hook: str = ""
+
+
+CLIENTS = {
+    "claude": Client(".mcp.json", "mcpServers", hook="SessionStart in .claude/settings.json"),
+    "codex": Client(".codex/config.toml", "mcp_servers", in_home=True, hook="the top of AGENTS.md"),
+    "cursor": Client(".cursor/mcp.json", "mcpServers", hook="sessionStart in .cursor/hooks.json"),
+    "vscode": Client(".vscode/mcp.json", "servers"),
+    "gemini": Client(".gemini/settings.json", "mcpServers", in_home=True, hook="SessionStart in .gemini/settings.json"),
+    "opencode": Client("opencode.json", "mcp", hook="instructions in opencode.json"),
+}
+
+
+def connect(folder: str | None, argv: list[str]) -> int:
+    """Print the configuration for a client, or merge it into the client's file. Raises UsageError, Refused."""
+    parser = Parser("connect", "Set up an agent program")
+    parser.add_argument("client", metavar="CLIENT", help=", ".join(CLIENTS))
+    parser.add_argument("--session", default="task", choices=("owner", "task", "external"), help="of the agent")
+    parser.add_argument("--agent", default="", metavar="NAME", help="the agent's name")
+    parser.add_argument("--tools", default="core", metavar="SETS", help="sets of tools")
+    parser.add_argument("--write", action="store_true", help="change the client's file, after showing the difference")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parsed = parser.parse(argv)
+    root = find_root(Path(folder or "."), adopt=True)
+    command = [PROGRAM, "-C", str(root), "mcp", "--session", parsed.session, "--tools", parsed.tools]
+    command += ["--agent", parsed.agent] if parsed.agent else []
+    client = CLIENTS.get(parsed.client)
+    if client is None:
+        print(_block("other", "mcpServers", command))
+        print(f"\nAt the start of a session, add the output of: {_prompt_command(root, parsed.session)}")
+        return 0
+    if parsed.write:
+        return _write(client, parsed.client, command, ask=not parsed.yes)
+    place = f"~/{client.file}" if client.in_home else client.file
+    print(f"Add to {place}, or repeat the command with --write:\n\n{_block(parsed.client, client.key, command)}")
+    if client.hook:
+        print(f"\nTo have the prompt in each session, run this in {client.hook}:")
+        print(f"\n  {_prompt_command(root, parsed.session)}")
+    return 0
+
+
+def _prompt_command(root: Path, session: str) -> str:
+    return f"{PROGRAM} -C {shlex.quote(str(root))} prompt --session {session}"
+
+
+def _entry(client: str, command: list[str]) -> dict[str, Any]:
+    if client == "opencode":
+        return {"type": "local", "command": command, "enabled": True}
+    entry: dict[str, Any] = {"command": command[0], "args": command[1:]}
+    return {"type": "stdio", **entry} if client == "vscode" else entry
+
+
+def _block(client: str, key: str, command: list[str]) -> str:
+    if client == "codex":
+        args = json.dumps(command[1:], ensure_ascii=False)  # TOML has no escaped surrogates
+        return f"[{key}.{NAME}]\ncommand = {json.dumps(command[0])}\nargs = {args}"
+    return json.dumps({key: {NAME: _entry(client, command)}}, indent=2, ensure_ascii=False)
+
+
+def _write(client: Client, name: str, command: list[str], *, ask: bool) -> int:
+    file = (Path.home() if client.in_home else Path.cwd()) / client.file
+    before = _text_of(file)
+    after = _merged(name, client, before, command, file)
+    if after == before:
+        print(f"{file} is up to date")
+        return 0
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(file), str(file), lineterm="")
+    print("\n".join(lines))
+    if ask:
+        if not sys.stdin or not sys.stdin.isatty():
+            raise UsageError("connect --write asks before it changes the file", next="add --yes")
+        if input("Write it? [y/N] ").strip().lower() not in ("y", "yes"):
+            return 0
+    if _text_of(file) != before:
+        raise Refused(f"{file} was changed in the meantime", next="repeat the command")
+    file = file.resolve()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.new")
+    temporary.touch(mode=0o600)  # such files often hold keys
+    temporary.write_bytes(after.encode())
+    if file.exists():
+        temporary.chmod(file.stat().st_mode)
+    temporary.replace(file)
+    print(f"wrote {file}")
+    return 0
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_bytes().decode()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}", next="add the block by hand") from None
+
+
+def _merged(name: str, client: Client, before: str, command: list[str], file: Path) -> str:
+    """The client's settings with our entry. Raises UsageError for a file that cannot be changed safely."""
+    if name == "codex":
+        try:
+            known = tomllib.loads(before)
+        except ValueError as error:
+            raise UsageError(f"{file}: {error}", next="fix it, or add the block by hand") from None
+        if NAME in known.get(client.key, {}):
+            if known[client.key][NAME].get("args") == command[1:]:
+                return before
+            raise UsageError(f"{file} already has [{client.key}.{NAME}]", next="remove it, then repeat the command")
+        gap = "\n" if before.endswith("\n") or not before else "\n\n"
+        return f"{before}{gap if before else ''}{_block(name, client.key, command)}\n"
+    try:
+        settings = json.loads(before or "{}")
+        servers = settings.setdefault(client.key, {})
+        servers[NAME] = _entry(name, command)
+    except (ValueError, AttributeError, TypeError):
+        raise UsageError(f"{file} is not plain JSON", next="add the block by hand") from None
+    merged = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+    return before if before and json.loads(before) == settings else merged

@@ -1,0 +1,281 @@
+"""What every request passes before anything else sees it: size, Host, Origin, token, body, quota.
+
+Whatever is behind it is guarded alike. No token, no query and no body is ever logged.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import anyio
+import msgspec
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from notebook_sync.errors import NotebookError, NotPermitted, Refused, TooManyRequests, Unauthorized, UsageError
+from notebook_sync.sessions import OWNER, Session
+
+LARGEST_BODY: Final = 4 << 20
+# Of a request that needs no token.
+LARGEST_OPEN_BODY: Final = 8 << 10
+BODY_SECONDS: Final = 10.0
+LARGEST_HEADERS: Final = 16 << 10
+LONGEST_TARGET: Final = 8 << 10
+TURN_SECONDS: Final = 30.0
+COSTLY_AT_ONCE: Final = 2
+
+_SECURITY = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_FOREIGN_SITES = frozenset({"cross-site", "same-site"})
+_SINGLE = ("host", "origin", "authorization", "content-length", "content-type", "cookie", "sec-fetch-site")
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(?::\d{0,5})?")
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+# MCP's request that is answered by a stream. From this version on, its server checks the header against the body.
+_LISTEN, _LATER = "subscriptions/listen", "2026"
+_LONGEST_LENGTH = 12
+_CLIENT_LEFT = 499
+_access = logging.getLogger("notebook_sync.access")
+_trouble = logging.getLogger("notebook_sync.http")
+
+FAULT: Final = NotebookError("the server failed; its log says why")
+SessionOf = Callable[[str], Session | None]
+
+
+class RequestTooLarge(Refused):
+    """A part of a request is larger than the server accepts."""
+
+    status = 413
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """At most `total` at once, `each` for one agent, and the last `reserve` for the owner only."""
+
+    total: int
+    each: int
+    reserve: int
+
+    def allows(self, session: Session, held: Counter[Session]) -> bool:
+        """Whether the session may have one more; all sessions of the owner count as one."""
+        agents = held.total() - held[OWNER]
+        is_free = held[session] < self.each and agents < self.total - self.reserve
+        return held.total() < self.total and (session == OWNER or is_free)
+
+
+REQUESTS: Final = Quota(total=32, each=8, reserve=8)
+STREAMS: Final = Quota(total=64, each=8, reserve=16)
+MCP_SESSIONS: Final = Quota(total=256, each=32, reserve=64)
+
+
+class Guard:
+    """ASGI middleware. `session_of(token)` says who asks; `hosts` are host names besides loopback; `open_paths` need no
+    token; GET of a path in `streams` is answered without end; `costly(method, path)` says which requests take long.
+    Paths are as the application sees them, wherever it is mounted."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        session_of: SessionOf,
+        hosts: Collection[str] = (),
+        open_paths: Collection[str] = (),
+        streams: Collection[str] = (),
+        costly: Callable[[str, str], bool] = lambda _method, _path: False,
+        answered: Callable[[str, str, int, float], None] = lambda *_: None,
+    ) -> None:
+        self._app = app
+        self._session_of = session_of
+        self._hosts = frozenset(host.casefold() for host in hosts)
+        self._open = frozenset(open_paths)
+        self._streams = frozenset(streams)
+        self._costly = costly
+        self._answered = answered
+        self._held: Mapping[Quota, Counter[Session]] = {REQUESTS: Counter(), STREAMS: Counter()}
+        self._turns: defaultdict[Session, anyio.Semaphore] = defaultdict(lambda: anyio.Semaphore(COSTLY_AT_ONCE))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        elif scope["type"] != "http":
+            await self._app(scope, receive, send)
+        else:
+            await self._answer({**scope, "state": dict(scope.get("state", {}))}, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun, status = time.perf_counter(), 0
+
+        async def send_safely(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in _SECURITY.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            await self._admit(scope, receive, send_safely)
+        except NotebookError as error:
+            if not status:
+                await error_response(error, close=True)(scope, receive, send_safely)
+        except ClientDisconnect:
+            pass
+        except Exception:  # the edge: logged whole, answered as JSON, never as a trace
+            _trouble.exception("%s %s failed", scope["method"], _printable_path(scope))
+            if not status:
+                await error_response(FAULT)(scope, receive, send_safely)
+        finally:
+            seconds, status = time.perf_counter() - begun, status or _CLIENT_LEFT
+            session = scope["state"].get("session")
+            who = session.changed_by if session else "-"
+            self._answered(scope["method"], scope.get("route", ""), status, seconds)
+            _access.info("%s %s %s %d %.0f ms", who, scope["method"], _printable_path(scope), status, seconds * 1000)
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers, method = Headers(scope=scope), scope["method"]
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        check_head(scope, headers, self._hosts)
+        if path in self._open:
+            body = await read_body(receive, headers, LARGEST_OPEN_BODY)
+            await self._app(scope, _replay(body, receive), send)
+            return
+        token = _token_in(headers)
+        session = await anyio.to_thread.run_sync(self._session_of, token) if token else None
+        if session is None:
+            raise Unauthorized("no valid token", next="send Authorization: Bearer TOKEN; see notebook-sync token show")
+        scope["state"] |= {"session": session, "is_current": lambda: self._session_of(token) == session}
+        if method not in ("GET", "HEAD", "DELETE", "OPTIONS"):
+            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind != "application/json":
+                raise UsageError("the body must be JSON", next="send Content-Type: application/json")
+        body = await read_body(receive, headers, LARGEST_BODY)
+        is_listening = headers.get("mcp-method") == _LISTEN and headers.get("mcp-protocol-version", "") > _LATER
+        is_stream = path in self._streams and (method == "GET" or is_listening)
+        quota, holder = STREAMS if is_stream else REQUESTS, OWNER if session.kind == "owner" else session
+        held = self._held[quota]
+        if not quota.allows(holder, held):
+            raise TooManyRequests("too many requests of this session are in progress")
+        held[holder] += 1
+        try:
+            if holder == OWNER or is_stream or not self._costly(method, path):
+                await self._app(scope, _replay(body, receive), send)
+                return
+            await _wait_for_turn(self._turns[holder])
+            try:
+                await self._app(scope, _replay(body, receive), send)
+            finally:
+                self._turns[holder].release()
+        finally:
+            held[holder] -= 1
+
+
+def check_head(scope: Scope, headers: Headers, hosts: Collection[str]) -> None:
+    """Refuse a request by its head alone. Raises NotebookError."""
+    if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_TARGET:
+        raise RequestTooLarge(f"the request's target is longer than {LONGEST_TARGET:,} bytes")
+    if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEADERS:
+        raise RequestTooLarge(f"the request's headers are longer than {LARGEST_HEADERS:,} bytes")
+    for name in _SINGLE:
+        if len(headers.getlist(name)) > 1:
+            raise UsageError(f"the header {name} is given more than once")
+    host = headers.get("host", "")
+    if not is_own_host(host, hosts):
+        raise NotPermitted("This server does not answer to that Host", next="add it to server.allowed_hosts")
+    if not is_own_origin(headers.get("origin"), host) or headers.get("sec-fetch-site") in _FOREIGN_SITES:
+        raise NotPermitted("Requests from pages of other sites are refused")
+
+
+def is_own_host(host: str, hosts: Collection[str] = ()) -> bool:
+    """Whether a Host header names loopback, `*.localhost`, or one of `hosts`."""
+    name = found[1] if (found := _HOST.fullmatch(host.casefold())) else ""
+    return name in _LOOPBACK or name.endswith(".localhost") or (bool(name) and name.strip("[]") in hosts)
+
+
+def is_own_origin(origin: str | None, host: str) -> bool:
+    """Whether a request comes from no page, or from a page of this server."""
+    if origin is None:
+        return True
+    try:
+        found = urlsplit(origin)
+    except ValueError:
+        return False
+    return found.scheme in {"http", "https"} and found.netloc.casefold() == host.casefold()
+
+
+async def read_body(receive: Receive, headers: Headers, largest: int) -> bytes:
+    """The whole body. Raises RequestTooLarge, UsageError for one that is too slow, ClientDisconnect."""
+    too_large = RequestTooLarge(f"the body is larger than {largest:,} bytes")
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or len(length) > _LONGEST_LENGTH or int(length) > largest:
+        raise too_large
+    body, is_whole = bytearray(), False
+    with anyio.move_on_after(BODY_SECONDS) as waiting:
+        while not is_whole:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            body += message.get("body", b"")
+            if len(body) > largest:
+                raise too_large
+            is_whole = not message.get("more_body")
+    if waiting.cancelled_caught:
+        raise UsageError(f"the body did not arrive within {BODY_SECONDS:.0f} s")
+    return bytes(body)
+
+
+def error_response(error: NotebookError, *, close: bool = False) -> Response:
+    """The answer to an error, in the common shape."""
+    headers = {"Connection": "close"} if close else {}
+    if retry_after := getattr(error, "retry_after", None):
+        headers["Retry-After"] = str(retry_after)
+    if error.status == Unauthorized.status:
+        headers["WWW-Authenticate"] = "Bearer"
+    return json_response(error.as_json(), error.status, headers)
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer."""
+    return Response(msgspec.json.encode(value), status, dict(headers or {}), "application/json")
+
+
+async def _wait_for_turn(turns: anyio.Semaphore) -> None:
+    """Raises TooManyRequests where none comes in time."""
+    try:
+        with anyio.fail_after(TURN_SECONDS):
+            await turns.acquire()
+    except TimeoutError:
+        raise TooManyRequests(f"{COSTLY_AT_ONCE} costly requests of this session are in progress") from None
+
+
+def _token_in(headers: Headers) -> str:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """What the application receives: the body that was read, then what the client does."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_next() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receive_next
+
+
+def _printable_path(scope: Scope) -> str:
+    """The path as it came, percent-encoded: nothing in it ends a line of the log."""
+    return (scope.get("raw_path") or b"").decode("ascii", "backslashreplace") or "/"

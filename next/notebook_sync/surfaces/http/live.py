@@ -1,0 +1,119 @@
+"""Server-sent events, and numbers for Prometheus. Labels are bounded: never a path or a name of a note."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from http import HTTPMethod
+
+import anyio
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from sse_starlette import EventSourceResponse
+from starlette.requests import Request
+from starlette.responses import Response
+
+from notebook_sync.errors import NotebookError, NotPermitted
+from notebook_sync.notebook import Notebook
+from notebook_sync.registry import as_json
+from notebook_sync.services.view import View
+from notebook_sync.sessions import Session
+from notebook_sync.store.rows import Is, Row
+
+_SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+_METHODS = frozenset(HTTPMethod)
+_POLL_SECONDS = 0.2
+_PING_SECONDS = 15
+_SLOW_SECONDS = 30.0
+_PAGE = 1000
+_COMMON = ("id", "at", "kind", "session", "agent", "path")
+
+
+class EventStreams:
+    """The event log as server-sent events. A client that comes back with Last-Event-ID misses nothing."""
+
+    def __init__(self, notebook: Notebook) -> None:
+        self._core = notebook.core
+
+    async def stream(self, request: Request) -> Response:
+        """Events that the session may see, as they are recorded, until the client leaves or its token ends."""
+        session: Session = request.state.session
+        if session.kind == "external":
+            raise NotPermitted("Events are not available in this conversation")
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
+        rows = self._rows(session, request.headers.get("last-event-id", ""), request.state.is_current)
+        return EventSourceResponse(rows, ping=_PING_SECONDS, send_timeout=_SLOW_SECONDS)
+
+    async def _rows(self, session: Session, last: str, is_current: Callable[[], bool]) -> AsyncIterator[dict[str, str]]:
+        newest = await anyio.to_thread.run_sync(self._newest)
+        since, version = min(last, newest) if last else newest, -1
+        yield {"comment": "ready"}  # events from now on are sent
+        while True:
+            before, version = version, await anyio.to_thread.run_sync(self._core.index.version)
+            rows = await anyio.to_thread.run_sync(self._after, since) if version != before else []
+            for row in rows:
+                since = row["id"]
+                if not await anyio.to_thread.run_sync(self._may_see, session, row):
+                    continue
+                if not await anyio.to_thread.run_sync(is_current):
+                    return
+                event = {**(row["fields"] or {}), **{name: row[name] for name in _COMMON}}
+                yield {"id": since, "event": row["kind"], "data": msgspec.json.encode(as_json(event)).decode()}
+            if len(rows) == _PAGE:
+                version = -1
+            await anyio.sleep(_POLL_SECONDS)
+
+    def _after(self, since: str) -> list[Row]:
+        return self._core.index.events.find(Is("id", ">", since), order=("id",), limit=_PAGE)
+
+    def _newest(self) -> str:
+        return next((row["id"] for row in self._core.index.events.find(order=("-id",), limit=1)), "0")
+
+    def _may_see(self, session: Session, row: Row) -> bool:
+        """The owner sees all; an agent its own events and edits, where it may read the notes that they name whole."""
+        if session.kind == "owner":
+            return True
+        view, fields = View(self._core, session), row["fields"] or {}
+        paths = filter(None, (row["path"], fields.get("moved_from"), fields.get("moved_to")))
+        may_read = all(view.may("read", path) and not view.sees_in_part(path) for path in paths)
+        is_own = bool(session.agent) and row["agent"] == session.agent and row["session"] == session.kind
+        return may_read and (is_own or (row["kind"] == "edit" and bool(row["path"])))
+
+
+class Metrics:
+    """What the server was asked, and how the notebook is at the moment of the scrape."""
+
+    def __init__(self, notebook: Notebook) -> None:
+        self._registry = registry = CollectorRegistry()
+        labels = ("method", "route", "status")
+        self._requests = Counter("notebook_http_requests", "Requests answered", labels, registry=registry)
+        about = "Time until an answer was sent"
+        self._seconds = Histogram(
+            "notebook_http_request_seconds", about, ("route",), buckets=_SECONDS, registry=registry
+        )
+        self._notebook = notebook
+
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one answer; `route` is the path of the route as it is declared, "" for none."""
+        known = method if method in _METHODS else "other"
+        self._requests.labels(known, route or "none", str(status)).inc()
+        self._seconds.labels(route or "none").observe(seconds)
+
+    async def answer(self, request: Request) -> Response:
+        """The numbers in Prometheus' text format, for the owner."""
+        if request.state.session.kind != "owner":
+            raise NotPermitted("This is only available in owner conversations")
+        text = await anyio.to_thread.run_sync(self._text)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    def _text(self) -> str:
+        """Without the numbers of the notebook while its index cannot be asked."""
+        try:
+            numbers = self._notebook.admin.numbers()
+        except NotebookError:
+            numbers = {}
+        gauges = (
+            f"# HELP notebook_{name} {help_text}\n# TYPE notebook_{name} gauge\nnotebook_{name} {value}\n"
+            for name, (help_text, value) in numbers.items()
+        )
+        return generate_latest(self._registry).decode() + "".join(gauges)

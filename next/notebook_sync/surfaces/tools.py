@@ -1,0 +1,156 @@
+"""Operations as tools for language models: their definitions in three shapes, and one way to call them.
+
+A tool that a session may not call is absent from its list and refused when it is called. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+from notebook_sync.errors import NotebookError, UsageError
+from notebook_sync.notebook import Notebook, load_operations
+from notebook_sync.registry import OPERATIONS, Operation, as_json, call, for_model
+from notebook_sync.schema import schema_of
+from notebook_sync.sessions import Session
+from prompt import PromptError
+
+Shape = Literal["openai", "anthropic", "mcp"]
+CORE = "core"
+ALL = "all"
+_LONGEST_NAME = 64
+# Arguments whose names say enough; their descriptions would only lengthen the list.
+_SELF_EXPLANATORY = frozenset({"limit", "name", "tags", "expected_digest", "reason"})
+
+
+def tools_of(notebook: Notebook, session: Session, toolsets: str = CORE) -> list[Operation]:
+    """The operations that `session` may call as tools, of these sets: names separated by commas, or "all".
+
+    The core set is always there. Raises UsageError for an unknown set.
+    """
+    load_operations()
+    known = {each.toolset for each in OPERATIONS.values() if each.tool}
+    wanted = known if toolsets == ALL else {CORE, *filter(None, (name.strip() for name in toolsets.split(",")))}
+    if unknown := wanted - known:
+        sets = ", ".join([ALL, *sorted(known)])
+        raise UsageError(f"there is no set of tools {min(unknown)!r}", next=f"use some of {sets}")
+    settings = notebook.settings
+    tools = [each for each in OPERATIONS.values() if each.tool and each.toolset in wanted]
+    return [each for each in tools if each.is_listed_for(session, settings)]
+
+
+def tool_definitions(
+    notebook: Notebook, session: Session, shape: Shape = "openai", toolsets: str = CORE
+) -> list[dict[str, Any]]:
+    """The tools of `tools_of` as an API takes them: OpenAI's strict functions, Anthropic's, or MCP's."""
+    if shape not in get_args(Shape):
+        raise UsageError(f"there is no shape {shape!r}", next=f"use one of {', '.join(get_args(Shape))}")
+    return [_SHAPES[shape](each) for each in tools_of(notebook, session, toolsets)]
+
+
+def call_tool(
+    notebook: Notebook, name: str, arguments: Mapping[str, Any] | str | bytes | None, session: Session
+) -> dict[str, Any]:
+    """Run a tool for a session: the result, or `{"error": {"type", "message", "next", …}}`; plain JSON either way.
+
+    `arguments` are an object, or its JSON text. Whatever a caller can do wrong is an answer; what is raised is a
+    defect of the program.
+    """
+    try:
+        return run_tool(notebook, name, arguments, session)
+    except NotebookError as error:
+        return error.as_json()
+    except PromptError as error:
+        return {"error": {"type": "prompt_error", "message": str(error), "next": ""}}
+
+
+def run_tool(
+    notebook: Notebook, name: str, arguments: Mapping[str, Any] | str | bytes | None, session: Session
+) -> dict[str, Any]:
+    """As `call_tool`, but errors are raised: NotebookError, PromptError."""
+    operation = _tool_named(notebook, name, session)
+    given = {key: value for key, value in _object(name, arguments).items() if value is not None}
+    result = call(notebook, operation, {**operation.for_models, **given}, session)
+    answer: dict[str, Any] = as_json(for_model(result))
+    return answer
+
+
+def description_of(operation: Operation) -> str:
+    """What a model reads about a tool."""
+    return " ".join(filter(None, (f"{operation.summary}.", operation.hint)))
+
+
+def argument_schema(operation: Operation, *, strict: bool = False) -> dict[str, Any]:
+    """The JSON schema of a tool's arguments, without those that are accepted but not offered."""
+    schema = schema_of(operation.arguments, strict=strict)
+    properties: dict[str, Any] = schema.setdefault("properties", {})
+    for name in operation.unlisted:
+        properties.pop(name, None)
+        if name in schema.get("required", ()):
+            schema["required"].remove(name)
+    for name in _SELF_EXPLANATORY & properties.keys():
+        properties[name].pop("description", None)
+    return schema
+
+
+def _tool_named(notebook: Notebook, name: str, session: Session) -> Operation:
+    load_operations()
+    for operation in OPERATIONS.values():
+        if operation.tool == name:
+            return operation
+    from difflib import get_close_matches  # only for a wrong call
+
+    names = [each.tool for each in tools_of(notebook, session, ALL)]
+    near = get_close_matches(name[:_LONGEST_NAME], names, n=3)
+    raise UsageError(f"there is no tool {name[:_LONGEST_NAME]!r}", next=f"use one of {', '.join(near or names)}")
+
+
+def _object(name: str, arguments: Mapping[str, Any] | str | bytes | None) -> Mapping[str, Any]:
+    if isinstance(arguments, str | bytes):
+        try:
+            arguments = json.loads(arguments or "{}")
+        except (ValueError, RecursionError):
+            raise UsageError(f"the arguments of {name} are not valid JSON") from None
+    if arguments is None:
+        return {}
+    if not isinstance(arguments, Mapping):
+        raise UsageError(f"the arguments of {name} must be an object")
+    return arguments
+
+
+def _openai(operation: Operation) -> dict[str, Any]:
+    function = {
+        "name": operation.tool,
+        "description": description_of(operation),
+        "strict": True,
+        "parameters": argument_schema(operation, strict=True),
+    }
+    return {"type": "function", "function": function}
+
+
+def _anthropic(operation: Operation) -> dict[str, Any]:
+    return {
+        "name": operation.tool,
+        "description": description_of(operation),
+        "input_schema": argument_schema(operation),
+    }
+
+
+def _mcp(operation: Operation) -> dict[str, Any]:
+    # An unknown argument is refused with a message; to say so in each schema is a twentieth of the list.
+    schema = {key: value for key, value in argument_schema(operation).items() if key != "additionalProperties"}
+    hints: dict[str, Any] = {"readOnlyHint": operation.effect == "read", "openWorldHint": False}
+    if operation.effect != "read":
+        hints |= {"destructiveHint": operation.effect == "destructive"}
+    if operation.idempotent:
+        hints |= {"idempotentHint": True}
+    return {
+        "name": operation.tool,
+        "description": description_of(operation),
+        "inputSchema": schema,
+        "annotations": hints,
+    }
+
+
+_SHAPES = {"openai": _openai, "anthropic": _anthropic, "mcp": _mcp}

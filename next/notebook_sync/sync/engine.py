@@ -1,0 +1,180 @@
+"""Files → index, for all of a notebook or for some places. Never writes a file.
+
+One map holds what has to be looked at again: files that changed during a look, that vanished or are unfinished, and
+those that were read too soon after a write. `sync` waits for them; a process that follows the files looks at `due`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from notebook_sync.errors import IndexDamaged
+from notebook_sync.files.state import Place
+from notebook_sync.files.tree import Tree
+from notebook_sync.model import UNSETTLED, Stamp
+from notebook_sync.search.words import WordAnalyzer
+from notebook_sync.settings import Settings
+from notebook_sync.store.index import Index
+from notebook_sync.sync.apply import Applier
+from notebook_sync.sync.readers import Reader
+from notebook_sync.sync.report import Report, Verified
+from notebook_sync.sync.sweep import Sweep
+from notebook_sync.sync.verify import verify
+
+if TYPE_CHECKING:
+    from notebook_sync.files.history import History
+
+__all__ = ["Engine", "Report", "Verified"]
+
+# How often paths that change during every look are looked at again at once, and how often a command waits for others.
+_ROUNDS = 5
+_ADOPTED, _AUDIENCES = "adopted", "audiences"
+
+
+class Engine:
+    """Keeps the index of one notebook in step with its files. For any number of threads and processes."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        place: Place,
+        index: Index,
+        settings: Settings,
+        history: History | None,
+        analyzer: WordAnalyzer,
+    ) -> None:
+        self.tree = tree
+        self.index = index
+        self.settings = settings
+        self._place = place
+        self._history = history
+        self._reader = Reader(tree, settings, settings.timezone, analyzer)
+        self._applier = Applier(index, analyzer, settings)
+        self._lock = threading.Lock()  # of the next
+        self._waiting: dict[str, tuple[float, Stamp | None]] = {}
+
+    @property
+    def due(self) -> float:
+        """When `look` has to be called again by itself, on the monotonic clock; infinite where nothing waits."""
+        with self._lock:
+            return min((due for due, _ in self._waiting.values()), default=math.inf)
+
+    def sync(
+        self, *, allow_empty: bool = False, force: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> Report:
+        """Compare every file with the index and repair every difference; returns when all is quiet.
+
+        `force` writes every row again. Faults of single files are in the report. Raises RootLost, errors of the index,
+        and WouldDeleteEverything unless `allow_empty`. A damaged index is set aside and filled again.
+        """
+        begun, report = time.monotonic(), Report()
+        options = {"allow_empty": allow_empty, "force": force, "is_last": True}
+        seen = self._look_everywhere(report, progress=progress, **options)
+        for _ in range(_ROUNDS):
+            if self._waiting:
+                time.sleep(max(0.0, self.due - time.monotonic()))
+                self._look(report, (), **options)
+        report.warnings += [f"{path} is still being written; sync again" for path in sorted(self._waiting)]
+        report.unchanged = len(seen - set(report.paths) - report.faults.keys())
+        report.seconds = time.monotonic() - begun
+        return report
+
+    def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> Report:
+        """As `sync`, and write every row again from its file. Versions, use and history stay."""
+        return self.sync(force=True, allow_empty=True, progress=progress)
+
+    def look(
+        self, places: Collection[str] | None = (), *, rehash: bool = False, report: Report | None = None
+    ) -> Report:
+        """Bring the rows of some files and folders in step with the disk, None for all, and of whatever is due.
+
+        `rehash` reads files whose stamp is unchanged too. Raises as `sync` does; `report` has what was done before.
+        """
+        begun, report = time.monotonic(), Report() if report is None else report
+        if places is None:
+            self._look_everywhere(report, rehash=rehash)
+        else:
+            self._look(report, places, rehash=rehash)
+        report.seconds = time.monotonic() - begun
+        return report
+
+    def verify(self, compare_servers: Callable[[], Any] | None = None) -> Verified:
+        """Compare a fresh parse of every file with its rows, and the servers with the index. Changes nothing."""
+        return verify(self._reader, self.index, compare_servers)
+
+    def _look_everywhere(self, report: Report, **options: Any) -> set[str]:
+        """Look at everything. A damaged index is set aside and filled again, with what only it knew from the dump."""
+        try:
+            self._update_audiences()
+            is_first = not options.get("force") and self.index.counters.one(_ADOPTED) is None
+            seen = self._look(report, None, is_first=is_first, **options)
+        except IndexDamaged:
+            self.index.recover()
+            self.index.load_dump(self._place.state / "dump")
+            report.warnings.append(f"the index was damaged: it was set aside as {self.index.damaged} and made again")
+            is_first, seen = True, self._look(report, None, is_first=True, **options)
+        if is_first:
+            self._finish_first(len(seen))
+        if self.tree.mounts:
+            with suppress(OSError):
+                self._place.remember(mounts=sorted(self.tree.mounts))
+        return seen
+
+    def _look(self, report: Report, places: Collection[str] | None, **options: Any) -> set[str]:
+        """Look, and again at what changed meanwhile; returns the paths of the files that were there."""
+        seen: set[str] = set()
+        for turn in range(_ROUNDS):
+            settled, waits = self._ready()
+            everywhere = None if places is None else {*places, *waits}
+            sweep = Sweep(self._reader, self._applier, self._history, report, everywhere, settled, **options)
+            sweep.run()
+            seen |= sweep.scan.seen.keys()
+            self._remember(sweep, waits, is_last=turn == _ROUNDS - 1)
+            places, options = (), {**options, "is_first": False, "progress": None}
+            if self.due > time.monotonic():
+                break
+        return seen
+
+    def _ready(self) -> tuple[dict[str, Stamp | None], set[str]]:
+        """What was found at paths that have waited for the settle time, and all paths to look at with them: a new file
+        may be a note that vanished in an earlier look."""
+        now = time.monotonic()
+        with self._lock:
+            waiting = dict(self._waiting)
+        settled = {path: found for path, (due, found) in waiting.items() if due <= now and found != UNSETTLED}
+        is_end = None in settled.values()
+        return settled, {path for path, (due, found) in waiting.items() if is_end or due <= now or found != UNSETTLED}
+
+    def _remember(self, sweep: Sweep, waits: set[str], *, is_last: bool) -> None:
+        """Note what the sweep leaves to look at; after the last round, what changes all the time has to settle."""
+        now, settle = time.monotonic(), self.settings.sync.settle_ms / 1000
+        with self._lock:
+            for path in (waits | (sweep.places or set())) - sweep.waiting.keys():
+                self._waiting.pop(path, None)
+            for path, (seconds, found) in sweep.waiting.items():
+                due, before = self._waiting.get(path, (0.0, UNSETTLED))
+                if before != found or found == UNSETTLED or due <= now:
+                    self._waiting[path] = (now + (settle if is_last and not seconds else seconds), found)
+
+    def _update_audiences(self) -> None:
+        """Let rows follow the settings that say who may read them."""
+        digest = int(hashlib.sha256(msgspec.json.encode(self.settings.prompt)).hexdigest()[:15], 16)
+        held = self.index.counters.one(_AUDIENCES)
+        if held is None or held["value"] != digest:
+            with self.index.write():
+                self._applier.update_audiences()
+                self.index.counters.put([{"id": _AUDIENCES, "value": digest}])
+
+    def _finish_first(self, notes: int) -> None:
+        with self.index.write():
+            if notes:
+                self._applier.note_first_sync(self.settings.notebook.name or self.tree.root.name, notes)
+            self.index.counters.put([{"id": _ADOPTED, "value": 1}])

@@ -1,0 +1,154 @@
+"""A parsed note → the rows that the index holds of it. Pure; equal files give equal rows on any machine.
+
+`tags` are folded and have their ancestors, so that `Has` finds `a/b` for `a`; where that differs from what the author
+wrote, `fields["tags"]` has the author's. `links` and `aliases` are as written, `relations` are the targets.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from notebook_sync.files.names import copy_of
+from notebook_sync.model import CORE_FACTS, PARSER, FactLine, Note, Stamp
+from notebook_sync.permissions import audience_of, guarded_names
+from notebook_sync.search.terms import search_columns
+from notebook_sync.search.words import WordAnalyzer
+from notebook_sync.settings import PromptTable
+from notebook_sync.store.rows import Row
+
+# The importance that a fact begins with.
+BASE, CORE_BASE = 0.5, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The rows of one file. `document` has no `id` yet; `facts` have initial values of kept columns; `places` say where
+    the facts are, one row for each line."""
+
+    document: Row
+    facts: tuple[Row, ...] = ()
+    places: tuple[Row, ...] = ()
+
+    def with_problem(self, problem: list[Any]) -> Projection:
+        """The same with one more problem of the file."""
+        return replace(self, document={**self.document, "problems": [*self.document["problems"], problem]})
+
+
+def project(
+    note: Note,
+    stamp: Stamp,
+    mtime: datetime,
+    prompt: PromptTable,
+    analyzer: WordAnalyzer,
+    *,
+    damage: str = "",
+) -> Projection:
+    """The rows of `note`. `damage` is a fault of its bytes that the note's own problems do not name."""
+    private = audience(note.path, prompt)
+    fields = dict(note.fields)
+    tags = fold_tags(note.tags)
+    if tags != list(note.tags):
+        fields["tags"] = list(note.tags)
+    problems = [[each.line, each.message, each.severe] for each in note.problems]
+    document: Row = {
+        "path": note.path,
+        "wanted_id": note.wanted_id,
+        "collection": note.collection,
+        "kind": fields.get("kind") or "",
+        "audience": private,
+        "title": note.title,
+        "summary": note.summary,
+        "status": note.status,
+        "topic": fields.get("topic") or "",
+        "session_id": fields.get("session_id") or "",
+        "domain": fields.get("domain") or "",
+        "needs_review": int(bool(fields.get("needs_review"))),
+        "created_by": note.created_by,
+        "language": fields.get("language") or "",
+        "provenance": note.provenance,
+        "word_count": note.word_count,
+        "updated_at": mtime,
+        "digest": note.digest,
+        "stamp": list(stamp),
+        "parser": PARSER,
+        "stale": "",
+        "fields": fields,
+        "problems": [*problems, [0, damage, True]] if damage else problems,
+        "created_at": note.created_at,
+        "content": note.content,
+        "code": note.code,
+        "sections": [list(section) for section in note.sections],
+        "extra": dict(note.extra),
+        "tags": tags,
+        "links": list(dict.fromkeys(link.target for link in note.links if link.target)),
+        "aliases": list(note.aliases),
+        "relations": list(dict.fromkeys(each["to"] for each in fields.get("relations") or ())),
+    }
+    facts = {fact.id: _fact_row(fact, note, private) for fact in reversed(note.facts)}
+    places = tuple(_place_row(fact, note.path, private) for fact in note.facts)
+    return Projection(with_words(document, analyzer), tuple(facts.values()), places)
+
+
+def audience(path: str, prompt: PromptTable) -> str:
+    """Who may read the note at `path`. A conflict copy or a backup is as private as the file that it is a copy of."""
+    found = audience_of(path, prompt)
+    original = "" if found else copy_of(path, _guarded(prompt))
+    return audience_of(original, prompt) if original else found
+
+
+@lru_cache(maxsize=8)
+def _guarded(prompt: PromptTable) -> tuple[str, ...]:
+    return tuple(guarded_names(prompt).values())
+
+
+def fold_tags(tags: Iterable[str]) -> list[str]:
+    """Tags as they are compared: without `#`, case folded, each with its ancestors (`a/b` has `a`)."""
+    folded: dict[str, None] = {}
+    for tag in tags:
+        parts = [part for part in unicodedata.normalize("NFC", tag).casefold().strip("# ").split("/") if part]
+        folded |= dict.fromkeys("/".join(parts[:length]) for length in range(1, len(parts) + 1))
+    return list(folded)
+
+
+def with_words(document: Row, analyzer: WordAnalyzer) -> Row:
+    """A whole row of `documents` with what search needs of its text."""
+    title, summary, content, code = (document[name] or "" for name in ("title", "summary", "content", "code"))
+    sections = document["sections"] or ()
+    found = search_columns(analyzer, content, title=title, summary=summary, code=code, sections=sections)
+    return {**document, "words": found.words, "terms": found.terms, "words_digest": found.words_digest}
+
+
+def with_fact_words(fact: Row, analyzer: WordAnalyzer) -> Row:
+    """A row of `facts` with what search needs of its text."""
+    found = search_columns(analyzer, fact["content"])
+    return {**fact, "words": {"content": found.words["content"]}, "terms": found.terms}
+
+
+def _fact_row(fact: FactLine, note: Note, private: str) -> Row:
+    return {
+        "id": fact.id,
+        "content": fact.text,
+        "section": fact.section,
+        "path": note.path,
+        "audience": private,
+        "provenance": note.provenance,
+        "pin": fact.pin,
+        "base": CORE_BASE if note.path == CORE_FACTS else BASE,
+    }
+
+
+def _place_row(fact: FactLine, path: str, private: str) -> Row:
+    return {
+        "id": f"{path}:{fact.line}",
+        "path": path,
+        "fact": fact.id,
+        "section": fact.section,
+        "line": fact.line,
+        "pin": fact.pin,
+        "audience": private,
+    }

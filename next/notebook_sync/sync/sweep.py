@@ -1,0 +1,335 @@
+"""One look at some places, or at all: scan, read, plan and write batch by batch, then delete what is gone.
+
+Each batch is one transaction, in which the rows are read, the plan is made and the rows are written; every path is then
+looked at once more, since it may have changed meanwhile. Deletions come last, and need proof that the disk is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from notebook_sync.errors import GitFailed, WouldDeleteEverything
+from notebook_sync.files.tree import Scan
+from notebook_sync.model import PARSER, UNSETTLED, Stamp, id_from_path
+from notebook_sync.permissions import is_private
+from notebook_sync.store.collection import Collection as Rows
+from notebook_sync.store.index import Index
+from notebook_sync.store.rows import Is, Not, Where
+from notebook_sync.sync.apply import Applier
+from notebook_sync.sync.diff import (
+    Change,
+    Delete,
+    Known,
+    Look,
+    Put,
+    Settled,
+    Stale,
+    Touch,
+    Wait,
+    contested,
+    deletions,
+    diff,
+    fault_of,
+)
+from notebook_sync.sync.losses import suspect_losses, top_of
+from notebook_sync.sync.readers import Order, Reader
+from notebook_sync.sync.report import Report
+
+if TYPE_CHECKING:
+    from notebook_sync.files.history import History
+
+# The same bytes at another path are a move of a note that ended within this time.
+_REMEMBERED = timedelta(hours=24)
+# Of more places than this, all rows are read instead of asking for each.
+_MOST_ASKED = 50
+# Of the other notes, so many are looked for before all.
+_A_FEW = 20
+# A file that was read within this time after a write is read again.
+_RACY_SECONDS = 0.02
+_TOO_MANY = (
+    "{count} notes are missing in {folder}; their rows are kept until a second look. "
+    "If you deleted them, run: notebook-sync sync"
+)
+_UNSTORABLE = (TypeError, ValueError, OverflowError, RecursionError)
+
+
+@dataclass(slots=True)
+class Sweep:
+    """One look. `places` are paths of files and folders, None for all.
+
+    `settled` is what an earlier look found at paths that had to wait. `rehash` reads files whose stamp is unchanged,
+    too; `force` writes equal rows again. `is_first`: the folder was never looked at whole, so its notes are no news.
+    `is_last`: no look follows by itself, as in a command.
+
+    Afterwards `waiting` has the paths to look at again: after how many seconds, and what was found now (`UNSETTLED`:
+    something that proves nothing).
+    """
+
+    reader: Reader
+    applier: Applier
+    history: History | None
+    report: Report
+    places: set[str] | None = None
+    settled: Settled = field(default_factory=dict)
+    allow_empty: bool = False
+    rehash: bool = False
+    force: bool = False
+    is_first: bool = False
+    is_last: bool = False
+    progress: Callable[[int, int], None] | None = None
+    scan: Scan = field(default_factory=Scan)
+    waiting: dict[str, tuple[float, Stamp | None]] = field(default_factory=dict)
+    _known: dict[str, Known] = field(default_factory=dict)
+    _vanished: dict[str, Known] = field(default_factory=dict)
+    _by_tools: set[str] = field(default_factory=set)
+    _released: set[str] = field(default_factory=set)
+    _created: dict[str, datetime] = field(default_factory=dict)
+
+    @property
+    def index(self) -> Index:
+        return self.applier.index
+
+    def run(self) -> None:
+        """Carry it out. Raises RootLost, WouldDeleteEverything and errors of the index."""
+        self._begin()
+        if self.places is not None and self._is_doubtful():
+            self.places = None
+            self._begin()
+        if self.places is None and self._is_doubtful():
+            raise _would_delete(len(self._vanished))
+        self._apply([Look(path, fault=reason) for path, reason in self.scan.refused.items()])
+        orders = self._orders()
+        if self.is_first and self.history is not None:
+            with suppress(GitFailed):
+                seeds = self.history.seed([path for path, _ in orders])
+                self._created = {path: seed.created_at for path, seed in seeds.items()}
+        done = len(self.scan.seen) - len(orders)
+        for looks in self.reader.looks(orders):
+            self._apply(looks)
+            done += len(looks)
+            if self.progress is not None:
+                self.progress(done, len(self.scan.seen))
+        self._delete()
+        self._update_attachments()
+        if self._released:  # files that want an id which is free now, or whose holder moved
+            wanting = self._rows(Is("wanted_id", "in", list(self._released)))
+            paths = [row.path for row in wanting if row.path and row.id != row.wanted_id]
+            self.waiting |= dict.fromkeys(paths, (0.0, UNSETTLED))
+
+    def _begin(self) -> None:
+        """Scan, and read what the index has for the same places."""
+        self.scan = self.reader.tree.scan(None if self.places is None else sorted(self.places))
+        rows = _known(self._at_places(self.index.documents, Known._fields, "path"))
+        self._known = {row.path: row for row in rows if row.path}
+        self._vanished = {row.id: row for row in rows if not self._is_there(row.path)}
+        there = (row for row in rows if row.id not in self._vanished)
+        self.report.faults |= {row.path: fault for row in there if (fault := row.stale or fault_of(row.problems))}
+        intents = self.index.intents.tuples(("path", "digest", "moved_from"), Is("committed", "=", 0))
+        self._by_tools = {moved_from if digest else path for path, digest, moved_from in intents} - {"", None}
+        self.settled = {**dict.fromkeys(self._by_tools), **self.settled}
+
+    def _is_doubtful(self) -> bool:
+        """Whether no known note is on disk: this may be an empty mount point, and new files there prove nothing, unless
+        one of them is a known note."""
+        if self.allow_empty or any(self._is_there(path) for path in self._known):
+            return False
+        if self.places is not None:
+            has_others = bool(self.scan.seen) and self.index.documents.count() > len(self._known)
+            return has_others and not self._others_exist(())
+        known = {name for row in self._known.values() for name in (row.id, row.digest)}
+        looks = (self.reader.look(path).projection for path in self.scan.seen)
+        found = (projection.document for projection in looks if projection is not None)
+        return bool(known) and not any(each["digest"] in known or each["wanted_id"] in known for each in found)
+
+    def _orders(self) -> list[Order]:
+        """Files whose stamp does not prove their row; shortest path first, which of two that want one id gets it."""
+        held = {row.id: path for path, row in self._known.items() if row.id not in self._vanished}
+        orders = []
+        for path, stamp in self.scan.seen.items():
+            row = self._known.get(path)
+            is_sure = row is not None and row.stamp == stamp and not row.stale and not self.rehash
+            is_current = row is not None and row.parser == PARSER and _has_its_id(row, held)
+            if self.force or not is_sure or not is_current:
+                orders.append((path, row.digest if row is not None and is_current and not self.force else ""))
+        return sorted(orders, key=lambda order: (len(order[0]), order[0]))
+
+    def _apply(self, looks: Sequence[Look]) -> None:
+        """Plan and write one batch. A note that the index cannot hold fails alone."""
+        if not looks:
+            return
+        try:
+            with self.index.write():
+                changes = self._plan(looks)
+                self.applier.apply(changes, created=self._created, is_quiet=self.force or self.is_first)
+        except _UNSTORABLE as error:
+            if len(looks) == 1 and looks[0].projection is None:
+                raise
+            reason = f"cannot be stored: {type(error).__name__}: {error}"
+            for look in looks:
+                self._apply([look] if len(looks) > 1 else [Look(look.path, fault=reason)])
+            return
+        for look in looks:
+            if look.stamp == UNSETTLED or (look.stamp is None and not look.fault):
+                self.waiting[look.path] = (_RACY_SECONDS if look.stamp else 0.0, UNSETTLED)
+        self._count(changes)
+
+    def _plan(self, looks: Sequence[Look]) -> list[Change]:
+        """The changes, from rows as they are in this transaction. What another process wrote since the scan is looked
+        at again: it may have read a newer text than this look did."""
+        documents = {look.path: look.projection.document for look in looks if look.projection is not None}
+        ids = {each for path, row in documents.items() for each in (row["wanted_id"], id_from_path(path), path)}
+        digests = {row["digest"] for row in documents.values()}
+        alike = {row.id for row in self._vanished.values() if row.digest in digests}
+        paths = {look.path for look in looks}
+        rows = {row.path: row for row in self._rows(Is("path", "in", list(paths)))}
+        elsewhere = [row for row in self._rows(Is("id", "in", list(ids | alike))) if row.path not in paths]
+        missing = self._missing([row.path for row in elsewhere])
+        changed = {path for path in paths if rows.get(path) != self._known.get(path)}
+        self.waiting |= dict.fromkeys(changed, (0.0, UNSETTLED))
+        fresh = [row["digest"] for path, row in documents.items() if path not in rows and not is_private(path)]
+        return diff(
+            [look for look in looks if look.path not in changed],
+            rows,
+            [*(row for row in elsewhere if row.path in missing), *self._ended(fresh, ids)],
+            [row for row in elsewhere if row.path not in missing],
+            settled=self.settled,
+            force=self.force,
+        )
+
+    def _ended(self, digests: Sequence[str], ids: Collection[str]) -> list[Known]:
+        """Notes without an id of their own that ended lately: the same bytes at another path are a move."""
+        rows = self.index.gone(digest=digests, since=datetime.now(UTC) - _REMEMBERED) if digests else []
+        return [
+            Known(row["id"], "", "", row["digest"], UNSETTLED, 0, "", (), 0)
+            for row in rows
+            if row["id"] == id_from_path(row["path"] or "") not in ids and not is_private(row["path"])
+        ]
+
+    def _count(self, changes: Iterable[Change]) -> None:
+        """Note in the report what was written, and what has to be looked at again: the disk has the last word."""
+        report, settle = self.report, self.applier.settings.sync.settle_ms / 1000
+        for change in changes:
+            match change:
+                case Wait(path, found) if found != UNSETTLED:
+                    self.waiting[path] = (settle, found)
+                case Stale(path, reason):
+                    report.faults[path] = reason
+                case Touch(known, stamp):
+                    self._finish(known.path, fault_of(known.problems), stamp)
+                case Put(note_id, look, projection, onto, was):
+                    report.added += change.past is None
+                    report.moved += change.is_moved
+                    report.updated += change.past is not None and not change.is_moved
+                    report.paths.append(look.path)
+                    self._vanished.pop(note_id, None)
+                    self._finish(look.path, fault_of(projection.document["problems"]), look.stamp)
+                    self._released |= {row.id for row in (onto, was) if row is not None and row.path != look.path}
+                    if was is not None:
+                        self._vanished.pop(was.id, None)
+                        self._released.add(was.id)
+                case Delete(known):
+                    report.deleted += 1
+                    report.paths += [known.path] if known.path else []
+                    self._released.add(known.id)
+                    self._finish(known.path, "", None)
+
+    def _finish(self, path: str, fault: str, stamp: Stamp | None) -> None:
+        self.report.faults.pop(path, None)
+        if fault:
+            self.report.faults[path] = fault
+        if path and stamp != UNSETTLED and self.reader.tree.stat(path) != stamp:
+            self.waiting[path] = (0.0, UNSETTLED)
+
+    def _delete(self) -> None:
+        """Delete what is still not there, where that is certain. Raises WouldDeleteEverything."""
+        planned = deletions(self._vanished.values(), self.settled)
+        deletes = [change.known for change in planned if isinstance(change, Delete)]
+        missing = self._missing([row.path for row in deletes])
+        self.waiting |= dict.fromkeys({row.path for row in deletes} - missing, (0.0, UNSETTLED))
+        by_hand = missing - self._by_tools - {""} if not self.allow_empty else set()
+        if by_hand and not self.report.moved and not self._others_exist(missing):
+            raise _would_delete(len(by_hand))
+        if by_hand or self.places is None:
+            gone = [row.path for row in self._vanished.values()] if self.places is None else None
+            for top in suspect_losses(self.index, by_hand, gone, is_last=self.is_last):
+                held = {path for path in by_hand if top_of(path) == top}
+                missing -= held
+                self.report.warnings.append(_TOO_MANY.format(count=len(held), folder=top or "the top folder"))
+        self._count([change for change in planned if isinstance(change, Wait)])
+        if not missing:
+            return
+        with self.index.write():
+            current = {row.id: row for row in self._rows(Is("id", "in", [row.id for row in deletes]))}
+            certain = [Delete(row) for row in deletes if row.path in missing and current.get(row.id) == row]
+            self.applier.apply(certain, is_quiet=self.force)
+        self._count(certain)
+
+    def _others_exist(self, paths: Collection[str]) -> bool:
+        """Whether a note of the index other than these is on disk."""
+        others = Not(Is("path", "in", list(paths)))
+        for limit in (_A_FEW, -1):
+            rows = self.index.documents.find(others, fields=("path",), limit=limit)
+            if any(row["path"] and self.reader.tree.stat(row["path"]) is not None for row in rows):
+                return True
+        return False
+
+    def _update_attachments(self) -> None:
+        """Bring the list of other files in step with the scan."""
+        attachments, found = self.index.attachments, self.scan.attachments
+        stored = self._at_places(attachments, ("id", "size", "mtime_ns"), "id")
+        known = {path: (size, mtime_ns) for path, size, mtime_ns in stored}
+        gone = [path for path in known.keys() - found.keys() if not self.scan.is_blind_to(path)]
+        new = [path for path, values in found.items() if known.get(path) != values]
+        if gone or new:
+            attachments.delete(gone)
+            attachments.put([{"id": path, "size": found[path][0], "mtime_ns": found[path][1]} for path in new])
+
+    def _rows(self, where: Where) -> list[Known]:
+        return _known(self.index.documents.tuples(Known._fields, where))
+
+    def _at_places(self, rows: Rows, fields: Sequence[str], path: str) -> list[tuple[Any, ...]]:
+        """The rows at the places and below; `path` is the field that has their path."""
+        if self.places is None or len(self.places) > _MOST_ASKED:
+            at = fields.index(path)
+            return [row for row in rows.tuples(fields) if _covers(self.places, row[at] or "")]
+        found = rows.tuples(fields, Is(path, "in", list(self.places)))
+        # One question each: SQLite answers `or` by reading every row.
+        for place in self.places - self.scan.seen.keys():
+            found += rows.tuples(fields, Is(path, "under", place))
+        return found
+
+    def _is_there(self, path: str) -> bool:
+        """Whether the file of a row is on disk, or may be: a place that nobody could look at proves nothing."""
+        return path in self.scan.seen or path in self.scan.refused or (bool(path) and self.scan.is_blind_to(path))
+
+    def _missing(self, paths: Collection[str]) -> set[str]:
+        """Those of the paths where no note is, looked at now: not there, left out by a rule, or behind a link."""
+        asked = [path for path in paths if path]
+        scan = self.reader.tree.scan(asked) if asked else Scan()
+        there = {*scan.seen, *scan.refused}
+        return {path for path in paths if not path or (path not in there and not scan.is_blind_to(path))}
+
+
+def _has_its_id(row: Known, held: Mapping[str, str]) -> bool:
+    """Whether the row has the id that its file wants, or says which file has it now."""
+    wanted = row.wanted_id
+    return row.id == wanted or (wanted in held and contested(wanted, held[wanted]) in row.problems)
+
+
+def _would_delete(known: int) -> WouldDeleteEverything:
+    return WouldDeleteEverything(f"none of the {known} indexed notes is on disk; nothing was deleted", known)
+
+
+def _covers(places: set[str] | None, path: str) -> bool:
+    """Whether `path` is one of the places or below one."""
+    if places is None or path in places:
+        return True
+    return any(path[:at] in places for at, character in enumerate(path) if character == "/")
+
+
+def _known(rows: Iterable[Sequence[Any]]) -> list[Known]:
+    return [Known._make((row[0], row[1] or "", *row[2:4], Stamp(*row[4]), *row[5:])) for row in rows]

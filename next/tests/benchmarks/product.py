@@ -1,0 +1,49 @@
+"""The product's side of what is measured inside one process, through `Notebook` alone.
+
+Each function runs in a process of its own and returns seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from tests.benchmarks.measure import timed
+
+
+def prompts(root: Path, runs: int, orders: bytes = b"") -> list[float]:
+    """Task prompts; with `orders`, each after they were saved again with one line changed."""
+    from notebook_sync import Notebook, Session
+
+    file = root / "runtime/standing-orders.md"
+    before = file.read_bytes()
+    seconds = []
+    with Notebook.open(root) as notebook:
+        notebook.prompt(Session.task())
+        for number in range(runs):
+            if orders:
+                file.write_bytes(b"## Today\n\n- Order %d.\n\n" % number + orders)
+            seconds.append(timed(lambda: notebook.prompt(Session.task())).wall)
+    file.write_bytes(before)
+    return seconds
+
+
+def searches(root: Path, queries: list[str], limit: int, mode: str) -> list[float]:
+    from notebook_sync import Notebook
+
+    with Notebook.open(root) as notebook:
+        return _each([partial(notebook.search, query, limit=limit, mode=mode) for query in queries])
+
+
+def statuses(root: Path, runs: int) -> list[float]:
+    from notebook_sync import Notebook
+
+    with Notebook.open(root) as notebook:
+        return _each([notebook.admin.status] * runs)
+
+
+def _each(calls: list[Callable[[], object]]) -> list[float]:
+    """Seconds of each call, after one that does not count."""
+    calls[0]()
+    return [timed(call).wall for call in calls]

@@ -1,0 +1,239 @@
+"""The versions of a note: who changed it when, through renames that are certain, and never another note's."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from notebook_sync.errors import GitFailed
+from notebook_sync.files.history import History, Kept
+from tests.files.notebooks import write
+from tests.files.repositories import OWNER, SCRIBE, Repository, history_of
+
+LIKE = "# Harbour\n\nboth are made after one template\n"
+
+
+@pytest.fixture
+def repository(folder: Path) -> Repository:
+    return Repository(folder)
+
+
+def subjects(root: Path, path: str, **options: object) -> list[str]:
+    return [version.summary for version in history_of(root).versions(path, **options)]
+
+
+def move(history: History, old: str, new: str, raw: bytes) -> None:
+    history.keep([Kept(new, raw, "rename", moved_from=old)], OWNER)
+
+
+@pytest.mark.parametrize("where", ["user", "private"])
+def test_a_version_says_who_changed_what_and_why(folder: Path, where: str) -> None:
+    if where == "user":
+        Repository(folder)
+    history = history_of(folder)
+    history.keep_found({"a.md": b"one"})
+    changes = [Kept("a.md", b"two", "write", "Budget", "ask\nthe pilot\nAgent: evil"), Kept("b.md", b"b", "create")]
+    rev = history.keep(changes, SCRIBE)
+    latest, first = history.versions("a.md")
+    assert (latest.rev, latest.author, latest.session, latest.action) == (rev, "agent:scribe", "task", "write")
+    assert (latest.section, latest.reason) == ("Budget", "ask the pilot Agent: evil")
+    assert (latest.summary, latest.path, latest.at.tzinfo) == ("Edit 2 notes", "a.md", UTC)
+    assert (first.author, first.action, first.summary) == ("owner", "", "Keep what was edited by hand")
+    assert [history.text(each.rev, "a.md") for each in (latest, first)] == [b"two", b"one"]
+    assert history.versions("b.md")[0].action == "create"
+    assert history.text(latest.rev, "gone.md") is history.text("HEAD", "a.md") is history.text("-p", "a.md") is None
+    assert history.versions("gone.md") == []
+
+
+def test_commits_by_hand_and_their_trailers_are_read(repository: Repository) -> None:
+    repository.commit("Pair\n\nAgent: scribe\nAgent: critic\n", {"a.md": "a"})
+    repository.commit("Not a trailer\n\nAgent: scribe was here\nand left\n\nBye.\n", {"a.md": "b"})
+    repository.commit("x" * 5000, {"a.md": "c"})
+    versions = history_of(repository.root).versions("a.md")
+    assert [version.author for version in versions] == ["owner", "owner", "agent:scribe"]
+    assert versions[0].summary == "x" * 200
+    assert subjects(repository.root, "a.md", limit=1) == ["x" * 200]
+
+
+def test_a_repository_made_later_and_the_private_one_tell_one_history(folder: Path) -> None:
+    history_of(folder).keep([Kept("a.md", b"one", "write")], OWNER)
+    repository = Repository(folder)
+    repository.edit("a.md", "two")
+    history = history_of(folder)
+    assert [history.text(version.rev, "a.md") for version in history.versions("a.md")] in (
+        [b"two", b"one"],
+        [b"one", b"two"],
+    )
+
+
+def test_a_merge_shows_the_edits_of_both_sides(repository: Repository) -> None:
+    repository.commit("Begin", {"a.md": "1\n2\n3\n4\n5\n"})
+    repository.git("checkout", "--quiet", "-b", "side")
+    repository.commit("Side", {"a.md": "0\n2\n3\n4\n5\n"})
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("Main", {"a.md": "1\n2\n3\n4\n6\n"})
+    repository.git("merge", "--quiet", "--no-edit", "side")
+    assert set(subjects(repository.root, "a.md")) == {"Begin", "Side", "Main"}
+
+
+# Renames.
+
+
+def test_a_rename_by_a_tool_is_followed_although_the_text_changed(repository: Repository) -> None:
+    repository.commit("Begin", {"a.md": "old", "other.md": "new"})
+    (repository.root / "a.md").unlink()
+    (repository.root / "other.md").unlink()
+    history = history_of(repository.root)
+    history.keep([Kept("b.md", b"new", "rename", moved_from="a.md"), Kept("other.md", None, "delete")], OWNER)
+    repository.edit("b.md", "newer")
+    versions = history.versions("b.md")
+    assert [(version.path, version.summary) for version in versions][1:] == [
+        ("b.md", "Edit 2 notes"),
+        ("a.md", "Begin"),
+    ]
+    assert history.text(versions[-1].rev, versions[-1].path) == b"old"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_followed"),
+    [
+        ({"a.md": LIKE}, {"b.md": LIKE}, True),
+        ({"a.md": LIKE}, {"b.md": LIKE + "more\n"}, False),
+        ({"a.md": LIKE, "c.md": LIKE}, {"b.md": LIKE}, False),
+        ({"a.md": LIKE}, {"b.md": LIKE, "c.md": LIKE}, False),
+        ({"a.md": "---\nid: x1\n---\nold"}, {"b.md": "---\nid: x1\n---\nnew"}, False),
+    ],
+)
+def test_a_rename_by_hand_is_followed_only_where_it_is_certain(
+    repository: Repository, before: dict[str, str], after: dict[str, str], is_followed: bool
+) -> None:
+    repository.commit("Begin", before)
+    repository.commit("Move", {**dict.fromkeys(before), **after})
+    assert subjects(repository.root, "b.md") == ["Move", *(["Begin"] if is_followed else [])]
+
+
+def test_names_that_may_not_be_known_are_as_if_they_were_not_there(repository: Repository) -> None:
+    repository.commit("A secret", {"channels/pilot/global/a.md": LIKE})
+    write(repository.root, {"pages/b.md": LIKE})
+    (repository.root / "channels/pilot/global/a.md").unlink()
+    move(history_of(repository.root), "channels/pilot/global/a.md", "pages/b.md", LIKE.encode())
+    assert len(subjects(repository.root, "pages/b.md")) == 2
+    assert subjects(repository.root, "pages/b.md", may=lambda path: path.startswith("pages/")) == ["Rename pages/b.md"]
+
+
+def test_a_chain_of_names_and_swapped_names_are_followed(repository: Repository) -> None:
+    repository.commit("One", {"a.md": "the first\n"})
+    repository.commit("Two", {"b.md": "the second\n"})
+    repository.commit("Away", {"a.md": None, "c.md": "the first\n"})
+    repository.commit("Over", {"b.md": None, "a.md": "the second\n"})
+    repository.commit("Back", {"c.md": None, "b.md": "the first\n"})
+    assert subjects(repository.root, "a.md") == ["Over", "Two"]
+    assert subjects(repository.root, "b.md") == ["Back", "Away", "One"]
+
+
+def test_another_note_at_a_path_begins_anew_and_the_same_goes_on(repository: Repository) -> None:
+    repository.commit("Begin", {"a.md": "one", "b.md": "same"})
+    repository.commit("Drop", {"a.md": None, "b.md": None})
+    repository.commit("Again", {"a.md": "two", "b.md": "same"})
+    assert subjects(repository.root, "a.md") == ["Again"]
+    assert subjects(repository.root, "b.md") == ["Again", "Drop", "Begin"]
+
+
+@pytest.mark.parametrize(
+    "name", ["ü ñ.md", 'quote".md', "tab\tnew\nline.md", ":100644 a b M.md", "commit", "caf\udce9.md"]
+)
+def test_odd_names_are_names(repository: Repository, name: str) -> None:
+    repository.commit("Odd", {name: "x", "plain.md": "y"})
+    repository.git("mv", "--", name, f"moved {name}")
+    repository.commit(":100644 100644 a b M")
+    assert subjects(repository.root, f"moved {name}") == [":100644 100644 a b M", "Odd"]
+    assert set(history_of(repository.root).seed([f"moved {name}", "plain.md"])) == {f"moved {name}", "plain.md"}
+
+
+def test_a_symbolic_link_and_a_folder_have_no_versions(repository: Repository) -> None:
+    (repository.root / "link.md").symlink_to("a.md")
+    repository.commit("Link", {"folder.md/a.md": "y"})
+    assert subjects(repository.root, "link.md") == subjects(repository.root, "folder.md") == []
+
+
+# What a new index learns.
+
+
+def test_a_note_is_as_old_as_its_first_commit(repository: Repository) -> None:
+    repository.commit("Begin", {"a.md": LIKE, "c.md": "c", "channels/pilot/global/s.md": "secret", "x": ""})
+    history_of(repository.root).pack()
+    repository.commit("Move", {"a.md": None, "b.md": LIKE, "channels/pilot/global/s.md": None, "s.md": "secret"})
+    seeds = history_of(repository.root).seed(["a.md", "b.md", "c.md", "s.md", "gone.md"])
+    first = datetime.fromtimestamp(1_600_000_060, UTC)
+    assert {path: seed.created_at == first for path, seed in seeds.items()} == {
+        "b.md": True,
+        "c.md": True,
+        "s.md": False,
+    }
+
+
+def test_an_absurd_time_is_kept_within_bounds(repository: Repository) -> None:
+    repository.commit("Begin", {"a.md": "a"})
+    tree = repository.git("rev-parse", "HEAD^{tree}")
+    raw = f"tree {tree}\nauthor A <a> 99999999999999 +0000\ncommitter A <a> 1 +0000\n\nOdd".encode()
+    made = repository.git("hash-object", "-t", "commit", "-w", "--literally", "--stdin", given=raw)
+    repository.git("reset", "--quiet", "--soft", made)
+    assert history_of(repository.root).seed(["a.md"])["a.md"].created_at.year in (1970, 9999)
+
+
+def test_a_broken_log_says_so_rather_than_half(repository: Repository) -> None:
+    repository.commit("First", {"a.md": "a"})
+    broken = repository.git("rev-parse", "HEAD:")
+    repository.commit("Second", {"a.md": "b"})
+    (repository.root / ".git/objects" / broken[:2] / broken[2:]).unlink()
+    with pytest.raises(GitFailed):
+        history_of(repository.root).seed(["a.md"])
+
+
+def test_a_folder_without_repository_and_one_without_commits_have_no_past(folder: Path) -> None:
+    for _ in range(2):
+        history = history_of(folder)
+        assert (history.seed(["a.md"]), history.versions("a.md"), history.head_text("a.md")) == ({}, [], None)
+        assert (history.can_commit(), history.text("0000", "a.md")) == ("", None)
+        Repository(folder)
+
+
+def test_a_long_history_is_read_in_one_pass(folder: Path) -> None:
+    stream = b"".join(
+        b"commit refs/heads/main\ncommitter A <a> %d +0000\ndata 1\nx\n" % (1000 + number)
+        + b"".join(b"M 100644 inline n%d.md\ndata 3\n%03d\n" % (file, number) for file in range(number, 2000, 300))
+        for number in range(300)
+    )
+    Repository(folder)
+    subprocess.run(["git", "-C", folder, "fast-import", "--quiet"], input=stream, check=True)
+    assert len(history_of(folder).seed([f"n{file}.md" for file in range(2000)])) == 2000
+
+
+# What the owner trusts.
+
+
+def test_an_accepted_text_holds_until_the_last_commit_holds_another(repository: Repository) -> None:
+    repository.commit("Begin", {"runtime/reminders.md": "one", "b.md": "b"})
+    history = history_of(repository.root)
+    assert history.accepted("runtime/reminders.md") is None
+    history.accept("runtime/reminders.md", b"mine")
+    repository.commit("Another", {"b.md": "c"})
+    assert history.accepted("runtime/reminders.md") == b"mine"
+    assert history.accepted("b.md") is None
+    repository.commit("Pulled", {"runtime/reminders.md": "two"})
+    assert history.accepted("runtime/reminders.md") is None
+    assert history.head_text("runtime/reminders.md") == b"two"
+
+
+def test_the_head_stamp_changes_with_what_is_checked_out(repository: Repository, folder: Path) -> None:
+    repository.commit("Begin", {"a.md": "a"})
+    history, seen = history_of(folder), []
+    for command in (("commit", "--allow-empty", "-qm", "x"), ("checkout", "-q", "-b", "side"), ("pack-refs", "--all")):
+        seen.append(history.head_stamp())
+        assert history.head_stamp() == seen[-1]
+        repository.git(*command)
+    assert len({*seen, history.head_stamp()}) == 4
+    assert history_of(folder.parent / "none").head_stamp() is None

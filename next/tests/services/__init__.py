@@ -1,0 +1,1 @@
+"""The services: operations on a notebook of real files."""

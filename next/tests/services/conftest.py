@@ -1,0 +1,72 @@
+"""A small notebook of a harbour office, as real files, and the notebook opened on it.
+
+root       its folder, not synced yet; `write_files` adds more
+notebook   opened and synced, as the owner; nothing follows the files
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from notebook_sync import Notebook, Session
+
+OWNER, SCRIBE, PILOT = Session.owner(), Session.task("scribe"), Session.task("pilot")
+NAMELESS, STRANGER = Session.task(), Session.external("scribe")
+
+FILES = {
+    "notebook.toml": '[notebook]\ntimezone = "UTC"\n[search]\nembeddings = "off"\n',
+    "pages/ferry.md": "# Ferry\n\nThe ferry needs rope.\n\n## Fares\n\n- Three crowns\n",
+    "pages/idea.md": "Only an idea.\n",
+    "pages/index.md": "See [[idea]], [[idea|this]] and [x](idea.md#top).\n",
+    "research_notes/ice.md": "---\ntags: [winter]\nsource_url: https://ice.example\n---\n# Ice\n\nRope freezes.\n",
+    "facts/core.md": "# Core\n\n## Identity\n\n- The harbour is called Quay\n",
+    "runtime/standing-orders.md": "# Standing Orders\n\n## Boundaries\n\n- Never pay\n<!-- the safe is blue -->\n",
+    "runtime/reminders.md": "# Reminders\n\n## Today\n\n- [ ] Call the mill\n",
+    "runtime/external-communications.md": "# External\n\n## Permanent Rules\n\n- **Odile** (o@q.example): draft only\n",
+    "channels/scribe/global/plan.md": "---\ntype: note\n---\n# Plan\n\nBuy rope.\n",
+    "channels/pilot/global/berth.md": "---\ntype: note\n---\n# Berth\n\nRope lies at the berth.\n",
+}
+
+
+def write_files(root: Path, files: Mapping[str, str]) -> Path:
+    """Write files, and the folders above them."""
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, newline="")
+    return root
+
+
+def make_repository(root: Path) -> None:
+    """A git repository of all that is in the folder, committed a while ago."""
+    for arguments in (
+        ["init", "--quiet"],
+        ["add", "-A"],
+        ["commit", "--quiet", "-m", "Begin", "--date=2026-01-01T12:00Z"],
+    ):
+        git(root, *arguments)
+
+
+def git(root: Path, *arguments: str) -> str:
+    """What a git command prints."""
+    settings = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    done = subprocess.run(
+        ["git", *arguments], cwd=root, env={**os.environ, **settings}, check=True, capture_output=True
+    )
+    return done.stdout.decode()
+
+
+@pytest.fixture
+def root(folder: Path) -> Path:
+    return write_files(folder, FILES)
+
+
+@pytest.fixture
+def notebook(root: Path) -> Iterator[Notebook]:
+    with Notebook.open(root) as opened:
+        opened.core.engine.sync()
+        yield opened

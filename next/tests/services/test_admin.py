@@ -1,0 +1,281 @@
+"""Looking after a notebook: sync and what goes with it, status, verify, events, and following the files."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from notebook_sync import Notebook
+from notebook_sync.errors import FollowLocked, WouldDeleteEverything
+from notebook_sync.files.locks import FollowLock
+from notebook_sync.registry import OPERATIONS, as_json
+from notebook_sync.services import upkeep
+from notebook_sync.sync.watch import WatchEvent
+from tests.services.conftest import FILES, OWNER, SCRIBE, git, make_repository, write_files
+from tests.waiting import eventually
+
+OFF = '[search]\nembeddings = "off"\n'
+
+
+def exit_of(words: str, result: object) -> int:
+    return OPERATIONS[words].exit_code(result)
+
+
+@pytest.fixture
+def unsynced(root: Path) -> Iterator[Notebook]:
+    with Notebook.open(root) as notebook:
+        yield notebook
+
+
+def test_sync_counts_reports_and_dumps(unsynced: Notebook) -> None:
+    write_files(unsynced.root, {"pages/broken.md": "---\ntitle: [\n---\nx\n"})
+    (unsynced.root / "pages/big.md").write_bytes(b"x" * (3 << 20))
+    report = unsynced.admin.sync()
+    assert (report.added, report.hints) == (len(FILES), [])
+    assert {each["path"] for each in report.failed} == {"pages/big.md", "pages/broken.md"}
+    assert exit_of("sync", report) == 1
+    again = as_json(unsynced.admin.sync())
+    assert again["failed"] == report.failed
+    assert (again["added"], again["unchanged"] > 0, again["targets"]) == (0, True, [])
+    assert (unsynced.core.place.state / "dump/index.jsonl").exists()
+
+
+def test_a_bare_folder_is_synced_with_a_hint_and_embedded(folder: Path) -> None:
+    write_files(folder, {"Idea.md": "# Idea\n\nA ferry.\n"})
+    with Notebook.find(folder, adopt=True) as notebook:
+        report = notebook.admin.sync()
+        assert (report.embedded, len(report.hints)) == (1, 2)
+        assert report.hints[1].endswith(f"notebook-sync init {folder}")
+        assert sorted(path.name for path in folder.iterdir()) == [".notebook", "Idea.md"]
+        assert notebook.admin.sync().hints == []
+        assert notebook.admin.status().search == {"model": "wordllama-256/1", "behind": 0, "trouble": ""}
+
+
+def test_a_lost_folder_deletes_nothing_unless_it_is_meant(notebook: Notebook) -> None:
+    for path in [*notebook.root.rglob("*.md")]:
+        path.unlink()
+    with pytest.raises(WouldDeleteEverything):
+        notebook.admin.sync()
+    assert notebook.admin.sync(allow_empty=True).deleted == len(FILES) - 1
+
+
+def test_verify_rebuild_and_repair(notebook: Notebook) -> None:
+    assert exit_of("verify", notebook.admin.verify()) == 0
+    path = notebook.root / "pages/ferry.md"
+    path.write_text("# Boat\n")
+    found = notebook.admin.verify()
+    assert (found.consistent, [each["path"] for each in found.differences]) == (False, ["pages/ferry.md"])
+    assert exit_of("verify", found) == 1
+    assert notebook.admin.verify(repair=True).consistent
+    report = notebook.admin.rebuild()
+    assert (report.failed, notebook.admin.verify().consistent) == ([], True)
+
+
+def test_status_shows_what_matters(notebook: Notebook) -> None:
+    write_files(notebook.root, {"runtime/reminders.md": "## Today\n- Call\n", "pages/broken.md": "---\nid: [\n---\n"})
+    notebook.admin.sync()
+    status = notebook.admin.status()
+    assert status.notes == {"pages": 4, "research_notes": 1, "facts": 1, "runtime": 3, "channels": 2}
+    assert (status.facts, status.root, status.read_only) == (1, str(notebook.root), False)
+    assert status.state == str(notebook.core.place.state)
+    assert status.only_in_index["stream"] >= 1
+    assert status.dumped_at is not None
+    assert status.prompt["external"]["tokens"] < status.prompt["task"]["tokens"] < status.prompt["owner"]["tokens"]
+    assert [each["path"] for each in status.stale] == ["pages/broken.md"]
+    assert any(line.startswith("runtime/reminders.md:2: has no checkbox") for line in status.attention)
+    assert any(line.startswith("pages/broken.md: ") for line in status.attention)
+    assert (status.follower, exit_of("status", status)) == (None, 0)
+    numbers = notebook.admin.numbers()
+    assert numbers["notes"] == ("Notes in the index", 11)
+    assert all(isinstance(float(value), float) for _, value in numbers.values())
+
+
+def test_status_before_the_first_sync_says_so(unsynced: Notebook) -> None:
+    assert "the notes are not indexed yet; run: notebook-sync sync" in unsynced.admin.status().attention
+
+
+def test_a_server_that_does_not_answer_costs_an_exit_code_and_nothing_else(notebook: Notebook) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    write_files(
+        notebook.root, {"notebook.toml": f'[refs]\nurl = "redis://127.0.0.1:{port}"\n{OFF}', "pages/n.md": "x\n"}
+    )
+    report = notebook.admin.sync()
+    assert (report.added, exit_of("sync", report)) == (1, 4)
+    assert any(f"127.0.0.1:{port}" in warning for warning in report.warnings)
+    status = notebook.admin.status()
+    assert (exit_of("status", status), status.targets[0]["kind"]) == (4, "redis")
+    assert notebook.admin.numbers()["up_redis"][1] == 0
+
+
+def test_sync_publishes_and_verify_compares(notebook: Notebook, redis_url: str, redis_prefix: str) -> None:
+    toml = f'[refs]\nurl = "{redis_url}"\nprefix = "{redis_prefix}"\n{OFF}'
+    write_files(notebook.root, {"notebook.toml": toml})
+    report = notebook.admin.sync()
+    assert (report.warnings, report.targets[0]["behind"], exit_of("sync", report)) == ([], 0, 0)
+    verdict = notebook.admin.verify()
+    assert (verdict.consistent, verdict.redis, verdict.mongodb) == (True, len(FILES) - 4, None)
+    assert notebook.admin.verify(repair=True).consistent
+
+
+def test_config_masks_secrets_and_names_sources(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MONGODB_URL", "mongodb://u:secret@h/db")
+    with Notebook.open(notebook.root) as opened:
+        rows = {row["key"]: row for row in opened.admin.config().results}
+    assert rows["mirror.url"] == {"key": "mirror.url", "value": "mongodb://***@h/db", "source": "MONGODB_URL"}
+    assert (rows["notebook.timezone"]["source"], rows["prompt.trust"]["source"]) == ("notebook.toml", "default")
+
+
+def test_events_are_listed_and_followed(notebook: Notebook) -> None:
+    following = notebook.admin.follow_events()
+    seen: list[dict[str, object]] = []
+    thread = threading.Thread(target=lambda: seen.append(next(following)))
+    thread.start()
+    eventually(lambda: notebook.core.events.record("refused", SCRIBE, path="a") or seen, "an event is followed")
+    thread.join()
+    rows = notebook.admin.events(limit=1)
+    assert (rows.results[0]["kind"], rows.results[0]["agent"], rows.degraded) == ("refused", "scribe", None)
+    assert "may be missing" in str(notebook.admin.events(since="nothing").degraded)
+
+
+def test_the_oldest_events_are_forgotten(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "_EVENTS", 3)
+    for number in range(5):
+        notebook.core.events.record("refused", SCRIBE, path=f"{number}")
+    upkeep.tidy(notebook.core)
+    assert [row["path"] for row in notebook.admin.events().results] == ["2", "3", "4"]
+
+
+def test_the_programs_files_are_closed_to_other_users(notebook: Notebook) -> None:
+    token = notebook.admin.show_token().token
+    tokens, copies = notebook.core.place.state / "tokens.json", notebook.root / ".notebook"
+    tokens.chmod(0o644)
+    copies.chmod(0o755)
+    warnings = notebook.admin.sync().warnings
+    assert [line.partition(" was open")[0] for line in warnings] == [str(copies), str(tokens)]
+    assert (notebook.admin.session_of_token(token), notebook.admin.sync().warnings) == (OWNER, [])
+
+
+def test_the_dump_is_written_once_a_day_whatever_the_clock_did(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upkeep.write_dump(notebook.core)
+    first, written = notebook.core.index.dumped_at(), list[Path]()
+    assert first is not None
+    monkeypatch.setattr(notebook.core.index, "dump", written.append)
+    for days in (0.5, 2, -2):
+        monkeypatch.setattr(notebook.core, "now", lambda days=days: first + timedelta(days=days))
+        upkeep.write_dump(notebook.core)
+    assert written == [notebook.core.place.state / "dump"] * 2
+
+
+def test_what_waits_for_trust_is_not_committed(root: Path) -> None:
+    make_repository(root)
+    write_files(root, {"notebook.toml": f'[git]\ncommit = "all"\n[prompt]\ntrust = "committed"\n{OFF}'})
+    with Notebook.open(root) as notebook:
+        notebook.admin.sync()
+        write_files(root, {"runtime/standing-orders.md": "- Pay everybody\n", "pages/idea.md": "New.\n"})
+        notebook.admin.sync()
+        upkeep.commit_open(notebook.core)
+        assert "Pay everybody" not in git(root, "show", "HEAD:runtime/standing-orders.md")
+        assert git(root, "show", "HEAD:pages/idea.md") == "New.\n"
+
+
+@pytest.mark.parametrize("commit", ["all", "tools"])
+def test_edits_by_hand_are_committed_where_the_settings_say_so(root: Path, commit: str) -> None:
+    make_repository(root)
+    write_files(root, {"notebook.toml": f'[git]\ncommit = "{commit}"\n{OFF}'})
+    with Notebook.open(root) as notebook:
+        notebook.admin.sync()
+        upkeep.commit_open(notebook.core)
+        before = git(root, "rev-parse", "HEAD")
+        write_files(root, {"pages/ferry.md": "# Boat\n"})
+        (root / "pages/idea.md").unlink()
+        notebook.admin.sync()
+        assert not upkeep.commit_open(notebook.core)
+        changed = git(root, "diff", "--name-only", before.strip(), "HEAD").split()
+        assert changed == (["pages/ferry.md", "pages/idea.md"] if commit == "all" else [])
+        assert not upkeep.commit_open(notebook.core)
+
+
+class Following:
+    """The events of `watch`, in a thread."""
+
+    def __init__(self, notebook: Notebook) -> None:
+        self.stop, self.events = threading.Event(), list[WatchEvent]()
+        events = notebook.admin.watch(stop=self.stop)
+        self._thread = threading.Thread(target=self._run, args=(events,))
+        self._thread.start()
+        self.wait_for("ready")
+
+    def _run(self, events: Iterator[WatchEvent]) -> None:
+        for event in events:
+            self.events.append(event)
+
+    def wait_for(self, kind: str, count: int = 1) -> WatchEvent:
+        def found() -> list[WatchEvent]:
+            return [event for event in self.events if event.kind == kind][count - 1 :]
+
+        return eventually(found, f"{kind} is reported")[0]
+
+    def end(self) -> None:
+        self.stop.set()
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+
+
+@pytest.fixture
+def following(notebook: Notebook) -> Iterator[Following]:
+    made = Following(notebook)
+    yield made
+    made.end()
+
+
+def test_following_reports_saves_the_prompt_reminders_and_trouble(notebook: Notebook, following: Following) -> None:
+    write_files(notebook.root, {"pages/new.md": "# New\n"})
+    assert following.wait_for("batch").fields["paths"] == ["pages/new.md"]
+    write_files(notebook.root, {"runtime/reminders.md": "## Today\n\n- [ ] Pay [due: 2026-01-01]\n"})
+    changed = following.wait_for("prompt").fields
+    assert (changed["stable_changes"], changed["tokens"] != changed["tokens_before"]) == (True, True)
+    due = following.wait_for("reminder_due").fields
+    assert (due["text"], due["state"], due["when"]) == ("Pay", "overdue", "2026-01-01")
+    write_files(notebook.root, {"pages/broken.md": "---\nid: [\n---\n"})
+    following.wait_for("batch", 3)
+    status = notebook.admin.status()
+    assert ([each["path"] for each in status.stale], status.follower is None) == (["pages/broken.md"], False)
+    with pytest.raises(FollowLocked):
+        list(itertools.islice(notebook.admin.watch(), 1))
+
+
+def test_following_ends_when_asked_and_gives_the_lock_back(notebook: Notebook) -> None:
+    following = Following(notebook)
+    following.end()
+    assert FollowLock(notebook.core.place).holder() is None
+
+
+def test_following_goes_on_with_the_last_good_settings(notebook: Notebook, following: Following) -> None:
+    good = (notebook.root / "notebook.toml").read_text()
+    write_files(notebook.root, {"notebook.toml": "[prompt\n", "pages/new.md": "# New\n"})
+    assert "notebook.toml:1" in following.wait_for("trouble").fields["message"]
+    following.wait_for("batch")
+    write_files(notebook.root, {"notebook.toml": good, "pages/other.md": "# Other\n"})
+    following.wait_for("recovered")
+
+
+def test_following_publishes_what_is_new(notebook: Notebook, redis_url: str, redis_prefix: str) -> None:
+    write_files(notebook.root, {"notebook.toml": f'[refs]\nurl = "{redis_url}"\nprefix = "{redis_prefix}"\n{OFF}'})
+    following = Following(notebook)
+    try:
+        following.wait_for("published")
+        write_files(notebook.root, {"pages/new.md": "# New\n"})
+        following.wait_for("published", 2)
+        report = notebook.admin.sync()  # waits for the follower instead of publishing itself
+        assert (report.warnings, report.targets[0]["behind"]) == ([], 0)
+    finally:
+        following.end()

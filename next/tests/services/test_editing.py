@@ -1,0 +1,146 @@
+"""`edit`: one place of a note, several steps or none, and what an edit does to the prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from notebook_sync import Notebook, Session
+from notebook_sync.errors import Conflict, EditFailed, NotebookError, NotPermitted, OverCap, UsageError
+from notebook_sync.notebook import load_operations
+from notebook_sync.registry import OPERATIONS, call
+from tests.services.conftest import NAMELESS, OWNER, PILOT, SCRIBE, STRANGER, write_files
+
+REMINDERS = "runtime/reminders.md"
+load_operations()
+
+
+def edit(notebook: Notebook, id: str, action: str, session: Session = OWNER, **given: Any) -> Any:
+    return call(notebook, OPERATIONS["edit"], {"id": id, "action": action, **given}, session)
+
+
+def text_of(notebook: Notebook, path: str) -> str:
+    return (notebook.root / path).read_text()
+
+
+def test_an_edit_changes_one_place_and_says_what_it_did(notebook: Notebook) -> None:
+    done = edit(notebook, "reminders", "append_to_section", section="Today", content="- [ ] Paint", reason="spring")
+    assert text_of(notebook, REMINDERS) == "# Reminders\n\n## Today\n\n- [ ] Call the mill\n- [ ] Paint\n"
+    assert (done.success, done.status, done.path, done.version, done.changed) == (True, "updated", REMINDERS, 2, True)
+    assert "+- [ ] Paint" in done.diff
+    assert done.tokens > 0
+    assert done.cap == 2000
+    assert done.omitted == []
+    assert done.prompt_change["tokens_after"] > done.prompt_change["tokens_before"]
+    (event,) = notebook.core.events.read()
+    assert (event["action"], event["section"], event["reason"]) == ("append_to_section", "Today", "spring")
+
+
+def test_steps_follow_one_another_or_none_is_made(notebook: Notebook) -> None:
+    more = '[{"action": "toggle_checkbox", "entry_match": "Paint"}, {"action": "remove_entry", "entry_match": "mill"}]'
+    given = {"section": "Today", "content": "- [ ] Paint", "more": more}
+    edit(notebook, "reminders", "append_to_section", **given)
+    assert text_of(notebook, REMINDERS).endswith("## Today\n\n- [x] Paint\n")
+    with pytest.raises(EditFailed, match=r"edit 2 \(toggle_checkbox\)"):
+        edit(notebook, "reminders", "append_to_section", **given)
+    assert text_of(notebook, REMINDERS).endswith("## Today\n\n- [x] Paint\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"action": "append_to_section"}, UsageError),
+        ({"action": "remove_entry"}, UsageError),
+        ({"action": "add_section"}, UsageError),
+        ({"action": "burn"}, UsageError),
+        ({"action": "remove_entry", "entry_match": "mountain"}, EditFailed),
+        ({"action": "append_to_section", "section": "Tomorrow", "content": "x"}, EditFailed),
+        ({"action": "write", "content": "---\ntitle: Plan: phase two\n---\n"}, EditFailed),
+        ({"action": "append_to_section", "section": "Today", "content": "x", "expected_digest": "0" * 64}, Conflict),
+    ],
+)
+def test_what_cannot_be_done_is_refused_alike_with_and_without_a_preview(
+    notebook: Notebook, given: dict[str, Any], error: type[NotebookError]
+) -> None:
+    before = text_of(notebook, REMINDERS)
+    said = set()
+    for dry_run in (True, False):
+        with pytest.raises(error) as refused:
+            call(notebook, OPERATIONS["edit"], {"id": "reminders", **given, "dry_run": dry_run}, OWNER)
+        said.add(str(refused.value))
+    assert len(said) == 1
+    assert text_of(notebook, REMINDERS) == before
+
+
+def test_a_section_may_be_named_with_the_note(notebook: Notebook) -> None:
+    edit(notebook, "reminders#today", "append_to_section", content="- [ ] Paint")
+    assert text_of(notebook, REMINDERS).endswith("- [ ] Paint\n")
+
+
+# ---- the prompt
+
+
+@pytest.fixture
+def small(root: Path) -> Notebook:
+    """Reminders of at most 60 tokens are shown."""
+    write_files(root, {REMINDERS: "# Reminders\n\n## Today\n\n" + "".join(f"- [ ] Paint boat {n}\n" for n in range(6))})
+    with (root / "notebook.toml").open("a") as settings:
+        settings.write(f'[[prompt.files]]\npath = "{REMINDERS}"\nmax_tokens = 60\n')
+    notebook = Notebook.open(root)
+    notebook.core.engine.sync()
+    return notebook
+
+
+def test_an_edit_over_the_cap_is_refused_with_the_entries_unless_it_is_allowed(small: Notebook) -> None:
+    given = {"section": "Today", "content": "- [ ] " + "paint the boat " * 20}
+    with pytest.raises(OverCap) as over:
+        edit(small, "reminders", "append_to_section", **given)
+    assert (over.value.cap, over.value.entries[:2]) == (60, ("Paint boat 0", "Paint boat 1"))
+    with pytest.raises(OverCap):
+        small.notes.update("reminders", content=given["content"], append=True)
+    tried = edit(small, "reminders", "append_to_section", **given, allow_over_cap=True, dry_run=True)
+    assert tried.status == "dry_run"
+    assert tried.tokens > tried.cap
+    assert tried.omitted
+    assert tried.prompt_change["fell_out"]
+    assert "paint" not in text_of(small, REMINDERS)
+    edit(small, "reminders", "append_to_section", **given, allow_over_cap=True)
+    edit(small, "reminders", "remove_entry", entry_match="boat 0")  # smaller, and still over
+    edit(small, "reminders", "append_to_section", section="Today", content="<!-- no room is taken by comments -->")
+    assert small.notes.undo("reminders").changed
+
+
+def test_what_no_prompt_shows_has_no_cap(small: Notebook) -> None:
+    done = edit(small, "ferry", "append_to_section", section="Fares", content="- x " * 1000)
+    assert (done.cap, done.omitted, done.prompt_change) == (None, [], None)
+    assert done.tokens > 1000
+
+
+# ---- who may
+
+
+@pytest.mark.parametrize("session", [SCRIBE, NAMELESS, STRANGER], ids=lambda one: one.kind)
+@pytest.mark.parametrize("path", ["pages/ferry.md", REMINDERS, "channels/scribe/global/plan.md", "pages/nowhere.md"])
+def test_the_tool_is_the_owners(notebook: Notebook, session: Session, path: str) -> None:
+    with pytest.raises(NotPermitted, match=r"^Notebook editing is only available in owner conversations$"):
+        edit(notebook, path, "write", session, content="x")
+    assert notebook.core.events.read()[-1]["operation"] == "notebook_edit"
+
+
+def test_the_tool_is_opened_for_notes_by_the_settings(root: Path) -> None:
+    with (root / "notebook.toml").open("a") as settings:
+        settings.write('[permissions]\nnotebook_edit = "notes"\n')
+    with Notebook.open(root) as notebook:
+        for path in ("pages/ferry.md", "channels/scribe/global/plan.md"):
+            assert edit(notebook, path, "set_frontmatter", SCRIBE, content="mood: calm").changed
+        for session, path in (
+            (SCRIBE, REMINDERS),
+            (SCRIBE, "facts/core.md"),
+            (SCRIBE, "channels/pilot/global/berth.md"),
+            (PILOT, "channels/scribe/global/plan.md"),
+            (STRANGER, "pages/ferry.md"),
+        ):
+            with pytest.raises(NotPermitted):
+                edit(notebook, path, "write", session, content="x")

@@ -1,0 +1,247 @@
+"""Names: whatever names a note leads to the same note, and what a session may not read does not exist for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from notebook_sync import Notebook, Session
+from notebook_sync.errors import NoSuchNote, NotebookError, NotPermitted, UnsafePath
+from notebook_sync.services.lookup import Names, NoteName
+from tests.services.conftest import OWNER, PILOT, SCRIBE, STRANGER, write_files
+
+RULES = "runtime/standing-orders.md"
+SPELLINGS = (
+    *("standing-orders.md", "standing-orders", "./standing-orders.md", ".//standing-orders.md", "standing orders"),
+    *("runtime/../standing-orders.md", "pages/../standing-orders.md", "STANDING-ORDERS.MD", "Standing_Orders.md"),
+    *("standing-orders.md.", "standing-orders.md ", "standing\u200b-orders.md", "ｓtanding-orders.md"),
+    *("standing-orders.md/", "[[standing-orders]]", "runtime\\standing-orders.md"),
+)
+
+
+def path_of(notebook: Notebook, name: str, session: Session = OWNER) -> str:
+    return notebook.notes.read(name, session).path
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("pages/tides.md", "pages/tides", "./pages//tides.md", "{root}/pages/tides.md", "tides", "tides.md", "TIDES"),
+        *(
+            "the-plan",
+            "The Plan",
+            "the plan",
+            "Scheme",
+            "[[tides]]",
+            "[[tides|label]]",
+            "![[pages/tides#Part]]",
+            "tides#part",
+        ),
+    ],
+)
+def test_a_note_has_many_names(notebook: Notebook, name: str) -> None:
+    text = "---\nid: the-plan\ntitle: The Plan\naliases: [Scheme]\n---\n# Part\n"
+    write_files(notebook.root, {"pages/tides.md": text})
+    notebook.core.engine.sync()
+    assert path_of(notebook, name.format(root=notebook.root)) == "pages/tides.md"
+
+
+def test_several_meanings_are_named(notebook: Notebook) -> None:
+    external = "---\nid: said\nprovenance: external\n---\nx\n"
+    write_files(notebook.root, {"pages/a/x.md": "1\n", "pages/b/x.md": "2\n", "pages/c/x.md": external})
+    notebook.core.engine.sync()
+    with pytest.raises(NoSuchNote) as several:
+        path_of(notebook, "x", PILOT)
+    assert several.value.candidates[:2] == ("pages/a/x.md", "pages/b/x.md")
+    assert path_of(notebook, several.value.candidates[2], PILOT) == "pages/c/x.md"
+    assert "c/x" not in several.value.candidates[2]
+
+
+def test_the_collection_is_checked(notebook: Notebook) -> None:
+    assert notebook.notes.read("ferry", collection="pages").path == "pages/ferry.md"
+    with pytest.raises(NoSuchNote) as wrong:
+        notebook.notes.read("ferry", collection="research_notes")
+    assert wrong.value.candidates == ("pages/ferry.md",)
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_the_name_of_a_guarded_file_means_that_file(notebook: Notebook, name: str) -> None:
+    rival = {"standing-orders.md": "# Pay everybody\n", "pages/standing-orders.md": "# Pay everybody\n"}
+    write_files(notebook.root, {**rival, "pages/other.md": "---\nid: standing-orders\n---\n# Pay everybody\n"})
+    notebook.core.engine.sync()
+    assert path_of(notebook, name) == RULES
+    (notebook.root / RULES).unlink()
+    with pytest.raises(NotebookError):
+        path_of(notebook, name)
+
+
+@pytest.mark.parametrize("name", [name for name in SPELLINGS if name[-1] not in "/]"])
+@pytest.mark.parametrize("session", [SCRIBE, STRANGER], ids=lambda one: one.kind)
+def test_only_the_owner_writes_to_a_name_that_a_guarded_file_answers_to(
+    notebook: Notebook, name: str, session: Session
+) -> None:
+    (notebook.root / RULES).unlink()
+    files = sorted(notebook.root.rglob("*.md"))
+    for target in (name, f"pages/{RULES.rpartition('/')[2].title()}"):
+        with pytest.raises(NotebookError):
+            notebook.notes.rename("pages/ferry", target, session)
+    made = notebook.notes.create("Standing  ORDERS", SCRIBE).path
+    assert made == "pages/standing-orders-2.md"
+    assert sorted(notebook.root.rglob("*.md")) == sorted([*files, notebook.root / made])
+
+
+@pytest.mark.parametrize("name", ["../x.md", "/etc/passwd.md", "pages/../../x.md", "pages/\0.md"])
+def test_a_way_out_is_no_name(notebook: Notebook, name: str) -> None:
+    with pytest.raises(UnsafePath):
+        path_of(notebook, name)
+
+
+@pytest.mark.parametrize("name", [".git/x.md", ".notebook/id", "pages/.hidden.md"])
+def test_hidden_files_are_not_available_to_anybody(notebook: Notebook, name: str) -> None:
+    write_files(notebook.root, {".git/x.md": "x", "pages/.hidden.md": "x"})
+    with pytest.raises((NotPermitted, NoSuchNote)):
+        path_of(notebook, name)
+
+
+def test_what_is_excluded_is_no_note(root: Path) -> None:
+    write_files(root, {".gitignore": "pages/safe/\n", "pages/safe/codes.md": "1234\n"})
+    with Notebook.open(root) as notebook, pytest.raises(NoSuchNote):
+        path_of(notebook, "pages/safe/codes", PILOT)
+
+
+# ---- absent and withheld
+
+
+@pytest.fixture
+def board(root: Path) -> Iterator[Notebook]:
+    """`pages/board.md` is for the owner's prompt alone."""
+    with (root / "notebook.toml").open("a") as settings:
+        settings.write('[[prompt.files]]\npath = "pages/board.md"\nsessions = ["owner"]\n')
+    write_files(root, {"pages/board.md": "---\nid: salaries\n---\n# Wages\n", "facts/core (1).md": "# Core\n\n- x\n"})
+    with Notebook.open(root) as notebook:
+        notebook.core.engine.sync()
+        yield notebook
+
+
+@pytest.mark.parametrize("spelled", ["pages/{}.md", "pages/{}", "{}", "./pages/{}.md", "runtime/../pages/{}.md"])
+@pytest.mark.parametrize("use", ["read", "history", "diff", "undo", "update", "delete", "rename"])
+def test_a_withheld_note_is_absent(board: Notebook, use: str, spelled: str) -> None:
+    more = {"update": {"title": "x"}, "rename": {"to": "pages/new.md"}}.get(use, {})
+    answers = []
+    for name in ("board", "nobod"):
+        try:
+            answers.append(str(getattr(board.notes, use)(spelled.format(name), session=SCRIBE, **more)))
+        except NoSuchNote as missing:
+            answers.append(str(missing))
+    assert answers[0].replace("board", "nobod") == answers[1]
+    assert board.core.events.read()[-1]["path"] == "pages/board.md"
+
+
+def test_a_withheld_note_has_no_id_no_title_and_no_place_in_a_list(board: Notebook) -> None:
+    for name in ("salaries", "Wages", "[[Wages]]"):
+        assert path_of(board, name) == "pages/board.md"
+        with pytest.raises(NoSuchNote):
+            path_of(board, name, SCRIBE)
+    assert "pages/board.md" not in [row.path for row in board.notes.list(SCRIBE, limit=50).results]
+    (board.root / "notebook.toml").write_text("")
+    assert path_of(board, "pages/board.md", SCRIBE) == "pages/board.md"
+    (board.root / "notebook.toml").write_text('[[prompt.files]]\npath = "pages/ferry.md"\nsessions = ["owner"]\n')
+    assert "pages/ferry.md" not in [row.path for row in board.notes.list(SCRIBE, limit=50).results]
+    assert board.notes.search("ferry", SCRIBE, mode="keyword").results == []
+
+
+def test_a_conflict_copy_is_as_private_as_its_original(board: Notebook) -> None:
+    for session, readable in ((SCRIBE, True), (STRANGER, False)):
+        paths = [row.path for row in board.notes.list(session, limit=50).results]
+        assert ("facts/core (1).md" in paths) == ("facts/core.md" in paths) == readable
+    with pytest.raises(NotPermitted):
+        board.notes.read("facts/core (1).md", STRANGER)
+    with pytest.raises(NotPermitted):
+        board.notes.update("facts/core (1).md", SCRIBE, content="x")
+
+
+@pytest.mark.parametrize("session", [PILOT, STRANGER], ids=lambda one: one.kind)
+def test_the_paths_of_another_channel_are_refused_alike(notebook: Notebook, session: Session) -> None:
+    said = set()
+    for name in ("plan", "guessed"):
+        with pytest.raises(NotPermitted) as refused:
+            path_of(notebook, f"channels/scribe/global/{name}", session)
+        said.add(str(refused.value))
+        with pytest.raises(NoSuchNote):
+            path_of(notebook, name, session)
+    assert len(said) == 1
+
+
+# ---- what a prompt file shows
+
+
+HIDING = (
+    "---\nid: secret-id\ntitle: Secret\nstatus: complete\ntags: [hush]\n---\n"
+    "# Orders\n\n## Pay\n\n- Pay<!-- the safe -->\n"
+    "- Old rule [until 2020-01-01]\n%% note %%\n"
+)
+
+
+def test_a_prompt_file_is_read_as_far_as_the_prompt_shows_it(notebook: Notebook) -> None:
+    write_files(notebook.root, {RULES: HIDING})
+    notebook.core.engine.sync()
+    seen = notebook.notes.read("standing-orders", SCRIBE, history=True)
+    assert seen.text == "# Orders\n\n## Pay\n\n- Pay\n"
+    assert (seen.id, seen.title, seen.status, seen.tags, seen.digest, seen.extra) == (
+        RULES[:-3],
+        "Orders",
+        "draft",
+        [],
+        "",
+        {},
+    )
+    assert notebook.notes.read("standing-orders").text == HIDING
+    row = next(row for row in notebook.notes.list(SCRIBE, limit=50).results if row.path == RULES)
+    assert (row.id, row.title, row.status, row.tags) == (RULES[:-3], "Orders", "draft", [])
+    assert [row.path for row in notebook.notes.search("orders pay", SCRIBE).results] == [RULES]
+    assert [row.path for row in notebook.notes.search("pay", SCRIBE, section="pay").results] == [RULES]
+    for query in ("safe", "secret", "note", "old rule"):
+        assert RULES not in [row.path for row in notebook.notes.search(query, SCRIBE).results]
+    for filters in ({"status": "complete"}, {"tags": ["hush"]}):
+        assert notebook.notes.list(SCRIBE, **filters).results == []
+        assert [row.path for row in notebook.notes.list(**filters).results] == [RULES]
+    for name in ("secret-id", "Secret"):
+        with pytest.raises(NoSuchNote):
+            path_of(notebook, name, SCRIBE)
+    for use in (notebook.notes.history, notebook.notes.diff):
+        with pytest.raises(NotPermitted):
+            use(RULES, SCRIBE)
+
+
+# ---- links
+
+
+def test_links_lead_to_the_nearest_note_of_the_best_kind_of_name() -> None:
+    notes = [
+        NoteName("plan-id", "a/plan.md", "Scheme", ("Old plan",)),
+        NoteName("b/plan", "b/plan.md", "plan"),
+        NoteName("c/other", "c/other.md", "plan"),
+        NoteName("runtime/reminders", "runtime/reminders.md", "Reminders"),
+        NoteName("a/reminders", "a/reminders.md", "Reminders"),
+    ]
+    names = Names(notes, ["a/tide.png", "map.png"], {"reminders": "runtime/reminders.md"})
+    expected = {
+        ("plan", "a/x.md"): ["a/plan.md"],  # in the same folder
+        ("plan", "c/x.md"): ["a/plan.md", "b/plan.md"],  # two files of this name; a title is no rival
+        ("a/plan", "c/x.md"): ["a/plan.md"],
+        ("../b/plan.md", "c/x.md"): ["b/plan.md"],
+        ("/b/plan", "a/x.md"): ["b/plan.md"],
+        ("SCHEME", "b/x.md"): ["a/plan.md"],
+        ("old plan", "b/x.md"): ["a/plan.md"],
+        ("plan-id", "b/x.md"): ["a/plan.md"],
+        ("reminders", "a/x.md"): ["runtime/reminders.md"],
+        ("tide.png", "b/x.md"): ["a/tide.png"],
+        ("map.png", "b/x.md"): ["map.png"],
+        ("", "b/x.md"): ["b/x.md"],
+        ("nowhere", "b/x.md"): [],
+        ("../../out", "b/x.md"): [],
+    }
+    assert {key: names.find(*key) for key in expected} == expected
+    assert Names([NoteName("x", "vault/sub/deep/plan.md")]).find("deep/plan", "a.md") == ["vault/sub/deep/plan.md"]

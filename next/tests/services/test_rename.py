@@ -1,0 +1,161 @@
+"""Renaming: a note keeps its past and its row, and the links to it and in it are counted, or rewritten in one step."""
+
+from __future__ import annotations
+
+import pytest
+
+from notebook_sync import Notebook
+from notebook_sync.errors import Conflict, NoSuchNote, NotPermitted, UnsafePath, UsageError
+from notebook_sync.services.lookup import Names, file_names, note_names
+from notebook_sync.services.view import View
+from tests.services.conftest import OWNER, PILOT, SCRIBE, write_files
+
+IDEA, INDEX = "pages/idea.md", "pages/index.md"
+
+
+def texts(notebook: Notebook) -> dict[str, str]:
+    """The notes, by path."""
+    return {path: (notebook.root / path).read_text(errors="replace") for path in notebook.core.tree.scan().seen}
+
+
+def test_a_renamed_note_is_the_note_that_it_was(notebook: Notebook) -> None:
+    notebook.notes.update(IDEA, SCRIBE, content="Better.\n")
+    done = notebook.notes.rename("idea", "thoughts/big idea", SCRIBE, reason="clearer")
+    assert (done.status, done.path, done.version) == ("renamed", "thoughts/big idea.md", 2)
+    assert [each.path for each in notebook.notes.history(done.path).results] == [done.path, IDEA, IDEA]
+    assert done.warnings == [
+        "3 links break by renaming pages/idea.md to thoughts/big idea.md: pages/index.md:1, pages/index.md:1, "
+        "pages/index.md:1; rename with links to rewrite those in notes that you may change"
+    ]
+    assert notebook.notes.rename(done.path, "pages/sub/", SCRIBE).path == "pages/sub/big idea.md"
+    assert notebook.notes.rename("big idea", "pages/sub/Big Idea.md", SCRIBE).path == "pages/sub/Big Idea.md"
+
+
+@pytest.mark.parametrize(
+    ("to", "error"),
+    [
+        ("pages/ferry", UnsafePath),
+        ("pages/FERRY.md", UnsafePath),
+        ("pages/CON.md", UnsafePath),
+        ("../out.md", UnsafePath),
+        ("pages/idea", UsageError),
+        ("runtime/x.md", NotPermitted),
+        ("channels/pilot/global/x.md", NotPermitted),
+        ("channels/pilot/global/berth.md", NotPermitted),
+    ],
+)
+def test_a_path_that_is_taken_or_no_notes_is_refused(notebook: Notebook, to: str, error: type[Exception]) -> None:
+    before = texts(notebook)
+    with pytest.raises(error):
+        notebook.notes.rename("idea", to, SCRIBE)
+    with pytest.raises(Conflict):
+        notebook.notes.rename("idea", "pages/new", SCRIBE, expected_digest="0" * 64)
+    assert texts(notebook) == before
+
+
+LINKS = """[[idea]] [[idea|label]] [[idea#Part|x]] ![[idea]] [[pages/idea]] [[idea.md]] `[[idea]]`
+[x](idea.md#part) [y](./idea.md "title") [z](<idea.md>) ![p](idea.md) [w](/pages/idea.md) [ref]
+
+| a | b |
+|---|---|
+| [[idea\\|cell]] | x |
+
+[[The Thought]] [[Brainwave]] [[idea-id]] [[ferry]] [far](https://idea.md) %% [[idea]] %%
+
+[ref]: idea.md "Title"
+"""
+
+
+def test_links_are_rewritten_in_their_own_form(notebook: Notebook) -> None:
+    head = "---\nid: idea-id\ntitle: The Thought\naliases: [Brainwave]\n---\n# Part\n"
+    write_files(
+        notebook.root, {IDEA: head, "pages/links.md": LINKS, "notes/far.md": "[[idea]] [x](../pages/idea.md)\n"}
+    )
+    notebook.core.engine.sync()
+    before = texts(notebook)
+    tried = notebook.notes.rename("idea", "deep/big (idea).md", SCRIBE, links=True, dry_run=True)
+    assert texts(notebook) == before
+    done = notebook.notes.rename("idea", "deep/big (idea).md", SCRIBE, links=True)
+    assert (done.diff, done.warnings) == (tried.diff, tried.warnings)
+    assert done.warnings == ["17 links rewritten in 3 notes"]
+    assert texts(notebook)["pages/links.md"] == (
+        """[[big (idea)]] [[big (idea)|label]] [[big (idea)#Part|x]] ![[big (idea)]] [[deep/big (idea)]] """
+        """[[big (idea).md]] `[[idea]]`
+[x](../deep/big%20%28idea%29.md#part) [y](../deep/big%20%28idea%29.md "title") [z](<../deep/big%20%28idea%29.md>) """
+        """![p](../deep/big%20%28idea%29.md) [w](/deep/big%20%28idea%29.md) [ref]
+
+| a | b |
+|---|---|
+| [[big (idea)\\|cell]] | x |
+
+[[The Thought]] [[Brainwave]] [[idea-id]] [[ferry]] [far](https://idea.md) %% [[big (idea)]] %%
+
+[ref]: ../deep/big%20%28idea%29.md "Title"
+"""
+    )
+    assert texts(notebook)["notes/far.md"] == "[[big (idea)]] [x](../deep/big%20%28idea%29.md)\n"
+    after = texts(notebook)
+    undone = notebook.notes.undo("deep/big (idea)", SCRIBE)
+    assert (undone.path, texts(notebook)) == (IDEA, before)
+    notebook.notes.undo("idea", SCRIBE)
+    assert texts(notebook) == after
+    notebook.notes.undo("pages/idea", SCRIBE)  # by the path that it left
+    assert texts(notebook) == before
+    assert not notebook.core.engine.verify().differences
+
+
+def test_links_in_the_moved_note_go_on_leading_where_they_did(notebook: Notebook) -> None:
+    text = "[a](ferry.md) [b](../research_notes/ice.md) [[ferry]] [c](pages/ferry.md) ![d](tide.png)\n"
+    write_files(notebook.root, {"pages/moves.md": text, "pages/tide.png": "x"})
+    notebook.core.engine.sync()
+    assert "pages/moves.md" not in str(notebook.notes.rename("moves", "pages/moves2.md", OWNER).warnings)
+    done = notebook.notes.rename("moves2", "far/away/moves", SCRIBE, links=True)
+    assert texts(notebook)["far/away/moves.md"] == (
+        "[a](../../pages/ferry.md) [b](../../research_notes/ice.md) [[ferry]] [c](pages/ferry.md) "
+        "![d](../../pages/tide.png)\n"
+    )
+    assert (done.changed, done.version) == (True, 2)
+
+
+def test_a_link_that_cannot_be_rewritten_alone_is_reported(notebook: Notebook) -> None:
+    orders = "runtime/standing-orders.md"
+    write_files(notebook.root, {orders: "# Orders\n\nSee [[idea]].\n", "pages/latin.md": "x"})
+    (notebook.root / "pages/latin.md").write_bytes(b"[[idea]] caf\xe9\n")
+    notebook.core.engine.sync()
+    done = notebook.notes.rename("idea", "pages/thought", SCRIBE, links=True)
+    assert done.warnings[0] == "3 links rewritten in 1 notes"
+    assert "1 link breaks" in done.warnings[1]  # the owner's file is not the agent's to see whole, or to change
+    assert "pages/latin.md:1" in done.warnings[1]
+    notebook.notes.undo("thought", OWNER)
+    done = notebook.notes.rename("idea", "pages/thought", OWNER, links=True)
+    assert "See [[thought]]" in texts(notebook)[orders]
+
+
+def test_a_rename_tells_nothing_of_links_in_other_channels(notebook: Notebook) -> None:
+    write_files(notebook.root, {"channels/pilot/global/berth.md": "[[idea]]\n"})
+    notebook.core.engine.sync()
+    for session, counted in ((SCRIBE, "3 links"), (PILOT, "4 links"), (OWNER, "4 links")):
+        assert counted in notebook.notes.rename("idea", "pages/new", session, dry_run=True).warnings[0]
+    notebook.notes.rename("idea", "pages/new", SCRIBE, links=True)
+    assert texts(notebook)["channels/pilot/global/berth.md"] == "[[idea]]\n"
+
+
+def test_a_note_leaves_its_channel_by_its_agent_alone(notebook: Notebook) -> None:
+    plan = "channels/scribe/global/plan.md"
+    with pytest.raises(NotPermitted):
+        notebook.notes.rename(plan, "pages/plan", PILOT)
+    notebook.notes.rename(plan, "pages/plan", SCRIBE)
+    assert notebook.notes.read("pages/plan", PILOT).text.endswith("Buy rope.\n")
+    notebook.notes.undo("pages/plan", SCRIBE)
+    with pytest.raises(NoSuchNote):
+        notebook.notes.read("plan", PILOT)
+
+
+def test_names_of_other_files_are_known_as_far_as_their_folders_are(notebook: Notebook) -> None:
+    write_files(notebook.root, {"channels/scribe/global/safe.png": "x", "pages/map.png": "x"})
+    notebook.core.engine.sync()
+    for session, known in ((SCRIBE, True), (PILOT, False)):
+        view = View(notebook.core, session)
+        names = Names(note_names(notebook.core, view), file_names(notebook.core, view))
+        assert names.find("map.png") == ["pages/map.png"]
+        assert bool(names.find("safe.png")) == known

@@ -1,0 +1,255 @@
+"""The file: created, shared, replaced, damaged, upgraded, and always usable by the next process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import threading
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from notebook_sync.errors import Busy, IndexDamaged, IndexOutdated, NotebookError, ReadOnly
+from notebook_sync.store import index as index_module
+from notebook_sync.store import sqlite as sqlite_module
+from notebook_sync.store.index import Index
+from tests.processes import start_process
+from tests.store.rows_for_tests import document, entry, fact, open_index
+from tests.waiting import eventually
+
+Opening = Callable[..., Index]
+
+
+def setting(index: Index, name: str) -> Any:
+    with index._db.read() as db:
+        return db.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def test_the_file_is_for_its_owner_only(index: Index, tmp_path: Path) -> None:
+    index.documents.put([document()])
+    files = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("index.db*")}
+    assert files == {"index.db": 0o600, "index.db-wal": 0o600, "index.db-shm": 0o600}
+    names = ("page_size", "auto_vacuum", "secure_delete", "journal_mode")
+    assert [setting(index, name) for name in names] == [32768, 2, 1, "wal"]
+
+
+def test_a_transaction_is_whole_or_nothing(index: Index) -> None:
+    with pytest.raises(ZeroDivisionError), index.write(), index.write():  # noqa: PT012 - what came before is undone
+        index.documents.put([document()])
+        index.facts.put([fact()])
+        assert index.documents.count() == index.facts.count() == 1
+        raise ZeroDivisionError
+    assert (index.documents.count(), index.facts.count(), index.rev()) == (0, 0, 0)
+
+
+def test_a_durable_commit_waits_for_the_disk(index: Index) -> None:
+    with index.write(durable=True), index.write(durable=True):
+        assert setting(index, "synchronous") == 2
+    with index.write():
+        assert setting(index, "synchronous") == 1
+        with pytest.raises(ValueError, match="outermost"), index.write(durable=True):
+            pass
+
+
+def test_another_thread_reads_what_is_committed(index: Index) -> None:
+    index.documents.put([document("a")])
+    seen: list[int] = []
+    thread = threading.Thread(target=lambda: seen.append(index.documents.count()))
+    with index.write():
+        index.documents.put([document("b")])
+        thread.start()
+        thread.join()
+    assert [*seen, index.documents.count()] == [1, 2]
+
+
+def test_every_commit_of_any_process_has_another_version(index: Index, opening: Opening, tmp_path: Path) -> None:
+    seen = [index.version()]
+    assert index.version() == seen[0]
+    for writer in (index, opening()):
+        writer.cache.put([{"id": "a"}])
+        seen.append(index.version())
+    (tmp_path / "index.db").unlink()
+    assert len({*seen, index.version()}) == 4
+
+
+def test_a_writer_waits_for_another_and_gives_up(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_module, "_BUSY_SECONDS", 0.05)
+    index, other = opening(), opening()
+    with index.write(), pytest.raises(Busy):
+        other.documents.put([document()])
+    other.documents.put([document()])
+    assert index.documents.count() == 1
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_file_that_is_deleted_or_replaced_is_noticed(opening: Opening, tmp_path: Path, replaced: bool) -> None:
+    index, other = opening(), tmp_path / "other"
+    index.documents.put([document("a"), document("b")])
+    for path in tmp_path.glob("index.db*" if replaced else "index.db"):
+        path.unlink()
+    if replaced:
+        other.mkdir()
+        opening(other).documents.put([document("c")])
+        (other / "index.db").rename(tmp_path / "index.db")
+        (other / "index.db-wal").rename(tmp_path / "index.db-wal")
+    assert index.documents.count() == replaced
+    index.documents.put([document("d")])
+    assert index.needs_restore()
+    assert opening().documents.count() == 1 + replaced
+
+
+def test_revision_order_is_commit_order(opening: Opening, tmp_path: Path) -> None:
+    """Processes create the file at once and write to it. Who follows the feed never misses what is committed later."""
+    writers = [start_process(_put_some, tmp_path, name) for name in "abc"]
+    index, seen, cursor = opening(), dict[str, int](), 0
+
+    def follow() -> bool:
+        nonlocal cursor
+        for change in index.changes(cursor, 7):
+            assert change.rev > cursor
+            cursor = seen[change.id] = change.rev
+        return len(seen) == 120
+
+    eventually(follow, "all rows seen in the feed")
+    for writer in writers:
+        writer.join(60)
+        assert writer.exitcode == 0
+    assert seen == dict(index.documents.tuples(("id", "rev")))
+
+
+def _put_some(folder: Path, name: str) -> None:
+    index = open_index(folder)
+    for n in range(40):
+        index.documents.put([document(f"{name}{n}")])
+    index.close()
+
+
+@pytest.mark.parametrize("nth", [1, 3, 8, 20, 60, 120, 190, 230, 238, 245, 252, 260, 270, 280, 290])
+def test_a_process_that_is_killed_leaves_a_usable_file(opening: Opening, tmp_path: Path, nth: int) -> None:
+    """At statement `nth` of its life. All of a batch is there, or nothing."""
+    process = start_process(_put_until_killed, tmp_path, nth)
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    index = opening()
+    count = index.documents.count()
+    assert count in (0, 5)
+    assert index.facts.count() == len(index.documents.search(["text"])) == count
+    index.documents.put([document(f"n{n}", "more words") for n in range(7)])
+    assert len(index.documents.search(["words"])) == 7
+    assert setting(index, "integrity_check") == "ok"
+
+
+def _put_until_killed(folder: Path, nth: int) -> None:
+    count, connect = 0, sqlite3.connect
+
+    def counted(_: str) -> None:
+        nonlocal count
+        count += 1
+        if count == nth:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.set_trace_callback(counted)
+        return connection
+
+    sqlite3.connect = traced  # type: ignore[assignment]
+    index = open_index(folder)
+    while True:
+        with index.write():
+            index.documents.put([document(f"n{n}", f"text {count}") for n in range(5)])
+            index.facts.put([fact(f"f{n}") for n in range(5)])
+
+
+def test_a_file_of_nonsense_is_set_aside(opening: Opening, tmp_path: Path) -> None:
+    nonsense = b"not a database, but long enough to be looked at" * 100
+    (tmp_path / "index.db").write_bytes(nonsense)
+    with pytest.raises(IndexDamaged, match="rebuild"):
+        opening(read_only=True)
+    index = opening()
+    assert index.damaged is not None
+    assert index.damaged.read_bytes() == nonsense
+    index.documents.put([document()])
+    assert index.needs_restore()
+
+
+def test_damage_is_recovered_once(opening: Opening, tmp_path: Path) -> None:
+    index = opening()
+    index.documents.put([document(f"n{n}", "words " * 2000) for n in range(200)])
+    index.optimize()
+    index.close()
+    with (tmp_path / "index.db").open("r+b") as file:
+        file.seek(32768 * 2)
+        file.write(os.urandom(32768 * 60))
+    other = opening()
+    for each in (index, other):
+        with pytest.raises(IndexDamaged):
+            assert each.documents.find(heavy=True) == each.vectors.put([{"id": "v"}])
+    aside = index.recover()
+    assert aside is not None
+    assert aside.exists()
+    index.documents.put([document("after")])
+    assert (other.recover(), other.documents.tuples(("id",))) == (None, [("pages/after",)])
+
+
+def test_an_index_for_reading_only_creates_and_changes_nothing(opening: Opening, tmp_path: Path) -> None:
+    with pytest.raises(ReadOnly):
+        opening(read_only=True)
+    assert list(tmp_path.glob("index.db*")) == []
+    opening().documents.put([document()])
+    index = opening(read_only=True)
+    assert index.documents.count() == 1
+    with pytest.raises(ReadOnly):
+        index.documents.put([document()])
+
+
+def test_other_trouble_of_sqlite_is_an_error_of_the_project(index: Index) -> None:
+    with pytest.raises(NotebookError, match=r"index\.db cannot be used: no such table"), index.write() as db:
+        db.execute("SELECT * FROM missing")
+
+
+@pytest.mark.parametrize("what", ["schema", "analyzer"])
+def test_a_newer_version_upgrades_the_file_and_stops_the_older(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    older = opening()
+    older.documents.put([document(access_count=4), document("ended", version=7)])
+    older.history.put([{"id": "pages/plan@1", "note": "pages/plan", "version": 1}])
+    older.documents.delete(["pages/ended"])
+    older.stream.put([entry("s", "Said something")])
+    with older.write() as db:
+        db.execute("ALTER TABLE facts DROP COLUMN metadata")
+        db.execute("DROP TABLE longterm")
+    if what == "schema":
+        monkeypatch.setattr(index_module, "SCHEMA", index_module.SCHEMA + 1)
+    newer = opening(version=1 + (what == "analyzer"))
+    assert [change.id for change in newer.changes(0, 9)] == ["s"]
+    assert [hit.id for hit in newer.stream.search(["said"])] == ["s"]
+    assert (newer.documents.count(), newer.history.count()) == (0, 1)
+    newer.documents.put([document()])
+    newer.facts.put([fact(metadata={"a": 1})])
+    assert newer.documents.tuples(("access_count", "version")) == [(4, 1)]
+    assert [row["version"] for row in newer.gone(["pages/ended"])] == [7]
+    with pytest.raises(IndexOutdated, match="restart"):
+        older.documents.put([document("late")])
+    monkeypatch.undo()
+    with pytest.raises(IndexOutdated, match="restart"):
+        opening()
+
+
+def test_the_number_of_the_schema_is_raised_when_tables_change() -> None:
+    """Where this fails: raise SCHEMA, so that older files are filled again, and set the checksum here."""
+    checksum = zlib.crc32("".join(index_module.schema_statements()).encode())
+    assert (index_module.SCHEMA, checksum) == (1, 1579321715)
+
+
+def test_what_is_deleted_leaves_the_file(index: Index, tmp_path: Path) -> None:
+    index.documents.put([document("a", "zanzibar word", title="Zanzibar"), document("b", "word")])
+    index.documents.delete(["pages/a"])
+    index.optimize()
+    assert all(b"zanzibar" not in path.read_bytes().lower() for path in tmp_path.glob("index.db*"))
+    assert [hit.id for hit in index.documents.search(["word"])] == ["pages/b"]

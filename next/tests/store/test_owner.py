@@ -1,0 +1,200 @@
+"""Whose a server is: other notebooks, clones, copied state folders, restored and rebuilt indexes."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from notebook_sync.errors import ForeignTarget
+from notebook_sync.store.owner import Identity, Mark, name_of, step_for, without_secrets
+from tests.store.mirrors import Database, Keys, OpenWorld, World, line
+from tests.store.rows_for_tests import document, fact
+
+WHO = Identity("n", "r", "g2", ("g1", "g2"))
+MARK = Mark("n", replica="r", generation="g2", cursor=5, at=datetime.now(UTC).isoformat())
+OLD = (datetime.now(UTC) - timedelta(days=301)).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("mark", "last_cursor", "step"),
+    [
+        (None, 0, "reconcile"),
+        (MARK, 5, "continue"),
+        (MARK, 9, "continue"),  # the server was restored from a backup
+        (replace(MARK, at=OLD), 5, "reconcile"),
+        (replace(MARK, at="tomorrow"), 5, "reconcile"),
+        (MARK, 4, "restored"),
+        (replace(MARK, generation="g1"), 0, "take over"),
+        (replace(MARK, generation="g1"), 3, "restored"),
+    ],
+)
+def test_the_step_follows_from_the_mark(mark: Mark | None, last_cursor: int, step: str) -> None:
+    assert step_for(mark, WHO, target="t", last_cursor=last_cursor) == step
+
+
+@pytest.mark.parametrize(
+    ("mark", "owner", "can_claim"),
+    [
+        (replace(MARK, notebook="m", name="diary"), "the notebook 'diary'", False),
+        (Mark.read(b"no JSON"), "another program", False),
+        (Mark.read({"notebook": "n", "cursor": "many"}), "another program", False),
+        (replace(MARK, replica="s"), "another copy of this notebook", True),
+        (replace(MARK, generation="g3"), "a copy of this state folder", True),
+    ],
+)
+def test_the_mark_of_another_refuses(mark: Mark, owner: str, can_claim: bool) -> None:
+    with pytest.raises(ForeignTarget, match=owner):
+        step_for(mark, WHO, target="t", last_cursor=5)
+    if can_claim:
+        assert step_for(mark, WHO, target="t", last_cursor=5, claim=True) == "take over"
+    else:
+        with pytest.raises(ForeignTarget, match=owner):
+            step_for(mark, WHO, target="t", last_cursor=5, claim=True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mongodb://ann:s3cr%40t@host:27017/?authMechanismProperties=AWS_SESSION_TOKEN:s3cr@t",
+        "redis://:s3cr@t@host:6379/0",
+        "redis://host:6379/0?password=s3cr@t",
+        "mongodb://s3cr@t:[",
+    ],
+)
+def test_no_message_has_a_secret(url: str) -> None:
+    assert "s3cr" not in name_of(url, "Server") + without_secrets(f"cannot use {url}", url)
+
+
+def test_another_notebook_refuses_and_nothing_is_written(
+    world: World, open_world: OpenWorld, servers: dict[str, str], mongo: Database, keys: Keys
+) -> None:
+    world.put(document("plan", "ours"))
+    world.publish_well()
+    other = open_world("other", **servers)
+    other.put(document("plan", "another's"))
+    for options in ({}, {"claim": True}):
+        done = other.publish(**options)
+        assert "belongs to the notebook 'notebook'" in done["mongodb"].trouble
+        assert "belongs to the notebook 'notebook'" in done["redis"].trouble
+    assert mongo.texts() == {"pages/plan": "ours"}
+    assert [each["trouble"] != "" for each in other.publisher.state()] == [True, True]
+
+
+def copy_notebook(world: World, to: Path) -> None:
+    """Copy the folder alone, as a clone does."""
+    shutil.copytree(world.place.root, to)
+
+
+def test_a_clone_is_refused_until_it_claims_and_then_has_what_only_the_servers_had(
+    world: World, open_world: OpenWorld, servers: dict[str, str], mongo: Database, keys: Keys, tmp_path: Path
+) -> None:
+    world.put(document("plan", "one"), document("secret", "deleted later"))
+    world.put(document("plan", "two"))
+    world.index.history.put([{"id": "pages/plan@2", "note": "pages/plan", "version": 2, "at": datetime.now(UTC)}])
+    world.index.facts.put([fact(access_count=7)])
+    world.index.stream.put([line("first")])
+    world.index.longterm.put([line("kept", "long ago")])
+    moment = {"name": "before", "at": datetime.now(UTC).replace(microsecond=0), "body": {"daily": {}}}
+    world.index.checkpoints.put([{"id": "c1", **moment}])
+    world.publish_well()
+    world.index.documents.delete(["pages/secret"])
+    world.publish_well()
+
+    copy_notebook(world, tmp_path / "clone")
+    clone = open_world("clone", **servers)
+    clone.put(document("plan", "of the clone"))
+    clone.index.facts.put([fact()])
+    assert "another copy of this notebook" in clone.troubles()["mongodb"]
+    assert mongo.texts() == {"pages/plan": "two"}
+
+    clone.publish_well(claim=True)
+    assert mongo.texts() == {"pages/plan": "of the clone"}
+    assert clone.index.documents.get(["pages/plan"])["pages/plan"]["version"] == 2
+    assert clone.index.history.count() == 1
+    assert clone.index.facts.get(["f1"])["f1"]["access_count"] == 7
+    assert clone.index.stream.get(["first"])["first"]["content"] == "something happened"
+    assert clone.index.longterm.get(["kept"])["kept"]["content"] == "long ago"
+    assert clone.index.checkpoints.get(["c1"])["c1"]["body"] == {"daily": {}}
+    assert keys.ids() == ["first"]
+    assert clone.is_equal()
+    assert set(world.troubles()) == {"mongodb", "redis"}
+
+
+def test_a_copied_state_folder_is_refused_until_it_claims_and_is_then_another_replica(
+    world: World, mongo: Database, keys: Keys, tmp_path: Path
+) -> None:
+    world.put(document("plan", "one"))
+    world.publish_well()
+    saved = tmp_path / "saved"
+    shutil.copytree(world.place.state, saved)
+    world.publisher._renew_identity()  # as after a rebuild
+    world.index.targets.delete(["mongodb", "redis"])
+    world.publish_well()
+    world.close()
+    shutil.rmtree(world.place.state)
+    saved.rename(world.place.state)
+    world.open()
+    world.put(document("plan", "of the copy"))
+    assert "a copy of this state folder" in world.troubles()["redis"]
+    before = mongo.mark()["replica"]
+    world.publish_well(claim=True)
+    assert mongo.texts() == {"pages/plan": "of the copy"}
+    assert mongo.mark()["replica"] == keys.mark()["replica"] != before
+
+
+def test_an_index_that_was_built_again_takes_back_what_it_lost(world: World, mongo: Database, keys: Keys) -> None:
+    rows = [document(name, f"text of {name}") for name in ("a", "b", "c")]
+    world.put(*rows)
+    for text in ("two", "three"):
+        world.put(document("a", text))
+    world.index.documents.delete(["pages/c"])
+    world.index.stream.put([line("first")])
+    world.publish_well()
+    generation = mongo.mark()["generation"]
+    world.close()
+    for file in world.place.state.glob("index.db*"):
+        file.unlink()
+    world.open()
+    # The revs of the new index say nothing about those on the server.
+    world.put(document("b", "changed meanwhile"), document("a", "three"))
+    world.index.counters.put([{"id": "adopted", "value": 1}])
+    world.publish_well()
+    assert mongo.texts() == {"pages/a": "three", "pages/b": "changed meanwhile"}
+    assert mongo.db.pages.find_one({"_id": "pages/a"})["metadata"]["version"] == 3
+    assert world.index.stream.count() == 1
+    assert keys.ids() == ["first"]
+    assert mongo.mark()["generation"] == keys.mark()["generation"] != generation
+    assert world.is_equal()
+
+
+def test_a_restored_index_deletes_nothing_at_first_and_catches_up(
+    world: World, mongo: Database, keys: Keys, tmp_path: Path
+) -> None:
+    world.put(document("a", "one"))
+    world.publish_well()
+    world.close()
+    backup = (world.place.index_path).read_bytes()
+    world.open()
+    world.put(document("a", "two"), document("new", "written after the backup"))
+    world.index.stream.put([line("later")])
+    world.publish_well()
+    world.close()
+    for file in world.place.state.glob("index.db*"):
+        file.unlink()
+    world.place.index_path.write_bytes(backup)
+    world.open()
+    world.put(document("a", "three"))
+    world.publish_well()
+    assert mongo.texts() == {"pages/a": "three", "pages/new": "written after the backup"}
+    assert world.index.stream.count() == 1
+    assert keys.ids() == ["later"]
+    world.put(document("new", "written after the backup"))
+    world.publish_well()
+    generation = mongo.mark()["generation"]
+    world.publisher.reconcile_all()
+    assert world.is_equal()
+    assert mongo.mark()["generation"] == keys.mark()["generation"] == generation

@@ -1,0 +1,61 @@
+"""Clients of the MCP server by the official SDK: of a process, and of a port."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from notebook_sync import Notebook
+from notebook_sync.surfaces.http.app import asgi
+from tests.processes import command
+from tests.surfaces.serving import on_a_port
+
+# The handshake of before 2026-07-28, which nearly every client still uses, and what came after it.
+ERAS = ("legacy", "auto")
+HELLO: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+
+
+def talk(root: Path, talking: Callable[[Client], Awaitable[None]], *arguments: str, **options: Any) -> None:
+    """Start `notebook-sync mcp`, speak with it, and let it end."""
+    program, *started = command()
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **options.pop("environment", {})}
+    started += ["-C", str(root), "mcp", *arguments]
+
+    async def run() -> None:
+        parameters = StdioServerParameters(command=program, args=started, env=environment)
+        async with Client(parameters, **options) as client:
+            await talking(client)
+
+    anyio.run(run)
+
+
+@contextlib.asynccontextmanager
+async def over_http(url: str, token: str, **options: Any) -> AsyncIterator[Client]:
+    """A client that sends this token."""
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as sender,
+        Client(streamable_http_client(url, http_client=sender), **options) as client,
+    ):
+        yield client
+
+
+@contextlib.contextmanager
+def mcp_on_a_port(notebook: Notebook, around: Callable[[Any], Any] = lambda app: app) -> Iterator[str]:
+    """The URL of MCP, as `serve` serves it; `around` wraps the application."""
+    with on_a_port(around(asgi(notebook))) as (host, port):
+        yield f"http://{host}:{port}/mcp"

@@ -1,0 +1,116 @@
+"""A small notebook behind the HTTP application: asked within the test's process, or served on a real port."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.testclient import TestClient
+
+from notebook_sync import Notebook, Session
+from notebook_sync.services.tokens import TokenFile
+from notebook_sync.surfaces.http.app import asgi
+from notebook_sync.surfaces.http.serve import config_of
+from tests.waiting import eventually
+
+BASE = "http://127.0.0.1:8765"
+OWNER, SCRIBE, STRANGER = Session.owner(), Session.task("scribe"), Session.external("herald")
+SESSIONS = (OWNER, SCRIBE, STRANGER)
+FILES = {
+    "notebook.toml": '[notebook]\ntimezone = "UTC"\n[search]\nembeddings = "off"\n',
+    "pages/plan.md": "# Plan\n\nStart small.\n",
+    "facts/core.md": "# Core\n\n- The harbour is called Quay\n",
+    "runtime/standing-orders.md": "# Standing Orders\n\n## Boundaries\n\n- Never pay\n<!-- the safe is blue -->\n",
+    "runtime/reminders.md": "# Reminders\n\n## Today\n\n- [ ] Call the mill\n",
+    "runtime/external-communications.md": (
+        "# External\n\n## Permanent Rules\n\n- **Odile** (odile@q.example): draft only\n"
+    ),
+    "channels/pilot/global/berth.md": "---\ntype: note\n---\n# Berth\n\nRope lies at the secret berth.\n",
+}
+
+
+def make_notebook(root: Path) -> Path:
+    """The files above in a folder."""
+    for path, text in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+def bytes_of(root: Path) -> dict[str, bytes]:
+    """Every file of the notebook but what the program keeps for itself."""
+    files = (path for path in root.rglob("*") if path.is_file() and ".notebook" not in path.parts)
+    return {str(path.relative_to(root)): path.read_bytes() for path in files}
+
+
+def token_of(notebook: Notebook, session: Session) -> str:
+    """The token of a session, in place of any other of its agent."""
+    tokens = TokenFile(notebook.core.place.state)
+    if session.kind == "owner":
+        return tokens.owner()
+    tokens.revoke(session.agent)
+    return tokens.add(session.agent, session.kind)
+
+
+@dataclass
+class Served:
+    """A notebook behind the application. A session that asks for the first time gets a token."""
+
+    notebook: Notebook
+    client: TestClient
+    _tokens: dict[Session, str] = field(default_factory=dict)
+
+    def bearer(self, session: Session | None) -> dict[str, str]:
+        """The header with the session's token; none for None."""
+        if session is None:
+            return {}
+        if session not in self._tokens:
+            self._tokens[session] = token_of(self.notebook, session)
+        return {"Authorization": f"Bearer {self._tokens[session]}"}
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        session: Session | None = OWNER,
+        *,
+        headers: dict[str, str] | None = None,
+        **more: Any,
+    ) -> Any:
+        """The answer to a request below /api/v1."""
+        return self.client.request(method, f"/api/v1{path}", headers=self.bearer(session) | (headers or {}), **more)
+
+    def refusals(self) -> list[dict[str, Any]]:
+        """The events of refusals so far."""
+        return [event for event in self.notebook.core.events.read(limit=10_000) if event["kind"] == "refused"]
+
+
+@contextlib.contextmanager
+def served(root: Path, **options: Any) -> Iterator[Served]:
+    """The application in this process, over a notebook that is synced."""
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        with TestClient(asgi(notebook, **options), base_url=BASE, raise_server_exceptions=False) as client:
+            yield Served(notebook, client)
+
+
+@contextlib.contextmanager
+def on_a_port(app: Any) -> Iterator[tuple[str, int]]:
+    """The application as `serve` runs it, on a free port of this machine: its host and port."""
+    server = uvicorn.Server(config_of(app))
+    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            eventually(lambda: server.started, "the server has started")
+            yield listener.getsockname()
+        finally:
+            server.should_exit = True
+            server.force_exit = True  # streams do not end by themselves
+            thread.join(30)

@@ -1,0 +1,112 @@
+"""What others wrote for MCP, against the server: the TypeScript SDK's client, and the protocol's own scenarios."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from notebook_sync import Notebook
+from tests.servers import unavailable
+from tests.surfaces.mcp_clients import mcp_on_a_port
+from tests.surfaces.serving import OWNER, make_notebook, token_of
+
+SCENARIOS = (
+    *("server-initialize", "ping", "tools-list", "resources-list", "prompts-list"),
+    "dns-rebinding-protection",
+)
+
+
+@pytest.fixture(scope="session")
+def node_modules() -> Path:
+    folder = os.environ.get("NOTEBOOK_TEST_NODE_MODULES")
+    if not folder:
+        unavailable("NOTEBOOK_TEST_NODE_MODULES names no folder")
+    return Path(folder)
+
+
+@pytest.fixture
+def notebook(folder: Path) -> Iterator[Notebook]:
+    with Notebook.open(make_notebook(folder)) as notebook:
+        notebook.sync()
+        yield notebook
+
+
+def test_the_typescript_client_over_stdio(notebook: Notebook, node_modules: Path) -> None:
+    started = (sys.executable, "-m", "notebook_sync", "-C", str(notebook.root), "mcp", "--session", "owner")
+    check(conversation(node_modules, notebook.root, "stdio", *started), notebook.root)
+
+
+def test_the_typescript_client_over_http(notebook: Notebook, node_modules: Path) -> None:
+    with mcp_on_a_port(notebook) as url:
+        check(conversation(node_modules, notebook.root, "http", url, token_of(notebook, OWNER)), notebook.root)
+
+
+def conversation(node_modules: Path, root: Path, *how: str) -> dict[str, Any]:
+    """What the client was answered, by step. A rule is changed by hand as soon as it has subscribed to the prompt."""
+    repository = str(Path(__file__).parents[2])
+    answers: dict[str, Any] = {}
+    with subprocess.Popen(
+        ["node", str(Path(__file__).with_name("mcp_client.mjs")), *how],
+        env={**os.environ, "NOTEBOOK_TEST_NODE_MODULES": str(node_modules), "PYTHONPATH": repository},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as client:
+        assert client.stdout is not None
+        for line in client.stdout:
+            step = json.loads(line)
+            answers[step["step"]] = step["answer"]
+            if step["step"] == "subscribed":
+                with (root / "runtime/standing-orders.md").open("a") as orders:
+                    orders.write("\n- Ask Odile before the ferry sails\n")
+        assert client.wait(60) == 0
+    return answers
+
+
+def check(answers: dict[str, Any], root: Path) -> None:
+    assert answers["server"] == "notebook-sync"
+    assert "Never pay" in answers["instructions"]
+    assert {"notebook_edit", "notebook_read", "notebook_search", "notebook_list"} <= set(answers["tools"])
+    text = (root / "pages/plan.md").read_text()
+    assert answers["read"]["structuredContent"]["text"] == text
+    assert answers["conflict"]["isError"] is True
+    error = answers["conflict"]["structuredContent"]["error"]
+    assert (error["type"], error["text"]) == ("conflict", text)
+    assert answers["missing"]["type"] == "no_such_note"
+    assert answers["resources"][0] == "notebook://prompt"
+    assert answers["templates"] == ["notebook://note/{id}", "notebook://runtime/{file}"]
+    assert answers["prompt"] == answers["resource"]
+    assert answers["updated"] == "notebook://prompt"
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_scenarios_of_the_protocols_own_suite_pass(
+    notebook: Notebook, tmp_path: Path, node_modules: Path, scenario: str
+) -> None:
+    token = token_of(notebook, OWNER)
+    with mcp_on_a_port(notebook, lambda app: Sending(app, token)) as url:
+        program = node_modules / "@modelcontextprotocol/conformance/dist/index.js"
+        command = ("node", str(program), "server", "--url", url, "--scenario", scenario, "-o", str(tmp_path))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (found,) = tmp_path.glob(f"*{scenario}*/checks.json")
+    checks = json.loads(found.read_text())
+    assert {check["status"] for check in checks} == {"SUCCESS"}
+
+
+class Sending:
+    """The app as a client finds it that sends this token: the suite can send none."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._header = (b"authorization", f"Bearer {token}".encode())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app({**scope, "headers": [*scope.get("headers", ()), self._header]}, receive, send)

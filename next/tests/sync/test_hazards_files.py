@@ -1,0 +1,395 @@
+"""Files as nobody should write them: each is indexed, or refused with a reason, and stops no other (laws 1, 2, 9)."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from notebook_sync.errors import RootLost, WouldDeleteEverything
+from notebook_sync.store.rows import EVERYTHING, Is
+from notebook_sync.sync import losses, sweep
+from tests.sync.world import Report, World
+
+
+def synced(world: World) -> Report:
+    """Sync; the good note is there, and a second sync writes nothing and fails in the same way."""
+    report = world.sync(allow_empty=False)
+    again = world.sync(allow_empty=False)
+    assert not again.paths
+    assert again.faults == report.faults
+    assert "good.md" in world.rows()
+    return report
+
+
+def agrees(world: World) -> bool:
+    return world.engine.verify().differences == []
+
+
+class TestLinks:
+    def test_links_are_refused_and_never_followed(self, world: World, tmp_path: Path) -> None:
+        (tmp_path / "outside").mkdir()
+        (tmp_path / "outside" / "secret.md").write_text("secret")
+        for path, to in {
+            "file.md": "../outside/secret.md",
+            "in.md": "good.md",
+            "d.md": "no.md",
+            "f": "../outside",
+        }.items():
+            world.link(path, to)
+        report = synced(world)
+        assert world.texts() == {"good.md": "good"}
+        assert report.faults.keys() == {"file.md", "in.md", "d.md", "f"}
+        assert all("link" in reason for reason in report.faults.values())
+
+    def test_a_note_that_becomes_a_link_keeps_its_last_good_row(self, world: World) -> None:
+        world.write("a.md", "a")
+        synced(world)
+        world.rename("a.md", "a.txt")
+        world.link("a.md", "a.txt")
+        assert "link" in synced(world).faults["a.md"]
+        assert world.texts()["a.md"] == "a"
+        world.delete("a.md")
+        world.rename("a.txt", "a.md")
+        assert synced(world).faults == {}
+        assert agrees(world)
+
+    def test_a_folder_that_becomes_a_link_takes_its_notes_away(self, world: World) -> None:
+        world.write("d/a.md", "a")
+        synced(world)
+        world.rename("d", "e")
+        world.link("d", "e")
+        synced(world)
+        assert world.rows().keys() == {"good.md", "e/a.md"}
+
+
+class TestNames:
+    def test_names_that_are_only_strange_are_indexed(self, world: World) -> None:
+        names = [
+            *("CON.md", "NUL.md", "two\nlines.md", "tab\t.md", " space .md", "dot..md", "-rf.md", "$(x).md", "'\".md"),
+            *("a" * 252 + ".md", "💥.md", "A.md", "a.md", "{{7*7}}.md", "%s.md", "\\.md", "*.md", "a;b.md", "UP.MD"),
+            *(unicodedata.normalize(form, "ä.md") for form in ("NFC", "NFD")),
+        ]
+        for name in names:
+            world.write(name, f"this is {name}")
+        assert synced(world).faults == {}
+        assert world.texts() == {"good.md": "good", **{name: f"this is {name}" for name in names}}
+        assert agrees(world)
+        for name in names:
+            world.delete(name)
+        assert world.sync(allow_empty=True).deleted == len(names)
+
+    def test_a_name_that_is_not_utf8_is_reported(self, world: World) -> None:
+        Path(os.fsdecode(os.fsencode(world.root) + b"/caf\xe9.md")).write_text("latin")
+        assert "not UTF-8" in synced(world).faults["caf\\xe9.md"]
+
+    def test_what_editors_leave_is_no_note_but_may_be_linked_to(self, world: World) -> None:
+        left = ("good.md~", ".good.md.swp", "4913", ".#good.md", ".hidden.md", "x.txt", ".obsidian/a.md")
+        for name in left:
+            world.write(name, "not a note")
+        assert synced(world).faults == {}
+        assert world.texts() == {"good.md": "good"}
+        assert {row["id"] for row in world.index.attachments.find()} == {"good.md~", "4913", "x.txt"}
+        world.delete("x.txt")
+        world.engine.look(["x.txt"])
+        assert "x.txt" not in {row["id"] for row in world.index.attachments.find()}
+
+    def test_a_fifo_and_a_folder_with_a_notes_name(self, world: World) -> None:
+        os.mkfifo(world.root / "fifo.md")
+        world.write("folder.md/a.md", "a")
+        assert synced(world).faults.keys() == {"fifo.md"}
+        assert world.rows().keys() == {"good.md", "folder.md/a.md"}
+
+
+POISON = {
+    "a date": "when: 2026-02-18",
+    "an impossible date": "when: 2026-02-31",
+    "2^63": "number: 9223372036854775808",
+    "not a number": "number: .nan",
+    "integer keys": "1: one\n2: two",
+    "a set": "things: !!set {a, b}",
+    "an object": "thing: !!python/object/apply:os.system [id]",
+    "a key with NUL": '"a\\0b": c',
+    "a lone surrogate": '"\\ud800": "\\udfff"',
+    "a dollar key": "$where: 1\na.b: 2",
+    "depth 900": "deep: " + "[" * 900 + "]" * 900,
+    "an alias bomb": "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]",
+    "a key twice": "a: 1\na: 2",
+    "too much": "a: " + "x" * (65 << 10),
+    "a list as id": "id: [1, 2]",
+    "a title that is none": "title: {a: b}\ntags: 7\nstatus: [x]\ncreated_at: soon",
+    "a template": "title: {{ title }}",
+}
+
+
+class TestContents:
+    @pytest.mark.parametrize("yaml", POISON.values(), ids=POISON.keys())
+    def test_poison_is_indexed_with_its_text_or_reported(self, world: World, yaml: str) -> None:
+        world.write("poison.md", f"---\n{yaml}\n---\nthe text\n".encode(errors="surrogatepass"))
+        synced(world)
+        assert world.texts()["poison.md"].endswith("the text\n")
+        assert agrees(world)
+
+    def test_a_file_over_the_limit_is_refused_and_its_last_good_row_stays(self, world: World) -> None:
+        world.write("big.md", "small")
+        synced(world)
+        world.write("big.md", b"x" * (3 << 20))
+        assert "max_file_bytes" in synced(world).faults["big.md"]
+        assert world.texts()["big.md"] == "small"
+        world.write("big.md", "small again")
+        assert synced(world).faults == {}
+        assert world.texts()["big.md"] == "small again"
+
+    def test_bytes_that_are_no_text_are_indexed_and_reported(self, world: World) -> None:
+        world.write("image.md", bytes(range(256)) * 100)
+        world.write("nul.md", b"text\0\0\0")
+        assert synced(world).faults.keys() == {"image.md", "nul.md"}
+        assert world.texts()["nul.md"].startswith("text")
+
+    @pytest.mark.parametrize("damage", [b"---\nid: [\n---\nx", b"new \xff\xfe", b"new \0", "new".encode("utf-16")])
+    def test_damage_leaves_the_last_good_row_which_is_marked(self, world: World, damage: bytes) -> None:
+        """What a crash or a full disk leaves never replaces what a person wrote."""
+        world.write("a.md", "old")
+        synced(world)
+        world.write("a.md", damage)
+        assert "a.md" in synced(world).faults
+        assert "a.md" in world.engine.rebuild().faults
+        assert (world.texts()["a.md"], bool(world.rows()["a.md"]["stale"])) == ("old", True)
+        world.write("a.md", "new")
+        assert synced(world).faults == {}
+        assert (world.texts()["a.md"], world.rows()["a.md"]["stale"]) == ("new", "")
+
+    @pytest.mark.parametrize(
+        ("path", "is_kept"), [("runtime/reminders.md", True), ("facts/core.md", True), ("a.md", False)]
+    )
+    def test_an_emptied_file_of_rules_or_facts_keeps_its_row(self, world: World, path: str, is_kept: bool) -> None:
+        world.write(path, "## Today\n\n- Pay the dues\n")
+        synced(world)
+        facts = world.facts().keys()
+        world.write(path, "\n")
+        assert (path in synced(world).faults) == is_kept
+        assert bool(world.texts()[path].strip()) == is_kept
+        assert world.facts().keys() == facts
+        world.write(path, "")
+        assert (path in synced(world).faults) == is_kept
+
+    def test_a_file_is_never_written(self, world: World) -> None:
+        """Law 2."""
+        raw = b"\xef\xbb\xbf---\r\ntitle: T\r\n---\r\n# H\r\n\r\ntext\r\nno end"
+        world.write("dos.md", raw)
+        before = (world.root / "dos.md").stat()
+        synced(world)
+        world.engine.rebuild()
+        assert world.texts()["dos.md"] == "# H\r\n\r\ntext\r\nno end"
+        assert (world.root / "dos.md").read_bytes() == raw
+        assert (world.root / "dos.md").stat().st_ctime_ns == before.st_ctime_ns
+
+    def test_text_is_data(self, world: World) -> None:
+        text = "{{7*7}} {% raw %} ${HOME} $(id) <script>alert(1)</script> '; DROP TABLE documents; --"
+        world.write("text.md", text)
+        synced(world)
+        assert world.texts()["text.md"] == text
+
+    def test_a_note_that_the_index_cannot_hold_fails_alone(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        put = type(world.index.documents).put
+
+        def refuse(collection: object, rows: list[dict[str, object]]) -> None:
+            if any(row.get("path") == "poison.md" for row in rows):
+                raise OverflowError("too much")
+            put(collection, rows)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(type(world.index.documents), "put", refuse)
+        for number in range(5):
+            world.write(f"{number}.md", "x")
+        world.write("poison.md", "x")
+        report = world.sync()
+        assert report.faults == {"poison.md": "cannot be stored: OverflowError: too much"}
+        assert len(world.rows()) == 6
+
+    def test_a_fault_of_the_parser_costs_one_file(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("notebook_sync.sync.project.project", lambda *_, **__: 1 / 0)
+        assert "ZeroDivisionError" in world.sync().faults["good.md"]
+
+
+class TestStamps:
+    def test_same_size_and_same_mtime(self, world: World) -> None:
+        synced(world)
+        before = (world.root / "good.md").stat()
+        world.write("good.md", "GOOD")
+        os.utime(world.root / "good.md", ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert world.sync().updated == 1
+        assert world.texts() == {"good.md": "GOOD"}
+
+    def test_a_save_without_a_change_is_none(self, world: World) -> None:
+        synced(world)
+        for second in (0, 1, 2**31, 2**33):
+            world.write("good.md", "good")
+            world.touch("good.md", second * 10**9)
+            assert world.sync().updated == 0
+            assert world.rows()["good.md"]["updated_at"].timestamp() == second
+        assert world.rows()["good.md"]["version"] == 1
+
+    def test_a_save_is_published_once(self, world: World) -> None:
+        """The second look at a file that was read right after its save only settles the stamp."""
+        world.engine.look(["good.md"])
+        rev, row = world.index.rev(), world.rows()["good.md"]
+        world.sync()
+        assert (world.index.rev(), world.rows()["good.md"]["stamp"] == row["stamp"]) == (rev + 1, False)
+
+    def test_a_full_hash_finds_what_no_stamp_shows(self, world: World) -> None:
+        synced(world)
+        stamp = world.rows()["good.md"]["stamp"]
+        world.write("good.md", "GOOD")
+        world.sync()
+        world.write("good.md", "food")
+        found = (world.root / "good.md").stat()
+        forged = [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+        world.index.documents.update(EVERYTHING, set={"stamp": forged})
+        assert stamp != forged
+        assert world.engine.look(None).updated == 0
+        assert world.engine.look(None, rehash=True).updated == 1
+
+    @pytest.mark.parametrize("year", [1830, 1969, 2262, 2440])
+    def test_a_file_of_any_year_is_indexed(self, world: World, year: int) -> None:
+        world.write("old.md", "of its time")
+        world.touch("old.md", int((year - 1970) * 31_556_952 * 1e9))
+        assert synced(world).faults == {}
+        assert world.texts()["old.md"] == "of its time"
+
+
+class TestLoss:
+    """Law 8: deletes come last and need proof."""
+
+    def test_a_missing_root_deletes_nothing(self, world: World, tmp_path: Path) -> None:
+        synced(world)
+        world.root.rename(tmp_path / "away")
+        with pytest.raises(RootLost):
+            world.sync()
+        (tmp_path / "away").rename(world.root)
+        assert synced(world).deleted == 0
+
+    def test_an_emptied_root_deletes_nothing_until_it_is_allowed(self, world: World) -> None:
+        for number in range(3):
+            world.write(f"{number}.md", f"{number}")
+        synced(world)
+        for path in world.rows():
+            world.delete(path)
+        world.write("new.md", "a new note on an otherwise empty disk proves nothing")
+        for _ in range(2):
+            with pytest.raises(WouldDeleteEverything, match="none of the 4"):
+                world.sync(allow_empty=False)
+        with pytest.raises(WouldDeleteEverything):
+            world.engine.look(["new.md"])
+        assert len(world.rows()) == 4
+        assert world.sync(allow_empty=True).deleted == 4
+
+    def test_the_last_note_is_deleted_by_a_tool_only(self, world: World) -> None:
+        synced(world)
+        world.delete("good.md")
+        with pytest.raises(WouldDeleteEverything):
+            world.sync(allow_empty=False)
+        intent = {"id": "1", "path": "good.md", "digest": "", "session": "task", "agent": "scribe"}
+        world.index.intents.put([intent])
+        assert world.engine.look(["good.md"]).deleted == 1
+
+    def test_a_folder_whose_notes_were_all_renamed_is_the_same_notebook(self, world: World) -> None:
+        for number in range(3):
+            world.write(f"old/{number}.md", f"# {number}\n")
+        world.delete("good.md")
+        world.sync()
+        world.rename("old", "new")
+        world.delete("new/2.md")
+        world.write("new/more.md", "# More\n")
+        report = world.sync(allow_empty=False)
+        assert (report.moved, report.added, report.deleted) == (2, 1, 1)
+
+    def test_a_great_loss_needs_a_second_look(self, world: World) -> None:
+        """A quarter of a top folder, at least 20 notes."""
+        for number in range(40):
+            world.write(f"pages/{number}.md", f"{number}")
+            world.write(f"other/{number}.md", f"other {number}")
+        world.sync()
+        for number in range(20):
+            world.delete(f"pages/{number}.md")
+        for number in range(19):
+            world.delete(f"other/{number}.md")
+        first = world.sync(allow_empty=False)
+        assert (first.deleted, len(first.warnings)) == (19, 1)
+        assert "20 notes are missing in pages" in first.warnings[0]
+        second = world.sync(allow_empty=False)
+        assert (second.deleted, second.warnings) == (20, [])
+
+    def test_a_great_loss_that_ends_is_forgotten(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        for number in range(25):
+            world.write(f"pages/{number}.md", f"{number}")
+        world.sync()
+        for _ in range(2):
+            world.rename("pages", ".away")
+            world.engine.look(None)
+            assert len(world.engine.look(None).warnings) == 1  # who follows looks again after a minute
+            world.rename(".away", "pages")
+            assert world.sync(allow_empty=False).deleted == 0
+        world.rename("pages", ".away")
+        world.engine.look(None)
+        monkeypatch.setattr(losses, "SECOND_LOOK_MS", 0)
+        assert world.engine.look(None).deleted == 25
+
+    def test_a_file_that_comes_back_before_its_row_is_deleted_is_kept(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The last look at a vanished file is right before its row ends."""
+        world.write("a.md", "a")
+        synced(world)
+        world.delete("a.md")
+        world.write("b.md", "b")
+        read, reads = world.engine.tree.read, []
+
+        def read_late(path: str) -> object:
+            reads.append(path)
+            if len(reads) == 2:  # in the look that finds it gone for the second time
+                world.write("a.md", "a")
+            return read(path)
+
+        monkeypatch.setattr(world.engine.tree, "read", read_late, raising=False)
+        assert world.sync().deleted == 0
+        assert world.texts().keys() == {"good.md", "a.md", "b.md"}
+
+    def test_a_file_that_comes_back_while_it_is_deleted_is_looked_at_again(self, world: World) -> None:
+        world.write("a.md", "a")
+        synced(world)
+        world.delete("a.md")
+        world.sync  # noqa: B018
+        apply = world.engine._applier.apply
+
+        def apply_late(changes: list[object], **more: object) -> None:
+            if any(isinstance(change, sweep.Delete) for change in changes):
+                world.write("a.md", "back")
+            apply(changes, **more)  # type: ignore[arg-type]
+
+        object.__setattr__(world.engine, "_applier", _Wrapped(world.engine._applier, apply_late))
+        world.sync()
+        assert world.texts() == {"good.md": "good", "a.md": "back"}
+
+    def test_a_note_that_returns_has_its_version_and_use(self, world: World) -> None:
+        world.write("a.md", "one")
+        world.sync()
+        world.write("a.md", "two")
+        world.sync()
+        world.index.documents.update(Is("id", "=", "a"), inc={"access_count": 7})
+        world.delete("a.md")
+        assert world.sync().deleted == 1
+        world.write("b.md", "two")  # the same bytes elsewhere, within a day
+        assert world.sync().moved == 1
+        row = world.rows()["b.md"]
+        assert (row["version"], row["access_count"]) == (2, 7)
+
+
+class _Wrapped:
+    def __init__(self, inner: object, apply: object) -> None:
+        self._inner = inner
+        self.apply = apply
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)

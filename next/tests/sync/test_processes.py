@@ -1,0 +1,165 @@
+"""Several processes, and processes that end at any moment: the index ends with what is on disk (laws 6, 7)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from notebook_sync.sync import readers
+from tests.processes import start_process
+from tests.sync.following import Following
+from tests.sync.world import World
+
+Follow = Callable[..., AbstractContextManager[Following]]
+HEAD = "---\nid: x\n---\n"
+
+
+def die_at_every_step(folder: Path) -> None:
+    """Sync in forks of this process, each of which is killed at another operation on index and disk; after each, this
+    process syncs again, and files and index agree."""
+    for step in count(1):
+        world = World(folder)
+        world.write("a.md", f"{HEAD}# {step}\n")
+        world.write("facts/notes.md", f"- The ferry leaves at {step}\n")
+        world.write(f"new/{step}.md", f"new {step}")
+        world.rename(f"new/{step - 1}.md", f"moved/{step - 1}.md")
+        world.delete(f"moved/{step - 2}.md")
+        world.close()  # SQLite must not be carried into a fork
+        child = os.fork()
+        if not child:
+            dying = World(folder)
+            dying.fuse.set(lambda: os.kill(os.getpid(), signal.SIGKILL), at=step)
+            dying.engine.sync()
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        world = World(folder)
+        world.check()
+        assert world.rows()["a.md"]["version"] == step
+        world.close()
+        if status == 0:
+            assert step > 20
+            return
+        assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+def save_and_look(folder: Path, name: str) -> None:
+    world = World(folder)
+    for number in range(40):
+        world.replace("a.md", f"{name} {number}".encode())
+        world.engine.look(["a.md"])
+
+
+def test_a_process_killed_at_any_step_leaves_what_the_next_one_completes(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write("good.md", "good")
+    world.close()
+    process = start_process(die_at_every_step, tmp_path)
+    process.join(120)
+    assert process.exitcode == 0
+
+
+def test_two_processes_save_and_look_at_one_path(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write("good.md", "good")
+    world.sync()
+    processes = [start_process(save_and_look, tmp_path, name) for name in ("one", "two")]
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    # The last look read the file after the last save, or has noted that it must be read again.
+    world.check()
+    row = world.rows()["a.md"]
+    crumbs = world.index.history.find(order=("version",))
+    assert [each["version"] for each in crumbs if each["note"] == "a"][-1] == row["version"]
+    world.close()
+
+
+def test_a_follower_and_a_tool_apply_the_same_change_once(tmp_path: Path, following: Follow) -> None:
+    (tmp_path / "notebook").mkdir()
+    (tmp_path / "notebook" / "good.md").write_text("good")
+    with following() as watch:
+        for number in range(30):
+            watch.world.replace("good.md", f"text {number}".encode())
+            watch.world.engine.look(["good.md"])
+        watch.becomes({"good.md": "text 29"})
+        assert watch.world.rows()["good.md"]["version"] <= 31
+        versions = [row["version"] for row in watch.world.index.history.find(order=("version",))]
+        assert len(versions) == len(set(versions))
+
+
+class TestReaders:
+    @pytest.fixture(autouse=True)
+    def _always(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(readers, "WORTH_A_PROCESS", 1)
+        monkeypatch.setattr(os, "cpu_count", lambda: 2)
+
+    def test_orders_larger_than_a_pipe_are_carried_out(self, tmp_path: Path) -> None:
+        world = World(tmp_path, batch=400)
+        for number in range(1600):
+            world.write(f"{'f' * 80}/{'g' * 80}/{number:04}.md", f"note {number}")
+        world.write("bad.md", b"\xff\xfe")
+        reading = threading.Thread(target=world.other.sync, daemon=True)
+        reading.start()
+        reading.join(90)
+        assert not reading.is_alive()
+        assert world.index.documents.count() == 1601
+        assert {path.split("/")[-1] for path in world.engine.sync().faults} == {"bad.md"}
+        assert world.other.verify().differences == []
+        world.close()
+
+    def test_a_reader_that_dies_is_replaced_by_this_process(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        world = World(tmp_path, batch=2)
+        for number in range(9):
+            world.write(f"{number}.md", f"{number}")
+        start = readers._start
+
+        def dying(*orders: object) -> subprocess.Popen[bytes]:
+            process = start(*orders)  # type: ignore[arg-type]
+            process.kill()
+            return process
+
+        monkeypatch.setattr(readers, "_start", dying)
+        assert world.other.sync().added == 9
+        world.close()
+
+    def test_nothing_of_the_folder_it_is_started_in_is_run(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        world = World(tmp_path)
+        world.write("good.md", "good")
+        for module in ("hashlib.py", "notebook_sync.py", "sitecustomize.py", "yaml.py"):
+            world.write(module, f"open({str(tmp_path / 'pwned')!r}, 'w')\n")
+        monkeypatch.chdir(world.root)
+        monkeypatch.setattr(sys, "path", [*sys.path, ""])
+        assert world.other.sync().added == 1
+        assert not (tmp_path / "pwned").exists()
+        world.close()
+
+
+@pytest.mark.soak
+def test_races_of_saves_and_looks(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write("good.md", "good")
+    end = time.monotonic() + 20
+    number = 0
+    while time.monotonic() < end:
+        number += 1
+        writer = threading.Thread(target=world.write, args=("a.md", f"text {number}"))
+        writer.start()
+        world.engine.look(["a.md"])
+        writer.join()
+        world.engine.sync()
+        assert world.texts()["a.md"] == f"text {number}"
+    world.close()
