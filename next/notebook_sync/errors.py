@@ -43,7 +43,7 @@ from typing import Any, ClassVar
 class NotebookError(Exception):
     """Root of the tree. `message` is one sentence without a full stop; `next` is what the reader can do about it.
 
-    `exit_code` is the command line's, `status` is HTTP's. `shown` names the fields that the JSON shape carries beside
+    `exit_code` is the command line's, `status` is HTTP's. `shown` names the fields that the JSON shape carries besidess
     type, message and next.
     """
 

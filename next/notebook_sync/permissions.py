@@ -155,7 +155,7 @@ def is_private(path: str) -> bool:
 
 
 def prompt_paths(prompt: PromptTable) -> tuple[str, ...]:
-    """The paths of the files that the prompt shows beside the runtime files, core facts included."""
+    """The paths of the files that the prompt shows besides the runtime files, core facts included."""
     return (*prompt.system_files, CORE_FACTS, *(file.path for file in prompt.files))
 
 

@@ -119,7 +119,8 @@ class History:
     ) -> list[Version]:
         """The last `limit` commits that changed the note, the latest first. It is followed back through earlier names
         that `may` allows; the answer is as if there were no other files."""
-        pasts = [self._past(repository, path, may) for repository in self._repositories()]
+        # Of two commits in one second, the private one is later: it keeps what was found before it replaces it.
+        pasts = [self._past(repository, path, may) for repository in reversed(self._repositories())]
         return list(islice(merge(*pasts, key=lambda version: version.at, reverse=True), limit))
 
     def text(self, rev: str, path: str) -> bytes | None:

@@ -146,6 +146,8 @@ def find_root(start: Path, *, adopt: bool = False) -> Path:
     for folder in (start, *start.parents):
         if (folder / SETTINGS_FILE).is_file() or (folder / FOLDER).is_dir():
             return folder
+    if _known(state_home() / _folder_name(start)):  # a folder that cannot be written has no mark in it
+        return start
     if not adopt:
         raise NotANotebook(f"{start} is not in a notebook", next="run: notebook-sync init, or name one with -C DIR")
     if start in (Path(start.anchor), Path.home().resolve()):

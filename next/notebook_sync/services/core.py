@@ -192,7 +192,9 @@ class Core:
         """Make the parts again when they are next used, except those named."""
         with self.lock:
             for name in self.parts.keys() - set(keep):
-                del self.parts[name]
+                part = self.parts.pop(name)
+                if name == "publisher":
+                    part.close()
 
     def close(self) -> None:
         """Close files and connections."""

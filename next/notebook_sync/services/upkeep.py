@@ -21,8 +21,8 @@ from notebook_sync.sync.upkeep import Chore
 
 # The files that the index does not have as they are, as the last looks found them.
 FAULTS = "faults"
-# What `sync` waits for servers.
-_PUBLISH_SECONDS = 10.0
+# What `sync` waits for another process to publish, and the most that it publishes itself while servers answer.
+_PUBLISH_SECONDS, _FEED_SECONDS = 10.0, 3_600.0
 _COMMIT_SECONDS, _TIDY_SECONDS, _DAY, _WEEK = 60.0, 3_600.0, 86_400.0, 7 * 86_400.0
 _ALL = 1 << 30
 _COMMITTED, _MOST_COMMITTED = "committed", 500
@@ -100,7 +100,7 @@ def publish_changes(core: Core, *, claim: bool = False) -> list[dict[str, Any]]:
     lock = FollowLock(core.place)
     if lock.acquire():
         try:
-            core.publisher.publish(_PUBLISH_SECONDS, claim=claim)
+            core.publisher.publish(_FEED_SECONDS, claim=claim)
         finally:
             lock.release()
     else:

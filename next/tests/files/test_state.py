@@ -56,6 +56,7 @@ def test_the_id_in_notebook_toml_wins_and_broken_settings_do_not_matter_here(fol
 def test_a_cleaned_tree_keeps_its_state(folder: Path) -> None:
     place = marked(Place.open(folder))
     shutil.rmtree(folder / ".notebook")
+    assert find_root(folder) == folder  # as a folder that cannot be written, and so never had a mark
     assert Place.open(folder) == place
 
 
