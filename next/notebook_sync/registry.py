@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import functools
+import importlib
 import inspect
 import types
 from collections.abc import Callable, Mapping
@@ -64,8 +65,7 @@ class Results(Generic[_Row]):
     next: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Arg:
+class Arg(msgspec.Struct, frozen=True):
     """How a parameter looks on the command line, where its type does not say it.
 
     `positional`: given without a flag, shown as `metavar`. `from_file`: the value may come from `--NAME-file` or, as
@@ -90,6 +90,7 @@ class Operation:
     `aliases` are further names of arguments. `unlisted` arguments are accepted from models without being offered, and
     `for_models` are the defaults of a model's call. `columns` are the fields that a table shows, `shows` the one field
     that is printed as it is; `nothing_found` is printed for an empty list. `creates`: HTTP answers 201.
+    `result_in`: the module of the result's type, where it is loaded only to describe that type.
     """
 
     words: str
@@ -114,6 +115,7 @@ class Operation:
     nothing_found: str = ""
     exit_code: Callable[[Any], int] = lambda _: 0
     adopts: bool = False
+    result_in: str = ""
     hint: str = ""
     examples: tuple[str, ...] = ()
 
@@ -146,7 +148,8 @@ class Operation:
     @functools.cached_property
     def hints(self) -> Mapping[str, Any]:
         """The annotation of each argument, and of `return`."""
-        hints = get_type_hints(self.run, include_extras=True)
+        late = vars(importlib.import_module(self.result_in)) if self.result_in else None
+        hints = get_type_hints(self.run, localns=late, include_extras=True)
         return {name.rstrip("_"): hint for name, hint in hints.items() if name not in _NOT_SENT}
 
     @functools.cached_property
@@ -300,6 +303,9 @@ def for_model(result: Any) -> Any:
         return {name: for_model(value) for name, value in result.items()}
     if is_dataclass(result) and not isinstance(result, type):
         result = replace(result, **{each.name: for_model(getattr(result, each.name)) for each in fields(result)})
+    elif isinstance(result, msgspec.Struct):
+        seen = {name: for_model(getattr(result, name)) for name in result.__struct_fields__}
+        result = msgspec.structs.replace(result, **seen)
     return result.for_model() if hasattr(result, "for_model") else result
 
 

@@ -5,7 +5,6 @@ An unknown key is an error that names the nearest known one. Secrets are never p
 
 # Without `from __future__ import annotations`: msgspec would compile each annotation at each start of the program.
 
-import difflib
 import os
 import posixpath
 import re
@@ -347,6 +346,8 @@ def _explained(message: str, text: str, source: str) -> ConfigError:
     tables = {name: list(type(table).__struct_fields__) for name, table in _tables().items()}
     known = tables.get(where) or (list(PromptFileTable.__struct_fields__) if where else list(tables))
     dotted = f"{where}.{key}" if where else key
+    import difflib  # only for a wrong setting
+
     near = difflib.get_close_matches(key, known, n=1)
     homes = [f"[{name}]" for name, keys in tables.items() if key in keys]
     if not near and homes:

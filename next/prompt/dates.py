@@ -16,13 +16,13 @@ _MONTH = (
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
 _NAMED = rf"(?:\d{{1,2}}(?:st|nd|rd|th)?\.? {_MONTH}\.?|{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?)"
+# The largest patterns are texts: `re` compiles them for the first date, 2 ms that most commands do not wait for.
 _DAY = rf"(?:\d{{4}}-\d{{1,2}}-\d{{1,2}}|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}|{_NAMED} \d{{4}})"
-_DATED = re.compile(rf"(?<![\w.]){_DAY}(?=T\d|\b)(?!\.\d)", re.IGNORECASE)
+_DATED = rf"(?i)(?<![\w.]){_DAY}(?=T\d|\b)(?!\.\d)"
 _YEAR = re.compile(r"\d{4}")
-_MOMENT = re.compile(
-    rf"(?:(?P<day>{_DAY})|(?P<named>{_NAMED}))"
-    r"(?:(?: (?:at )?|T)(?P<hour>\d{1,2})(?::(?P<minute>\d{2})(?::\d{2})?)?(?: ?(?P<half>[ap])\.?m\.?)?)?",
-    re.IGNORECASE,
+_MOMENT = (
+    rf"(?i)(?:(?P<day>{_DAY})|(?P<named>{_NAMED}))"
+    r"(?:(?: (?:at )?|T)(?P<hour>\d{1,2})(?::(?P<minute>\d{2})(?::\d{2})?)?(?: ?(?P<half>[ap])\.?m\.?)?)?"
 )
 _CLOCK = re.compile(r"(?<!\d)(?:[01]?\d|2[0-3]):[0-5]\d(?!\d)")
 _MONTH_NAME = re.compile(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])", re.IGNORECASE)
@@ -34,9 +34,9 @@ _SEPARATOR = re.compile(r"\b(?:until|to)\b|[–—]| - ", re.IGNORECASE)
 # Dates of a task: brackets of this project and of Dataview, and the signs of Obsidian's Tasks.
 _SIGNS = {"📅": "due", "⏳": "scheduled", "🛫": "start", "✅": "completion", "➕": "created", "❌": "cancelled"}
 _FIELD = r"(due|expected|scheduled|start|completion|created|cancelled)\s*+::?"
-_TASK_DATE = re.compile(
-    rf"\[\s*+{_FIELD}([^\[\]]*+)\]|\(\s*+{_FIELD}([^()]*+)\)|([{''.join(_SIGNS)}])\ufe0f?\s*+(\d{{4}}-\d{{2}}-\d{{2}})",
-    re.IGNORECASE,
+_TASK_DATE = (
+    rf"(?i)\[\s*+{_FIELD}([^\[\]]*+)\]|\(\s*+{_FIELD}([^()]*+)\)"
+    rf"|([{''.join(_SIGNS)}])\ufe0f?\s*+(\d{{4}}-\d{{2}}-\d{{2}})"
 )
 _HYPHENS = str.maketrans({"\u2010": "-", "\u2011": "-", "\u2212": "-", ",": " "})
 # In characters: a longer bracket is prose.
@@ -95,8 +95,8 @@ def date_in(line: str) -> date | None:
     """The first date, with its year, that says how old a heading or an entry is: none of a task or of a validity."""
     if not _YEAR.search(line):
         return None
-    text = _BRACKET.sub(lambda match: match[0] if _is_prose(match[0]) else " ", _TASK_DATE.sub(" ", line))
-    days = (_day(match[0]) for match in _DATED.finditer(_spaced(text)))
+    text = _BRACKET.sub(lambda match: match[0] if _is_prose(match[0]) else " ", re.sub(_TASK_DATE, " ", line))
+    days = (_day(match[0]) for match in re.finditer(_DATED, _spaced(text)))
     return next((day for day in days if day), None)
 
 
@@ -107,7 +107,7 @@ def task_dates(text: str) -> dict[str, str]:
     The last of a name counts. `read_moment` reads the values.
     """
     found: dict[str, str] = {}
-    for match in _TASK_DATE.finditer(text):
+    for match in re.finditer(_TASK_DATE, text):
         name, value = (group for group in match.groups() if group is not None)
         found[_SIGNS.get(name, name.casefold())] = _spaced(value)
     return found
@@ -118,7 +118,7 @@ def read_moment(text: str, today: date | None = None) -> datetime | None:
 
     Midnight without a time. A date without a year is the one nearest to `today`. None for anything else.
     """
-    found = _MOMENT.fullmatch(_spaced(text))
+    found = re.fullmatch(_MOMENT, _spaced(text))
     if found is None:
         return None
     if found["day"]:
@@ -174,7 +174,7 @@ def _validity(bracket: re.Match[str]) -> Validity | None:
 
 def _end(until: str) -> datetime | None:
     """The moment, or the end of the day if no time is given."""
-    moment, found = read_moment(until), _MOMENT.fullmatch(_spaced(until))
+    moment, found = read_moment(until), re.fullmatch(_MOMENT, _spaced(until))
     if moment is None or found is None or found["hour"]:
         return moment
     return datetime.combine(moment, time.max) if moment.date() == date.max else moment + timedelta(1)

@@ -7,12 +7,14 @@ A commit holds exactly the bytes it is given, on top of what is there; what a pe
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import new as new_hash
 from pathlib import Path
 from typing import NamedTuple
@@ -42,6 +44,10 @@ _LOG = (
     *("--no-follow", "--ignore-submodules=all", "--format=%x00commit%x00%H%x00%at%x00%B"),
 )
 _PRIVATE_REF = "refs/heads/notes"
+_FOUND = "Keep what was edited by hand\n"
+# What is of another form, or packed, or in a table, is for git to read.
+_ON_BRANCH = re.compile(rb"ref: (refs/heads/(?!\.invalid\n).+)\n")
+_COMMIT_ID = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\n")
 _TRIES = 5
 # A command line has an end.
 _MOST_NAMED = 500
@@ -119,11 +125,13 @@ class Commit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """`folder` is the top of the work tree, `git_dir` what git keeps of it; both are one for the private repository.
-    `prefix` leads from the top to the notebook. Paths are relative to the notebook. Methods raise GitFailed."""
+    """`folder` is the top of the work tree, `git_dir` what git keeps of it, `common` what linked work trees share; all
+    are one for the private repository. `prefix` leads from the top to the notebook. Paths are relative to the notebook.
+    Methods raise GitFailed."""
 
     folder: Path
     git_dir: Path
+    common: Path
     prefix: str
     object_format: str
     is_private: bool = False
@@ -133,13 +141,13 @@ class Repository:
         """The repository in whose work tree `root` is; None for no repository."""
         asked = ("--is-inside-work-tree", "--show-object-format", "--show-prefix", "--show-toplevel")
         try:
-            answer = os.fsdecode(run_git(root, "rev-parse", *asked, "--absolute-git-dir"))
+            answer = os.fsdecode(run_git(root, "rev-parse", *asked, "--absolute-git-dir", "--git-common-dir"))
         except GitFailed as error:
             if "not a git repository" in error.message or "must be run in a work tree" in error.message:
                 return None
             raise
-        is_inside, object_format, prefix, top, git_dir = answer.split("\n")[:5]
-        return cls(Path(top), Path(git_dir), prefix, object_format) if is_inside == "true" else None
+        is_inside, object_format, prefix, top, git_dir, common = answer.split("\n")[:6]
+        return cls(Path(top), Path(git_dir), root / common, prefix, object_format) if is_inside == "true" else None
 
     @classmethod
     def private(cls, folder: Path) -> Repository:
@@ -148,22 +156,23 @@ class Repository:
             folder.mkdir(0o700, parents=True, exist_ok=True)
             run_git(folder, "init", "--quiet", "--bare", "--object-format=sha1", "--template=", ".")
             run_git(folder, "--git-dir=.", "symbolic-ref", "HEAD", _PRIVATE_REF)
-        return cls(folder, folder, "", "sha1", is_private=True)
+        return cls(folder, folder, folder, "", "sha1", is_private=True)
 
     def branch(self) -> str:
         """The ref that is checked out; "" for none."""
-        return self._git("symbolic-ref", "--quiet", "HEAD", fine=(0, 1)).decode().strip()
+        asked = ("symbolic-ref", "--quiet", "HEAD")
+        return _line(self.git_dir / "HEAD", _ON_BRANCH) or self._git(*asked, fine=(0, 1)).decode().strip()
 
     def head(self) -> str:
         """The commit that is checked out; "" on a branch without one."""
-        return self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", fine=(0, 1)).decode().strip()
+        asked = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        return _line(self.common / self.branch(), _COMMIT_ID) or self._git(*asked, fine=(0, 1)).decode().strip()
 
     def head_stamp(self) -> object:
         """A value that changes when another commit is checked out, from files alone."""
-        own = self.git_dir
-        common = own / (own / "commondir").read_text().strip() if (own / "commondir").exists() else own
-        head = (own / "HEAD").read_bytes()
-        files = (common / name for name in (os.fsdecode(head[5:].strip()), "packed-refs", "reftable/tables.list"))
+        head = (self.git_dir / "HEAD").read_bytes()
+        names = (os.fsdecode(head[5:].strip()), "packed-refs", "reftable/tables.list")
+        files = (self.common / name for name in names)
         return head, *((found.st_ino, found.st_mtime_ns) for found in (file.stat() for file in files if file.exists()))
 
     def why_wait(self) -> str:
@@ -200,37 +209,41 @@ class Repository:
         return raw[:-1] if header.split(b" ")[1:2] == [b"blob"] else None
 
     def entries(self, commit: str, paths: Collection[str]) -> dict[str, tuple[str, str]]:
-        """Mode and blob of each path that a commit has, and of folders and submodules on the way."""
-        names = {self.prefix + str(each) for path in paths for each in (path, *Path(path).parents[:-1])}
-        where = (commit, "--", *names) if len(names) <= _MOST_NAMED else ("-r", commit)
-        return self._listed("ls-tree", "-z", "--full-tree", *where) if commit and names else {}
+        """Mode and id of each of the paths that a commit has; a path may also be a folder or a submodule."""
+        deep = ("-r", "-t") if len(paths) > _MOST_NAMED else ()
+        return self._listed(paths, "ls-tree", "-z", "--full-tree", *deep, commit) if commit and paths else {}
 
-    def commit(self, texts: Mapping[str, bytes | None], message: str, author: str = "") -> str:
-        """Commit what these paths hold now, None for no file; return the commit, "" where the last one has it already.
+    def commit(
+        self,
+        texts: Mapping[str, bytes | None],
+        message: str,
+        author: str = "",
+        found: Mapping[str, bytes | None] | None = None,
+    ) -> str:
+        """Commit what these paths hold now, None for no file, on top of a commit of what was found there before; return
+        the last commit, "" where nothing is new.
 
         `author` is "Name <mail>", else git's own setting. The caller has asked `why_wait` and `left_out`.
         """
         for _ in range(_TRIES):
             head = self.head()
-            held = self.entries(head, texts)
-            if any(mode == _SUBMODULE for mode, _ in held.values()):
-                raise GitFailed("one of the files is in a submodule")
-            ids = {path: "" if raw is None else self.blob_id(raw) for path, raw in texts.items()}
-            new = {path: oid for path, oid in ids.items() if oid != held.get(path, _NOTHING)[1]}
-            if not new:
+            last = {**(found or {}), **texts}
+            states = self._states(head, last)
+            origin, stream = f"from {head}\n" if head else "", b""
+            written_by, committed_by = _identities(self, author, frozenset(os.environ.items()))
+            now = time.strftime(f"{int(time.time())} %z")
+            for step, said in ((found or {}, _FOUND), (texts, message)):
+                if changes := self._change(states, step):
+                    made_by = f"author {written_by} {now}\ncommitter {committed_by} {now}\n"
+                    wording = _data(said.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace"))
+                    stream += (
+                        f"commit {self.branch()}\nmark :1\n{made_by}".encode() + wording + origin.encode() + changes
+                    )
+                    origin = ""  # the next commit is on top of this one
+            if not stream:
                 return ""
-            modes = {path: "100755" if held.get(path, _NOTHING)[0] == "100755" else "100644" for path in new}
-            # Blobs and index first: a commit that a person makes now takes the change along, and does not revert it.
-            self._import(b"".join(b"blob\n" + _data(texts[path] or b"") for path, oid in new.items() if oid))
             if not self.is_private:
-                self._stage(new, modes, held)
-            written_by, committed_by = self._identities(author)
-            stream = f"commit {self.branch()}\nmark :1\nauthor {written_by}\ncommitter {committed_by}\n".encode()
-            stream += _data(message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace"))
-            stream += f"from {head}\n".encode() if head else b""
-            for path, oid in new.items():
-                change = f"M {modes[path]} {oid} " if oid else "D "
-                stream += change.encode() + _quoted(self.prefix + path) + b"\n"
+                self._stage({path: known for path, known in states.items() if len(known) > 1}, last)
             try:
                 return self._import(stream + b"get-mark :1\n")
             except GitFailed as error:
@@ -266,41 +279,78 @@ class Repository:
         where = ("--git-dir=.",) if self.is_private else ()
         return run_git(self.folder, *where, *arguments, given=given, fine=fine)
 
-    def _listed(self, *arguments: str) -> dict[str, tuple[str, str]]:
-        """What a command lists as `MODE … ID …<tab>PATH`: mode and id, by path."""
-        found = {}
-        for line in self._git("--literal-pathspecs", *arguments).split(b"\0")[:-1]:
-            fields, _, path = line.partition(b"\t")
+    def _listed(self, paths: Collection[str], *arguments: str) -> dict[str, tuple[str, str]]:
+        """What a command lists of the paths as `MODE … ID …<tab>PATH`: mode and id, by path."""
+        found, asked = {}, {self.prefix + path: path for path in paths}
+        names = asked if len(asked) <= _MOST_NAMED else ()
+        for line in self._git("--literal-pathspecs", *arguments, "--", *names).split(b"\0")[:-1]:
+            fields, _, name = line.partition(b"\t")
             mode, *rest = fields.decode().split()
-            if os.fsdecode(path).startswith(self.prefix):
-                found[os.fsdecode(path)[len(self.prefix) :]] = (mode, max(rest, key=len))
+            if (path := asked.get(os.fsdecode(name))) is not None:
+                found[path] = (mode, max(rest, key=len))
         return found
+
+    def _states(self, head: str, paths: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+        """Mode and blob that each path has in the commit, as the first of a list. Raises GitFailed for a submodule."""
+        held = self.entries(head, paths)
+        above = {str(folder) for path in paths if path not in held for folder in Path(path).parents[:-1]}
+        if any(mode == _SUBMODULE for mode, _ in (held | self.entries(head, above)).values()):
+            raise GitFailed("one of the files is in a submodule")
+        return {path: [held.get(path, _NOTHING)] for path in paths}
+
+    def _change(self, states: Mapping[str, list[tuple[str, str]]], texts: Mapping[str, bytes | None]) -> bytes:
+        """The lines of a commit for those of the texts that are new, which become the last states of their paths."""
+        lines = []
+        for path, raw in texts.items():
+            mode, held = states[path][-1]
+            oid = "" if raw is None else self.blob_id(raw)
+            if oid != held:
+                mode = "100755" if mode == "100755" else "100644"
+                states[path].append((mode, oid) if oid else _NOTHING)
+                name = _quoted(self.prefix + path) + b"\n"
+                lines.append(b"D " + name if raw is None else f"M {mode} inline ".encode() + name + _data(raw))
+        return b"".join(lines)
 
     def _import(self, stream: bytes) -> str:
         asked = ("fast-import", "--quiet", "--done", "--date-format=raw")
         return self._git(*asked, given=stream + b"done\n").decode().strip()
 
-    def _stage(self, new: Mapping[str, str], modes: Mapping[str, str], held: Mapping[str, tuple[str, str]]) -> None:
-        """Let the index follow where it holds what the last commit holds."""
-        names = [self.prefix + path for path in new] if len(new) <= _MOST_NAMED else []
-        index = self._listed("ls-files", "--stage", "-z", "--full-name", "--", *names)
+    def _stage(self, states: Mapping[str, Sequence[tuple[str, str]]], texts: Mapping[str, bytes | None]) -> None:
+        """Let the index follow to the last state of each path, where it holds an earlier one. It is before the commit,
+        and needs the blobs: a commit that a person makes now takes the change along, and does not revert it."""
+        blobs = [raw for path, raw in texts.items() if path in states and raw is not None]
+        if len(blobs) == 1:  # the most frequent case, and the faster way
+            self._git("hash-object", "-w", "--no-filters", "--stdin", given=blobs[0])
+        else:
+            self._import(b"".join(b"blob\n" + _data(raw) for raw in blobs))
+        index = self._listed(states, "ls-files", "--stage", "-z", "--full-name")
         # An empty file that no commit has may be one that is only meant to be added.
         meant = ("100644", self.blob_id(b""))
         nothing = "0" * len(meant[1])
         lines = [
-            f"{modes[path] if oid else 0} {oid or nothing}\t{self.prefix}{path}\0"
-            for path, oid in new.items()
-            if index.get(path) in ((held[path],) if path in held else (None, meant))
+            f"{new[0] or 0} {new[1] or nothing}\t{self.prefix}{path}\0"
+            for path, (*old, new) in states.items()
+            if (has := index.get(path, _NOTHING)) in old or (has == meant and _NOTHING in old)
         ]
         if lines:
             self._git("update-index", "--add", "-z", "--index-info", given=os.fsencode("".join(lines)))
 
-    def _identities(self, author: str) -> tuple[str, str]:
-        """Author and committer with the time, as a commit has them."""
-        known = self._git("var", "GIT_COMMITTER_IDENT", fine=(0, 128)).decode(errors="replace").strip()
-        when = " ".join(known.split(" ")[-2:]) if known else f"{int(time.time())} +0000"
-        committer = known or f"{author or NOBODY} {when}"
-        return (f"{author} {when}" if author else committer), committer
+
+@cache
+def _identities(repository: Repository, author: str, environment: Collection[tuple[str, str]]) -> tuple[str, str]:
+    """Author and committer of a commit made in this environment, without the time."""
+    known = run_git(repository.git_dir, "--git-dir=.", "var", "GIT_COMMITTER_IDENT", fine=(0, 128))
+    committer = " ".join(known.decode(errors="replace").split(" ")[:-2]) or author or NOBODY
+    return author or committer, committer
+
+
+def _line(file: Path, form: re.Pattern[bytes]) -> str:
+    """The group of the form that a file of git's has; "" where it is of another form, or cannot be read."""
+    try:
+        found = form.fullmatch(file.read_bytes())
+    except OSError:
+        return ""
+    return os.fsdecode(found[1]) if found else ""
 
 
 def _worded(complaint: str) -> str:

@@ -29,8 +29,8 @@ from notebook_sync.sessions import Session, maker_of
 from notebook_sync.settings import GitTable
 
 _PRIVATE = "history.git"
-_FOUND = "Keep what was edited by hand\n"
 _SUBJECT_LIMIT = 200
+_Texts = Mapping[str, bytes | None]
 # Each earlier name of a note costs a question to git.
 _MOST_NAMES = 20
 _REV = re.compile(r"[0-9a-f]{4,64}")
@@ -93,19 +93,32 @@ class History:
             return error.message
         return user.why_wait() if user else ""
 
-    def keep(self, changes: Sequence[Kept], session: Session, *, message: str = "") -> str | None:
-        """Commit what the changes left: the commit's id in the user's repository, else in the private one, None where
-        nothing is new. Raises GitFailed, also where git is busy; keep the same changes again later then."""
+    def keep(
+        self, changes: Sequence[Kept], session: Session, *, found: Sequence[Kept] = (), message: str = ""
+    ) -> str | None:
+        """Commit what the changes left, on top of a commit of what was found before them, where the last one does not
+        have it: the id of the last commit, in the user's repository, else in the private one; None where nothing is
+        new. Raises GitFailed, also where git is busy; keep the same changes again later then."""
         if not changes:
             return None
+        earlier = {each.path: each.raw for each in found}
         texts: dict[str, bytes | None] = {change.moved_from: None for change in changes if change.moved_from}
         texts |= {change.path: change.raw for change in changes}
+        user = self._public_repository()
+        branch = user.branch() if user else ""
+        left_out = user.left_out({*earlier, *texts}) if user and branch else {*earlier, *texts}
+        old, private_old = _parted(earlier, left_out | {each.path for each in found if each.apart})
         apart = {path for change in changes if change.apart for path in (change.path, change.moved_from)}
-        return self._commit(texts, _message(changes, session, message), apart)
-
-    def keep_found(self, texts: Mapping[str, bytes | None]) -> str | None:
-        """Commit what files hold that were edited by hand, where the last commit does not have it. As `keep`."""
-        return self._commit({path: raw for path, raw in texts.items() if raw is not None}, _FOUND, frozenset())
+        new, private_new = _parted(texts, left_out | apart)
+        # On no branch a commit could be part of a rebase, which is not to be missed.
+        if user and (old or new or not branch) and (reason := user.why_wait()):
+            raise GitFailed(reason)
+        made, said, author = "", _message(changes, session, message), self._settings.author
+        if private_old or private_new:
+            made = self._private_repository().commit(private_new, said, author, found=private_old)
+        if user and (old or new):
+            made = user.commit(new, said, author, found=old) or made
+        return made or None
 
     def pack(self) -> None:
         """Let git tidy up the private repository, now and then."""
@@ -170,22 +183,6 @@ class History:
 
     # Commits.
 
-    def _commit(self, texts: Mapping[str, bytes | None], message: str, apart: Collection[str]) -> str | None:
-        user = self._public_repository()
-        branch = user.branch() if user else ""
-        left_out = user.left_out(texts) | set(apart) if user and branch else set(texts)
-        private = {path: raw for path, raw in texts.items() if path in left_out}
-        public = {path: raw for path, raw in texts.items() if path not in left_out}
-        # On no branch a commit could be part of a rebase, which is not to be missed.
-        if user and (public or not branch) and (reason := user.why_wait()):
-            raise GitFailed(reason)
-        made = ""
-        if private:
-            made = self._private_repository().commit(private, message, self._settings.author)
-        if user and public:
-            made = user.commit(public, message, self._settings.author) or made
-        return made or None
-
     def _past(self, repository: Repository, path: str, may: Callable[[str], bool]) -> Iterator[Version]:
         """The versions that one repository has, the latest first, from where the note began."""
         start = "HEAD"
@@ -239,6 +236,12 @@ class History:
 
     def _private_repository(self) -> Repository:
         return Repository.private(self._state / _PRIVATE)
+
+
+def _parted(texts: _Texts, apart: Collection[str]) -> tuple[_Texts, _Texts]:
+    """The texts whose paths are not apart, and those whose paths are."""
+    public = {path: raw for path, raw in texts.items() if path not in apart}
+    return public, {path: raw for path, raw in texts.items() if path in apart}
 
 
 def _message(changes: Sequence[Kept], session: Session, subject: str) -> str:

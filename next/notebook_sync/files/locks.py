@@ -7,10 +7,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import socket
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,7 +46,7 @@ class FileLock:
         self._fd, self._said = fd, {}
         if not self.holds():  # the file was removed meanwhile, and others lock a new one
             return self.acquire(timeout)
-        self.say(pid=os.getpid(), host=socket.gethostname(), since=datetime.now(UTC).isoformat(timespec="seconds"))
+        self.say(pid=os.getpid(), host=os.uname().nodename, since=datetime.now(UTC).isoformat(timespec="seconds"))
         return True
 
     def release(self) -> None:
@@ -128,6 +126,8 @@ def _locked(fd: int, timeout: float) -> bool:
     with suppress(BlockingIOError):
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
+    from concurrent.futures import Future  # loads logging, and few locks are waited for
+
     taken: Future[None] = Future()
 
     def wait() -> None:

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -113,11 +112,11 @@ class Place:
         place = replace(
             self,
             state=own,
-            notebook_id=self.notebook_id or secrets.token_hex(8),
-            replica=self.replica or secrets.token_hex(8),
+            notebook_id=self.notebook_id or os.urandom(8).hex(),
+            replica=self.replica or os.urandom(8).hex(),
         )
         if own.exists() and (self.state != own or (_known(own) and not self.replica)):
-            own.rename(f"{own}.{secrets.token_hex(4)}")
+            own.rename(f"{own}.{os.urandom(4).hex()}")
         if self.state.exists() and self.state != own:
             self.state.rename(own)
         known = {"notebook_id": place.notebook_id, "replica": place.replica, "root": str(place.root)}

@@ -11,6 +11,7 @@ _BOM = b"\xef\xbb\xbf"
 _BOMS_OF_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _OPENING_LINE = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*(?:\r?\n|\r?\Z)")
 _CLOSING_LINE = re.compile(rb"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE)
+_MERGE_MARKS = ("<<<<<<< ", ">>>>>>> ")  # found much faster than a pattern with the start of a line
 _MERGE_MARK = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 
 
@@ -59,7 +60,7 @@ def why_unusable(raw: bytes) -> str:
 
 def conflict_marks(text: str) -> tuple[int, ...]:
     """The 1-based lines outside of code on which a side of a merge conflict begins or ends."""
-    if not _MERGE_MARK.search(text):
+    if not any(mark in text for mark in _MERGE_MARKS) or not _MERGE_MARK.search(text):
         return ()
     from prompt.hidden import end_of_frontmatter  # most texts have no mark, and need no Markdown reader
     from prompt.outline import Outline

@@ -114,8 +114,7 @@ class _Shown:
 
             # Content has no frontmatter: what looks like it is text.
             gaps += [(gap.start, gap.end) for gap in visible(text, now=None).gaps if gap.reason != "frontmatter"]
-        # Splitting costs a fraction of the search, and few texts have so long a word.
-        if "data:" in text or len(max(text.split(), key=len, default="")) >= _LONG_WORD:
+        if "data:" in text or _has_long_word(text):
             gaps += [match.span() for match in _DATA.finditer(text)]
         self._gaps: list[tuple[int, int]] = []
         for start, end in sorted(gaps):
@@ -139,6 +138,15 @@ class _Shown:
     def text(self, start: int, end: int) -> str:
         """What is shown from start to end."""
         return " ".join(self._text[first:last] for first, last in self.between(start, end))
+
+
+def _has_long_word(text: str) -> bool:
+    """Whether a word has the length of data. A text is split only where a stretch of half that length has no space,
+    since wherever a long word begins, it has all of one such stretch."""
+    step = _LONG_WORD // 2
+    stretches = range(0, len(text) - step + 1, step)
+    may_have = any(text.find(" ", at, at + step) < 0 for at in stretches)
+    return may_have and any(len(word) >= _LONG_WORD for word in text.split())
 
 
 def _below_heading(content: str, section: Sequence[Any]) -> int:

@@ -86,22 +86,28 @@ def pieces_of(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:
 
 
 class _Terms(dict[str, str]):
-    """The terms of a raw word, separated by spaces. Remembers words, since a notebook has few, each many times."""
+    """The terms of what is between white space, separated by spaces; "" where it has no word. Remembers what it cut,
+    since a notebook has few words, each many times."""
 
     def __init__(self, *, alone: bool) -> None:
         super().__init__()
         self._alone = alone
 
     def of(self, text: str) -> str:
-        joined = " ".join(map(self.__getitem__, _RAW.findall(text)))
-        return joined if text.isascii() else " ".join(joined.split())
+        # Beyond ASCII, a raw word may hold what `split` takes for white space.
+        parts = text.split() if text.isascii() else _RAW.findall(text)
+        return " ".join(filter(None, map(self.__getitem__, parts)))
 
-    def __missing__(self, raw: str) -> str:
-        terms = " ".join(self._cut_ascii(raw.lower()) if raw.isascii() else self._cut(raw))
-        if len(raw) <= _LONGEST_WORD:
+    def __missing__(self, part: str) -> str:
+        raws = _RAW.findall(part)
+        if raws != [part]:
+            terms = " ".join(filter(None, map(self.__getitem__, raws)))
+        else:
+            terms = " ".join(filter(None, self._cut_ascii(part.lower()) if part.isascii() else self._cut(part)))
+        if len(part) <= _LONGEST_WORD and len(raws) < 2:  # several are mostly an address, which comes once
             if len(self) >= _REMEMBERED:
                 self.clear()
-            self[raw] = terms
+            self[part] = terms
         return terms
 
     def _cut_ascii(self, raw: str) -> Iterator[str]:

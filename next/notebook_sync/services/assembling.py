@@ -68,8 +68,11 @@ class PromptFiles:
         self.shown = ShownFiles(core.tree, place, settings)
         self.counts = CountFile(place.lock_folder / COUNTS)
         self.assembler = Assembler(prompt_settings(settings.prompt), self.counts)
-        self.paths = tuple(file.path for file in self.assembler.settings.shown_files)
-        self._optional = {file.path for file in self.assembler.settings.shown_files if file.optional}
+        shown = self.assembler.settings.shown_files
+        # By path: the most tokens that a prompt shows of the file.
+        self.caps = {file.path: file.max_tokens or settings.prompt.max_tokens_per_file for file in shown}
+        self.paths = tuple(self.caps)
+        self._optional = {file.path for file in shown if file.optional}
         self._private = [f"{path}: {PRIVATE}" for path in private_paths(settings.prompt)]
         self._unread: Recent[list[str]] = Recent(32)
         if not core.settings_problem:
@@ -127,14 +130,6 @@ def assemble_whole(core: Core, session: Session, **options: Unpack[Options]) -> 
     return replace(prompt, problems=(*prompt.problems, *problems)), sources
 
 
-def cap_of(core: Core, path: str) -> int | None:
-    """The most tokens that the prompt shows of a file; None for one that is not in it."""
-    files = files_of(core)
-    settings = files.assembler.settings
-    caps = {file.path: file.max_tokens or settings.max_tokens_per_file for file in settings.shown_files}
-    return caps.get(path)
-
-
 def files_of(core: Core) -> PromptFiles:
     """The parts of the notebook's prompt. While notebook.toml has an error, the settings that were good last are used:
     an agent without its rules is worse. Raises ConfigError where none are kept; defaults could show too much."""
@@ -145,10 +140,19 @@ def files_of(core: Core) -> PromptFiles:
         try:
             if read_private(kept / SETTINGS_FILE) is None:
                 raise error from None
-            core.fall_back_to(load_settings(kept))
+            core.last_good = load_settings(kept)
         except (OSError, ConfigError):
             raise error from None
     return core.prompt_files
+
+
+def read_runtime(core: Core, path: str) -> tuple[FileText, str, list[str]]:
+    """A runtime file as it counts now: its source, its text, "" for one that is not the owner's, and what is wrong."""
+    source = files_of(core).shown.read(path)
+    problems = [f"{path}: {source.problem}"] if source.problem else []
+    if source.external:
+        return source, "", [*problems, f"{path} was not written by the owner, so nothing in it counts"]
+    return source, (source.content or b"").decode(errors="replace"), problems
 
 
 def require_runtime(core: Core, session: Session, path: str, operation: str) -> None:

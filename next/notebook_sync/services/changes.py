@@ -18,6 +18,7 @@ from notebook_sync.store.rows import Is
 
 # What says who made a note and whose words it holds: only the owner sets or changes it.
 _ORIGIN = ("id", "created_by", "created_at", "provenance")
+KEEPS_MARK = "An agent does not go back to a text without `provenance: external`"
 # How a model is shown a picture that is written as a data: address.
 _SHORTENED = "](…)".encode()
 
@@ -57,7 +58,7 @@ def _checked(core: Core, change: Change, changes: Sequence[Change], session: Ses
         return change
     if session.kind != "owner":
         try:
-            after = _with_mark(change, after) if change.is_known else _with_origin(core, change, after)
+            after = _with_origin(core, change, after)
         except NotPermitted:
             core.events.record("refused", session, path=path, operation=change.action)
             raise
@@ -88,15 +89,13 @@ def _require_free_id(core: Core, note: Note, paths: set[str]) -> None:
         raise EditFailed(note.path, f"the id {note.wanted_id!r} is a name of {other}; give the note another one")
 
 
-def _with_mark(change: Change, after: bytes) -> bytes:
-    """The earlier text. Raises NotPermitted where it does not say that others wrote it, and the present one does."""
-    if is_external(change.before or b"") and not is_external(after):
-        raise NotPermitted("An agent does not go back to a text without `provenance: external`")
-    return after
-
-
 def _with_origin(core: Core, change: Change, after: bytes) -> bytes:
-    """The new text with what says where the note comes from, as it was. Raises NotPermitted where it says otherwise."""
+    """The new text with what says where the note comes from, as it was; an earlier text only keeps the mark of others.
+    Raises NotPermitted where it says otherwise."""
+    if change.is_known:
+        if is_external(change.before or b"") and not is_external(after):
+            raise NotPermitted(KEEPS_MARK)
+        return after
     path, text = change.path, after.decode(errors="replace")
     now = read_frontmatter(text)
     was = now if change.is_new else read_frontmatter((change.before or b"").decode(errors="replace"))

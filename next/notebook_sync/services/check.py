@@ -135,11 +135,6 @@ def broken_links(files: _Files) -> Iterator[Finding]:
                 yield Finding(path, link.line, "warning", f"broken link to `{_written(link)}`: {reason}")
 
 
-def prompt_files(files: _Files) -> Iterator[Finding]:
-    """What the prompt cannot show, what it leaves out, and what of the runtime files cannot be read."""
-    yield from problems_of_prompt(files.core, files.scan)
-
-
 def waiting_lines(files: _Files) -> Iterator[Finding]:
     """Lines that wait for trust."""
     for waiting in waiting_files(files.core):
@@ -154,7 +149,7 @@ FINDINGS: tuple[Callable[[_Files], Iterator[Finding]], ...] = (
     misleading_names,
     unportable_names,
     broken_links,
-    prompt_files,
+    lambda files: problems_of_prompt(files.core, files.scan),
     waiting_lines,
 )
 

@@ -13,7 +13,7 @@ from notebook_sync.model import RUNTIME_FILES, SETTINGS_FILE
 from notebook_sync.services import reminders, rules
 from notebook_sync.services.assembling import PRIVATE, REMINDERS, RULES, files_of, private_paths
 from notebook_sync.services.core import Core
-from notebook_sync.services.grammar import Entry, Malformed, entries_of, hidden_entries, read_entries
+from notebook_sync.services.grammar import Entry, Malformed, hidden_entries, read_entries
 from notebook_sync.services.prompts import Finding
 from prompt import Assembler, FileText, Part, PromptSettings, PromptTooSmall, count_tokens, end_of_frontmatter, visible
 from prompt.assemble import VOLATILE_SHARE
@@ -28,7 +28,6 @@ def problems_of_prompt(core: Core, scan: Scan) -> Iterator[Finding]:
     """Every finding about the prompt's files. `scan` has refused some of them, which is reported elsewhere."""
     files, now = files_of(core), core.settings.local_now()
     settings, sources = files.assembler.settings, files.sources()
-    caps = {file.path: file.max_tokens or settings.max_tokens_per_file for file in settings.shown_files}
     for path in private_paths(core.settings.prompt):
         yield Finding(path, 0, "error", PRIVATE)
     for source in sources:
@@ -44,7 +43,7 @@ def problems_of_prompt(core: Core, scan: Scan) -> Iterator[Finding]:
         else:
             yield from _hidden(path, text, now)
             yield from _unread(path, text, now)
-            yield from _pins(path, text, caps[path], now, settings.encoding)
+            yield from _pins(path, text, files.caps[path], now, settings.encoding)
     yield from _over_caps(sources, settings, now)
     yield from _over_all(sources, settings, now)
 
@@ -70,8 +69,7 @@ def _hidden(path: str, text: str, now: datetime) -> Iterator[Finding]:
 
 def _unread(path: str, text: str, now: datetime) -> Iterator[Finding]:
     """Entries that cannot be read, each with what would be right."""
-    entries = [each for each in entries_of(text, _sections_of(path)) if each.holds_at(now)]
-    for one in read_entries(entries, now.date(), lambda entry, _: _read(path, entry, now))[1]:
+    for one in read_entries(text, _sections_of(path), now, lambda entry, _: _read(path, entry, now))[1]:
         yield Finding(path, one.line, "warning", one.message)
 
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from notebook_sync.errors import ConfigError, NotebookError
 from notebook_sync.files.state import Place
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from notebook_sync.sync.engine import Engine
 
 _Value = TypeVar("_Value")
+# The row of the cache that holds them.
+FAULTS = "faults"
 
 
 class part(Generic[_Value]):  # noqa: N801 - used as a decorator, like property
@@ -41,13 +43,7 @@ class part(Generic[_Value]):  # noqa: N801 - used as a decorator, like property
         self._name = make.__name__
         self.__doc__ = make.__doc__
 
-    @overload
-    def __get__(self, core: None, kind: type) -> part[_Value]: ...
-    @overload
-    def __get__(self, core: Core, kind: type) -> _Value: ...
-    def __get__(self, core: Core | None, kind: type) -> _Value | part[_Value]:
-        if core is None:
-            return self
+    def __get__(self, core: Core, kind: type) -> _Value:
         made = core.parts
         if self._name not in made:
             with core.lock:
@@ -70,7 +66,7 @@ class Core:
         self.parts: dict[str, Any] = {}
         self.settings_problem = ""
         self.lag = ""
-        self._last_good = last_good
+        self.last_good = last_good
         self._stamp: tuple[int, ...] | None = None
         self._settings: Settings | None = None
 
@@ -165,9 +161,15 @@ class Core:
 
         return PromptFiles(self)
 
-    def fall_back_to(self, settings: Settings) -> None:
-        """Use these settings while notebook.toml has an error."""
-        self._last_good = settings
+    @property
+    def has_targets(self) -> bool:
+        """Whether a server is set that changes are published to."""
+        return bool(self.settings.mirror.url or self.settings.refs.url)
+
+    def known_faults(self) -> list[dict[str, str]]:
+        """The files that the index does not have as they are, each `{path, error}`, as the last looks found them."""
+        held = self.index.cache.one(FAULTS)
+        return list(held["value"]) if held else []
 
     def now(self) -> datetime:
         """The moment, aware UTC."""
@@ -191,18 +193,14 @@ class Core:
     def forget(self, *keep: str) -> None:
         """Make the parts again when they are next used, except those named."""
         with self.lock:
-            for name in self.parts.keys() - set(keep):
+            for name in sorted(self.parts.keys() - set(keep), reverse=True):  # the publisher before the index
                 part = self.parts.pop(name)
-                if name == "publisher":
+                if name in ("publisher", "index"):
                     part.close()
 
     def close(self) -> None:
         """Close files and connections."""
-        with self.lock:
-            for name in ("publisher", "index"):
-                if name in self.parts:
-                    self.parts.pop(name).close()
-            self.parts.clear()
+        self.forget()
 
     def _settings_stamp(self) -> tuple[int, ...]:
         try:
@@ -215,10 +213,10 @@ class Core:
         try:
             settings = load_settings(self.root)
         except ConfigError as error:
-            if self._settings is None and self._last_good is None:
+            if self._settings is None and self.last_good is None:
                 raise
             self.settings_problem = f"{error}; the last good settings are in use"
-            self._settings = self._settings or self._last_good
+            self._settings = self._settings or self.last_good
         else:
             self.settings_problem = ""
             if self._settings not in (None, settings):

@@ -20,7 +20,6 @@ from notebook_sync.files.state import file_system
 from notebook_sync.model import SETTINGS_FILE
 from notebook_sync.services.admin import Check
 from notebook_sync.services.core import Core
-from notebook_sync.services.upkeep import has_targets
 
 _SKEW_SECONDS, _PROBE_SECONDS = 2.0, 1.0
 _INOTIFY = Path("/proc/sys/fs/inotify/max_user_watches")
@@ -148,7 +147,7 @@ def _vocabulary(core: Core) -> Iterator[Check]:
 
 
 def _servers(core: Core) -> Iterator[Check]:
-    if not has_targets(core):
+    if not core.has_targets:
         yield Check("servers", True, "none is set, and none is needed")
         return
     step = f"start the server, or correct its url in {SETTINGS_FILE}"

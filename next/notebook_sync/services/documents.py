@@ -6,8 +6,7 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import nullcontext, suppress
 from datetime import UTC
 from itertools import count
 from typing import Any
@@ -21,7 +20,7 @@ from notebook_sync.files.parse import parse
 from notebook_sync.files.unified import unified_diff
 from notebook_sync.model import Note, collection_of
 from notebook_sync.permissions import guarded_key, guarded_names
-from notebook_sync.services.changes import Change
+from notebook_sync.services.changes import Change, checked
 from notebook_sync.services.core import Core
 from notebook_sync.services.lookup import resolve
 from notebook_sync.services.results import Missing, Written
@@ -32,25 +31,17 @@ from notebook_sync.sync.project import audience
 from prompt import count_tokens, visible
 
 _CHANGED_MEANWHILE = 5
+# Here, content without a fence is code.
+_CODE = "code_snippets"
 _HEADING = re.compile(r"( {0,3}#[ \t]+)[^\r\n]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of note, by the folder that is its collection: its fields in addition to the common ones, and the name
-    of a file without words in its title. `is_code`: content without a fence is code."""
-
-    otherwise: str = "note"
-    fields: tuple[str, ...] = ()
-    is_code: bool = False
-
-
-KINDS: Mapping[str, Kind] = {
-    "pages": Kind("page"),
-    "code_snippets": Kind("snippet", ("language", "description", "related_page"), is_code=True),
-    "research_notes": Kind("research", ("source_url", "key_findings", "confidence", "related_pages")),
+# The fields of a note in addition to the common ones, by the folder that is its collection.
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "pages": (),
+    _CODE: ("language", "description", "related_page"),
+    "research_notes": ("source_url", "key_findings", "confidence", "related_pages"),
 }
-_OTHER = Kind()
 _COMMON = ("title", "tags", "summary", "status")
 
 
@@ -61,7 +52,7 @@ def create_note(
 
     Raises NotPermitted, UsageError for what a note cannot say.
     """
-    kind, view = KINDS[collection], View(core, session)
+    view = View(core, session)
     view.require("add", f"{collection}/note.md", "notebook_create")
     if not title.strip():
         raise UsageError("a note needs a title", next="give it a few words")
@@ -73,9 +64,9 @@ def create_note(
         "status": "draft",
         **_given(collection, fields),
     }
-    body = _as_code(content, head.get("language")) if kind.is_code else content
+    body = _as_code(content, head.get("language")) if collection == _CODE else content
     raw = note_text(head, body, collection=collection)
-    stem = slug(title, kind.otherwise)
+    stem = slug(title, collection.removesuffix("s"))
     with writing(core, "create"):
         paths = (f"{collection}/{stem}{f'-{number}' if number > 1 else ''}.md" for number in count(1))
         path = next(each for each in paths if not why_not_free(core, view, each))
@@ -103,7 +94,7 @@ def update_note(
         return Missing(notebook_id=name, status="not_found", error=str(error))
     section = section or fragment
     collection, zone = collection_of(path), core.settings.timezone
-    is_code, given = KINDS.get(collection, _OTHER).is_code and not section, _given(collection, fields)
+    is_code, given = collection == _CODE and not section, _given(collection, fields)
     if content is None and not given:
         raise UsageError("there is nothing to change", next="give content, title, tags, summary, status or a field")
 
@@ -157,18 +148,22 @@ def rewrite(
     is_whole: bool = False,
     edits: Sequence[Edit] = (),
     allow_over_cap: bool = False,
+    dry_run: bool = False,
 ) -> tuple[Written, bytes]:
     """Apply a pure change to one note under the write lock; the answer and the new text. Without a digest, a note that
     an editor saves meanwhile is read again, a few times. Raises Conflict, OverCap, and what `change` and `save` do."""
     view = View(core, session)
-    with writing(core, action):
+    with nullcontext() if dry_run else writing(core, action):
         for attempt in count(1):
             before = core.tree.read(path).raw
             require_base(core, view, path, before, expected_digest)
-            after = changed(core, path, before, change, allow_over_cap=allow_over_cap)
+            after = _changed(core, path, before, change, allow_over_cap=allow_over_cap)
+            said = (action, section, reason)
+            one = Change(path, before, after, *said, is_whole=is_whole, edits=tuple(edits))
+            if dry_run:
+                after = checked(core, [one], session)[0].after or b""
+                return written(core, path, before, after, Saved(), "dry_run"), after
             try:
-                said = (action, section, reason)
-                one = Change(path, before, after, *said, is_whole=is_whole, edits=tuple(edits))
                 saved = save(core, [one], session)
             except Conflict:
                 if expected_digest or attempt == _CHANGED_MEANWHILE:
@@ -179,9 +174,7 @@ def rewrite(
     raise AssertionError("the last attempt raises")
 
 
-def changed(
-    core: Core, path: str, before: bytes, change: Callable[[bytes], bytes], *, allow_over_cap: bool = False
-) -> bytes:
+def _changed(core: Core, path: str, before: bytes, change: Callable[[bytes], bytes], *, allow_over_cap: bool) -> bytes:
     """The note after a pure change. Raises OverCap where a prompt file grows beyond its cap: one that shrinks may stay
     over. An error about the text of others quotes nothing of it."""
     try:
@@ -191,9 +184,9 @@ def changed(
             raise
         raise EditFailed(path, failed.reason.partition("\n")[0], line=failed.line) from None
     if not allow_over_cap and path in guarded_names(core.settings.prompt).values():
-        from notebook_sync.services.assembling import cap_of  # loads the prompt's parts, which few edits need
+        from notebook_sync.services.assembling import files_of  # loads the prompt's parts, which few edits need
 
-        cap, (old, new) = cap_of(core, path), (tokens_of(core, path, raw) for raw in (before, after))
+        cap, (old, new) = files_of(core).caps.get(path), (tokens_of(core, path, raw) for raw in (before, after))
         if cap is not None and old < new > cap:
             raise OverCap(path, new, cap, tuple(entry.text for entry in entries_of(after)))
     return after
@@ -231,7 +224,7 @@ def may_change(core: Core, view: View, path: str) -> bool:
     session, pages = view.session, core.settings.permissions.pages
     if not view.may("read", path) or not view.may("write", path):
         return False
-    if session.kind == "owner" or pages == "shared" or collection_of(path) not in KINDS:
+    if session.kind == "owner" or pages == "shared" or collection_of(path) not in FIELDS:
         return True
     return parse(path, core.tree.read(path).raw, timezone=core.settings.timezone).created_by == session.changed_by
 
@@ -285,7 +278,7 @@ def why_not_free(core: Core, view: View, path: str, besides: str = "") -> str:
 
 def _given(collection: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that are given. Raises UsageError for one that notes of this collection do not have."""
-    known = KINDS.get(collection, _OTHER).fields
+    known = FIELDS.get(collection, ())
     given = {name: value for name, value in fields.items() if value is not None}
     for name in given.keys() - {*_COMMON, *known}:
         advice = f"it may have {', '.join((*_COMMON, *known))}"

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from notebook_sync.errors import UsageError
 from notebook_sync.files.edits import Edit, apply_edits
-from notebook_sync.services.assembling import assemble, cap_of
-from notebook_sync.services.changes import Change, checked
+from notebook_sync.services.assembling import assemble, files_of
 from notebook_sync.services.core import Core
-from notebook_sync.services.documents import changed, note_to_change, require_base, rewrite, tokens_of, written
+from notebook_sync.services.documents import note_to_change, rewrite, tokens_of
 from notebook_sync.services.results import Edited
-from notebook_sync.services.writing import Saved
 from notebook_sync.sessions import Session
 from prompt import compare
 
@@ -40,40 +40,30 @@ def edit_note(
     allow_over_cap: bool,
 ) -> Edited:
     """Apply all steps to one note, or none. Raises EditFailed, Conflict, OverCap, NotPermitted."""
-    view, path, fragment = note_to_change(core, session, name, "notebook_edit")
+    _, path, fragment = note_to_change(core, session, name, "notebook_edit")
     edits = [_edit(step, fragment) for step in steps]
     action = steps[0].action if len(steps) == 1 else "edit"
     is_whole = any(edit.action == "write" for edit in edits)
-    cap = cap_of(core, path)
+    cap = files_of(core).caps.get(path)
     prompt_before = None if cap is None else assemble(core, session)
-
-    def change(before: bytes) -> bytes:
-        return apply_edits(path, before, edits)
-
-    if dry_run:
-        before = core.tree.read(path).raw
-        require_base(core, view, path, before, expected_digest)
-        edited = changed(core, path, before, change, allow_over_cap=allow_over_cap)
-        (one,) = checked(core, [Change(path, before, edited, action, is_whole=is_whole)], session)
-        after, done = one.after or b"", written(core, path, before, one.after, Saved(), "dry_run")
-    else:
-        done, after = rewrite(
-            core,
-            session,
-            path,
-            change,
-            action=action,
-            section=edits[0].section,
-            reason=reason,
-            expected_digest=expected_digest,
-            is_whole=is_whole,
-            edits=edits,
-            allow_over_cap=allow_over_cap,
-        )
+    done, after = rewrite(
+        core,
+        session,
+        path,
+        lambda before: apply_edits(path, before, edits),
+        action=action,
+        section=edits[0].section,
+        reason=reason,
+        expected_digest=expected_digest,
+        is_whole=is_whole,
+        edits=edits,
+        allow_over_cap=allow_over_cap,
+        dry_run=dry_run,
+    )
     prompt = assemble(core, session, contents={path: after}) if prompt_before else None
     parts = [part for part in prompt.parts if part.path == path] if prompt else []
     return Edited(
-        **asdict(done),
+        **msgspec.structs.asdict(done),
         success=True,
         tokens=tokens_of(core, path, after),
         cap=cap,

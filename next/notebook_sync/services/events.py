@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from notebook_sync.errors import NotebookError
 from notebook_sync.sessions import Session
-from notebook_sync.store.rows import EVERYTHING, Is, Row
+from notebook_sync.store.rows import EVERYTHING, Is
 
 if TYPE_CHECKING:
     from notebook_sync.services.core import Core
 
 _LONGEST = 300
+_SHOWN = ("id", "at", "kind", "session", "agent", "path")
 _POLL_SECONDS = 0.2
 
 
@@ -39,7 +40,7 @@ class EventLog:
             "session": session.kind,
             "agent": session.agent,
             "path": path[:_LONGEST],
-            "fields": {name: _short(value) for name, value in fields.items()},
+            "fields": {name: each[:_LONGEST] if isinstance(each, str) else each for name, each in fields.items()},
         }
         with suppress(NotebookError):
             self._core.index.events.put([row])
@@ -48,7 +49,7 @@ class EventLog:
         """The newest `limit` events after the one with the id `since`, oldest first."""
         where = Is("id", ">", since) if since else EVERYTHING
         rows = self._core.index.events.find(where, order=("-id",), limit=limit)
-        return [_shown(row) for row in reversed(rows)]
+        return [{**(row["fields"] or {}), **{name: row[name] for name in _SHOWN}} for row in reversed(rows)]
 
     def knows(self, id: str) -> bool:
         """Whether an event has this id."""
@@ -57,21 +58,8 @@ class EventLog:
     def follow(self, stop: Flag, since: str = "") -> Iterator[dict[str, Any]]:
         """Events as any process records them, from now on or after `since`, until `stop` is set."""
         last = since or next((row["id"] for row in self.read(limit=1)), "0")
-        version = -1
         while not stop.is_set():
-            now = self._core.index.version()
-            if now != version:
-                version = now
-                for event in self.read(last, 1000):
-                    last = event["id"]
-                    yield event
+            for event in self.read(last, 1000):
+                last = event["id"]
+                yield event
             stop.wait(_POLL_SECONDS)
-
-
-def _shown(row: Row) -> dict[str, Any]:
-    common = {name: row[name] for name in ("id", "at", "kind", "session", "agent", "path")}
-    return {**(row["fields"] or {}), **common}
-
-
-def _short(value: Any) -> Any:
-    return value[:_LONGEST] if isinstance(value, str) else value

@@ -13,8 +13,7 @@ from notebook_sync.errors import UsageError
 from notebook_sync.model import id_from_path
 from notebook_sync.registry import Results
 from notebook_sync.services.core import Core
-from notebook_sync.services.reading import shown_note
-from notebook_sync.services.results import FoundNote, NoteRow, Snippet, note_row, row_fields
+from notebook_sync.services.results import FoundNote, NoteRow, Snippet, row_fields
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import NOTHING, Has, Is, Row, Where, both
@@ -35,9 +34,8 @@ def list_notes(core: Core, session: Session, *, limit: int, after: str = "", **f
     cursor = _read_cursor(after) if after else None
     where = filters_of(core, view, **filters)
     rows = core.index.documents.find(where, order=_ORDER, limit=limit + 1, after=cursor)
-    last = rows[limit - 1] if len(rows) > limit else None
-    page = [note_row(shown_row(core, view, row)) for row in rows[:limit]]
-    return Results(page, core.behind() or None, _cursor(last) if last else None)
+    page = [NoteRow(**row_fields(shown_row(core, view, row))) for row in rows[:limit]]
+    return Results(page, core.behind() or None, _cursor(rows[limit - 1]) if len(rows) > limit else None)
 
 
 def search_notes(
@@ -105,9 +103,20 @@ def shown_row(core: Core, view: View, row: Row) -> Row:
     path = row["path"] or ""
     if not view.sees_in_part(path):
         return row
+    from notebook_sync.services.reading import shown_note  # loads the parser, which rows of whole notes do not need
+
     note = shown_note(core, view, path)
-    plain: Row = {"id": id_from_path(path), "title": path, "summary": "", "tags": [], "status": "draft", "fields": {}}
-    plain |= {"created_by": "owner", "word_count": 0, "stale": ""}
+    plain: Row = {
+        "id": id_from_path(path),
+        "title": path,
+        "summary": "",
+        "tags": [],
+        "status": "draft",
+        "fields": {},
+        "created_by": "owner",
+        "word_count": 0,
+        "stale": "",
+    }
     said = {name: getattr(note, name) for name in ("title", "summary", "word_count")} if note else {}
     return {**row, **plain, **said, "tags": list(note.tags) if note else []}
 
@@ -119,9 +128,13 @@ def _found(row: Row, score: float, quoted: Quote | None, parts: dict[str, Any] |
 
 def _found_in_part(core: Core, view: View, query: str, where: Where, section: str, mode: Mode) -> list[FoundNote]:
     """Prompt files that the session sees in part, found by the words of what it sees."""
+    if view.in_part == NOTHING:
+        return []
+    from notebook_sync.services.reading import shown_note  # as above
+
     found = []
     wanted = section.lstrip("#").strip().casefold()
-    for row in core.index.documents.find(both(view.in_part, where)) if view.in_part != NOTHING else ():
+    for row in core.index.documents.find(both(view.in_part, where)):
         note = shown_note(core, view, row["path"])
         if note is None:
             continue

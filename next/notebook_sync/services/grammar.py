@@ -58,13 +58,19 @@ class Malformed:
 
 
 def read_entries(
-    entries: Sequence[Entry], today: date, read: Callable[[Entry, date], _Read | Malformed | None]
+    text: str,
+    sections: Collection[str],
+    now: datetime,
+    read: Callable[[Entry, date], _Read | Malformed | None],
+    *,
+    is_all: bool = False,
 ) -> tuple[list[_Read], list[Malformed]]:
-    """What `read` makes of the entries, and those that it or the reader of dates cannot read. An entry whose dates
-    cannot be read counts without them."""
+    """What `read` makes of the entries of a text that hold `now`, or of all, and those that it or the reader of dates
+    cannot read. An entry whose dates cannot be read counts without them. `now` is local to the notebook."""
     found: list[_Read] = []
     malformed: list[Malformed] = []
-    for entry in entries:
+    today = now.date()
+    for entry in [each for each in entries_of(text, sections) if is_all or each.holds_at(now)]:
         one, validity = read(entry, today), entry.validity
         if isinstance(one, Malformed):
             malformed.append(one)
@@ -124,7 +130,8 @@ def _entries(text: str, sections: Collection[str]) -> list[Entry]:
             is_below = plain_heading(section) in known and block.level > level and plain_heading(title) not in known
             section, channel, level = (section, title, level) if is_below else (title, "", block.level)
         elif block.type == "list_item" and not block.quotes:
-            first, *others = _first_paragraph(block).split("\n")
+            child = next(iter(block.children), None)
+            first, *others = (child.content if child and child.type == "paragraph" else "").split("\n")
             lines = _lookalikes(others, line + 1)
             strays = {number for number, _ in lines}
             own = [first, *(each for number, each in enumerate(others, line + 1) if number not in strays)]
@@ -147,11 +154,6 @@ def _lookalikes(lines: Sequence[str], first: int) -> list[tuple[int, str]]:
     """The lines that look like entries and are none, with their numbers."""
     matches = ((number, text, _LOOKALIKE.match(text)) for number, text in enumerate(lines, first))
     return [(number, text[found.end() :].strip()) for number, text, found in matches if found]
-
-
-def _first_paragraph(item: Block) -> str:
-    first = next(iter(item.children), None)
-    return first.content if first and first.type == "paragraph" else ""
 
 
 def _validity_in(text: str) -> Validity | None:

@@ -125,8 +125,7 @@ def resolve(
     may not read, whether a note is there or not; UnsafePath for a path that cannot be a note's.
     """
     target, fragment = split_name(name)
-    path = _at_path(core, view, name.strip(), name, operation) if "#" in name else ""
-    if path:
+    if "#" in name and (path := _at_path(core, view, name.strip(), name, operation)):
         fragment = ""
     else:
         path = _at_path(core, view, target, name, operation) or _in_index(core, view, target, name)

@@ -120,9 +120,17 @@ class NoteService(NotebookService):
         from notebook_sync.services.finding import search_notes
 
         filters: dict[str, Any] = {"collection": collection, "tags": tags, "status": status, "author": author}
-        filters |= {"since": since, "until": until}
         return search_notes(
-            self.core, session, query, mode=mode, limit=limit, explain=explain, section=section, **filters
+            self.core,
+            session,
+            query,
+            mode=mode,
+            limit=limit,
+            explain=explain,
+            section=section,
+            since=since,
+            until=until,
+            **filters,
         )
 
     @operation(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 from msgspec import Meta
 
 from notebook_sync.registry import OWNER_ONLY, Arg, Results, found_any, operation
 from notebook_sync.services.assembling import Options, assemble
 from notebook_sync.services.core import NotebookService
-from notebook_sync.services.reminders import Reminders
-from notebook_sync.services.rules import Standing
 from notebook_sync.sessions import OWNER, Session
 from prompt import Found, Part, Prompt
+
+if TYPE_CHECKING:  # 8 ms that the prompt does not wait for
+    from notebook_sync.services.reminders import Reminders
+    from notebook_sync.services.rules import Standing
 
 _OWNERS = "This is only available in owner conversations"
 _LONGEST = 4_096
@@ -184,6 +186,7 @@ class PromptService(NotebookService):
         aliases={"who": "identity", "sender": "identity"},
         columns=("state", "name", "identity", "action", "until", "line"),
         nothing_found="no rule applies",
+        result_in="notebook_sync.services.rules",
         hint="Ask before you reply to somebody.",
         examples=(
             "notebook-sync rules odile@ferry.example",
@@ -216,6 +219,7 @@ class PromptService(NotebookService):
         route="GET /reminders",
         columns=("state", "when", "text", "every", "line"),
         nothing_found="no reminders",
+        result_in="notebook_sync.services.reminders",
         examples=("notebook-sync reminders", "notebook-sync reminders --due --json"),
     )
     def reminders(

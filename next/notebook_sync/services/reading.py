@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
-from typing import Any
 
 from notebook_sync.errors import NotebookError, NotFound, UnreadableFile, UsageError
 from notebook_sync.files.parse import parse
@@ -19,6 +19,8 @@ from prompt import count_tokens, visible
 from prompt.gaps import without
 
 _MOST_CANDIDATES = 20
+# What is shown of a change, in addition to its time.
+_CHANGE = ("version", "summary", "changed_by")
 # Characters that are counted for one page: more than any text has in so many tokens, on average.
 _CHARACTERS_A_TOKEN = 8
 # How `sync.apply` words the change of a note that left a channel: what was before is not for all who may read it now.
@@ -46,6 +48,7 @@ def read_note(
     is_part = view.sees_in_part(path)
     row = _row_at(core, path)
     text, note, stale = _text_of(core, view, path, row)
+    changes = recorded_changes(core, view, row["id"]) if row and history and not is_part else []
     wanted = section or ("" if fragment.startswith("^") else fragment)
     if wanted:
         found = section_of(note, wanted)
@@ -73,12 +76,21 @@ def read_note(
         tokens=count_tokens(page, core.settings.prompt.encoding) if max_tokens else None,
         next=following,
         section=wanted,
-        sections=[_section_row(note, each) for each in note.sections],
+        sections=[
+            SectionRow(
+                heading=each.heading,
+                level=each.level,
+                anchor=each.anchor,
+                line=each.line,
+                words=len(note.content[each.start : each.end].split()),
+            )
+            for each in note.sections
+        ],
         created_at=note.created_at or (row["created_at"] if row and not is_part else None),
         aliases=list(note.aliases),
         links=list(dict.fromkeys(link.target for link in note.links if link.target)),
         extra=as_json(dict(note.extra)),
-        history=_history(core, view, row["id"]) if row and history and not is_part else [],
+        history=[{"timestamp": each["at"], **{name: each[name] for name in _CHANGE}} for each in changes],
     )
 
 
@@ -105,13 +117,10 @@ def cut_page(text: str, offset: int, max_tokens: int, encoding: str) -> tuple[st
     if not max_tokens:
         return text[offset:], None
     end = min(len(text), offset + max_tokens * _CHARACTERS_A_TOKEN)
-    fits, too_long = offset, end + 1
-    while too_long - fits > 1:
-        tried = min(end, (fits + too_long) // 2) if too_long <= end else end
-        if count_tokens(text[offset:tried], encoding) <= max_tokens:
-            fits = tried
-        else:
-            too_long = tried
+    fits = end
+    if count_tokens(text[offset:end], encoding) > max_tokens:
+        places = range(offset, end)
+        fits = places[bisect_right(places, max_tokens, key=lambda at: count_tokens(text[offset:at], encoding)) - 1]
     if fits < len(text):
         line_end = text.rfind("\n", offset + (fits - offset) // 2, fits) + 1
         fits = max(line_end or fits, offset + 1)
@@ -167,16 +176,3 @@ def recorded_changes(core: Core, view: View, id: str, limit: int = HISTORY_LIMIT
     rows = core.index.history.find(Is("note", "=", id), order=("-version", "-at"), limit=limit)
     left = next((at for at, row in enumerate(rows) if row["summary"].startswith(_MOVED_OUT)), len(rows))
     return rows if view.session.kind == "owner" else rows[: left + 1]
-
-
-def _history(core: Core, view: View, id: str) -> list[dict[str, Any]]:
-    names = ("version", "summary", "changed_by")
-    rows = recorded_changes(core, view, id)
-    return [{"timestamp": row["at"], **{name: row[name] for name in names}} for row in rows]
-
-
-def _section_row(note: Note, section: Section) -> SectionRow:
-    words = len(note.content[section.start : section.end].split())
-    return SectionRow(
-        heading=section.heading, level=section.level, anchor=section.anchor, line=section.line, words=words
-    )

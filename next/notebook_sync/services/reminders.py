@@ -20,9 +20,9 @@ from hashlib import sha256
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from notebook_sync.services.assembling import REMINDERS, files_of, require_runtime
+from notebook_sync.services.assembling import REMINDERS, read_runtime, require_runtime
 from notebook_sync.services.core import Core
-from notebook_sync.services.grammar import Entry, Malformed, entries_of, plain_heading, read_entries
+from notebook_sync.services.grammar import Entry, Malformed, plain_heading, read_entries
 from notebook_sync.sessions import PROGRAM, Session
 from prompt.dates import read_moment, suggested_moment, task_dates
 
@@ -121,8 +121,7 @@ class Reminders:
 def read_reminders(text: str, now: datetime) -> tuple[list[Reminder], list[Malformed]]:
     """The reminders of a text that hold now, and the entries that look like reminders and cannot be read. `now` is
     local to the notebook."""
-    entries = [each for each in entries_of(text, SECTIONS) if each.holds_at(now)]
-    return read_entries(entries, now.date(), read_reminder)
+    return read_entries(text, SECTIONS, now, read_reminder)
 
 
 def read_reminder(entry: Entry, today: date) -> Reminder | Malformed | None:
@@ -214,13 +213,9 @@ def in_zone(local: datetime, zone: ZoneInfo) -> datetime:
 
 def _reminders_now(core: Core) -> tuple[list[Due], list[Malformed], list[str]]:
     """Each reminder as it is now, what cannot be read, and what is wrong with the file."""
-    source, zone = files_of(core).shown.read(REMINDERS), core.settings.timezone
-    text = "" if source.external or source.content is None else source.content.decode(errors="replace")
+    (_, text, problems), zone = read_runtime(core, REMINDERS), core.settings.timezone
     now = datetime.now(zone)
     found, malformed = read_reminders(text, now.replace(tzinfo=None))
-    problems = [f"{REMINDERS}: {source.problem}"] if source.problem else []
-    if source.external:
-        problems.append(f"{REMINDERS} was not written by the owner, so it has no reminders")
     return due_at(now, found, zone), malformed, problems
 
 

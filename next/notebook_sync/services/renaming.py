@@ -6,8 +6,10 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from urllib.parse import unquote
+
+from msgspec.structs import replace
 
 from notebook_sync.errors import NotebookError, UnsafePath, UsageError
 from notebook_sync.files.frontmatter import read_frontmatter
@@ -42,10 +44,16 @@ def rename_note(
 ) -> Written:
     """Give a note another path, and rewrite the links that would break where `links` asks for it.
 
-    Raises NotPermitted, UnsafePath for a path that is taken or cannot be a note's, Conflict.
+    Raises NotPermitted, UnsafePath for a path that is taken or cannot be a note's, UsageError for the same path,
+    Conflict.
     """
     view, path, _ = note_to_change(core, session, name, "notebook_rename")
-    target = _target(core, path, to)
+    # A folder keeps the file's name, and `.md` may be left out.
+    target = core.tree.place(f"{to}{posixpath.basename(path)}" if to.endswith("/") else to)
+    if not is_note_name(posixpath.basename(target)):
+        target = core.tree.place(f"{target}.md")
+    if target == path:
+        raise UsageError(f"{path} has this path already")
     view.require("add", target, "notebook_rename")
     with nullcontext() if dry_run else writing(core, "rename"):
         before = core.tree.read(path).raw
@@ -59,15 +67,6 @@ def rename_note(
     after = plan.rewritten.get(target, (before, before))[1]
     done = written(core, target, before, after, saved, "dry_run" if dry_run else "renamed")
     return replace(done, changed=True, diff=plan.diff(), warnings=[*done.warnings, *plan.warnings(path, target)])
-
-
-def _target(core: Core, path: str, to: str) -> str:
-    """The new path: a folder keeps the file's name, and `.md` may be left out. Raises UsageError for the same path."""
-    place = core.tree.place(f"{to}{posixpath.basename(path)}" if to.endswith("/") else to)
-    target = place if is_note_name(posixpath.basename(place)) else core.tree.place(f"{place}.md")
-    if target == path:
-        raise UsageError(f"{path} has this path already")
-    return target
 
 
 # ---- links

@@ -1,22 +1,24 @@
 """What operations on notes return: frozen values whose fields are the JSON. Every field is always present.
 
-Text of external provenance is fenced wherever a language model sees it: `for_model` does that.
+Text of external provenance is fenced wherever a language model sees it: `for_model` does that. The classes are
+msgspec's, which take a tenth of a dataclass's time to make.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from notebook_sync.store.rows import Row
-from prompt import fence_external
+from prompt.fence import fence_external
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoteRow:
+class NoteRow(msgspec.Struct, frozen=True, kw_only=True):
     """A note without its content. `fields` is what its collection adds (language, source_url, topic …)."""
 
     id: str
@@ -39,8 +41,7 @@ class NoteRow:
         return replace(self, **_neutral_fields(self.id)) if self.provenance else self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snippet:
+class Snippet(msgspec.Struct, frozen=True, kw_only=True):
     """Words of a note around its best passage: from the 1-based `line` of the file, below `section` (an anchor)."""
 
     text: str
@@ -48,8 +49,7 @@ class Snippet:
     line: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundNote(NoteRow):
+class FoundNote(NoteRow, frozen=True, kw_only=True):
     """A search result. `score` is absolute, 0 to about 1.3; `explain` has its parts, where they were asked for."""
 
     score: float
@@ -64,8 +64,7 @@ class FoundNote(NoteRow):
         return replace(self, **_neutral_fields(self.id), snippet=snippet)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SectionRow:
+class SectionRow(msgspec.Struct, frozen=True, kw_only=True):
     """One heading of a note: its 1-based line in the file, and the words below it."""
 
     heading: str
@@ -75,8 +74,7 @@ class SectionRow:
     words: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoteText(NoteRow):
+class NoteText(NoteRow, frozen=True, kw_only=True):
     """A note, or one section of it, as the session sees it.
 
     `text` is the file's, or the section's; where it is longer than `max_tokens`, `next` is the offset of the next page,
@@ -104,8 +102,7 @@ class NoteText(NoteRow):
         return replace(self, **_neutral_fields(self.id), text=fenced(self.text), **hidden)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(msgspec.Struct, frozen=True, kw_only=True):
     """A note after a write. `digest` is "" for a deleted one; `version` is None where the index does not have it yet.
 
     `diff` is unified; `commit` the commit's id, "" for none. `warnings` name what did not work and what to do.
@@ -133,8 +130,7 @@ class Written:
         return replace(self, notebook_id=name, path=name, title=name, diff=diff)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
+class Missing(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of update and delete for an id that no note has."""
 
     notebook_id: str
@@ -142,8 +138,7 @@ class Missing:
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edited(Written):
+class Edited(Written, frozen=True, kw_only=True):
     """A note after `edit`, or as it would be (`dry_run`).
 
     `tokens` counts the file, of a prompt file what is shown of it, against its `cap` (None for other notes). `omitted`
@@ -159,8 +154,7 @@ class Edited(Written):
     dry_run: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class Version(msgspec.Struct, frozen=True, kw_only=True):
     """One version of a note in its history. `rev` names it for `diff` and `undo`, "" where its text is not kept."""
 
     rev: str
@@ -177,8 +171,7 @@ class Version:
         return replace(self, summary="", path="") if self.provenance else self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """A unified diff of two versions of a note; `since` and `until` name them, "" for the file as it is now."""
 
     path: str
@@ -192,13 +185,8 @@ class Difference:
         return replace(self, path="", diff=fenced(self.diff)) if self.provenance and self.diff else self
 
 
-def note_row(row: Row) -> NoteRow:
-    """The public shape of a light row of the index."""
-    return NoteRow(**row_fields(row))
-
-
 def row_fields(row: Row) -> dict[str, Any]:
-    """The fields that every shape of a note has."""
+    """The fields that every shape of a note has, from a light row of the index."""
     return {
         "id": row["id"],
         "path": row["path"] or "",

@@ -18,7 +18,7 @@ from itertools import chain
 
 from notebook_sync.errors import UsageError
 from notebook_sync.files.usable import conflict_marks
-from notebook_sync.services.assembling import RULES, files_of, require_runtime
+from notebook_sync.services.assembling import RULES, read_runtime, require_runtime
 from notebook_sync.services.core import Core
 from notebook_sync.services.grammar import Entry, Malformed, blank, entries_of, plain_heading, read_entries
 from notebook_sync.sessions import Session
@@ -94,7 +94,6 @@ class Standing:
 def read_rules(text: str, now: datetime, *, is_all: bool = False) -> tuple[list[Rule], list[Malformed]]:
     """The rules of a text, and the entries that look like rules and cannot be read: of those that hold now, or of all.
     `now` is local to the notebook."""
-    entries = [each for each in entries_of(text, SECTIONS) if is_all or each.holds_at(now)]
 
     def read(entry: Entry, today: date) -> Rule | Malformed | None:
         rule = read_rule(entry, today)
@@ -102,7 +101,7 @@ def read_rules(text: str, now: datetime, *, is_all: bool = False) -> tuple[list[
             return rule
         return replace(rule, state="ended" if entry.validity and entry.validity.is_past(now) else "not begun")
 
-    return read_entries(entries, now.date(), read)
+    return read_entries(text, SECTIONS, now, read, is_all=is_all)
 
 
 def read_rule(entry: Entry, today: date) -> Rule | Malformed | None:
@@ -145,12 +144,8 @@ def read_rule(entry: Entry, today: date) -> Rule | Malformed | None:
 def rule_for(core: Core, session: Session, identity: str, channel: str) -> Standing:
     """The rule for `identity` now; for "" all rules in force. Raises UsageError for other blank text, NotPermitted."""
     require_runtime(core, session, RULES, "notebook_rules")
-    now, source = core.settings.local_now(), files_of(core).shown.read(RULES)
-    text = "" if source.external or source.content is None else source.content.decode(errors="replace")
+    now, (source, text, problems) = core.settings.local_now(), read_runtime(core, RULES)
     rules, malformed = read_rules(text, now, is_all=session.kind == "owner")
-    problems = [f"{RULES}: {source.problem}"] if source.problem else []
-    if source.external:
-        problems.append(f"{RULES} was not written by the owner, so it has no rules")
     if marks := conflict_marks((source.found or b"").decode(errors="replace")):
         problems.append(f"{RULES}:{marks[0]}: a merge conflict is not resolved, so no rule is certain; ask the owner")
     if not identity:

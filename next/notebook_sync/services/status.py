@@ -12,7 +12,6 @@ from notebook_sync.files.private import printable
 from notebook_sync.services.admin import Status
 from notebook_sync.services.assembling import assemble, files_of
 from notebook_sync.services.core import Core
-from notebook_sync.services.upkeep import has_targets, known_faults
 from notebook_sync.sessions import KINDS, Session
 from notebook_sync.store.rows import Is
 from prompt import Prompt
@@ -28,7 +27,7 @@ def status_of(core: Core) -> Status:
     files_of(core)
     place, holder, dumped_at = core.place, FollowLock(core.place).holder(), core.index.dumped_at()
     prompts = {kind: assemble(core, Session.named(kind)) for kind in KINDS}
-    targets = core.publisher.state() if has_targets(core) else []
+    targets = core.publisher.state() if core.has_targets else []
     counts = _counts(core)
     attention = [*prompts["owner"].problems, *_troubles(core, holder, targets)]
     attention += [f"{each['path']}: {each['error']}" for each in counts["stale"]]
@@ -80,7 +79,7 @@ def _counts(core: Core) -> dict[str, Any]:
             "notes": documents.distinct("collection", Is("path", "!=", None)),
             "facts": core.index.facts.count(),
             "only_in_index": {name: core.index.collections[name].count() for name in _DUMPED},
-            "stale": known_faults(core)[:_MOST_STALE],
+            "stale": core.known_faults()[:_MOST_STALE],
         }
     return known
 
@@ -100,9 +99,10 @@ def _troubles(core: Core, holder: dict[str, Any] | None, targets: Sequence[dict[
 
 def _search_state(core: Core) -> dict[str, Any] | None:
     """How far search by meaning is, None where it is off."""
-    meaning = core.searcher.meaning
-    if meaning is None:
+    if core.settings.search.embeddings == "off":
         return None
+    meaning = core.searcher.meaning
+    assert meaning is not None  # noqa: S101 - an embedder is set
     try:
         return {"model": meaning.embedder.model, "behind": meaning.queue.behind(), "trouble": ""}
     except NotebookError as error:

@@ -31,7 +31,7 @@ _LOCK_SECONDS = 5.0
 @dataclass(frozen=True, slots=True)
 class TokenRow:
     """One token. `name` is an agent's, or "owner". `expires_at` None: it is valid until it is revoked. `once`: it is
-    spent by its first use, and is no bearer token; `host` is the host name that it is for, "" for any."""
+    spent by its first use, and is no bearer token."""
 
     name: str
     kind: Kind
@@ -39,7 +39,6 @@ class TokenRow:
     created_at: datetime
     expires_at: datetime | None = None
     once: bool = False
-    host: str = ""
 
     @property
     def session(self) -> Session:

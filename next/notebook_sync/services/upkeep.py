@@ -15,12 +15,11 @@ from notebook_sync.files.locks import FollowLock, write_lock
 from notebook_sync.files.private import close_to_others
 from notebook_sync.model import SETTINGS_FILE
 from notebook_sync.services.admin import SyncReport, Verdict
-from notebook_sync.services.core import Core
+from notebook_sync.services.core import FAULTS, Core
 from notebook_sync.sessions import OWNER
 from notebook_sync.sync.upkeep import Chore
 
 # The files that the index does not have as they are, as the last looks found them.
-FAULTS = "faults"
 # What `sync` waits for another process to publish, and the most that it publishes itself while servers answer.
 _PUBLISH_SECONDS, _FEED_SECONDS = 10.0, 3_600.0
 _COMMIT_SECONDS, _TIDY_SECONDS, _DAY, _WEEK = 60.0, 3_600.0, 86_400.0, 7 * 86_400.0
@@ -82,20 +81,15 @@ def verify_notebook(core: Core, *, repair: bool) -> Verdict:
     """Compare files, index and servers; with `repair`, after repairing what differs. Raises BackendDown."""
     if repair:
         core.engine.look(None, rehash=True)
-        if has_targets(core):
+        if core.has_targets:
             core.publisher.reconcile_all()
-    found = core.engine.verify(core.publisher.compare if has_targets(core) else None)
+    found = core.engine.verify(core.publisher.compare if core.has_targets else None)
     return Verdict(consistent=not found.differences, **asdict(found))
-
-
-def has_targets(core: Core) -> bool:
-    """Whether a server is set that changes are published to."""
-    return bool(core.settings.mirror.url or core.settings.refs.url)
 
 
 def publish_changes(core: Core, *, claim: bool = False) -> list[dict[str, Any]]:
     """Publish what is new, or wait until the process that follows the notebook has; then how each server is."""
-    if not has_targets(core):
+    if not core.has_targets:
         return []
     lock = FollowLock(core.place)
     if lock.acquire():
@@ -125,16 +119,10 @@ def embed_missing(core: Core, limit: int) -> int:
     return made
 
 
-def known_faults(core: Core) -> list[dict[str, str]]:
-    """The files that the index does not have as they are, each `{path, error}`, as the last looks found them."""
-    held = core.index.cache.one(FAULTS)
-    return list(held["value"]) if held else []
-
-
 def note_faults(core: Core, batch: Mapping[str, Any]) -> None:
     """Remember what a look of the process that follows the files found, for `status`."""
     gone = {*batch["paths"], *(each["path"] for each in batch["failed"])}
-    faults = [*(each for each in known_faults(core) if each["path"] not in gone), *batch["failed"]]
+    faults = [*(each for each in core.known_faults() if each["path"] not in gone), *batch["failed"]]
     core.index.cache.put([{"id": FAULTS, "kind": FAULTS, "value": faults, "made_at": core.now()}])
 
 
@@ -163,7 +151,7 @@ def chores_of(core: Core) -> Sequence[Chore]:
         Chore("dump", _DAY, lambda: write_dump(core)),
         Chore("pack", _WEEK, core.history.pack),
     ]
-    return [*chores, Chore("reconcile", _DAY, core.publisher.reconcile_all)] if has_targets(core) else chores
+    return [*chores, Chore("reconcile", _DAY, core.publisher.reconcile_all)] if core.has_targets else chores
 
 
 def commit_open(core: Core) -> bool:

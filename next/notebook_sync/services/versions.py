@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from notebook_sync.errors import Conflict, EditFailed, GitFailed, NoSuchNote, NotFound
 from notebook_sync.files.frontmatter import EXTERNAL, is_external
@@ -18,7 +19,7 @@ from notebook_sync.files.unified import unified_diff
 from notebook_sync.model import id_from_path
 from notebook_sync.permissions import channel_of
 from notebook_sync.registry import Results
-from notebook_sync.services.changes import Change
+from notebook_sync.services.changes import KEEPS_MARK, Change
 from notebook_sync.services.core import Core
 from notebook_sync.services.documents import require_base, require_change, why_not_free, written
 from notebook_sync.services.lookup import resolve, split_name
@@ -32,7 +33,6 @@ from notebook_sync.store.rows import Is, both
 # How far back an earlier text is looked for: many commits may leave a note as it is.
 _FARTHEST = 200
 _OWN_ONLY = "An agent goes back over its own changes only"
-_KEEPS_MARK = "An agent does not go back to a text without `provenance: external`"
 _NO_PAST = "The history of this file is only available in owner conversations"
 
 _Past = Iterator[tuple[Commit, bytes | None]]
@@ -113,10 +113,11 @@ def _back(core: Core, view: View, path: str, now: bytes | None, rev: str) -> Cha
     if channel_of(commit.path) not in (None, channel_of(path)):
         raise EditFailed(path, f"what it said at {commit.path} is not for all who may read it here")
     if session.kind != "owner":
-        if not any(text == now for _, text in passed) or not all(_is_own(each, session) for each, _ in passed):
+        own = (session.kind, session.changed_by)
+        if not any(text == now for _, text in passed) or any((each.session, _maker(each)) != own for each, _ in passed):
             raise view.refuse(path, "notebook_undo", _OWN_ONLY)
         if not is_external(raw) and any(is_external(text) for _, text in passed if text):
-            raise view.refuse(path, "notebook_undo", _KEEPS_MARK)
+            raise view.refuse(path, "notebook_undo", KEEPS_MARK)
     return Change(path, now, raw, "undo", is_known=True)
 
 
@@ -141,10 +142,6 @@ def _at_rev(core: Core, view: View, path: str, rev: str) -> tuple[Commit, bytes 
             "version" if not found else "single version", rev, candidates=revs, next="see: notebook-sync history"
         )
     return found[0], core.history.text(found[0].rev, found[0].path)
-
-
-def _is_own(commit: Commit, session: Session) -> bool:
-    return commit.session == session.kind and _maker(commit) == session.changed_by
 
 
 def _maker(commit: Commit) -> str:

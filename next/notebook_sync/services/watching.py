@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 
 import msgspec
 
@@ -13,7 +14,7 @@ from notebook_sync.files.locks import FollowLock
 from notebook_sync.services.assembling import REMINDERS, assemble, files_of
 from notebook_sync.services.core import Core
 from notebook_sync.services.reminders import announce_due
-from notebook_sync.services.upkeep import chores_of, embed_missing, has_targets, note_faults
+from notebook_sync.services.upkeep import chores_of, embed_missing, note_faults
 from notebook_sync.sessions import OWNER
 from notebook_sync.sync.engine import Engine
 from notebook_sync.sync.upkeep import run_chores
@@ -37,7 +38,7 @@ def watch_notebook(core: Core, stop: threading.Event | None = None) -> Iterator[
             watcher.stop()
         return (), _POLL_SECONDS if stop is not None else _IDLE_SECONDS
 
-    hooks: list[Hook] = [PromptHook(core), ReminderHook(core), stop_if_asked]
+    hooks: list[Hook] = [PromptHook(core), partial(_report_due, core), stop_if_asked]
     watcher = Watcher(lambda: _engine_of(core), FollowLock(core.place), hooks=hooks, work=Work(core))
     for event in watcher.events():
         if event.kind == "batch":
@@ -69,20 +70,15 @@ class PromptHook:
             return None
 
 
-class ReminderHook:
-    """Reports each reminder once when it falls due."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
-    def __call__(self, paths: Collection[str]) -> _Answer:
-        if paths and REMINDERS not in paths:
-            return (), 0.0  # its own time has to be asked for again
-        try:
-            due, seconds = announce_due(self._core)
-        except NotebookError:
-            return (), _RETRY_SECONDS
-        return [WatchEvent("reminder_due", msgspec.to_builtins(one)) for one in due], max(seconds, _POLL_SECONDS)
+def _report_due(core: Core, paths: Collection[str]) -> _Answer:
+    """Report each reminder once when it falls due."""
+    if paths and REMINDERS not in paths:
+        return (), 0.0  # its own time has to be asked for again
+    try:
+        due, seconds = announce_due(core)
+    except NotebookError:
+        return (), _RETRY_SECONDS
+    return [WatchEvent("reminder_due", msgspec.to_builtins(one)) for one in due], max(seconds, _POLL_SECONDS)
 
 
 class Work:
@@ -96,7 +92,7 @@ class Work:
         core, events, seconds = self._core, list[WatchEvent](), _IDLE_SECONDS
         troubles = {"settings": core.settings_problem}
         try:
-            if has_targets(core):
+            if core.has_targets:
                 done = core.publisher.publish(_PUBLISH_SECONDS)
                 troubles |= {kind: f"{kind}: {each.trouble}" if each.trouble else "" for kind, each in done.items()}
                 published = {kind: each.published for kind, each in done.items() if each.published}

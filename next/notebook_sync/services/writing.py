@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import groupby
 
@@ -213,13 +213,13 @@ def _trust(core: Core, changes: Sequence[Change], session: Session) -> list[str]
     return []
 
 
-def _waits(core: Core, path: str, raw: bytes | None) -> bool:
-    """Whether a text waits for the owner's trust, so that the user's repository must not have it yet."""
+def _kept(core: Core, kept: Kept) -> Kept:
+    """What git is to keep, apart where it waits for the owner's trust: the user's repository must not have it yet."""
     if core.settings.prompt.trust == "files":
-        return False
+        return kept
     from notebook_sync.services.trust import is_trusted
 
-    return not is_trusted(core, path, raw)
+    return replace(kept, apart=not is_trusted(core, kept.path, kept.raw))
 
 
 def _was_made(core: Core, row: Row, rows: Sequence[Row]) -> bool:
@@ -235,18 +235,14 @@ def _was_made(core: Core, row: Row, rows: Sequence[Row]) -> bool:
 def _commit(core: Core, rows: Sequence[Row]) -> str:
     """Commit what the files held before, where the last commit does not have it, then what the rows wrote."""
     begun = {row["path"] for row in rows if row["moved_from"]}
-    found = {
-        row["moved_from"] or row["path"]: row["old"] for row in rows if row["moved_from"] or row["path"] not in begun
-    }
-    waiting = {path: raw for path, raw in found.items() if raw is not None and _waits(core, path, raw)}
-    core.history.keep_found({path: raw for path, raw in found.items() if path not in waiting})
-    if waiting:
-        core.history.keep([Kept(path, raw, apart=True) for path, raw in waiting.items()], OWNER)
-    kept = []
-    for row in rows:
-        said = (row["action"], row["section"], row["reason"], row["moved_from"])
-        kept.append(Kept(row["path"], row["new"], *said, apart=_waits(core, row["path"], row["new"])))
-    return core.history.keep(kept, _session_of(rows[0])) or ""
+    found = [
+        _kept(core, Kept(row["moved_from"] or row["path"], row["old"]))
+        for row in rows
+        if row["old"] is not None and (row["moved_from"] or row["path"] not in begun)
+    ]
+    fields = ("action", "section", "reason", "moved_from")
+    kept = [_kept(core, Kept(row["path"], row["new"], *(row[name] for name in fields))) for row in rows]
+    return core.history.keep(kept, _session_of(rows[0]), found=found) or ""
 
 
 def _session_of(row: Row) -> Session:

@@ -58,10 +58,10 @@ def unpack(cell: bytes) -> str | bytes:
     return raw.decode() if kind in b"tT" else raw
 
 
-def pack_terms(terms: Sequence[str], like: Cell) -> bytes:
-    """The terms of a row's fields as a cell. `like` is the row's packed `terms`, which has much the same words: with it
-    as the dictionary, little is left."""
-    compressor = zlib.compressobj(1, zdict=_dictionary(like))
+def pack_terms(terms: Sequence[str], like: str | bytes) -> bytes:
+    """The terms of a row's fields as a cell. `like` is the row's `terms`, which has much the same words: with it as the
+    dictionary, little is left."""
+    compressor = zlib.compressobj(1, zdict=clean(str(like)).encode())
     return compressor.compress("\n".join(terms).encode()) + compressor.flush()
 
 

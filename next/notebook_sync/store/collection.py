@@ -239,7 +239,8 @@ class Collection:
             texts = {field: row.get(field) or "" for field, _ in self.spec.text}
             given = row.get("words") or {name: " ".join(self._analyzer.terms(text)) for name, text in texts.items()}
             terms = tuple(clean(given.get(field, "")).replace("\n", " ") for field in texts)
-            put = pack_terms(terms, dict(zip(table.heavy, heavy, strict=True)).get("terms"))
+            like = row.get("terms") if "terms" in table.heavy else None
+            put = pack_terms(terms, "" if like is None else like)
         seal = blake2b(msgspec.msgpack.encode((projected, heavy, put)), digest_size=8).digest()
         light = [clean(row["id"]), int.from_bytes(seal, signed=True), held, None, *projected]
         return [*light, *table.cells(table.kept, row)], [put, *heavy], terms

@@ -4,14 +4,17 @@ Glossary. A *row* is a dict with `id` and `rev`. A *projected* column comes from
 column belongs to the database: `put` sets it only when it inserts, `update` changes it, and it survives a rebuild, a
 move, and a year without the file. A *heavy* column is read only when it is named. A *many* field is a list of texts
 that `Has` finds. `audience` says who may read the row: see `notebook_sync.permissions.audience_of`.
+
+The classes are msgspec's: each takes a tenth of a dataclass's time to make, at every start of a command.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol
+
+import msgspec
 
 Row = dict[str, Any]
 
@@ -20,8 +23,7 @@ Row = dict[str, Any]
 ColumnType = Literal["text", "int", "real", "time", "json", "blob", "packed", "packed_json", "list"]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """One column of a collection. `default` stands for a missing value when a row is inserted.
 
     `observed`: a projected column that says how the file was last seen, not what is in it; `update` may set it too.
@@ -36,8 +38,7 @@ class Column:
     observed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CollectionSpec:
+class CollectionSpec(msgspec.Struct, frozen=True):
     """One collection of rows.
 
     `unique` is a column that no two rows share (NULL excepted). A note that is put takes its path over from another
@@ -62,8 +63,7 @@ class CollectionSpec:
 # ---- conditions
 
 
-@dataclass(frozen=True, slots=True)
-class Is:
+class Is(msgspec.Struct, frozen=True):
     """`field` compared with `value`. `under`: the path `field` is below the folder `value`. NULL equals None."""
 
     field: str
@@ -71,30 +71,26 @@ class Is:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Has:
+class Has(msgspec.Struct, frozen=True):
     """The many field `field` contains any of `values`."""
 
     field: str
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class All:
+class All(msgspec.Struct, frozen=True):
     """Every one of `conditions`; no conditions are true."""
 
     conditions: tuple[Where, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Either:
+class Either(msgspec.Struct, frozen=True):
     """At least one of `conditions`; no conditions are false."""
 
     conditions: tuple[Where, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(msgspec.Struct, frozen=True):
     """The opposite of `condition`; unknown (a NULL compared) counts as false, so its opposite is true."""
 
     condition: Where
@@ -114,8 +110,7 @@ def both(*conditions: Where) -> Where:
 # ---- search
 
 
-@dataclass(frozen=True, slots=True)
-class WordHit:
+class WordHit(msgspec.Struct, frozen=True):
     """One row found by words: its id and the engine's score, greater is better (only a proposal for ranking)."""
 
     id: str
@@ -137,8 +132,7 @@ class Analyzer(Protocol):
 # ---- the change feed
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One entry of the feed: the row at `rev`, or its end (`row` None). Revision order is commit order."""
 
     collection: str

@@ -11,15 +11,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from notebook_sync.files.names import copy_of
 from notebook_sync.model import CORE_FACTS, PARSER, FactLine, Note, Stamp
 from notebook_sync.permissions import audience_of, guarded_names
-from notebook_sync.search.terms import search_columns
-from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.settings import PromptTable
 from notebook_sync.store.rows import Row
+
+if TYPE_CHECKING:
+    from notebook_sync.search.words import WordAnalyzer
 
 # The importance that a fact begins with.
 BASE, CORE_BASE = 0.5, 1.0
@@ -119,12 +120,16 @@ def with_words(document: Row, analyzer: WordAnalyzer) -> Row:
     """A whole row of `documents` with what search needs of its text."""
     title, summary, content, code = (document[name] or "" for name in ("title", "summary", "content", "code"))
     sections = document["sections"] or ()
+    from notebook_sync.search.terms import search_columns  # not to ask who may read a note
+
     found = search_columns(analyzer, content, title=title, summary=summary, code=code, sections=sections)
     return {**document, "words": found.words, "terms": found.terms, "words_digest": found.words_digest}
 
 
 def with_fact_words(fact: Row, analyzer: WordAnalyzer) -> Row:
     """A row of `facts` with what search needs of its text."""
+    from notebook_sync.search.terms import search_columns
+
     found = search_columns(analyzer, fact["content"])
     return {**fact, "words": {"content": found.words["content"]}, "terms": found.terms}
 

@@ -220,6 +220,26 @@ def test_the_branch_is_compared_and_swapped(plain: Repository, monkeypatch: pyte
     assert plain.status() == []
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("pack-refs", "--all"),
+        ("checkout", "--quiet", "--detach"),
+        ("symbolic-ref", "HEAD", "refs/heads/unborn"),
+        ("symbolic-ref", "refs/heads/main", "refs/heads/other"),
+        ("update-ref", "HEAD", "HEAD"),
+    ],
+)
+def test_what_is_checked_out_is_what_git_says(repository: Repository, command: tuple[str, ...]) -> None:
+    repository.commit("Begin", {"a.md": "a"})
+    repository.git("branch", "other")
+    repository.git(*command)
+    read = module.Repository.around(repository.root)
+    assert read is not None
+    assert read.head() == repository.git("rev-parse", "--verify", "--quiet", "HEAD", check=False)
+    assert bool(read.branch()) == bool(repository.git("symbolic-ref", "--quiet", "HEAD", check=False))
+
+
 # Where a commit may not be made, the private repository has it.
 
 
@@ -289,9 +309,11 @@ def test_found_text_is_committed_before_it_is_replaced(plain: Repository) -> Non
     write(plain.root, {"a.md": "by hand"})
     plain.git("add", "a.md")
     history = history_of(plain.root)
-    assert history.keep_found({"a.md": b"by hand", "b.md": b"b", "new.md": None})
-    assert history.keep_found({"a.md": b"by hand"}) is None
-    plain.edit("a.md", "by the agent", SCRIBE)
+    write(plain.root, {"a.md": "by the agent"})
+    found = [Kept("a.md", b"by hand"), Kept("b.md", b"b")]
+    made = history.keep([Kept("a.md", b"by the agent", "write")], SCRIBE, found=found)
+    assert history.text(f"{made}"[:40], "a.md") == b"by the agent"
+    assert history.keep([Kept("b.md", b"b")], SCRIBE, found=[Kept("a.md", b"by the agent")]) is None
     authors = [(version.author, version.summary) for version in history.versions("a.md")]
     assert authors[:2] == [("agent:scribe", "Edit a.md"), ("owner", "Keep what was edited by hand")]
     assert plain.status() == []

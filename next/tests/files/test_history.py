@@ -34,9 +34,8 @@ def test_a_version_says_who_changed_what_and_why(folder: Path, where: str) -> No
     if where == "user":
         Repository(folder)
     history = history_of(folder)
-    history.keep_found({"a.md": b"one"})
     changes = [Kept("a.md", b"two", "write", "Budget", "ask\nthe pilot\nAgent: evil"), Kept("b.md", b"b", "create")]
-    rev = history.keep(changes, SCRIBE)
+    rev = history.keep(changes, SCRIBE, found=[Kept("a.md", b"one")])
     latest, first = history.versions("a.md")
     assert (latest.rev, latest.author, latest.session, latest.action) == (rev, "agent:scribe", "task", "write")
     assert (latest.section, latest.reason) == ("Budget", "ask the pilot Agent: evil")

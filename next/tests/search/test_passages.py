@@ -184,3 +184,10 @@ def test_passages_are_in_order_on_their_lines_and_cover_what_is_shown(content: s
         end = passage.end
     outside += "".join(below_headings[end:])
     assert not re.search("word|fé|渡船|code", re.sub("<!--.*?-->", "", outside, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("before", range(0, 90, 7))
+def test_a_long_word_of_data_is_hidden_wherever_it_begins(before: int) -> None:
+    above = "a " * before
+    assert without_hidden(above + "Q" * 160) == above
+    assert without_hidden(above + "Q" * 159) == above + "Q" * 159

@@ -13,7 +13,7 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import ConfigError, NoAgentNamed, UsageError
 from notebook_sync.model import RUNTIME_FILES
 from notebook_sync.registry import as_json
-from notebook_sync.services.assembling import assemble, cap_of
+from notebook_sync.services.assembling import assemble, files_of
 from prompt import count_tokens
 from tests.services.conftest import FILES, OWNER, PILOT, SCRIBE, STRANGER, write_files
 
@@ -67,7 +67,8 @@ def test_the_settings_shape_it_and_no_setting_shows_a_channel(notebook: Notebook
     assert ("## Ferry" in prompt.text, "Buy rope" in prompt.text, "berth" in prompt.text) == (True, False, False)
     assert "Quay" not in prompt.text
     assert problems(notebook).count("belongs to an agent's channel") == 2
-    assert (cap_of(notebook.core, "pages/ferry.md"), cap_of(notebook.core, "pages/idea.md")) == (50, None)
+    caps = files_of(notebook.core).caps
+    assert (caps.get("pages/ferry.md"), caps.get("pages/idea.md")) == (50, None)
 
 
 def test_what_does_not_fit_is_said_and_a_tiny_total_gives_what_fits(notebook: Notebook) -> None:

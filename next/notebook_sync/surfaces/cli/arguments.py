@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args, get_origin
 
@@ -24,7 +24,7 @@ class Parser(argparse.ArgumentParser):
             prog=f"{PROGRAM} {words}",
             description="\n\n".join(filter(None, (f"{summary}.", about))),
             epilog=epilog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=80),
             allow_abbrev=False,
         )
 
@@ -32,9 +32,16 @@ class Parser(argparse.ArgumentParser):
         """The parsed arguments. Raises UsageError; exits for --help."""
         found, unknown = self.parse_known_intermixed_args(argv)
         if unknown:
+            from difflib import get_close_matches  # only for a wrong call
+
             near = get_close_matches(unknown[0].partition("=")[0], list(self._option_string_actions), n=1)
             self.error(f"unknown argument {unknown[0]}" + (f"; did you mean {near[0]}?" if near else ""))
         return found
+
+    def format_help(self) -> str:
+        """The help, as wide as the terminal. Measuring it loads every compression module, so no other call does."""
+        self.formatter_class = argparse.RawDescriptionHelpFormatter
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, next=f"see {self.prog} --help")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -148,6 +147,7 @@ def _watch(folder: str | None, argv: list[str]) -> int:
     parser = Parser("watch", "Sync every save until stopped")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     parsed = parser.parse(argv)
+    import signal  # no other command handles any
 
     stopping, numbers = threading.Event(), (signal.SIGINT, signal.SIGTERM)
 
