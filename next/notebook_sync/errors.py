@@ -149,25 +149,23 @@ class Unauthorized(Refused):
 class Conflict(Refused):
     """The file was expected to have the digest `base` and has `current_digest` ("" for no file).
 
-    `text` is what it holds now, "" where the session may not read it. `recovered` is the path of a kept copy.
+    `text` is what it holds now, "" where the session may not read it.
     """
 
-    shown = ("path", "base", "current_digest", "text", "recovered")
+    shown = ("path", "base", "current_digest", "text")
 
-    def __init__(self, path: str, base: str, current_digest: str, text: str = "", *, recovered: str = "") -> None:
+    def __init__(self, path: str, base: str, current_digest: str, text: str = "") -> None:
         if not current_digest:
             what = "is gone"
         elif current_digest == base:
             what = "is being written by another program"
         else:
             what = "was changed since it was read" if base else "already exists"
-        kept = f"; your replaced text is in {recovered}" if recovered else ""
-        super().__init__(f"{path} {what}{kept}", next="read it again and repeat the edit on the current text")
+        super().__init__(f"{path} {what}", next="read it again and repeat the edit on the current text")
         self.path = path
         self.base = base
         self.current_digest = current_digest
         self.text = text
-        self.recovered = recovered
 
 
 class OverCap(Refused):

@@ -57,7 +57,7 @@ class Cutting:
         # without and with the omission lines.
         self._groups: list[list[Piece]] = []
         self._sizes: list[tuple[int, int]] = []
-        self._lock = threading.Lock()  # groups are found as far as they are needed, by whoever needs them first
+        self._lock = threading.Lock()  # groups are found as far as they are needed, by the thread that needs them first
 
     def at(self, cap: int) -> Trimmed:
         """As `trim`. A cap below 0 leaves nothing."""

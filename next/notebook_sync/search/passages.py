@@ -1,6 +1,6 @@
 """A note as passages, each short enough to say one thing. Pure.
 
-No passage holds what a model is never shown: comments, and data that stands in the text as text (pictures, payloads).
+No passage holds what a model is never shown: comments, and data written into the text (pictures, payloads).
 """
 
 from __future__ import annotations

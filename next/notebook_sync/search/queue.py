@@ -54,7 +54,7 @@ class VectorQueue:
     def embed(self, limit: int) -> Embedded:
         """Embed at most `limit` of the rows that are behind, in one transaction. Raises BackendDown and MissingExtra.
 
-        A row whose text the embedder refuses gets no passages, and is behind again when its text changes.
+        A row whose text the embedder refuses gets no passages, and is tried again when its text changes.
         """
         self.behind()
         with self._lock:

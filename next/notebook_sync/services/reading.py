@@ -141,7 +141,7 @@ def section_of(note: Note, name: str) -> Section:
 
 def _text_of(core: Core, view: View, path: str, row: Row | None) -> tuple[str, Note, str]:
     """The text of a note as the session sees it, the note that this text is, and why it is not the file's now, "" where
-    it is: the last good row stands in for a file that cannot be read."""
+    it is: the last good row replaces a file that cannot be read."""
     zone = core.settings.timezone
     try:
         raw = core.tree.read(path).raw

@@ -108,7 +108,7 @@ def without_hidden(core: Core, session: Session, error: BaseException) -> BaseEx
         view = View(core, session)
         is_seen = view.may("read", error.path) and not view.sees_in_part(error.path)
         if not is_seen or is_external(error.text.encode()):
-            return Conflict(error.path, error.base, error.current_digest, recovered=error.recovered)
+            return Conflict(error.path, error.base, error.current_digest)
     return error
 
 
