@@ -62,7 +62,7 @@ class Meaning:
         return vector
 
     def catch_up(self) -> bool:
-        """Embed rows that lack vectors, if they are few and no server is asked. Returns whether some still lack them."""
+        """Embed rows that lack vectors, if they are few and no server is asked. Returns whether some are left."""
         behind = self.queue.behind()
         if self.embedder.is_local and 0 < behind <= _FEW_BEHIND:
             with suppress(BackendDown, MissingExtra, Busy, ReadOnly):  # the vectors that there are already answer
