@@ -5,8 +5,11 @@ Nothing here is an operation. Parts that depend on the settings are made again w
 
 from __future__ import annotations
 
+import secrets
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     from notebook_sync.search.query import Searcher
     from notebook_sync.search.words import WordAnalyzer
     from notebook_sync.services.assembling import PromptFiles
-    from notebook_sync.services.events import EventLog
     from notebook_sync.store.index import Index
     from notebook_sync.store.publish import Publisher
     from notebook_sync.sync.engine import Engine
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 # The row of the cache that holds them.
 FAULTS = "faults"
+_LONGEST_IN_EVENT = 300
+_SHOWN_OF_EVENT = ("id", "at", "kind", "session", "agent", "path")
+_POLL_SECONDS = 0.2
 
 
 class part(Generic[_Value]):  # noqa: N801 - used as a decorator, like property
@@ -128,7 +133,6 @@ class Core:
     @part
     def events(self) -> EventLog:
         """What was done and refused, for the owner."""
-        from notebook_sync.services.events import EventLog
 
         return EventLog(self)
 
@@ -223,6 +227,51 @@ class Core:
                 self.forget("place", "index", "events", "analyzer")
             self._settings = settings
         self._stamp = stamp
+
+
+class EventLog:
+    """What the product did and refused, for the notebook's owner: never the text of a note, and never an error. Oldest
+    first; the index keeps the newest 50,000."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def record(self, kind: str, session: Session, *, path: str = "", key: str = "", **fields: Any) -> None:
+        """Record an event; one with the `key` of an earlier event is dropped. A log that cannot be written is no
+        reason to fail what was done."""
+        id, longest = f"{time.time_ns():016x}{secrets.token_hex(4)}", _LONGEST_IN_EVENT
+        row = {
+            "id": id,
+            "key": key or id,
+            "at": datetime.now(UTC),
+            "kind": kind,
+            "session": session.kind,
+            "agent": session.agent,
+            "path": path[:longest],
+            "fields": {name: each[:longest] if isinstance(each, str) else each for name, each in fields.items()},
+        }
+        with suppress(NotebookError):
+            self._core.index.events.put([row])
+
+    def read(self, since: str = "", limit: int = 50) -> list[dict[str, Any]]:
+        """The newest `limit` events after the one with the id `since`, oldest first."""
+        from notebook_sync.store.rows import Is  # for this alone, and prompts do without
+
+        rows = self._core.index.events.find(Is("id", ">", since), order=("-id",), limit=limit)
+        return [{**(row["fields"] or {}), **{name: row[name] for name in _SHOWN_OF_EVENT}} for row in reversed(rows)]
+
+    def knows(self, id: str) -> bool:
+        """Whether an event has this id."""
+        return self._core.index.events.one(id) is not None
+
+    def follow(self, stop: threading.Event, since: str = "") -> Iterator[dict[str, Any]]:
+        """Events as any process records them, from now on or after `since`, until `stop` is set."""
+        last = since or next((row["id"] for row in self.read(limit=1)), "0")
+        while not stop.is_set():
+            for event in self.read(last, 1000):
+                last = event["id"]
+                yield event
+            stop.wait(_POLL_SECONDS)
 
 
 class NotebookService(Service):

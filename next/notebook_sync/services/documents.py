@@ -1,40 +1,39 @@
-"""Creating, updating and deleting notes by their fields. A kind of note is a declaration; one code serves them all."""
+"""Creating, updating, editing and deleting notes. A kind of note is a declaration; one code serves them all."""
 
 from __future__ import annotations
 
-import os
-import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from dataclasses import asdict
 from datetime import UTC
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from notebook_sync.errors import Conflict, EditFailed, NoSuchNote, OverCap, UsageError
+import msgspec
+
+from notebook_sync.errors import EditFailed, NoSuchNote, OverCap, UsageError
 from notebook_sync.files.edits import Action, Edit, apply_edits, entries_of
 from notebook_sync.files.frontmatter import EXTERNAL, is_external, read_frontmatter
-from notebook_sync.files.names import twin, why_not
 from notebook_sync.files.new_note import new_id, note_text, slug
 from notebook_sync.files.parse import parse
 from notebook_sync.files.unified import unified_diff
-from notebook_sync.model import Note, collection_of
-from notebook_sync.permissions import guarded_key, guarded_names
-from notebook_sync.services.changes import Change, checked
+from notebook_sync.model import collection_of
+from notebook_sync.permissions import guarded_names
 from notebook_sync.services.core import Core
 from notebook_sync.services.lookup import resolve
-from notebook_sync.services.results import Missing, Written
+from notebook_sync.services.results import Edited, Missing, Written
 from notebook_sync.services.view import View
-from notebook_sync.services.writing import Saved, digest_of, save, without_hidden, writing
+from notebook_sync.services.writing import Change, Saved, change_notes, digest_of, require_base, why_not_free
 from notebook_sync.sessions import Session
 from notebook_sync.sync.project import audience
-from prompt import count_tokens, visible
+from prompt import compare, count_tokens, visible
 
-_CHANGED_MEANWHILE = 5
+if TYPE_CHECKING:
+    from notebook_sync.services.notes import Step
+
 # Here, content without a fence is code.
 _CODE = "code_snippets"
 _HEADING = re.compile(r"( {0,3}#[ \t]+)[^\r\n]*")
-
 
 # The fields of a note in addition to the common ones, by the folder that is its collection.
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -43,6 +42,12 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "research_notes": ("source_url", "key_findings", "confidence", "related_pages"),
 }
 _COMMON = ("title", "tags", "summary", "status")
+# The argument that an action cannot do without, where it needs one.
+_NEEDS = {
+    **dict.fromkeys(("append_to_section", "replace_section", "set_frontmatter", "write"), "content"),
+    **dict.fromkeys(("remove_entry", "toggle_checkbox", "move_entry"), "entry_match"),
+    "add_section": "section",
+}
 
 
 def create_note(
@@ -67,11 +72,14 @@ def create_note(
     body = _as_code(content, head.get("language")) if collection == _CODE else content
     raw = note_text(head, body, collection=collection)
     stem = slug(title, collection.removesuffix("s"))
-    with writing(core, "create"):
+
+    def plan() -> list[Change]:
         paths = (f"{collection}/{stem}{f'-{number}' if number > 1 else ''}.md" for number in count(1))
         path = next(each for each in paths if not why_not_free(core, view, each))
-        saved = save(core, [Change(path, None, raw, "create", is_new=True)], session)
-    return written(core, path, None, saved.texts[path], saved, "created")
+        return [Change(path, None, raw, "create", is_new=True)]
+
+    saved = change_notes(core, session, "create", plan)
+    return written(core, saved, saved.changes[0].path, "created")
 
 
 def update_note(
@@ -99,12 +107,11 @@ def update_note(
         raise UsageError("there is nothing to change", next="give content, title, tags, summary, status or a field")
 
     def change(before: bytes) -> bytes:
-        note = parse(path, before, timezone=zone)
-        if content is None:
-            return _with_fields(path, before, note, given, in_heading=True)
-        text = _as_code(content, note.fields.get("language")) if is_code else content
-        after = _with_content(path, before, text, section, append=append)
-        return _with_fields(path, after, parse(path, after, timezone=zone), given, in_heading=False)
+        after = before
+        if content is not None:
+            language = parse(path, before, timezone=zone).fields.get("language")
+            after = _with_content(path, before, _as_code(content, language) if is_code else content, section, append)
+        return _with_fields(path, after, given, in_heading=content is None)
 
     done, _ = rewrite(
         core,
@@ -120,6 +127,51 @@ def update_note(
     return done
 
 
+def edit_note(
+    core: Core,
+    session: Session,
+    name: str,
+    steps: Sequence[Step],
+    *,
+    dry_run: bool,
+    expected_digest: str,
+    reason: str,
+    allow_over_cap: bool,
+) -> Edited:
+    """Apply all steps to one note, or none. Raises EditFailed, Conflict, OverCap, NotPermitted."""
+    from notebook_sync.services.assembling import assemble, files_of  # loads the prompt's parts, for edits alone
+
+    _, path, fragment = note_to_change(core, session, name, "notebook_edit")
+    edits = [_edit(step, fragment) for step in steps]
+    cap = files_of(core).caps.get(path)
+    prompt_before = None if cap is None else assemble(core, session)
+    done, after = rewrite(
+        core,
+        session,
+        path,
+        lambda before: apply_edits(path, before, edits),
+        action=steps[0].action if len(steps) == 1 else "edit",
+        section=edits[0].section,
+        reason=reason,
+        expected_digest=expected_digest,
+        is_whole=any(edit.action == "write" for edit in edits),
+        edits=edits,
+        allow_over_cap=allow_over_cap,
+        dry_run=dry_run,
+    )
+    prompt = assemble(core, session, contents={path: after}) if prompt_before else None
+    parts = [part for part in prompt.parts if part.path == path] if prompt else []
+    return Edited(
+        **msgspec.structs.asdict(done),
+        success=True,
+        tokens=_tokens_of(core, path, after),
+        cap=cap,
+        omitted=[asdict(each) for part in parts for each in part.omitted],
+        prompt_change=compare(prompt_before, prompt).as_json() if prompt_before and prompt else None,
+        dry_run=dry_run,
+    )
+
+
 def delete_note(
     core: Core, session: Session, name: str, *, expected_digest: str, reason: str, collection: str
 ) -> Written | Missing:
@@ -128,11 +180,13 @@ def delete_note(
         view, path, _ = note_to_change(core, session, name, "notebook_delete", collection)
     except NoSuchNote as error:
         return Missing(notebook_id=name, status="not_found", error=str(error))
-    with writing(core, "delete"):
+
+    def plan() -> list[Change]:
         before = core.tree.read(path).raw
         require_base(core, view, path, before, expected_digest)
-        saved = save(core, [Change(path, before, None, "delete", reason=reason)], session)
-        return written(core, path, before, None, saved, "deleted")
+        return [Change(path, before, None, "delete", reason=reason)]
+
+    return written(core, change_notes(core, session, "delete", plan), path, "deleted")
 
 
 def rewrite(
@@ -150,28 +204,17 @@ def rewrite(
     allow_over_cap: bool = False,
     dry_run: bool = False,
 ) -> tuple[Written, bytes]:
-    """Apply a pure change to one note under the write lock; the answer and the new text. Without a digest, a note that
-    an editor saves meanwhile is read again, a few times. Raises Conflict, OverCap, and what `change` and `save` do."""
+    """Apply a pure change to one note, as `change_notes` does; the answer and the new text. Raises OverCap, too."""
     view = View(core, session)
-    with nullcontext() if dry_run else writing(core, action):
-        for attempt in count(1):
-            before = core.tree.read(path).raw
-            require_base(core, view, path, before, expected_digest)
-            after = _changed(core, path, before, change, allow_over_cap=allow_over_cap)
-            said = (action, section, reason)
-            one = Change(path, before, after, *said, is_whole=is_whole, edits=tuple(edits))
-            if dry_run:
-                after = checked(core, [one], session)[0].after or b""
-                return written(core, path, before, after, Saved(), "dry_run"), after
-            try:
-                saved = save(core, [one], session)
-            except Conflict:
-                if expected_digest or attempt == _CHANGED_MEANWHILE:
-                    raise
-                continue
-            after = saved.texts.get(path) or after
-            return written(core, path, before, after, saved, "updated"), after
-    raise AssertionError("the last attempt raises")
+
+    def plan() -> list[Change]:
+        before = core.tree.read(path).raw
+        require_base(core, view, path, before, expected_digest)
+        after = _changed(core, path, before, change, allow_over_cap=allow_over_cap)
+        return [Change(path, before, after, action, section, reason, is_whole=is_whole, edits=tuple(edits))]
+
+    saved = change_notes(core, session, action, plan, dry_run=dry_run)
+    return written(core, saved, path, "updated"), saved.changes[0].after or b""
 
 
 def _changed(core: Core, path: str, before: bytes, change: Callable[[bytes], bytes], *, allow_over_cap: bool) -> bytes:
@@ -186,13 +229,13 @@ def _changed(core: Core, path: str, before: bytes, change: Callable[[bytes], byt
     if not allow_over_cap and path in guarded_names(core.settings.prompt).values():
         from notebook_sync.services.assembling import files_of  # loads the prompt's parts, which few edits need
 
-        cap, (old, new) = files_of(core).caps.get(path), (tokens_of(core, path, raw) for raw in (before, after))
+        cap, (old, new) = files_of(core).caps.get(path), (_tokens_of(core, path, raw) for raw in (before, after))
         if cap is not None and old < new > cap:
             raise OverCap(path, new, cap, tuple(entry.text for entry in entries_of(after)))
     return after
 
 
-def tokens_of(core: Core, path: str, raw: bytes) -> int:
+def _tokens_of(core: Core, path: str, raw: bytes) -> int:
     """The tokens of a note; of a prompt file, those of what the prompt can show."""
     text = raw.decode(errors="replace")
     if audience(path, core.settings.prompt) == "apart":
@@ -229,51 +272,30 @@ def may_change(core: Core, view: View, path: str) -> bool:
     return parse(path, core.tree.read(path).raw, timezone=core.settings.timezone).created_by == session.changed_by
 
 
-def require_base(core: Core, view: View, path: str, raw: bytes, expected_digest: str) -> None:
-    """Raises Conflict where the note no longer has the digest that the caller saw."""
-    if expected_digest and expected_digest != digest_of(raw):
-        conflict = Conflict(path, expected_digest, digest_of(raw), raw.decode(errors="replace"))
-        raise without_hidden(core, view.session, conflict)
-
-
-def written(core: Core, path: str, before: bytes | None, after: bytes | None, saved: Saved, status: str) -> Written:
-    """The answer to a write of one note. What the new text has that will not be read as it seems is a warning."""
-    zone, kept = core.settings.timezone, after if after is not None else before or b""
-    note = parse(path, kept, timezone=zone)
-    known = {problem.message for problem in parse(path, before or b"", timezone=zone).problems}
-    new = [f"{path}: {problem}" for problem in note.problems if problem.message not in known]
-    old, now = ((raw or b"").decode(errors="replace") for raw in (before, after))
+def written(core: Core, saved: Saved, path: str, status: str) -> Written:
+    """The answer to a write of the note that is at `path` now, or was."""
+    own = [each for each in saved.changes if each.path == path]
+    before, after = own[0].before, own[-1].after
+    note = parse(path, after if after is not None else before or b"", timezone=core.settings.timezone)
+    texts = [(each.path, each.before or b"", each.after or b"") for each in saved.changes]
     return Written(
-        status=status,
+        status="dry_run" if saved.dry_run else status,
         notebook_id=note.wanted_id,
         path=path,
         title=note.title,
         collection=note.collection,
         digest=digest_of(after),
         version=saved.versions.get(path),
-        changed=before != after,
-        diff=unified_diff(old, now, path) if before is not None else "",
+        changed=any(each.moved_from or each.before != each.after for each in saved.changes),
+        diff=""
+        if before is None
+        else "".join(
+            unified_diff(old.decode(errors="replace"), new.decode(errors="replace"), each) for each, old, new in texts
+        ),
         commit=saved.commit,
-        warnings=list(dict.fromkeys((*saved.warnings, *new))),
-        provenance=EXTERNAL if is_external(kept) or is_external(before or b"") else "",
+        warnings=list(dict.fromkeys((*saved.warnings, *(said for each in saved.changes for said in each.warnings)))),
+        provenance=EXTERNAL if any(is_external(old) or is_external(new) for _, old, new in texts) else "",
     )
-
-
-def why_not_free(core: Core, view: View, path: str, besides: str = "") -> str:
-    """Why a session may not give a note this new path; "" if it may. Names that a guarded file answers to are the
-    owner's, and a withheld path counts as taken. `besides` is the path that the note has now."""
-    if reason := why_not(path) or core.tree.why_left_out(path):
-        return reason
-    if view.session.kind != "owner" and guarded_key(path) in guarded_names(core.settings.prompt):
-        return "is a name that one of the owner's files answers to"
-    folder, name = posixpath.split(path)
-    with suppress(OSError):  # the folder need not exist
-        others = {each.name for each in os.scandir(core.root / folder) if posixpath.join(folder, each.name) != besides}
-        if name in others or not view.may("read", path):
-            return "already exists"
-        if other := twin(name, others):
-            return f"differs from {other} only in a way that some systems ignore"
-    return "" if view.may("read", path) else "already exists"
 
 
 def _given(collection: str, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -296,7 +318,7 @@ def _as_code(content: str, language: Any) -> str:
     return f"{fence}{language or ''}\n{content}{last}{fence}\n"
 
 
-def _with_content(path: str, raw: bytes, content: str, section: str, *, append: bool) -> bytes:
+def _with_content(path: str, raw: bytes, content: str, section: str, append: bool) -> bytes:
     if section:
         action: Action = "append_to_section" if append else "replace_section"
         return apply_edits(path, raw, [Edit(action, section=section, content=content)])
@@ -306,18 +328,17 @@ def _with_content(path: str, raw: bytes, content: str, section: str, *, append: 
     if append and body.strip():
         eol = "\r\n" if "\r\n" in body else "\n"
         content = body.rstrip("\r\n") + eol * 2 + content
-    if read_frontmatter(head + content).body_start != start or (
-        not append and read_frontmatter(content).body_start > 1
-    ):
+    opens = not append and read_frontmatter(content).body_start > 1
+    if opens or read_frontmatter(head + content).body_start != start:
         advice = "give title, tags and other fields as arguments, and the content without frontmatter"
         raise EditFailed(path, "the content opens frontmatter of its own", line=1, next=advice)
     return apply_edits(path, raw, [Edit("write", content=head + content)])
 
 
-def _with_fields(path: str, raw: bytes, note: Note, given: Mapping[str, Any], *, in_heading: bool) -> bytes:
+def _with_fields(path: str, raw: bytes, given: Mapping[str, Any], *, in_heading: bool) -> bytes:
     """The note with these fields, where it does not say them already; "" and [] remove one. `in_heading`: a title is
     changed in the first heading, where that gives it."""
-    text = _decoded(path, raw)
+    text, note = _decoded(path, raw), parse(path, raw, timezone=UTC)
     front = read_frontmatter(text)
     setting: dict[str, Any] = {}
     for name, value in given.items():
@@ -340,3 +361,12 @@ def _decoded(path: str, raw: bytes) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise EditFailed(path, "it is not UTF-8; correct that first", line=line) from None
+
+
+def _edit(step: Step, fragment: str) -> Edit:
+    """A step as an edit. Raises UsageError naming the argument that the action needs."""
+    section, needed = step.section or fragment, _NEEDS[step.action]
+    given = section if needed == "section" else getattr(step, needed)
+    if given is None or (given == "" and needed != "content"):
+        raise UsageError(f"{step.action} needs {needed}", next="see: notebook-sync edit --help")
+    return Edit(step.action, section, step.content or "", step.entry_match or "", step.to or "")

@@ -1,7 +1,11 @@
-"""Lists and searches of notes, with everything that a session may not see left out before anything is counted."""
+"""Finding and reading notes, as far as the session sees them: the rest is left out before anything is counted.
+
+A list comes from the index. A note that is read, or that is shown in part, is its file as it is now.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -9,15 +13,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from notebook_sync.dates import moment
-from notebook_sync.errors import UsageError
-from notebook_sync.model import id_from_path
-from notebook_sync.registry import Results
+from notebook_sync.errors import NotebookError, NotFound, UnreadableFile, UsageError
+from notebook_sync.files.parse import parse
+from notebook_sync.model import HISTORY_LIMIT, Note, Section
+from notebook_sync.registry import Results, as_json
 from notebook_sync.services.core import Core
-from notebook_sync.services.results import FoundNote, NoteRow, Snippet, row_fields
+from notebook_sync.services.lookup import resolve
+from notebook_sync.services.results import FoundNote, NoteRow, NoteText, SectionRow, Snippet, row_fields
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import NOTHING, Has, Is, Row, Where, both
 from notebook_sync.sync.project import fold_tags
+from prompt import count_tokens, visible
+from prompt.gaps import without
 
 if TYPE_CHECKING:
     from notebook_sync.search.query import Mode
@@ -26,15 +34,22 @@ if TYPE_CHECKING:
 _ORDER = ("-updated_at", "path")
 # A result that scores less than this part of the best one is left out.
 _CUT_OFF = 0.5
+_MOST_CANDIDATES = 20
+# What is shown of a change, in addition to its time.
+_CHANGE = ("version", "summary", "changed_by")
+# Characters that are counted for one page: more than any text has in so many tokens, on average.
+_CHARACTERS_A_TOKEN = 8
+# How `sync.journal` words the change of a note that left a channel: what was before is not for all who may read it now.
+_MOVED_OUT = "Moved out of a channel"
 
 
 def list_notes(core: Core, session: Session, *, limit: int, after: str = "", **filters: Any) -> Results[NoteRow]:
     """Notes that the session may read, the latest change first; `after` is the `next` of the page before."""
     view = View(core, session)
     cursor = _read_cursor(after) if after else None
-    where = filters_of(core, view, **filters)
+    where = _filters(core, view, **filters)
     rows = core.index.documents.find(where, order=_ORDER, limit=limit + 1, after=cursor)
-    page = [NoteRow(**row_fields(shown_row(core, view, row))) for row in rows[:limit]]
+    page = [NoteRow(**_shown_fields(core, view, row)) for row in rows[:limit]]
     return Results(page, core.behind() or None, _cursor(rows[limit - 1]) if len(rows) > limit else None)
 
 
@@ -50,26 +65,121 @@ def search_notes(
     **filters: Any,
 ) -> Results[FoundNote]:
     """Notes that fit a query, the best first. An empty query with a filter lists the latest. Raises UsageError."""
-    view = View(core, session)
     if not query.strip():
         if not any(filters.values()):
             raise UsageError("there is nothing to search for", next="give words, or a filter such as tags")
-        listed = core.index.documents.find(filters_of(core, view, **filters), order=_ORDER, limit=limit)
-        rows = [shown_row(core, view, row) for row in listed]
-        return Results([FoundNote(**row_fields(row), score=0.0, snippet=None, explain=None) for row in rows])
-    where = filters_of(core, view, **filters)
+        listed = list_notes(core, session, limit=limit, **filters)
+        return Results([_found(msgspec.structs.asdict(row)) for row in listed.results], listed.degraded)
+    view = View(core, session)
+    where = _filters(core, view, **filters)
     found = core.searcher.search(
         query, where=both(view.whole, where), mode=mode, limit=limit, explain=explain, section=section
     )
-    by_id = core.index.documents.get([hit.id for hit in found.hits], heavy=False)
-    results = [_found(by_id[hit.id], hit.score, hit.snippet, hit.parts) for hit in found.hits if hit.id in by_id]
-    results += _found_in_part(core, view, query, where, section, mode)
+    rows = core.index.documents.get([hit.id for hit in found.hits], heavy=False)
+    hits = [hit for hit in found.hits if hit.id in rows]
+    results = [_found(row_fields(rows[hit.id]), hit.score, hit.snippet, hit.parts) for hit in hits]
+    for row in core.index.documents.find(both(view.in_part, where)) if view.in_part != NOTHING else ():
+        fields, note = row_fields(row), _shown_note(core, view, row["path"])
+        content, sections = note.content, note.sections
+        if section:
+            named = _sections_named(note, section)
+            content, sections = "\n\n".join(content[each.start : each.end] for each in named), ()
+        score, quote = core.searcher.score_text(query, note.title, note.summary, content, sections, mode=mode)
+        if score > 0 and content:
+            # Lines of what is shown are none of the file.
+            results.append(_found(fields | _words_of(note), score, quote and replace(quote, line=0)))
     results.sort(key=lambda row: (-row.score, row.path))
     kept = [row for row in results[:limit] if row.score >= _CUT_OFF * results[0].score]
     return Results(kept, found.degraded or core.behind() or None)
 
 
-def filters_of(
+def read_note(
+    core: Core,
+    session: Session,
+    name: str,
+    *,
+    section: str = "",
+    collection: str = "",
+    history: bool = False,
+    max_tokens: int = 0,
+    offset: int = 0,
+) -> NoteText:
+    """The note that `name` means, or one section of it, from character `offset` on in at most `max_tokens` tokens.
+
+    With a limit, pictures and files that are written as data: addresses are shown as `…`.
+    Raises NoSuchNote, UnreadableFile, and NotFound for a section that does not exist, with the anchors.
+    """
+    view = View(core, session)
+    path, fragment = resolve(core, view, name, collection=collection)
+    row = _row_at(core, path)
+    text, note, stale = _text_of(core, view, path, row)
+    own = None if view.sees_in_part(path) else row  # what the index says of the whole note
+    changes = _changes(core, view, own["id"]) if own and history else []
+    wanted = section or ("" if fragment.startswith("^") else fragment)
+    if wanted:
+        found = _section_of(note, wanted)
+        text, wanted = note.content[found.start : found.end], found.anchor
+    encoding = core.settings.prompt.encoding
+    if max_tokens:
+        text = without(text, [gap for gap in visible(text, now=None).gaps if gap.reason == "payload"])
+    page, following = cut_page(text, offset, max_tokens, encoding)
+    fields = _words_of(note) | ({"id": own["id"]} if own else {})
+    return NoteText(
+        **fields,
+        updated_at=core.tree.modified_at(path) or (row["updated_at"] if row else core.now()),
+        version=row["version"] if row else 1,
+        stale=stale,
+        digest="" if view.sees_in_part(path) else note.digest,
+        text=page,
+        tokens=count_tokens(page, encoding) if max_tokens else None,
+        next=following,
+        section=wanted,
+        sections=[
+            SectionRow(
+                heading=each.heading,
+                level=each.level,
+                anchor=each.anchor,
+                line=each.line,
+                words=len(note.content[each.start : each.end].split()),
+            )
+            for each in note.sections
+        ],
+        created_at=note.created_at or (own["created_at"] if own else None),
+        aliases=list(note.aliases),
+        links=list(dict.fromkeys(link.target for link in note.links if link.target)),
+        extra=as_json(dict(note.extra)),
+        history=[{"timestamp": each["at"], **{name: each[name] for name in _CHANGE}} for each in changes],
+    )
+
+
+def cut_page(text: str, offset: int, max_tokens: int, encoding: str) -> tuple[str, int | None]:
+    """The page that begins at character `offset` and has at most `max_tokens` tokens (0: no limit), and the offset of
+    the next page, None at the end.
+
+    A page ends with a line where one ends in its latter half, and has at least one character. Raises UsageError for an
+    offset beyond the text.
+    """
+    if offset > len(text):
+        raise UsageError(
+            f"offset {offset} is beyond the end of the text, which has {len(text)} characters",
+            next="give the `next` of the page before",
+        )
+    if not max_tokens:
+        return text[offset:], None
+    fits = min(len(text), offset + max_tokens * _CHARACTERS_A_TOKEN)
+    if count_tokens(text[offset:fits], encoding) > max_tokens:
+        places = range(offset, fits)
+        fits = places[bisect_right(places, max_tokens, key=lambda at: count_tokens(text[offset:at], encoding)) - 1]
+    if fits < len(text):
+        line_end = text.rfind("\n", offset + (fits - offset) // 2, fits) + 1
+        fits = max(line_end or fits, offset + 1)
+    return text[offset:fits], fits if fits < len(text) else None
+
+
+# ---- which notes
+
+
+def _filters(
     core: Core,
     view: View,
     *,
@@ -84,7 +194,9 @@ def filters_of(
 
     Notes that are shown in part do not answer to what their frontmatter says. Raises UsageError.
     """
-    of_file: list[Where] = [Is("path", "!=", None), *([Is("collection", "=", collection)] if collection else [])]
+    of_file: list[Where] = [Is("path", "!=", None)]
+    if collection:
+        of_file.append(Is("collection", "=", collection))
     zone, now = core.settings.timezone, core.now()
     if since:
         of_file.append(Is("updated_at", ">=", moment(since, zone, now)))
@@ -95,58 +207,7 @@ def filters_of(
         said.append(Is("created_by", "=", author if author == "owner" or ":" in author else f"agent:{author}"))
     if tags:
         said.append(Has("tags", tuple(folded[-1] for tag in tags if (folded := fold_tags([tag])))))
-    return both(*of_file, both(view.whole, *said) if said else view.where)
-
-
-def shown_row(core: Core, view: View, row: Row) -> Row:
-    """The row as the session may see it: of a file that is shown in part, what its visible text says."""
-    path = row["path"] or ""
-    if not view.sees_in_part(path):
-        return row
-    from notebook_sync.services.reading import shown_note  # loads the parser, which rows of whole notes do not need
-
-    note = shown_note(core, view, path)
-    plain: Row = {
-        "id": id_from_path(path),
-        "title": path,
-        "summary": "",
-        "tags": [],
-        "status": "draft",
-        "fields": {},
-        "created_by": "owner",
-        "word_count": 0,
-        "stale": "",
-    }
-    said = {name: getattr(note, name) for name in ("title", "summary", "word_count")} if note else {}
-    return {**row, **plain, **said, "tags": list(note.tags) if note else []}
-
-
-def _found(row: Row, score: float, quoted: Quote | None, parts: dict[str, Any] | None = None) -> FoundNote:
-    snippet = quoted and Snippet(text=quoted.text, section=quoted.section, line=quoted.line)
-    return FoundNote(**row_fields(row), score=round(score, 4), snippet=snippet or None, explain=parts)
-
-
-def _found_in_part(core: Core, view: View, query: str, where: Where, section: str, mode: Mode) -> list[FoundNote]:
-    """Prompt files that the session sees in part, found by the words of what it sees."""
-    if view.in_part == NOTHING:
-        return []
-    from notebook_sync.services.reading import shown_note  # as above
-
-    found = []
-    wanted = section.lstrip("#").strip().casefold()
-    for row in core.index.documents.find(both(view.in_part, where)):
-        note = shown_note(core, view, row["path"])
-        if note is None:
-            continue
-        content, sections = note.content, note.sections
-        if wanted:
-            named = [each for each in sections if wanted in (each.anchor, each.heading.casefold())]
-            content, sections = "\n\n".join(content[each.start : each.end] for each in named), ()
-        score, quoted = core.searcher.score_text(query, note.title, note.summary, content, sections, mode=mode)
-        if score > 0 and content:
-            shown = quoted and replace(quoted, line=0)  # lines of what is shown are none of the file
-            found.append(_found(shown_row(core, view, row), score, shown))
-    return found
+    return both(*of_file, *said, view.whole if said else view.where)
 
 
 def _cursor(last: Row) -> str:
@@ -159,3 +220,90 @@ def _read_cursor(text: str) -> tuple[datetime, str]:
         return msgspec.json.decode(text, type=tuple[datetime, str])
     except msgspec.DecodeError:
         raise UsageError("`after` is not a cursor of this list", next="give the `next` of the last page") from None
+
+
+# ---- what the session sees of a note
+
+
+def _found(
+    fields: dict[str, Any], score: float = 0.0, quote: Quote | None = None, parts: dict[str, float] | None = None
+) -> FoundNote:
+    snippet = Snippet(text=quote.text, section=quote.section, line=quote.line) if quote else None
+    return FoundNote(**fields, score=round(score, 4), snippet=snippet, explain=parts)
+
+
+def _shown_fields(core: Core, view: View, row: Row) -> dict[str, Any]:
+    """The fields of a row: of a file that is shown in part, what its visible text says."""
+    fields, path = row_fields(row), row["path"] or ""
+    return fields | _words_of(_shown_note(core, view, path)) if view.sees_in_part(path) else fields
+
+
+def _words_of(note: Note) -> dict[str, Any]:
+    """What a note itself says of the fields that every shape of a note has."""
+    names = ("path", "collection", "title", "summary", "status", "created_by", "word_count", "provenance")
+    said = {name: getattr(note, name) for name in names}
+    return said | {"id": note.wanted_id, "tags": list(note.tags), "fields": as_json(dict(note.fields))}
+
+
+def _shown_note(core: Core, view: View, path: str) -> Note:
+    """A note that is shown in part, as what the session sees of it says; an empty one where it cannot be read."""
+    try:
+        return _text_of(core, view, path, None)[1]
+    except NotebookError:
+        return parse(path, b"", timezone=core.settings.timezone)
+
+
+def _text_of(core: Core, view: View, path: str, row: Row | None) -> tuple[str, Note, str]:
+    """The text of a note as the session sees it, the note that this text is, and why it is not the file's now, "" where
+    it is: the last good row replaces a file that cannot be read."""
+    zone = core.settings.timezone
+    try:
+        raw = core.tree.read(path).raw
+    except UnreadableFile as error:
+        if row is None:
+            raise
+        content = core.index.documents.find(Is("id", "=", row["id"]), fields=("content",))[0]["content"]
+        names = ("title", "summary", "provenance", "status", "created_by", "digest")
+        kept = {name: row[name] for name in names} | {"fields": row["fields"] or {}, "tags": tuple(row["tags"])}
+        text, note = content, replace(parse(path, content.encode(), timezone=zone), **kept)
+        stale = str(error)
+    else:
+        text, note = raw.decode(errors="replace"), parse(path, raw, timezone=zone)
+        stale = (row["stale"] if row else "") or ""
+    if not view.sees_in_part(path):
+        return text, note, stale
+    text = view.shown(path, text)
+    return text, replace(parse(path, text.encode(), timezone=zone), provenance=note.provenance), ""
+
+
+def _row_at(core: Core, path: str) -> Row | None:
+    try:
+        found = core.index.documents.find(Is("path", "=", path), limit=1)
+    except NotebookError:  # no state folder: the file alone answers
+        return None
+    return found[0] if found else None
+
+
+def _sections_named(note: Note, name: str) -> list[Section]:
+    """The section with this anchor, else those with this heading."""
+    wanted = name.strip().lstrip("#").strip()
+    exact = [each for each in note.sections if each.anchor == wanted]
+    return exact or [each for each in note.sections if each.heading.casefold() == wanted.casefold()]
+
+
+def _section_of(note: Note, name: str) -> Section:
+    """The one section with this name. Raises NotFound with the anchors that exist."""
+    found = _sections_named(note, name)
+    if len(found) == 1:
+        return found[0]
+    anchors = () if note.provenance else tuple(each.anchor for each in found or note.sections)[:_MOST_CANDIDATES]
+    advice = f"use one of: {', '.join(anchors)}" if anchors else "read the whole note"
+    raise NotFound("single section" if found else "section", name, candidates=anchors, next=advice)
+
+
+def _changes(core: Core, view: View, id: str) -> list[Row]:
+    """What the index recorded of a note's changes, the newest first; to others than the owner, from where the note left
+    a channel on."""
+    rows = core.index.history.find(Is("note", "=", id), order=("-version", "-at"), limit=HISTORY_LIMIT)
+    left = next((at for at, row in enumerate(rows) if row["summary"].startswith(_MOVED_OUT)), len(rows))
+    return rows if view.session.kind == "owner" else rows[: left + 1]

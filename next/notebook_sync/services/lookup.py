@@ -16,7 +16,7 @@ from notebook_sync.files.names import is_note_name
 from notebook_sync.model import collection_of, id_from_path
 from notebook_sync.permissions import fold_name, guarded_key, guarded_names, is_private
 from notebook_sync.services.core import Core
-from notebook_sync.services.results import is_neutral_name, neutral_name
+from notebook_sync.services.results import neutral_name
 from notebook_sync.services.view import View
 from notebook_sync.store.rows import Is, both
 
@@ -93,11 +93,19 @@ class Names:
 
 
 def note_names(core: Core, view: View) -> list[NoteName]:
-    """The notes that a session may read; one that it sees in part answers to its path alone."""
+    """The notes that a session may read; one that it sees in part answers to its path alone. A note that others wrote
+    answers to its neutral name, too."""
     documents = core.index.documents
-    whole = documents.tuples(("id", "path", "title", "aliases"), view.whole)
-    in_part = documents.tuples(("path",), view.in_part)
-    return [NoteName(*row) for row in whole if row[1]] + [NoteName(id_from_path(path), path) for (path,) in in_part]
+    rows = list(documents.tuples(("id", "path", "title", "aliases", "provenance"), view.whole))
+    rows += [
+        (id_from_path(path), path, "", [], provenance)
+        for path, provenance in documents.tuples(("path", "provenance"), view.in_part)
+    ]
+    return [
+        NoteName(id, path, title, [*aliases, neutral_name(id)] if provenance else aliases)
+        for id, path, title, aliases, provenance in rows
+        if path
+    ]
 
 
 def file_names(core: Core, view: View) -> list[str]:
@@ -160,17 +168,10 @@ def _in_index(core: Core, view: View, target: str, name: str) -> str:
     for (path,) in documents.tuples(("path",), both(view.whole, Is("id", "=", target))):
         if path:
             return str(path)
-    if is_neutral_name(target):
-        external = documents.tuples(("id", "path"), both(view.where, Is("provenance", "=", "external")))
-        found = [path for id, path in external if path and neutral_name(id) == target]
-    else:
-        wanted = fold_name(posixpath.basename(target))
-        alike = [
-            each
-            for each in note_names(core, view)
-            if each.aliases or wanted in fold_name(f"{each.path}\n{each.title}\n{each.id}")
-        ]
-        found = Names(alike).find(target)
+    wanted = fold_name(posixpath.basename(target))
+    names = note_names(core, view)
+    alike = [each for each in names if each.aliases or wanted in fold_name(f"{each.path}\n{each.title}\n{each.id}")]
+    found = Names(alike).find(target)
     if len(found) != 1:
         raise NoSuchNote(name, candidates=_candidates(core, found[:_MOST_CANDIDATES]))
     return str(found[0])

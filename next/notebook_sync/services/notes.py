@@ -185,7 +185,7 @@ class NoteService(NotebookService):
         offset: Annotated[int, Meta(ge=0, description="`next` of the last page"), Arg("N")] = 0,
     ) -> NoteText:
         """Read a note, or one section of it, as its file is now."""
-        from notebook_sync.services.reading import read_note
+        from notebook_sync.services.finding import read_note
 
         limits = {"max_tokens": max_tokens, "offset": offset}
         return read_note(
@@ -377,7 +377,7 @@ class NoteService(NotebookService):
         error with candidates. An edit that grows a prompt file beyond its cap is refused. With dry_run, the answer
         shows the diff, the tokens, and what the prompt would leave out.
         """
-        from notebook_sync.services.editing import edit_note
+        from notebook_sync.services.documents import edit_note
 
         first = Step(
             action=action, section=section or None, content=content, entry_match=entry_match or None, to=to or None

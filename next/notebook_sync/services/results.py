@@ -7,7 +7,6 @@ msgspec's, which take a tenth of a dataclass's time to make.
 from __future__ import annotations
 
 import hashlib
-import re
 from datetime import datetime
 from typing import Any
 
@@ -208,11 +207,6 @@ def row_fields(row: Row) -> dict[str, Any]:
 def neutral_name(id: str) -> str:
     """A name for a note whose own words no model should read as instructions; the same for each look at it."""
     return f"external note {hashlib.sha256(id.encode()).hexdigest()[:12]}"
-
-
-def is_neutral_name(name: str) -> bool:
-    """Whether `neutral_name` may have made this name."""
-    return re.fullmatch(r"external note [0-9a-f]{12}", name) is not None
 
 
 def fenced(text: str) -> str:

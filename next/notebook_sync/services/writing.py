@@ -1,40 +1,98 @@
-"""The one way by which tools change notes: intent, files, index, commit, event, in this order.
+"""The one way by which tools change notes: checks, intent, files, index, commit, event, in this order.
 
 All files of a call are written, or none. What fails after the files are written is a warning: nothing takes them back.
 """
 
 from __future__ import annotations
 
+import os
+import posixpath
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import groupby
 
-from notebook_sync.errors import Conflict, GitFailed, NotebookError, Refused
-from notebook_sync.files.frontmatter import is_external
+from notebook_sync.errors import Conflict, EditFailed, GitFailed, NotebookError, Refused, UnsafePath
+from notebook_sync.files.edits import Edit, apply_edits
+from notebook_sync.files.frontmatter import EXTERNAL, is_external, read_frontmatter, says_external
 from notebook_sync.files.git import NO_GIT
 from notebook_sync.files.history import Kept
 from notebook_sync.files.locks import write_lock
-from notebook_sync.services.changes import Change, checked
+from notebook_sync.files.names import twin, why_not
+from notebook_sync.files.parse import parse
+from notebook_sync.model import Note
+from notebook_sync.permissions import guarded_key, guarded_names
 from notebook_sync.services.core import Core
 from notebook_sync.services.view import View
 from notebook_sync.sessions import OWNER, PROGRAM, Session
 from notebook_sync.store.rows import Is, Row
 
 _PUBLISH_SECONDS = 1.0
+_ATTEMPTS = 5
 _NO_HISTORY = f"{NO_GIT}: earlier texts are not kept, and nothing can be undone"
+# What says who made a note and whose words it holds: only the owner sets or changes it.
+_ORIGIN = ("id", "created_by", "created_at", "provenance")
+# How a model is shown a picture that is written as a data: address.
+_SHORTENED = "](…)".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What the note at `path` is to hold instead of `before`; None for a note that is not there, or is not to be.
+
+    `action`, `section` and `reason` go into the commit and the event. `moved_from`: only the path changes, from this
+    one; another change of the same call may then change the text. `is_whole`: the caller wrote the whole text, and may
+    have left out the fields that say where the note comes from. `is_new`: the program wrote these fields, for a new
+    note. `is_known`: the note had this text before, and gets it back as it was. `edits` are what was done to the text,
+    where that is known. `warnings`, set by `checked`, say what the new text has that is not read as it seems.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    action: str
+    section: str = ""
+    reason: str = ""
+    moved_from: str = ""
+    is_whole: bool = False
+    is_new: bool = False
+    is_known: bool = False
+    edits: tuple[Edit, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What became of a call's changes: by path, what is written now, and the version as the index counts it."""
+    """What became of a call's changes, each as it was checked. `versions`: by path, as the index counts them."""
 
+    changes: tuple[Change, ...]
     commit: str = ""
-    texts: Mapping[str, bytes | None] = field(default_factory=dict)
     versions: Mapping[str, int | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    dry_run: bool = False
+
+
+def change_notes(
+    core: Core, session: Session, operation: str, plan: Callable[[], Sequence[Change]], *, dry_run: bool = False
+) -> Saved:
+    """Plan changes under the write lock and save them; with `dry_run`, only plan and check them.
+
+    Where an editor saves one of the notes meanwhile, they are planned again, a few times. Raises what `plan` and `save`
+    do.
+    """
+    if dry_run:
+        return Saved(checked(core, plan(), session), dry_run=True)
+    with writing(core, operation):
+        for attempt in range(1, _ATTEMPTS + 1):
+            changes = plan()
+            try:
+                return save(core, changes, session)
+            except Conflict:
+                if attempt == _ATTEMPTS:
+                    raise
+    raise AssertionError("the last attempt raises")
 
 
 @contextmanager
@@ -43,7 +101,7 @@ def writing(core: Core, operation: str) -> Iterator[None]:
     second, unless another process follows the notebook; that fails no write. Raises Busy."""
     with write_lock(core.place, operation):
         yield
-    if core.settings.mirror.url or core.settings.refs.url:
+    if core.has_targets:
         core.publisher.publish_inline(_PUBLISH_SECONDS)
 
 
@@ -58,9 +116,10 @@ def save(core: Core, changes: Sequence[Change], session: Session) -> Saved:
     Raises Conflict where a file no longer holds its `before`, EditFailed for a text that would not read back,
     NotPermitted for a change of provenance by anybody but the owner, and what `Saver` raises.
     """
-    wanted = [each for each in checked(core, changes, session) if each.before != each.after or each.moved_from]
+    planned = checked(core, changes, session)
+    wanted = [each for each in planned if each.before != each.after or each.moved_from]
     if not wanted:
-        return Saved()
+        return Saved(planned)
     if any(each.after is None for each in wanted) and core.history.can_commit() == NO_GIT:
         raise Refused(f"nothing is deleted, since {_NO_HISTORY}", next="install git")
     batch, intents = _record(core, wanted, session)
@@ -69,8 +128,7 @@ def save(core: Core, changes: Sequence[Change], session: Session) -> Saved:
     commits, trouble = finish_writes(core)
     paths = tuple(each.path for each in wanted)
     versions = dict(core.index.documents.tuples(("path", "version"), Is("path", "in", paths)))
-    texts = {each.path: each.after for each in wanted}
-    return Saved(commits.get(batch, ""), texts, versions, (*warnings, *trouble))
+    return Saved(planned, commits.get(batch, ""), versions, (*warnings, *trouble))
 
 
 def finish_writes(core: Core) -> tuple[dict[str, str], list[str]]:
@@ -99,7 +157,41 @@ def finish_writes(core: Core) -> tuple[dict[str, str], list[str]]:
     return commits, warnings
 
 
-# ---- intent, files, index
+# ---- checks
+
+
+def checked(core: Core, changes: Sequence[Change], session: Session) -> tuple[Change, ...]:
+    """The changes as they may be written, with the fields that notes must keep.
+
+    Raises EditFailed for a text that would not be read back, NotPermitted for one that says that it comes from
+    elsewhere, UnsafePath for a new path that is taken or cannot be a note's.
+    """
+    view = View(core, session)
+    return tuple(_checked(core, view, each, changes) for each in changes)
+
+
+def why_not_free(core: Core, view: View, path: str, besides: str = "") -> str:
+    """Why a session may not give a note this new path; "" if it may. Names that a guarded file answers to are the
+    owner's, and a withheld path counts as taken. `besides` is the path that the note has now."""
+    if reason := why_not(path) or core.tree.why_left_out(path):
+        return reason
+    if view.session.kind != "owner" and guarded_key(path) in guarded_names(core.settings.prompt):
+        return "is a name that one of the owner's files answers to"
+    folder, name = posixpath.split(path)
+    others: set[str] = set()
+    with suppress(OSError):  # the folder need not exist
+        others = {each.name for each in os.scandir(core.root / folder) if posixpath.join(folder, each.name) != besides}
+    if name in others or not view.may("read", path):
+        return "already exists"
+    other = twin(name, others)
+    return f"differs from {other} only in a way that some systems ignore" if other else ""
+
+
+def require_base(core: Core, view: View, path: str, raw: bytes, expected_digest: str) -> None:
+    """Raises Conflict where the note no longer has the digest that the caller saw."""
+    if expected_digest and expected_digest != digest_of(raw):
+        conflict = Conflict(path, expected_digest, digest_of(raw), raw.decode(errors="replace"))
+        raise without_hidden(core, view.session, conflict)
 
 
 def without_hidden(core: Core, session: Session, error: BaseException) -> BaseException:
@@ -110,6 +202,79 @@ def without_hidden(core: Core, session: Session, error: BaseException) -> BaseEx
         if not is_seen or is_external(error.text.encode()):
             return Conflict(error.path, error.base, error.current_digest)
     return error
+
+
+def _checked(core: Core, view: View, change: Change, changes: Sequence[Change]) -> Change:
+    path, before, after, zone = change.path, change.before, change.after, core.settings.timezone
+    if after is None:
+        return change
+    is_placed = change.moved_from or (before is None and not change.is_new)
+    if is_placed and (reason := why_not_free(core, view, path, change.moved_from)):
+        raise UnsafePath(path, reason)
+    if change.moved_from:
+        return change
+    if view.session.kind != "owner" and not change.is_known:
+        after = _with_origin(core, view, change, after)
+    was, note = (parse(path, raw or b"", timezone=zone) for raw in (before, after))
+    known = {problem.message for problem in was.problems}
+    problems = [problem for problem in note.problems if problem.message not in known]
+    severe = next((problem for problem in problems if problem.severe), None)
+    if severe and not change.is_known:
+        raise EditFailed(path, f"the new text would not be read: {severe.message}", line=severe.line)
+    if before and not change.is_known and _loses_data(before, after):
+        reason = "`(…)` stands for a picture, whose data would be lost; change other sections, and leave its own"
+        raise EditFailed(path, reason)
+    if note.has_own_id and was.wanted_id != note.wanted_id:
+        _require_free_id(core, note, {path for each in changes for path in (each.path, each.moved_from)})
+    return replace(change, after=after, warnings=tuple(f"{path}: {problem}" for problem in problems))
+
+
+def _loses_data(before: bytes, after: bytes) -> bool:
+    """Whether a text that a model was shown without data: addresses is written back that way."""
+    return after.count(_SHORTENED) > before.count(_SHORTENED) and after.count(b"data:") < before.count(b"data:")
+
+
+def _require_free_id(core: Core, note: Note, paths: set[str]) -> None:
+    guarded = guarded_names(core.settings.prompt).get(guarded_key(note.wanted_id), note.path)
+    rows = core.index.documents.tuples(("path",), Is("id", "=", note.wanted_id))
+    holders = [path for (path,) in rows if path and path not in paths and core.tree.stat(path) is not None]
+    for other in ([guarded] if guarded != note.path else []) + holders:
+        raise EditFailed(note.path, f"the id {note.wanted_id!r} is a name of {other}; give the note another one")
+
+
+def _with_origin(core: Core, view: View, change: Change, after: bytes) -> bytes:
+    """The new text with what says where the note comes from, as it was. Raises NotPermitted where it says otherwise."""
+    path, text = change.path, after.decode(errors="replace")
+    now = read_frontmatter(text)
+    was = now if change.is_new else read_frontmatter((change.before or b"").decode(errors="replace"))
+    if was.problems:
+        if (was.mark, was.source) != (now.mark, now.source) or not now.problems:
+            message = f"The frontmatter of {path} cannot be read; only the owner may repair it"
+            raise view.refuse(path, change.action, message)
+        return after
+    lost = {}
+    for name in _ORIGIN:
+        old, new = (front.values.get(front.key_of(name) or name) for front in (was, now))
+        if old == new or (name == "provenance" and old is None and says_external(text, now)):
+            continue
+        if new is not None or not change.is_whole:
+            message = f"{name} says where a note comes from, and only the owner changes it; leave it out"
+            raise view.refuse(path, change.action, message)
+        lost[was.key_of(name) or name] = old
+    if change.before is None and not says_external(text, now) and _was_external(core, path):
+        lost["provenance"] = EXTERNAL
+    return apply_edits(path, after, [Edit("set_frontmatter", fields=lost)]) if lost else after
+
+
+def _was_external(core: Core, path: str) -> bool:
+    """Whether the last text that was at this path, where none is now, was of others."""
+    with suppress(GitFailed):
+        texts = (core.history.text(version.rev, path) for version in core.history.versions(path, limit=2))
+        return any(raw is not None and is_external(raw) for raw in texts)
+    return False
+
+
+# ---- intent, files, index
 
 
 def _record(core: Core, changes: Sequence[Change], session: Session) -> tuple[str, list[str]]:
@@ -148,7 +313,6 @@ def _exchange(core: Core, changes: Sequence[Change], session: Session, intents: 
     warnings: list[str] = []
     moves = [each for each in changes if each.moved_from]
     for part in filter(None, (moves, [each for each in changes if not each.moved_from])):
-        first = len(done)
         try:
             for change in part:
                 _write_one(core, change)
@@ -159,7 +323,7 @@ def _exchange(core: Core, changes: Sequence[Change], session: Session, intents: 
             core.index.intents.delete(intents)
             _look(core, done)
             raise without_hidden(core, session, error) from None
-        warnings += _look(core, done[first:])
+        warnings += _look(core, part)
     return warnings
 
 
@@ -250,11 +414,6 @@ def _session_of(row: Row) -> Session:
 
 
 def _announce(core: Core, row: Row, commit: str) -> None:
-    """Record the event of a write, once; one more at the path that a note left."""
-    session = _session_of(row)
-    names = ("action", "section", "reason", "base", "digest", "moved_from")
-    fields = {name: row[name] for name in names}
-    core.events.record("edit", session, path=row["path"], key=row["id"], commit=commit, **fields)
-    if row["moved_from"]:
-        left = {"action": row["action"], "moved_to": row["path"], "commit": commit}
-        core.events.record("edit", session, path=row["moved_from"], key=f"{row['id']}:left", **left)
+    """Record the event of a write, once."""
+    fields = {name: row[name] for name in ("action", "section", "reason", "base", "digest", "moved_from")}
+    core.events.record("edit", _session_of(row), path=row["path"], key=row["id"], commit=commit, **fields)

@@ -20,11 +20,10 @@ from notebook_sync.files.frontmatter import is_external, read_frontmatter
 from notebook_sync.model import COLLECTIONS
 from notebook_sync.notebook import Notebook
 from notebook_sync.permissions import Verb
-from notebook_sync.services.changes import Change
-from notebook_sync.services.documents import require_change, rewrite, why_not_free
+from notebook_sync.services.documents import require_change, rewrite
 from notebook_sync.services.results import fenced
 from notebook_sync.services.view import View
-from notebook_sync.services.writing import save, writing
+from notebook_sync.services.writing import Change, save, why_not_free, writing
 from notebook_sync.sessions import Session
 from prompt import PromptError
 

@@ -9,8 +9,7 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import Conflict, EditFailed, NoSuchNote, NotFound, NotPermitted
-from notebook_sync.services.changes import Change
-from notebook_sync.services.writing import save, writing
+from notebook_sync.services.writing import Change, save, writing
 from tests.services.conftest import NAMELESS, OWNER, PILOT, SCRIBE, STRANGER, git, make_repository, write_files
 
 FERRY, IDEA = "pages/ferry.md", "pages/idea.md"
