@@ -183,7 +183,7 @@ def delete_note(
 
     def plan() -> list[Change]:
         before = core.tree.read(path).raw
-        require_base(core, view, path, before, expected_digest)
+        require_base(view, path, before, expected_digest)
         return [Change(path, before, None, "delete", reason=reason)]
 
     return written(core, change_notes(core, session, "delete", plan), path, "deleted")
@@ -209,7 +209,7 @@ def rewrite(
 
     def plan() -> list[Change]:
         before = core.tree.read(path).raw
-        require_base(core, view, path, before, expected_digest)
+        require_base(view, path, before, expected_digest)
         after = _changed(core, path, before, change, allow_over_cap=allow_over_cap)
         return [Change(path, before, after, action, section, reason, is_whole=is_whole, edits=tuple(edits))]
 
@@ -222,6 +222,9 @@ def _changed(core: Core, path: str, before: bytes, change: Callable[[bytes], byt
     over. An error about the text of others quotes nothing of it."""
     try:
         after = change(before)
+    except UnicodeDecodeError as error:
+        line = before.count(b"\n", 0, error.start) + 1
+        raise EditFailed(path, "it is not UTF-8; correct that first", line=line) from None
     except EditFailed as failed:
         if not is_external(before):
             raise
@@ -269,7 +272,8 @@ def may_change(core: Core, view: View, path: str) -> bool:
         return False
     if session.kind == "owner" or pages == "shared" or collection_of(path) not in FIELDS:
         return True
-    return parse(path, core.tree.read(path).raw, timezone=core.settings.timezone).created_by == session.changed_by
+    is_gone = core.tree.stat(path) is None
+    return is_gone or parse(path, core.tree.read(path).raw, timezone=UTC).created_by == session.changed_by
 
 
 def written(core: Core, saved: Saved, path: str, status: str) -> Written:
@@ -322,7 +326,7 @@ def _with_content(path: str, raw: bytes, content: str, section: str, append: boo
     if section:
         action: Action = "append_to_section" if append else "replace_section"
         return apply_edits(path, raw, [Edit(action, section=section, content=content)])
-    text = _decoded(path, raw)
+    text = raw.decode()
     start = read_frontmatter(text).body_start
     head, body = text[:start], text[start:]
     if append and body.strip():
@@ -338,7 +342,7 @@ def _with_content(path: str, raw: bytes, content: str, section: str, append: boo
 def _with_fields(path: str, raw: bytes, given: Mapping[str, Any], *, in_heading: bool) -> bytes:
     """The note with these fields, where it does not say them already; "" and [] remove one. `in_heading`: a title is
     changed in the first heading, where that gives it."""
-    text, note = _decoded(path, raw), parse(path, raw, timezone=UTC)
+    text, note = raw.decode(), parse(path, raw, timezone=UTC)
     front = read_frontmatter(text)
     setting: dict[str, Any] = {}
     for name, value in given.items():
@@ -353,14 +357,6 @@ def _with_fields(path: str, raw: bytes, given: Mapping[str, Any], *, in_heading:
             raw = after
             del setting["title"]
     return apply_edits(path, raw, [Edit("set_frontmatter", fields=setting)]) if setting else raw
-
-
-def _decoded(path: str, raw: bytes) -> str:
-    try:
-        return raw.decode()
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise EditFailed(path, "it is not UTF-8; correct that first", line=line) from None
 
 
 def _edit(step: Step, fragment: str) -> Edit:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from notebook_sync.model import STATUSES
 from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, Limit, Results, When, found_any, operation
 from notebook_sync.services.core import NotebookService
 from notebook_sync.services.results import Difference, Edited, FoundNote, Missing, NoteRow, NoteText, Version, Written
@@ -37,7 +36,6 @@ Steps = Annotated[list["Step"], Meta(max_length=50, description="more edits of i
 Collection = Annotated[
     Literal["pages", "code_snippets", "research_notes", "runtime", "channels", "facts", "memories"] | None, Arg("NAME")
 ]
-NewCollection = Annotated[Literal["pages", "code_snippets", "research_notes"], Arg("NAME")]
 Status = Annotated[Literal["draft", "in_progress", "complete", "archived"] | None, Arg("STATUS")]
 Author = Annotated[str, Meta(max_length=128, description="owner, or agent:NAME"), Arg("WHO")]
 Section = Annotated[str, Meta(max_length=_LONGEST_NAME, description="heading or anchor"), Arg("HEADING")]
@@ -56,7 +54,6 @@ Action = Literal[
     "set_frontmatter",
     "write",
 ]
-assert STATUSES == ("draft", "in_progress", "complete", "archived")  # noqa: S101 - Literal cannot be computed
 
 
 class Step(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -119,7 +116,6 @@ class NoteService(NotebookService):
         """
         from notebook_sync.services.finding import search_notes
 
-        filters: dict[str, Any] = {"collection": collection, "tags": tags, "status": status, "author": author}
         return search_notes(
             self.core,
             session,
@@ -128,9 +124,12 @@ class NoteService(NotebookService):
             limit=limit,
             explain=explain,
             section=section,
+            collection=collection,
+            tags=tags,
+            status=status,
+            author=author,
             since=since,
             until=until,
-            **filters,
         )
 
     @operation(
@@ -160,8 +159,18 @@ class NoteService(NotebookService):
         """List notes, the latest change first."""
         from notebook_sync.services.finding import list_notes
 
-        filters = {"collection": collection, "tags": tags, "status": status, "author": author}
-        return list_notes(self.core, session, limit=limit, after=after, since=since, until=until, **filters)
+        return list_notes(
+            self.core,
+            session,
+            limit=limit,
+            after=after,
+            collection=collection,
+            tags=tags,
+            status=status,
+            author=author,
+            since=since,
+            until=until,
+        )
 
     @operation(
         "read",
@@ -187,9 +196,15 @@ class NoteService(NotebookService):
         """Read a note, or one section of it, as its file is now."""
         from notebook_sync.services.finding import read_note
 
-        limits = {"max_tokens": max_tokens, "offset": offset}
         return read_note(
-            self.core, session, id, section=section, collection=collection or "", history=history, **limits
+            self.core,
+            session,
+            id,
+            section=section,
+            collection=collection or "",
+            history=history,
+            max_tokens=max_tokens,
+            offset=offset,
         )
 
     # ---- creating and changing
@@ -213,7 +228,7 @@ class NoteService(NotebookService):
         session: Session = OWNER,
         *,
         content: Text = "",
-        collection: NewCollection = "pages",
+        collection: Annotated[Literal["pages", "code_snippets", "research_notes"], Arg("NAME")] = "pages",
         tags: NewTags | None = None,
         summary: Annotated[Summary, Arg("TEXT")] = "",
         status: Status = None,
@@ -305,8 +320,18 @@ class NoteService(NotebookService):
             "confidence": confidence,
             "related_pages": related_pages,
         }
-        given = {"section": section, "expected_digest": expected_digest, "reason": reason}
-        return update_note(self.core, session, id, content, fields, append=append, collection=collection or "", **given)
+        return update_note(
+            self.core,
+            session,
+            id,
+            content,
+            fields,
+            section=section,
+            append=append,
+            collection=collection or "",
+            expected_digest=expected_digest,
+            reason=reason,
+        )
 
     @operation(
         "delete",
@@ -333,8 +358,9 @@ class NoteService(NotebookService):
         """Delete a note; its text stays in the history, and `undo` brings it back."""
         from notebook_sync.services.documents import delete_note
 
-        given = {"expected_digest": expected_digest, "reason": reason, "collection": collection or ""}
-        return delete_note(self.core, session, id, **given)
+        return delete_note(
+            self.core, session, id, expected_digest=expected_digest, reason=reason, collection=collection or ""
+        )
 
     @operation(
         "edit",
@@ -421,8 +447,9 @@ class NoteService(NotebookService):
         """
         from notebook_sync.services.renaming import rename_note
 
-        given = {"expected_digest": expected_digest, "reason": reason}
-        return rename_note(self.core, session, id, to, links=links, dry_run=dry_run, **given)
+        return rename_note(
+            self.core, session, id, to, links=links, expected_digest=expected_digest, reason=reason, dry_run=dry_run
+        )
 
     # ---- versions
 

@@ -57,7 +57,7 @@ def rename_note(
 
     def plan() -> list[Change]:
         before = core.tree.read(path).raw
-        require_base(core, view, path, before, expected_digest)
+        require_base(view, path, before, expected_digest)
         moved = Change(target, before, before, "rename", reason=reason, moved_from=path)
         rewritten, said[:] = _with_links(core, view, moved, links=links)
         return [moved, *rewritten]
@@ -83,29 +83,32 @@ class _Move:
         """Where a note is after the move."""
         return self.target if source == self.path else source
 
-    def end_of(self, link: str, source: str) -> str:
-        """Where a link in the note at `source` is to lead after the move; "" where it leads nowhere."""
-        return self.place_of(next(iter(self.before.find(link, source)), "")) if link else ""
-
-    def leads_to(self, link: str, source: str, end: str, *, is_wiki: bool) -> bool:
-        """Whether a link in the note that was at `source` leads to `end` after the move, and by as good a name as
-        before: other programs follow no titles, and in Markdown's links no names of files."""
-        was, now = self.before.ranked(link, source), self.after.ranked(link, self.place_of(source))
-        worst = was[0][0] if was else BY_PATH
-        worst = max(worst, BY_NAME) if is_wiki else worst
-        return bool(now) and now[0][1] == end and now[0][0] <= worst
+    def respelled(self, link: str, source: str, *, is_wiki: bool) -> str:
+        """The target of a link in the note that was at `source`, so that it leads where it did: as it is if it still
+        does, else another of its form, "" for none. It has to be as good a name as before: other programs follow no
+        titles, and in Markdown's links no names of files."""
+        was = self.before.ranked(link, source) if link else []
+        if not was:
+            return link
+        place, end = self.place_of(source), self.place_of(was[0][1])
+        worst = max(was[0][0], BY_NAME if is_wiki else BY_PATH)
+        is_from_root = posixpath.normpath(link) == was[0][1]
+        for option in (link, *_spellings(link, end, place, is_wiki=is_wiki, is_from_root=is_from_root)):
+            now = self.after.ranked(option, place)
+            if now and now[0][1] == end and now[0][0] <= worst:
+                return option
+        return ""
 
 
 def _with_links(core: Core, view: View, moved: Change, *, links: bool) -> tuple[list[Change], list[str]]:
     """The changes of links that the move would break, where `links` asks for them; and what to say of them."""
     path, target, raw = moved.moved_from, moved.path, moved.before or b""
-    zone = core.settings.timezone
-    old, new = parse(path, raw, timezone=zone), parse(target, raw, timezone=zone)
+    old, new = (parse(each, raw, timezone=core.settings.timezone) for each in (path, target))
     known = [each for each in note_names(core, view) if each.path != path]
     files, guarded = file_names(core, view), guarded_names(core.settings.prompt)
     named = (NoteName(note.wanted_id, note.path, note.title, note.aliases) for note in (old, new))
     move = _Move(path, target, *(Names([*known, name], files, guarded) for name in named))
-    changes, broken, count = [], [], 0
+    changes, broken = [], []
     for source in (path, *_sources(core, view, old)):
         try:
             before = raw if source == path else core.tree.read(source).raw
@@ -123,20 +126,14 @@ def _with_links(core: Core, view: View, moved: Change, *, links: bool) -> tuple[
         if pieces:
             after = "".join([*pieces, text[done:]]).encode()
             changes.append(Change(place, before, after, "rename", reason=moved.reason))
-            count += len(pieces) // 2
-    said = [f"{_counted(count, 'link')} rewritten in {_counted(len(changes), 'note')}"] if changes else []
+    said = [f"links rewritten in {', '.join(each.path for each in changes)}"] if changes else []
     if broken:
         more = f" and {len(broken) - _MOST_SHOWN} more" if len(broken) > _MOST_SHOWN else ""
         said.append(
-            f"{_counted(len(broken), 'link')} {'breaks' if len(broken) == 1 else 'break'} by renaming {path} to "
-            f"{target}: {', '.join(broken[:_MOST_SHOWN])}{more}; rename with links to rewrite those in notes that you "
-            "may change"
+            f"links that lead nowhere after renaming {path} to {target}: {', '.join(broken[:_MOST_SHOWN])}{more}; "
+            "rename with links to rewrite those in notes that you may change"
         )
     return changes, said
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _sources(core: Core, view: View, note: Note) -> list[str]:
@@ -157,10 +154,10 @@ def _broken(move: _Move, source: str, text: str) -> Iterator[tuple[int, int, str
     start, done = read_frontmatter(text).body_start, 0
     for at, spelled, is_wiki in _sites(text[start:]):
         link = spelled if is_wiki else unquote(spelled)
-        end = move.end_of(link, source)
-        if end and start + at >= done and not move.leads_to(link, source, end, is_wiki=is_wiki):
+        new = move.respelled(link, source, is_wiki=is_wiki)
+        if new != link and start + at >= done:
             done = start + at + len(spelled)
-            yield start + at, done, _respelled(move, source, link, end, is_wiki=is_wiki)
+            yield start + at, done, new if is_wiki else _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", new)
 
 
 def _sites(content: str) -> list[tuple[int, str, bool]]:
@@ -178,21 +175,16 @@ def _sites(content: str) -> list[tuple[int, str, bool]]:
     return sorted(sites)
 
 
-def _respelled(move: _Move, source: str, link: str, end: str, *, is_wiki: bool) -> str:
-    """A target of the same form that leads to `end` after the move; "" for none."""
-    folder = posixpath.dirname(move.place_of(source))
+def _spellings(link: str, end: str, place: str, *, is_wiki: bool, is_from_root: bool) -> list[str]:
+    """Targets of the form of `link` that may lead from the note at `place` to `end`."""
     full = end if link.lower().endswith(".md") else id_from_path(end)
     if is_wiki:
         options = [full] if "/" in link else [posixpath.basename(full), full]
-    elif link.startswith("/"):
-        options = [f"/{full}"]
-    else:
-        options = [posixpath.relpath(full, folder or "."), full]
-        if posixpath.normpath(link) == move.before.find(link, source)[0]:  # written from the root
-            options.reverse()
-    options = [option for option in options if not (is_wiki and _NOT_IN_WIKI.search(option))]
-    found = next((option for option in options if move.leads_to(option, source, end, is_wiki=is_wiki)), "")
-    return found if is_wiki else _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", found)
+        return [option for option in options if not _NOT_IN_WIKI.search(option)]
+    if link.startswith("/"):
+        return [f"/{full}"]
+    options = [posixpath.relpath(full, posixpath.dirname(place) or "."), full]
+    return options[::-1] if is_from_root else options
 
 
 _WIKI = re.compile(r"!?\[\[\s*([^\[\]|#\n]*?)\s*(?=\\?\||#|\]\])")

@@ -37,7 +37,11 @@ class NoteRow(msgspec.Struct, frozen=True, kw_only=True):
 
     def for_model(self) -> NoteRow:
         """The row with neutral words for a note that others wrote; `id` is a name that every operation takes."""
-        return replace(self, **_neutral_fields(self.id)) if self.provenance else self
+        return replace(self, **self._neutral()) if self.provenance else self
+
+    def _neutral(self) -> dict[str, Any]:
+        name = neutral_name(self.id)
+        return {"id": name, "path": name, "title": name, "summary": "", "tags": [], "fields": {}}
 
 
 class Snippet(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,12 +59,9 @@ class FoundNote(NoteRow, frozen=True, kw_only=True):
     snippet: Snippet | None
     explain: dict[str, Any] | None
 
-    def for_model(self) -> FoundNote:
-        """The row with neutral words, and the snippet in a fence, for a note that others wrote."""
-        if not self.provenance:
-            return self
+    def _neutral(self) -> dict[str, Any]:
         snippet = self.snippet and replace(self.snippet, text=fenced(self.snippet.text), section="")
-        return replace(self, **_neutral_fields(self.id), snippet=snippet)
+        return NoteRow._neutral(self) | {"snippet": snippet}
 
 
 class SectionRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,12 +94,9 @@ class NoteText(NoteRow, frozen=True, kw_only=True):
     extra: dict[str, Any]
     history: list[dict[str, Any]]
 
-    def for_model(self) -> NoteText:
-        """The text in a fence, and headings left out, for a note that others wrote."""
-        if not self.provenance:
-            return self
-        hidden: dict[str, Any] = {"section": "", "sections": [], "aliases": [], "links": [], "extra": {}, "history": []}
-        return replace(self, **_neutral_fields(self.id), text=fenced(self.text), **hidden)
+    def _neutral(self) -> dict[str, Any]:
+        hidden = {"section": "", "sections": [], "aliases": [], "links": [], "extra": {}, "history": []}
+        return NoteRow._neutral(self) | {"text": fenced(self.text), **hidden}
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,11 +120,8 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
 
     def for_model(self) -> Written:
         """With neutral words and the difference in a fence, for a note that others wrote."""
-        if not self.provenance:
-            return self
-        name = neutral_name(self.notebook_id)
-        diff = fenced(self.diff) if self.diff else ""
-        return replace(self, notebook_id=name, path=name, title=name, diff=diff)
+        name, diff = neutral_name(self.notebook_id), fenced(self.diff) if self.diff else ""
+        return replace(self, notebook_id=name, path=name, title=name, diff=diff) if self.provenance else self
 
 
 class Missing(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,8 +207,3 @@ def neutral_name(id: str) -> str:
 def fenced(text: str) -> str:
     """External text in a fence, so that nothing in it can end the fence."""
     return fence_external(text, "external")
-
-
-def _neutral_fields(id: str) -> dict[str, Any]:
-    name = neutral_name(id)
-    return {"id": name, "path": name, "title": name, "summary": "", "tags": [], "fields": {}}

@@ -10,7 +10,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from notebook_sync.errors import Conflict, EditFailed, NoSuchNote, NotFound
+from notebook_sync.errors import EditFailed, NoSuchNote, NotFound
 from notebook_sync.files.frontmatter import EXTERNAL, is_external
 from notebook_sync.files.history import Version as Commit
 from notebook_sync.files.names import is_note_name
@@ -69,14 +69,8 @@ def undo_change(core: Core, session: Session, name: str, *, rev: str, expected_d
     path = _past_path(core, view, name, _UNDO)
 
     def plan() -> list[Change]:
-        now = _bytes_at(core, path)
-        if now is not None:
-            require_change(core, view, path, _UNDO)
-            require_base(core, view, path, now, expected_digest)
-        elif expected_digest:
-            raise Conflict(path, expected_digest, "")
-        else:
-            view.require("write", path, _UNDO)
+        require_change(core, view, path, _UNDO)
+        require_base(view, path, _bytes_at(core, path) or b"", expected_digest)
         together = [] if rev else _batch_back(core, view, path)
         return together or [_back(core, view, path, path, rev)]
 
@@ -128,8 +122,7 @@ def _batch_back(core: Core, view: View, path: str) -> list[Change]:
         raise view.refuse(path, _UNDO, _OWN_ONLY)
     back: list[Change] = []
     for each in ends:
-        if ends[each]:
-            require_change(core, view, each, _UNDO)
+        require_change(core, view, each, _UNDO)
     for each, old in moved.items():
         view.require("add", old, _UNDO)
         now = _bytes_at(core, each)

@@ -15,7 +15,6 @@ from notebook_sync.permissions import (
     Verb,
     channel_of,
     guarded_names,
-    is_private,
     may,
     prompt_paths,
     require,
@@ -85,8 +84,8 @@ class View:
 
     @property
     def _guarded(self) -> Where:
-        paths = (*RUNTIME_FILES, *prompt_paths(self._prompt))
-        return Either((Is("path", "in", paths), Is("path", "under", "runtime")))
+        named = Is("path", "in", (*RUNTIME_FILES, *prompt_paths(self._prompt)))
+        return Either((named, Is("path", "under", "runtime")))
 
     @property
     def _channels(self) -> tuple[Where, ...]:
@@ -101,13 +100,10 @@ class View:
 
     def _judged(self, path: str) -> tuple[str, ...]:
         """The paths whose rights count. A conflict copy is as private as its original."""
-        if self.session.kind == "owner":
-            return (path,)
-        original = copy_of(path, tuple(guarded_names(self._prompt).values()))
+        is_owner = self.session.kind == "owner"
+        original = "" if is_owner else copy_of(path, tuple(guarded_names(self._prompt).values()))
         return (path, original) if original else (path,)
 
     def _members(self, path: str) -> Members:
-        if self.session.kind != "task" or not is_private(path):
-            return {}
-        channel = channel_of(path)
+        channel = channel_of(path) if self.session.kind == "task" else None
         return self.core.tree.members(channel) if channel else {}

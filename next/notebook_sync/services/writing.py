@@ -85,14 +85,10 @@ def change_notes(
     if dry_run:
         return Saved(checked(core, plan(), session), dry_run=True)
     with writing(core, operation):
-        for attempt in range(1, _ATTEMPTS + 1):
-            changes = plan()
-            try:
-                return save(core, changes, session)
-            except Conflict:
-                if attempt == _ATTEMPTS:
-                    raise
-    raise AssertionError("the last attempt raises")
+        for _ in range(_ATTEMPTS - 1):
+            with suppress(Conflict):
+                return save(core, plan(), session)
+        return save(core, plan(), session)
 
 
 @contextmanager
@@ -123,7 +119,7 @@ def save(core: Core, changes: Sequence[Change], session: Session) -> Saved:
     if any(each.after is None for each in wanted) and core.history.can_commit() == NO_GIT:
         raise Refused(f"nothing is deleted, since {_NO_HISTORY}", next="install git")
     batch, intents = _record(core, wanted, session)
-    warnings = _exchange(core, wanted, session, intents)
+    warnings = _exchange(core, wanted, intents)
     warnings += _trust(core, wanted, session)
     commits, trouble = finish_writes(core)
     paths = tuple(each.path for each in wanted)
@@ -187,21 +183,12 @@ def why_not_free(core: Core, view: View, path: str, besides: str = "") -> str:
     return f"differs from {other} only in a way that some systems ignore" if other else ""
 
 
-def require_base(core: Core, view: View, path: str, raw: bytes, expected_digest: str) -> None:
-    """Raises Conflict where the note no longer has the digest that the caller saw."""
+def require_base(view: View, path: str, raw: bytes, expected_digest: str) -> None:
+    """Raises Conflict where the note no longer has the digest that the caller saw: with its text, unless the session
+    sees only a part of it, or others wrote it."""
     if expected_digest and expected_digest != digest_of(raw):
-        conflict = Conflict(path, expected_digest, digest_of(raw), raw.decode(errors="replace"))
-        raise without_hidden(core, view.session, conflict)
-
-
-def without_hidden(core: Core, session: Session, error: BaseException) -> BaseException:
-    """The error, without the text of a note that the session may not read whole, or that others wrote."""
-    if isinstance(error, Conflict) and error.text:
-        view = View(core, session)
-        is_seen = view.may("read", error.path) and not view.sees_in_part(error.path)
-        if not is_seen or is_external(error.text.encode()):
-            return Conflict(error.path, error.base, error.current_digest)
-    return error
+        text = "" if view.sees_in_part(path) or is_external(raw) else raw.decode(errors="replace")
+        raise Conflict(path, expected_digest, digest_of(raw), text)
 
 
 def _checked(core: Core, view: View, change: Change, changes: Sequence[Change]) -> Change:
@@ -304,7 +291,7 @@ def _record(core: Core, changes: Sequence[Change], session: Session) -> tuple[st
     return batch, [row["id"] for row in rows]
 
 
-def _exchange(core: Core, changes: Sequence[Change], session: Session, intents: Sequence[str]) -> list[str]:
+def _exchange(core: Core, changes: Sequence[Change], intents: Sequence[str]) -> list[str]:
     """Write all files, or put back those that were written and forget the intents; warnings of the index.
 
     The index follows a move before the text changes: it knows a moved note by its bytes.
@@ -322,7 +309,9 @@ def _exchange(core: Core, changes: Sequence[Change], session: Session, intents: 
                 _put_back(core, change)
             core.index.intents.delete(intents)
             _look(core, done)
-            raise without_hidden(core, session, error) from None
+            if isinstance(error, Conflict):
+                error.text = ""  # it may not be the session's to read: `require_base` decides that
+            raise
         warnings += _look(core, part)
     return warnings
 
@@ -350,8 +339,6 @@ def _put_back(core: Core, change: Change) -> None:
 
 def _look(core: Core, changes: Iterable[Change]) -> list[str]:
     paths = {path for change in changes for path in (change.path, change.moved_from) if path}
-    if not paths:
-        return []
     try:
         report = core.writer.look(paths)
     except NotebookError as error:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from notebook_sync.errors import Conflict, EditFailed, NoSuchNote, NotebookError
+from notebook_sync.errors import Conflict, NoSuchNote, NotebookError
 from notebook_sync.files.edits import Edit, apply_edits
 from notebook_sync.files.frontmatter import is_external, read_frontmatter
 from notebook_sync.model import COLLECTIONS
@@ -230,10 +230,7 @@ class MemoryTool:
         require_change(self._core, view, place, _TOOL)
 
         def change_raw(raw: bytes) -> bytes:
-            try:
-                return change(raw.decode()).encode()
-            except UnicodeDecodeError:
-                raise EditFailed(place, "it is not UTF-8; correct that first") from None
+            return change(raw.decode()).encode()
 
         return rewrite(self._core, self._session, place, change_raw, action=action)[1].decode()
 
