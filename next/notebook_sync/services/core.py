@@ -72,6 +72,8 @@ class Core:
         self.settings_problem = ""
         self.lag = ""
         self.last_good = last_good
+        # What the index says of files and notes that are not for all: see `View`.
+        self.restricted: tuple[object, tuple[list[str], set[str]]] | None = None
         self._stamp: tuple[int, ...] | None = None
         self._settings: Settings | None = None
 

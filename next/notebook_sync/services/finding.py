@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, tzinfo
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from notebook_sync.dates import moment
 from notebook_sync.errors import NotebookError, NotFound, UnreadableFile, UsageError
+from notebook_sync.files.frontmatter import EXTERNAL, is_external
 from notebook_sync.files.parse import parse
 from notebook_sync.model import HISTORY_LIMIT, Note, Section
 from notebook_sync.registry import Results, as_json
 from notebook_sync.services.core import Core
 from notebook_sync.services.lookup import resolve
-from notebook_sync.services.results import FoundNote, NoteRow, NoteText, SectionRow, Snippet, row_fields
+from notebook_sync.services.results import COLUMNS, FoundNote, NoteRow, NoteText, SectionRow, Snippet, row_fields
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import NOTHING, Has, Is, Row, Where, both
@@ -48,7 +50,7 @@ def list_notes(core: Core, session: Session, *, limit: int, after: str = "", **f
     view = View(core, session)
     cursor = _read_cursor(after) if after else None
     where = _filters(core, view, **filters)
-    rows = core.index.documents.find(where, order=_ORDER, limit=limit + 1, after=cursor)
+    rows = core.index.documents.find(where, order=_ORDER, limit=limit + 1, after=cursor, fields=COLUMNS)
     page = [NoteRow(**_shown_fields(core, view, row)) for row in rows[:limit]]
     return Results(page, core.behind() or None, _cursor(rows[limit - 1]) if len(rows) > limit else None)
 
@@ -75,10 +77,12 @@ def search_notes(
     found = core.searcher.search(
         query, where=both(view.whole, where), mode=mode, limit=limit, explain=explain, section=section
     )
-    rows = core.index.documents.get([hit.id for hit in found.hits], heavy=False)
+    ids = [hit.id for hit in found.hits]
+    rows = {row["id"]: row for row in core.index.documents.find(Is("id", "in", ids), fields=COLUMNS)}
     hits = [hit for hit in found.hits if hit.id in rows]
     results = [_found(row_fields(rows[hit.id]), hit.score, hit.snippet, hit.parts) for hit in hits]
-    for row in core.index.documents.find(both(view.in_part, where)) if view.in_part != NOTHING else ():
+    in_part = both(view.in_part, where)
+    for row in core.index.documents.find(in_part, fields=COLUMNS) if view.in_part != NOTHING else ():
         fields, note = row_fields(row), _shown_note(core, view, row["path"])
         content, sections = note.content, note.sections
         if section:
@@ -260,20 +264,24 @@ def _text_of(core: Core, view: View, path: str, row: Row | None) -> tuple[str, N
     try:
         raw = core.tree.read(path).raw
     except UnreadableFile as error:
-        if row is None:
+        if row is None or view.sees_in_part(path):
             raise
         content = core.index.documents.find(Is("id", "=", row["id"]), fields=("content",))[0]["content"]
         names = ("title", "summary", "provenance", "status", "created_by", "digest")
         kept = {name: row[name] for name in names} | {"fields": row["fields"] or {}, "tags": tuple(row["tags"])}
-        text, note = content, replace(parse(path, content.encode(), timezone=zone), **kept)
-        stale = str(error)
-    else:
-        text, note = raw.decode(errors="replace"), parse(path, raw, timezone=zone)
-        stale = (row["stale"] if row else "") or ""
+        return content, replace(parse(path, content.encode(), timezone=zone), **kept), str(error)
+    text = raw.decode(errors="replace")
     if not view.sees_in_part(path):
-        return text, note, stale
+        return text, parse(path, raw, timezone=zone), (row["stale"] if row else "") or ""
     text = view.shown(path, text)
-    return text, replace(parse(path, text.encode(), timezone=zone), provenance=note.provenance), ""
+    provenance = EXTERNAL if is_external(raw) else ""
+    return text, replace(_parsed(path, text, zone), provenance=provenance), ""
+
+
+@lru_cache(maxsize=8)
+def _parsed(path: str, text: str, zone: tzinfo) -> Note:
+    """What a prompt file shows, parsed once: each search of an agent asks for all of them."""
+    return parse(path, text.encode(), timezone=zone)
 
 
 def _row_at(core: Core, path: str) -> Row | None:

@@ -16,6 +16,12 @@ from msgspec.structs import replace
 from notebook_sync.store.rows import Row
 from prompt.fence import fence_external
 
+# What `row_fields` takes of a row of the index.
+COLUMNS = (
+    *("id", "path", "collection", "title", "summary", "tags", "updated_at", "status", "created_by", "word_count"),
+    *("version", "fields", "provenance", "stale"),
+)
+
 
 class NoteRow(msgspec.Struct, frozen=True, kw_only=True):
     """A note without its content. `fields` is what its collection adds (language, source_url, topic …)."""
@@ -180,23 +186,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def row_fields(row: Row) -> dict[str, Any]:
-    """The fields that every shape of a note has, from a light row of the index."""
-    return {
-        "id": row["id"],
-        "path": row["path"] or "",
-        "collection": row["collection"],
-        "title": row["title"],
-        "summary": row["summary"],
-        "tags": (row["fields"] or {}).get("tags") or row["tags"],  # as written, else folded
-        "updated_at": row["updated_at"],
-        "status": row["status"],
-        "created_by": row["created_by"],
-        "word_count": row["word_count"],
-        "version": row["version"],
-        "fields": {name: value for name, value in (row["fields"] or {}).items() if name != "tags"},
-        "provenance": row["provenance"] or "",
-        "stale": row["stale"] or "",
-    }
+    """The fields that every shape of a note has, from the `COLUMNS` of its row."""
+    said = dict(row["fields"] or {})
+    plain = {name: row[name] or "" for name in ("path", "provenance", "stale")}
+    return {**row, **plain, "tags": said.pop("tags", None) or row["tags"], "fields": said}  # as written, else folded
 
 
 def neutral_name(id: str) -> str:

@@ -52,8 +52,7 @@ class View:
         """The rows of prompt files that the session may read through `shown` only."""
         if self.session.kind == "owner":
             return NOTHING
-        apart = Either((Is("audience", "=", "apart"), self._guarded))
-        paths = [path for (path,) in self.core.index.documents.tuples(("path",), apart) if path]
+        paths, _ = self._restricted
         return Is("path", "in", tuple(path for path in paths if self.may("read", path)))
 
     def may(self, verb: Verb, path: str) -> bool:
@@ -83,6 +82,17 @@ class View:
         return visible(text, now=self.core.settings.local_now()).text if self.sees_in_part(path) else text
 
     @property
+    def _restricted(self) -> tuple[list[str], set[str]]:
+        """The paths of files that are withheld or shown in part, and the audiences of private notes. What the index
+        says of them is kept until it changes."""
+        core, key = self.core, (self.core.index.rev(), self._prompt)
+        if core.restricted is None or core.restricted[0] != key:
+            rows = core.index.documents.tuples(("path", "audience"), Either((Is("audience", "!=", ""), self._guarded)))
+            paths = [path for path, audience in rows if path and not audience.startswith("channels/")]
+            core.restricted = key, (paths, {audience for _, audience in rows if audience.startswith("channels/")})
+        return core.restricted[1]
+
+    @property
     def _guarded(self) -> Where:
         named = Is("path", "in", (*RUNTIME_FILES, *prompt_paths(self._prompt)))
         return Either((named, Is("path", "under", "runtime")))
@@ -94,7 +104,7 @@ class View:
         if session.kind != "task" or not session.agent:
             return ()
         own = f"channels/{session.agent}"
-        audiences = self.core.index.documents.distinct("audience", Is("audience", "under", "channels"))
+        _, audiences = self._restricted
         shared = [each for each in audiences if not each.startswith(f"{own}/") and self.may("read", f"{each}/note.md")]
         return (Is("audience", "under", own), Is("audience", "in", tuple(shared)))
 
