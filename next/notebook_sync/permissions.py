@@ -160,8 +160,8 @@ def prompt_paths(prompt: PromptTable) -> tuple[str, ...]:
 
 
 def audience_of(path: str, prompt: PromptTable) -> str:
-    """Who may read a note: "" for every session, whole; `channels/AGENT/SCOPE` or `channels/AGENT` for a private
-    note; "apart" for one that some session may not read, or sees in part."""
+    """Who may read a note: "" for every session, whole; `channels/AGENT/SCOPE` for a private note, its own path for one
+    that is in no scope; "apart" for one that some session may not read, or sees in part."""
     resources = resources_of(path, _STRANGER, prompt)
     if resources == {"another's channel"}:
         audience = channel_of(path) or posixpath.dirname(path)

@@ -227,10 +227,7 @@ def operation(words: str = "", **declared: Any) -> Callable[[Callable[_Given, _R
             service: Any = args[0]
             given: Any = kwargs.get("session")
             session = given or next((each for each in args if isinstance(each, Session)), OWNER)
-            if not _allows(declared, session, service):
-                name = kwargs.get("id")
-                service.refused(session, declared.get("tool") or words, name if isinstance(name, str) else "")
-                raise NotPermitted(declared.get("refusal", Operation.refusal))
+            _require_session(run.declared, session, service, kwargs.get("id"))  # type: ignore[attr-defined]
             return method(*args, **kwargs)
 
         run.declared = {"words": words, **declared}  # type: ignore[attr-defined]
@@ -268,9 +265,13 @@ class Service(abc.ABC):
         """Record that a session was refused an operation on `id`, "" for none."""
 
 
-def _allows(declared: Mapping[str, Any], session: Session, service: Service) -> bool:
+def _require_session(declared: Mapping[str, Any], session: Session, service: Service, id: object) -> None:
+    """Raises NotPermitted, with an event, where the session may not call the operation at all."""
     widened = declared.get("widened")
-    return session.kind in declared.get("sessions", EVERYONE) or bool(widened and widened(service.settings, session))
+    if session.kind in declared.get("sessions", EVERYONE) or (widened and widened(service.settings, session)):
+        return
+    service.refused(session, declared.get("tool") or declared["words"], id if isinstance(id, str) else "")
+    raise NotPermitted(declared.get("refusal", Operation.refusal))
 
 
 def call(
@@ -284,10 +285,16 @@ def call(
 ) -> Any:
     """Check the arguments and run an operation for a session: the way of every surface but Python.
 
-    `unchecked` are parameters that no client sends. Raises UsageError for wrong arguments, and what the operation does.
+    `unchecked` are parameters that no client sends. Raises UsageError for wrong arguments, and what the operation does:
+    a session that may not call it at all is refused first.
     """
-    arguments = operation.checked(given, from_text=from_text)
-    return operation.run(getattr(notebook, operation.service), session=session, **arguments, **unchecked)
+    service = getattr(notebook, operation.service)
+    try:
+        arguments = operation.checked(given, from_text=from_text)
+    except UsageError:
+        _require_session(vars(operation.run)["declared"], session, service, given.get("id"))
+        raise
+    return operation.run(service, session=session, **arguments, **unchecked)
 
 
 def as_json(result: Any) -> Any:

@@ -5,6 +5,7 @@ A list comes from the index. A note that is read, or that is shown in part, is i
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import replace
 from datetime import datetime, tzinfo
@@ -37,6 +38,8 @@ _ORDER = ("-updated_at", "path")
 # A result that scores less than this part of the best one is left out.
 _CUT_OFF = 0.5
 _MOST_CANDIDATES = 20
+# What a quote has of a picture, whose data is not quoted: its text and a bracket before it, a bracket behind it.
+_HALF_PICTURE = re.compile(r'!\[([^\]]*)\]\($|^(?:"[^"]*")?\)\s*')
 # What is shown of a change, in addition to its time.
 _CHANGE = ("version", "summary", "changed_by")
 # Characters that are counted for one page: more than any text has in so many tokens, on average.
@@ -232,7 +235,9 @@ def _read_cursor(text: str) -> tuple[datetime, str]:
 def _found(
     fields: dict[str, Any], score: float = 0.0, quote: Quote | None = None, parts: dict[str, float] | None = None
 ) -> FoundNote:
-    snippet = Snippet(text=quote.text, section=quote.section, line=quote.line) if quote else None
+    snippet = None
+    if quote:
+        snippet = Snippet(text=_HALF_PICTURE.sub(r"\1", quote.text), section=quote.section, line=quote.line)
     return FoundNote(**fields, score=round(score, 4), snippet=snippet, explain=parts)
 
 

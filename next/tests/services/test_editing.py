@@ -129,6 +129,13 @@ def test_the_tool_is_the_owners(notebook: Notebook, session: Session, path: str)
     assert notebook.core.events.read()[-1]["operation"] == "notebook_edit"
 
 
+def test_wrong_arguments_of_a_forbidden_tool_are_refused_like_right_ones(notebook: Notebook) -> None:
+    with pytest.raises(NotPermitted):
+        edit(notebook, "pages/ferry.md", "burn", STRANGER)
+    event = notebook.core.events.read()[-1]
+    assert (event["operation"], event["path"]) == ("notebook_edit", "pages/ferry.md")
+
+
 def test_the_tool_is_opened_for_notes_by_the_settings(root: Path) -> None:
     with (root / "notebook.toml").open("a") as settings:
         settings.write('[permissions]\nnotebook_edit = "notes"\n')

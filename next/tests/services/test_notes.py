@@ -378,6 +378,14 @@ def test_a_search_shows_scores_and_snippets_and_needs_words_or_a_filter(notebook
         notebook.notes.search(" ")
 
 
+def test_a_snippet_shows_nothing_of_a_picture_but_its_words(notebook: Notebook) -> None:
+    picture = f"![scan](data:image/png;base64,{'QUJD' * 500})"
+    write_files(notebook.root, {"pages/scan.md": f"# Anchor\n\nChain and anchor {picture} and windlass\n"})
+    notebook.core.engine.sync()
+    quotes = [notebook.notes.search(word, mode="keyword").results[0].snippet for word in ("chain", "windlass")]
+    assert [quote and quote.text for quote in quotes] == ["Chain and anchor scan", "and windlass"]
+
+
 @pytest.mark.parametrize("term", ["声呐", "护照", "声呐设备", "C++", "don't", '"fog', "NOT", "a-b"])
 def test_what_grep_finds_search_finds(notebook: Notebook, term: str) -> None:
     write_files(notebook.root, {"pages/terms.md": f"今天早上{term}放在三号仓库 {term} behind\n"})
