@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from hashlib import sha256
@@ -81,6 +82,13 @@ class Assembler:
         if volatile == _NOTHING_VOLATILE:
             return stable
         return self._prompts.get((*key, volatile), lambda: self._with_volatile(stable, volatile))
+
+    def limited_to(self, max_tokens: int) -> Assembler:
+        """An assembler with another total, which shares what this one remembers of each file."""
+        other = copy(self)
+        other.settings = replace(self.settings, max_tokens=max_tokens)
+        other._prompts = Recent(32)
+        return other
 
     def _moment(self, source: FileText, now: datetime) -> datetime:
         """`now` as exactly as a file depends on it: to the day, or to the minute if it names a time."""

@@ -49,6 +49,7 @@ _FOUND = "Keep what was edited by hand\n"
 _ON_BRANCH = re.compile(rb"ref: (refs/heads/(?!\.invalid\n).+)\n")
 _COMMIT_ID = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\n")
 _TRIES = 5
+_FOLDERS = ("--absolute-git-dir", "--git-common-dir")
 # A command line has an end.
 _MOST_NAMED = 500
 _SUBMODULE = "160000"
@@ -73,12 +74,14 @@ def run_git(
     *arguments: str,
     given: bytes = b"",
     fine: Collection[int] = (0,),
+    seconds: float = 0,
 ) -> bytes:
     """What a command of git prints in `folder`.
 
-    Raises GitFailed for an exit code that is not in `fine`, for no git, and after GIT_SECONDS.
+    Raises GitFailed for an exit code that is not in `fine`, for no git, and after so many seconds (0: GIT_SECONDS).
     """
     settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+    seconds = seconds or GIT_SECONDS
     command = ["git", "--no-pager", "--no-optional-locks", *settings, *arguments]
     inherited = {name: value for name, value in os.environ.items() if name in _KEPT_VARIABLES or name[:4] != "GIT_"}
     pipe = subprocess.PIPE
@@ -91,14 +94,12 @@ def run_git(
         raise GitFailed(NO_GIT if is_missing else f"{folder}: {error.strerror}") from None
     with running:
         try:
-            printed, complaint = running.communicate(given, timeout=GIT_SECONDS)
+            printed, complaint = running.communicate(given, timeout=seconds)
         except subprocess.TimeoutExpired:
             running.terminate()  # it removes its locks then, which a killed git leaves
             with suppress(subprocess.TimeoutExpired):
                 running.communicate(timeout=1)
-            raise GitFailed(
-                f"git {' '.join(arguments[:2])} took longer than {GIT_SECONDS:g} s and was stopped"
-            ) from None
+            raise GitFailed(f"git {' '.join(arguments[:2])} took longer than {seconds:g} s and was stopped") from None
         finally:
             running.kill()
     if running.returncode not in fine:
@@ -135,19 +136,21 @@ class Repository:
     prefix: str
     object_format: str
     is_private: bool = False
+    seconds: float = 0
 
     @classmethod
-    def around(cls, root: Path) -> Repository | None:
-        """The repository in whose work tree `root` is; None for no repository."""
+    def around(cls, root: Path, seconds: float = 0) -> Repository | None:
+        """The repository in whose work tree `root` is; None for no repository. A command may take `seconds`."""
         asked = ("--is-inside-work-tree", "--show-object-format", "--show-prefix", "--show-toplevel")
         try:
-            answer = os.fsdecode(run_git(root, "rev-parse", *asked, "--absolute-git-dir", "--git-common-dir"))
+            answer = os.fsdecode(run_git(root, "rev-parse", *asked, *_FOLDERS, seconds=seconds))
         except GitFailed as error:
             if "not a git repository" in error.message or "must be run in a work tree" in error.message:
                 return None
             raise
         is_inside, object_format, prefix, top, git_dir, common = answer.split("\n")[:6]
-        return cls(Path(top), Path(git_dir), root / common, prefix, object_format) if is_inside == "true" else None
+        folders = Path(top), Path(git_dir), root / common
+        return cls(*folders, prefix, object_format, seconds=seconds) if is_inside == "true" else None
 
     @classmethod
     def private(cls, folder: Path) -> Repository:
@@ -277,7 +280,7 @@ class Repository:
 
     def _git(self, *arguments: str, given: bytes = b"", fine: Collection[int] = (0,)) -> bytes:
         where = ("--git-dir=.",) if self.is_private else ()
-        return run_git(self.folder, *where, *arguments, given=given, fine=fine)
+        return run_git(self.folder, *where, *arguments, given=given, fine=fine, seconds=self.seconds)
 
     def _listed(self, paths: Collection[str], *arguments: str) -> dict[str, tuple[str, str]]:
         """What a command lists of the paths as `MODE … ID …<tab>PATH`: mode and id, by path."""

@@ -73,10 +73,12 @@ class Seed(NamedTuple):
 
 
 class History:
-    """The versions of one notebook's notes. Every method raises GitFailed where git is missing or fails."""
+    """The versions of one notebook's notes. Every method raises GitFailed where git is missing or fails, or where one
+    command takes more than `seconds`."""
 
-    def __init__(self, place: Place, tree: Tree, settings: GitTable) -> None:
+    def __init__(self, place: Place, tree: Tree, settings: GitTable, *, seconds: float = 0) -> None:
         self._root = tree.root
+        self._seconds = seconds
         self._state = place.state
         self._settings = settings
         self._user: tuple[Path, Repository | None] | None = None
@@ -223,7 +225,7 @@ class History:
         if mark is None:
             return None
         if self._user is None or self._user[0] != mark:
-            self._user = (mark, Repository.around(self._root))
+            self._user = (mark, Repository.around(self._root, self._seconds))
         return self._user[1]
 
     def _public_repository(self) -> Repository | None:

@@ -227,7 +227,7 @@ class AdminService(NotebookService):
         Python and SQLite, git, the folders, clocks, file events, what editors left behind, servers and embeddings. What
         is made to try something out is removed. The exit code is 1 if something is wrong, 4 if only a server is.
         """
-        from notebook_sync.services.doctor import examine
+        from notebook_sync.services.status import examine
 
         return Results(examine(self.core))
 

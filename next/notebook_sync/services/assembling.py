@@ -1,31 +1,45 @@
 """The notebook's system prompt: its settings, its files, and what a caller adds.
 
-It is read from files at each call; the index is asked only for what `include` names. Laying out and cutting is the work
-of the package `prompt`.
+It is read from files at each call. The index is asked only for what `include` names: which notes are recent, and which
+facts count for most. Laying out and cutting is the work of the package `prompt`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING
+
+import msgspec
 
 import runtime_templates
-from notebook_sync.errors import ConfigError, NoSuchNote, NotebookError, NotPermitted
-from notebook_sync.files.private import read_private
+from notebook_sync.errors import (
+    ConfigError,
+    NoAgentNamed,
+    NoSuchNote,
+    NotebookError,
+    NotPermitted,
+    UnreadableFile,
+    UnsafePath,
+    UsageError,
+)
+from notebook_sync.files.private import read_json, read_private
 from notebook_sync.files.state import Place
 from notebook_sync.model import RUNTIME_FILES, SETTINGS_FILE
 from notebook_sync.permissions import is_private, require
-from notebook_sync.services.shown_files import FOLDER, CountFile, ShownFiles, as_source, keep_copy
+from notebook_sync.services.trust import FOLDER, ShownFiles, as_source, keep_copy
 from notebook_sync.sessions import Session
-from notebook_sync.settings import PromptTable, load_settings, parse_settings
+from notebook_sync.settings import PromptTable, load_settings
 from prompt import (
     Assembler,
+    Count,
+    Entry,
     FileText,
     Prompt,
     PromptFile,
@@ -33,6 +47,10 @@ from prompt import (
     PromptTooSmall,
     VocabularyMissing,
     Volatile,
+    VolatileSection,
+    quote,
+    trim,
+    visible,
 )
 from prompt.recent import Recent
 from prompt.values import Session as Kind
@@ -41,23 +59,47 @@ if TYPE_CHECKING:
     from notebook_sync.services.core import Core
 
 RULES, REMINDERS, _ = RUNTIME_FILES
-COUNTS = "counts.json"
 PRIVATE = "belongs to an agent's channel, which no prompt shows as a file; remove its path from notebook.toml"
 NO_CONTENTS: Mapping[str, bytes | None] = {}
+INCLUDES = ("refs", "facts", "notes")
+FACTS = "facts/notes.md"
 # No setting shows core facts to a session that acts on someone else's message.
 _KNOW_CORE_FACTS = ("owner", "task")
 # Read by their paths: `importlib.resources` would load readers of archives at every start.
 _TEMPLATES = Path(runtime_templates.__file__).parent
+_MOST_COUNTS = 4096
+_REFS, _NOTES, _NOTE_TOKENS = 12, 5, 400
+_ID, _TITLE, _SUMMARY = 512, 120, 200
+# The importance of a fact that the index does not know.
+_START = 0.5
 
 
-class Options(TypedDict, total=False):
-    """What a caller may ask of a prompt: another total than prompt.max_tokens; refs, facts, notes to include; the task;
-    bytes that files are taken to have (None: no file)."""
+class CountFile:
+    """A `prompt.CountCache` in one JSON file, so that an unchanged prompt needs no vocabulary in the next process.
 
-    max_tokens: int | None
-    include: Sequence[str]
-    task: str
-    contents: Mapping[str, bytes | None]
+    A file that is missing, broken or not writable costs time, never an error; the last process to save wins.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._counts = {key: tokens for key, tokens in read_json(path).items() if type(tokens) is int and tokens >= 0}
+        self._is_new = False
+
+    def get(self, key: str) -> int | None:
+        """The count of a key, None where it is not known."""
+        return self._counts.get(key)
+
+    def put(self, key: str, tokens: int) -> None:
+        """Remember a count."""
+        self._counts[key] = tokens
+        self._is_new = True
+
+    def save(self) -> None:
+        """Write what is new, and forget what is oldest."""
+        if self._is_new:
+            self._is_new = False
+            self._counts = dict(list(self._counts.items())[-_MOST_COUNTS:])
+            keep_copy(self._path, msgspec.json.encode(self._counts))
 
 
 class PromptFiles:
@@ -66,68 +108,81 @@ class PromptFiles:
     def __init__(self, core: Core) -> None:
         settings, place = core.settings, _place_of(core)
         self.shown = ShownFiles(core.tree, place, settings)
-        self.counts = CountFile(place.lock_folder / COUNTS)
+        self.counts = CountFile(place.lock_folder / "counts.json")
         self.assembler = Assembler(prompt_settings(settings.prompt), self.counts)
         shown = self.assembler.settings.shown_files
         # By path: the most tokens that a prompt shows of the file.
         self.caps = {file.path: file.max_tokens or settings.prompt.max_tokens_per_file for file in shown}
         self.paths = tuple(self.caps)
         self._optional = {file.path for file in shown if file.optional}
-        self._private = [f"{path}: {PRIVATE}" for path in private_paths(settings.prompt)]
         self._unread: Recent[list[str]] = Recent(32)
         if not core.settings_problem:
-            _keep_settings(core.root, place.lock_folder / FOLDER)
+            with suppress(OSError):  # for as long as notebook.toml has an error
+                file = core.root / SETTINGS_FILE
+                keep_copy(place.lock_folder / FOLDER / SETTINGS_FILE, file.read_bytes() if file.exists() else b"")
 
     def sources(self, contents: Mapping[str, bytes | None] = NO_CONTENTS) -> list[FileText]:
         """The files as a prompt shows them; those of `contents` as if they had these bytes (None: no file)."""
         found = [as_source(path, contents[path]) if path in contents else self.shown.read(path) for path in self.paths]
         return [each for each in found if each.content is not None or each.path not in self._optional]
 
-    def problems_in(self, sources: Sequence[FileText], now: datetime) -> list[str]:
-        """What a person should correct: paths that no prompt shows, and rules and reminders that cannot be read."""
-        found = list(self._private)
-        for source in sources:
-            if source.path in (RULES, REMINDERS) and source.content and not source.external:
-                found += self._unread.get((source, now.date()), partial(_unread_in, source, now))
-        return found
+    def unread(self, source: FileText, now: datetime) -> list[str]:
+        """The rules or reminders of a source that cannot be read."""
+        return self._unread.get((source, now.date()), partial(_unread_in, source, now))
 
 
-def assemble(core: Core, session: Session, **options: Unpack[Options]) -> Prompt:
+def assemble(
+    core: Core,
+    session: Session,
+    *,
+    max_tokens: int | None = None,
+    include: Sequence[str] = (),
+    task: str = "",
+    contents: Mapping[str, bytes | None] = NO_CONTENTS,
+) -> Prompt:
     """The prompt of a session, assembled from the files as they are now.
 
-    A session that is not the owner's learns nothing of what the prompt hides. Raises ConfigError, UsageError and
-    NoAgentNamed; a total that is too small gives what fits, and a problem.
+    `max_tokens`: another total than prompt.max_tokens. `include`: refs, facts, notes. `task`: shown last. `contents`:
+    bytes that files are taken to have (None: no file). A session that is not the owner's learns nothing of what the
+    prompt hides. Raises ConfigError, UsageError and NoAgentNamed; a total that is too small gives what fits, and a
+    problem.
     """
-    prompt, _ = assemble_whole(core, session, **options)
+    sources = files_of(core).sources(contents)
+    prompt = assemble_from(core, session, sources, max_tokens=max_tokens, include=include, task=task)
     if session.kind == "owner":
         return prompt
     parts = (replace(part, digest="", tokens_raw=part.tokens_whole, expired=(), gaps=()) for part in prompt.parts)
     return replace(prompt, parts=tuple(parts))
 
 
-def assemble_whole(core: Core, session: Session, **options: Unpack[Options]) -> tuple[Prompt, list[FileText]]:
-    """As `assemble`, with all that is known of the files, and these files."""
-    files, now = files_of(core), core.settings.local_now()
-    assembler, sources = files.assembler, files.sources(options.get("contents", NO_CONTENTS))
-    if (max_tokens := options.get("max_tokens")) is not None:
-        assembler = Assembler(replace(assembler.settings, max_tokens=max_tokens), files.counts)
+def assemble_from(
+    core: Core,
+    session: Session,
+    sources: Sequence[FileText],
+    *,
+    max_tokens: int | None = None,
+    include: Sequence[str] = (),
+    task: str = "",
+) -> Prompt:
+    """As `assemble`, from sources, and with all that is known of them."""
+    files, now = core.prompt_files, datetime.now(core.settings.timezone)
+    assembler = files.assembler if max_tokens is None else files.assembler.limited_to(max_tokens)
     problems = [core.settings_problem] if core.settings_problem else []
-    problems += files.problems_in(sources, now)
-    volatile = Volatile(today=f"{now:%A, %Y-%m-%d}")
+    problems += [f"{path}: {PRIVATE}" for path in private_paths(core.settings.prompt)]
+    for source in sources:
+        if source.path in (RULES, REMINDERS) and source.content and not source.external:
+            problems += files.unread(source, now)
+    sections = _sections(core, session, include, task, assembler.count, problems) if include or task.strip() else ()
+    volatile = Volatile(sections, today=f"{now:%A, %Y-%m-%d}")
     try:
-        if options.get("include") or options.get("task", "").strip():
-            from notebook_sync.services.extras import sections_of  # few prompts have any
-
-            include, task = options.get("include", ()), options.get("task", "")
-            volatile = replace(volatile, sections=sections_of(core, session, include, task, assembler.count, problems))
-        prompt = assembler.assemble(sources, session.kind, now=now, volatile=volatile)
+        prompt = assembler.assemble(sources, session.kind, now=now.replace(tzinfo=None), volatile=volatile)
     except PromptTooSmall as error:
         revision, tokens = sha256(error.fits.encode()).hexdigest(), assembler.count(error.fits)
         prompt = Prompt(error.fits, error.fits, tokens, revision, session.kind, (), problems=(str(error),))
     except VocabularyMissing as error:
         raise ConfigError(str(error), path=SETTINGS_FILE) from None
     files.counts.save()
-    return replace(prompt, problems=(*prompt.problems, *problems)), sources
+    return replace(prompt, problems=(*prompt.problems, *problems))
 
 
 def files_of(core: Core) -> PromptFiles:
@@ -146,23 +201,21 @@ def files_of(core: Core) -> PromptFiles:
     return core.prompt_files
 
 
-def read_runtime(core: Core, path: str) -> tuple[FileText, str, list[str]]:
-    """A runtime file as it counts now: its source, its text, "" for one that is not the owner's, and what is wrong."""
+def read_runtime(core: Core, session: Session, path: str, operation: str) -> tuple[FileText, str, list[str]]:
+    """A runtime file as it counts now: its source, its text, "" for one that is not the owner's, and what is wrong.
+
+    Raises NotPermitted or NoSuchNote where the session may not read it; an event says so.
+    """
     source = files_of(core).shown.read(path)
-    problems = [f"{path}: {source.problem}"] if source.problem else []
-    if source.external:
-        return source, "", [*problems, f"{path} was not written by the owner, so nothing in it counts"]
-    return source, (source.content or b"").decode(errors="replace"), problems
-
-
-def require_runtime(core: Core, session: Session, path: str, operation: str) -> None:
-    """Raises NotPermitted or NoSuchNote where the session may not read a runtime file; an event says so."""
-    files_of(core)  # the settings that say so
     try:
         require(session, "read", path, core.settings.prompt)
     except (NoSuchNote, NotPermitted):
         core.events.record("refused", session, path=path, operation=operation)
         raise
+    problems = [f"{path}: {source.problem}"] if source.problem else []
+    if source.external:
+        return source, "", [*problems, f"{path} was not written by the owner, so nothing in it counts"]
+    return source, (source.content or b"").decode(errors="replace"), problems
 
 
 def prompt_settings(table: PromptTable) -> PromptSettings:
@@ -209,9 +262,9 @@ def _template(name: str) -> str:
 def _unread_in(source: FileText, now: datetime) -> list[str]:
     from notebook_sync.services import reminders, rules  # not for a file that is as it was
 
-    text = (source.content or b"").decode(errors="replace")
-    malformed = (rules.read_rules if source.path == RULES else reminders.read_reminders)(text, now)[1]
-    return [f"{source.path}:{one.line}: {one.message}" for one in malformed]
+    grammar = rules.GRAMMAR if source.path == RULES else reminders.GRAMMAR
+    contents = grammar.contents((source.content or b"").decode(errors="replace"), now)
+    return [f"{source.path}:{one.line}: {one.message}" for one in contents.malformed]
 
 
 def _place_of(core: Core) -> Place:
@@ -222,12 +275,84 @@ def _place_of(core: Core) -> Place:
         return Place.find(core.root)
 
 
-def _keep_settings(root: Path, folder: Path) -> None:
-    """Copy notebook.toml, which is good now, or forget the copy where there is none."""
-    with suppress(OSError, ConfigError, UnicodeDecodeError):  # it may have changed since it was loaded
-        if not (root / SETTINGS_FILE).exists():
-            (folder / SETTINGS_FILE).unlink(missing_ok=True)
-            return
-        raw = (root / SETTINGS_FILE).read_bytes()
-        parse_settings(raw.decode())
-        keep_copy(folder / SETTINGS_FILE, raw)
+# ---- what a caller adds
+
+
+def _sections(
+    core: Core, session: Session, include: Sequence[str], task: str, count: Count, problems: list[str]
+) -> tuple[VolatileSection, ...]:
+    """The sections that a caller asks for, as far as the session may see them. What is left out, and why, is added to
+    `problems`. Raises UsageError for an unknown part, NoAgentNamed for the notes of nobody."""
+    if unknown := set(include) - set(INCLUDES):
+        raise UsageError(f"there is no part {min(unknown)!r} to include", next=f"use {', '.join(INCLUDES)}")
+    if "notes" in include and not session.agent:
+        raise NoAgentNamed("notes are those of one agent, and none is named", next="name it with --agent NAME")
+    found: list[VolatileSection] = []
+    if "refs" in include:
+        try:
+            found.append(VolatileSection("Notebook", tuple(_refs(core, session)), 0))
+            problems += [f"refs: {reason}"] if (reason := core.behind()) else []
+        except NotebookError as error:
+            problems.append(f"refs: left out: {error}")
+    if "facts" in include and FACTS not in core.prompt_files.paths:  # of those, the settings say who sees them
+        found.append(VolatileSection("Facts", tuple(_facts(core, problems)), 2))
+    if "notes" in include and session.kind == "external":
+        problems.append("notes: left out, since an external session reads no channel")
+    elif "notes" in include:
+        found.append(VolatileSection("Recent Notes", tuple(islice(_notes(core, session, count), _NOTES)), 1))
+    if task.strip():
+        source = "the task of an external session" if session.kind == "external" else ""
+        found.append(VolatileSection("Task Brief", (Entry(task, source),), 3))
+    return tuple(found)
+
+
+def _refs(core: Core, session: Session) -> Iterator[Entry]:
+    """The notes that were changed last, one line each: enough to know that they exist and what they are about."""
+    from notebook_sync.services.view import View  # the parts of the index, which no other part of a prompt needs
+    from notebook_sync.store.rows import Is, Not, both
+
+    apart = Is("path", "in", core.prompt_files.paths), Is("path", "under", "channels"), Is("path", "=", None)
+    where = both(View(core, session).whole, *map(Not, apart))
+    for row in core.index.documents.find(where, order=("-updated_at", "path"), limit=_REFS):
+        line = f"- {_bounded(row['title'], _TITLE)} (`{_bounded(row['id'], _ID)}`, {row['status']})"
+        line += f": {_bounded(row['summary'], _SUMMARY)}" if row["summary"] else ""
+        yield Entry(line, "external" if row["provenance"] else "")
+
+
+def _facts(core: Core, problems: list[str]) -> Iterator[Entry]:
+    """The facts of facts/notes.md, those that count for most before the others."""
+    from notebook_sync.files.parse import parse  # YAML, which no other part of a prompt needs
+
+    source, known = core.prompt_files.shown.read(FACTS), dict[str, float]()
+    problems += [f"{FACTS}: {source.problem}"] if source.problem else []
+    text = visible((source.content or b"").decode(errors="replace"), now=core.settings.local_now()).text
+    facts = {
+        fact.id: fact for fact in parse(FACTS, text.encode(errors="replace"), timezone=core.settings.timezone).facts
+    }
+    try:
+        rows = core.index.facts.get(list(facts), heavy=False)
+        known = {id: row["base"] if row["pin"] is None else row["pin"] for id, row in rows.items()}
+    except NotebookError as error:
+        problems.append(f"facts: in the order of their file: {error}")
+    for id, fact in facts.items():
+        rank = -known.get(id, _START)
+        yield Entry(f"- {' '.join(fact.text.split())}", "external" if source.external else "", rank)
+
+
+def _notes(core: Core, session: Session, count: Count) -> Iterator[Entry]:
+    """The agent's private notes, the newest first, each under its path."""
+    stamps = core.tree.scan([f"channels/{session.agent}"]).seen
+    for path in sorted(stamps, key=lambda path: (-stamps[path].mtime_ns, path)):
+        with suppress(NoSuchNote, UnreadableFile, UnsafePath):
+            source = as_source(path, core.tree.read(path).raw)
+            text = visible((source.content or b"").decode(errors="replace"), now=core.settings.local_now()).text.strip()
+            shown = trim(text, _NOTE_TOKENS, lambda each: count(quote(each)), path=path).text
+            if shown and source.external:
+                yield Entry(shown, path)
+            elif shown:  # quoted, so that nothing in it looks like the path of another note
+                yield Entry(f"`{path}`\n\n{quote(shown)}")
+
+
+def _bounded(text: str, length: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"

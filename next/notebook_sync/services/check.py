@@ -1,30 +1,46 @@
-"""Problems in the files: a list of rules, each a generator of findings. Reads files alone and changes nothing."""
+"""Problems in the files, and where a text is: a list of rules, each a generator of findings. Reads files alone and
+changes nothing."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import NamedTuple
 
-from notebook_sync.errors import NoSuchNote, UnreadableFile, UnsafePath
+from notebook_sync.errors import NoSuchNote, UnreadableFile, UnsafePath, UsageError
 from notebook_sync.files.names import copy_of, folded, why_not
 from notebook_sync.files.parse import parse
 from notebook_sync.files.tree import Scan
-from notebook_sync.files.usable import MERGE_CONFLICT, conflict_marks
-from notebook_sync.model import SETTINGS_FILE, Link
+from notebook_sync.files.usable import MERGE_CONFLICT, conflict_marks, why_unusable
+from notebook_sync.model import RUNTIME_FILES, SETTINGS_FILE, Link
 from notebook_sync.permissions import guarded_key, guarded_names
-from notebook_sync.services.assembling import files_of
-from notebook_sync.services.check_prompt import problems_of_prompt
+from notebook_sync.services import reminders, rules
+from notebook_sync.services.assembling import PRIVATE, REMINDERS, RULES, assemble_from, files_of, private_paths
 from notebook_sync.services.core import Core
+from notebook_sync.services.grammar import PLAIN
 from notebook_sync.services.lookup import Names, NoteName
 from notebook_sync.services.prompts import Finding
-from notebook_sync.services.trust import waiting_files
+from notebook_sync.services.trust import lines_added, waiting_files
+from notebook_sync.services.view import View
+from notebook_sync.sessions import Session
+from prompt import FileText, Found, Part, PromptTooSmall, end_of_frontmatter, explain, visible
+from prompt.assemble import VOLATILE_SHARE
+from prompt.gaps import Positions
+from prompt.outline import Lines, Outline
+from prompt.values import SESSIONS
 
+_GRAMMARS = {RULES: rules.GRAMMAR, REMINDERS: reminders.GRAMMAR}
+_MOST_NAMED = 5
 _BLOCK_ID = re.compile(r"(?<=[ \n])(\^[\w-]+)[ \t]*$", re.MULTILINE)
 # What template programs put in place of a name.
 _PLACEHOLDER = re.compile(r"\{\{|<%|\$\{")
+# The reasons that a session learns which does not see what the prompt hides.
+_SHOWN = ("", "cap", "not a prompt file")
 
 
 class _Note(NamedTuple):
@@ -56,6 +72,38 @@ def find_problems(core: Core) -> list[Finding]:
     return [replace(each, place=f"{each.path}:{each.line}" if each.line else each.path) for each in found]
 
 
+def explain_text(core: Core, session: Session, text: str) -> list[Found]:
+    """Every line where the text begins: in the prompt's files first, then in other notes that the session may read.
+
+    A session learns only of what it may see. Raises UsageError for a text without words.
+    """
+    if not text.strip():
+        raise UsageError("there is nothing to look for", next="give some words of the line that you want explained")
+    files = files_of(core)
+    sources, view = files.sources(), View(core, session)
+    seen = [source for source in sources if view.may("read", source.path)]
+    found = explain(text, assemble_from(core, session, sources), [*seen, *_others(core, view, text)])
+    if session.kind != "owner":
+        return [each for each in found if each.reason in _SHOWN]
+    usable = {each.path for each in sources if each.found is not None and not why_unusable(each.found)}
+    waits = usable if files.shown.needs_trust else set()
+    return [
+        replace(each, reason="waiting for trust") if each.reason == "not yet parsed" and each.path in waits else each
+        for each in found
+    ]
+
+
+def _others(core: Core, view: View, text: str) -> Iterator[FileText]:
+    """The other notes that may hold the text: its first word tells most of them apart quickly."""
+    word = text.casefold().split()[0]
+    for path in sorted(core.tree.scan().seen.keys() - set(core.prompt_files.paths)):
+        with suppress(NoSuchNote, UnreadableFile, UnsafePath):
+            raw = core.tree.read(path).raw if view.may("read", path) else b""
+            shown = view.shown(path, raw.decode(errors="replace"))
+            if word in shown.casefold():
+                yield FileText(path, shown.encode(errors="replace"))
+
+
 def _read(files: _Files, path: str) -> None:
     try:
         raw = files.core.tree.read(path).raw
@@ -68,9 +116,8 @@ def _read(files: _Files, path: str) -> None:
     for problem in note.problems:
         if problem.message != MERGE_CONFLICT:  # each of them is named below
             files.found.append(Finding(path, problem.line, "error" if problem.severe else "warning", problem.message))
-    files.found += [
-        Finding(path, line, "error", MERGE_CONFLICT) for line in conflict_marks(raw.decode(errors="replace"))
-    ]
+    marks = conflict_marks(raw.decode(errors="replace"))
+    files.found += [Finding(path, line, "error", MERGE_CONFLICT) for line in marks]
     headings = (name for each in note.sections for name in (each.anchor, _plain(each.heading)))
     blocks = _BLOCK_ID.findall(note.content.casefold()) if "^" in note.content else ()
     name = NoteName(note.wanted_id, path, note.title, note.aliases)
@@ -89,39 +136,28 @@ def doubtful_files(files: _Files) -> Iterator[Finding]:
     yield from files.found
 
 
-def shared_ids(files: _Files) -> Iterator[Finding]:
-    """Two notes want one id. As in the index, the shortest path has it, then the first."""
-    holders: dict[str, str] = {}
+def misleading_names(files: _Files) -> Iterator[Finding]:
+    """Ids of two notes, copies that sync clients, editors and git leave, bare names of the owner's files, and names
+    that other systems refuse or take for one. As in the index, the shortest path has an id, then the first."""
+    guarded = guarded_names(files.core.settings.prompt)
+    holders, known = dict[str, str](), dict[str, str]()
     for path, note in sorted(files.notes.items(), key=lambda item: (len(item[0]), item[0])):
-        holder = holders.setdefault(note.name.id, path)
+        holder, twin = holders.setdefault(note.name.id, path), known.setdefault(folded(path), path)
+        original = copy_of(path, tuple(guarded.values()))
+        meant = next((guarded[key] for key in map(guarded_key, (path, note.name.id)) if key in guarded), path)
         if holder != path:
             message = f"the id `{note.name.id}` is also that of {holder}; give one of them another id"
             yield Finding(path, 0, "error", message)
-
-
-def misleading_names(files: _Files) -> Iterator[Finding]:
-    """Copies that sync clients, editors and git leave, and notes with the bare name of one of the owner's files."""
-    guarded = guarded_names(files.core.settings.prompt)
-    for path, note in files.notes.items():
-        original = copy_of(path, tuple(guarded.values()))
-        meant = next((guarded[key] for key in map(guarded_key, (path, note.name.id)) if key in guarded), path)
-        if original in files.notes:
-            yield Finding(path, 0, "warning", f"is a conflict copy; merge what it says into {original}, then delete it")
-        elif original:
-            yield Finding(path, 0, "warning", f"is a conflict copy of {original}, which is gone; rename it")
+        if original:
+            is_there = original in files.notes
+            step = f"; merge what it says into {original}, then delete it" if is_there else ", which is gone; rename it"
+            yield Finding(path, 0, "warning", f"is a conflict copy of {original}{step}")
         elif meant != path and meant in files.notes:
             yield Finding(path, 0, "warning", f"has the name of {meant}, which is what the bare name means; rename it")
-
-
-def unportable_names(files: _Files) -> Iterator[Finding]:
-    """Names that other systems refuse or change, and names that they take for one."""
-    known: dict[str, str] = {}
-    for path in files.notes:
         if reason := why_not(path):
             yield Finding(path, 0, "warning", f"{reason}; rename it")
-        other = known.setdefault(folded(path), path)
-        if other != path:
-            message = f"differs from {other} only in a way that some systems ignore; rename one of them"
+        if twin != path:
+            message = f"differs from {twin} only in a way that some systems ignore; rename one of them"
             yield Finding(path, 0, "warning", message)
 
 
@@ -137,19 +173,115 @@ def broken_links(files: _Files) -> Iterator[Finding]:
 
 def waiting_lines(files: _Files) -> Iterator[Finding]:
     """Lines that wait for trust."""
-    for waiting in waiting_files(files.core):
-        for line, text in waiting.added() or [(0, "the removal of lines")]:
-            message = f"`{text.strip()}` waits for trust; run: notebook-sync trust {waiting.path}"
-            yield Finding(waiting.path, line, "warning", message)
+    for path, trusted, found in waiting_files(files.core):
+        for line, text in lines_added(trusted, found) or [(0, "the removal of lines")]:
+            message = f"`{text.strip()}` waits for trust; run: notebook-sync trust {path}"
+            yield Finding(path, line, "warning", message)
+
+
+def prompt_files(files: _Files) -> Iterator[Finding]:
+    """Files of the prompt that cannot be shown as they are, and what in them cannot be read or reaches nobody."""
+    core, now = files.core, datetime.now(files.core.settings.timezone)
+    for path in private_paths(core.settings.prompt):
+        yield Finding(path, 0, "error", PRIVATE)
+    for source in core.prompt_files.sources():
+        path, text = source.path, (source.content or b"").decode(errors="replace")
+        if source.content is None and path not in RUNTIME_FILES:
+            yield Finding(path, 0, "error", f"is missing, and {SETTINGS_FILE} names it; make it, or remove its path")
+        elif source.content is None and (core.root / SETTINGS_FILE).exists():  # else no rules are meant to be here
+            yield Finding(path, 0, "warning", f"is missing; make it with: notebook-sync init {core.root}")
+        if source.problem and path not in files.scan.refused:  # that is named already
+            yield Finding(path, 0, "error", f"is not shown as it is: {source.problem}")
+        if source.external:
+            yield Finding(path, 0, "error", "has external provenance, so the prompt does not show it; take it out")
+            continue
+        grammar = _GRAMMARS.get(path, PLAIN)
+        for one in grammar.contents(text, now).malformed:
+            yield Finding(path, one.line, "warning", one.message)
+        for entry in grammar.hidden(text, now):
+            message = f"is in a comment, so no agent sees it; delete it, or end the comment above it: {entry.text}"
+            yield Finding(path, entry.line, "info", message)
+        yield from _never_closed(path, text)
+        yield from _dates_and_pins(core, path, text, now.replace(tzinfo=None))
+
+
+def _never_closed(path: str, text: str) -> Iterator[Finding]:
+    """Comments and code blocks without an end."""
+    start = end_of_frontmatter(text)
+    above = text.count("\n", 0, start) + 1
+    for block in Outline(text[start:]).root.walk() if "<!--" in text or "```" in text or "~~~" in text else ():
+        if block.type == "html_block" and block.content.startswith("<!--") and "-->" not in block.content:
+            message = "this comment is never closed; write --> where it ends"
+            yield Finding(path, above + block.first, "error", message)
+        if block.type == "fence" and not block.closed:
+            message = "this code block is never closed, so all below it is code; close it with a line like its first"
+            yield Finding(path, above + block.first, "error", message)
+
+
+def _dates_and_pins(core: Core, path: str, text: str, now: datetime) -> Iterator[Finding]:
+    """Expired entries, pins that pin nothing, and pinned sections that are too long together: a cap holds for them."""
+    shown, files = visible(text, now=now), core.prompt_files
+    for expired in shown.expired:
+        message = f"expired on {expired.until} and is not in the prompt; it can be removed"
+        yield Finding(path, expired.line, "info", message)
+    for line in shown.lost_pins:
+        message = "this pin pins nothing; write it alone on the line below or above a heading"
+        yield Finding(path, line, "warning", message)
+    sections, tokens, end = Outline(shown.text).sections if shown.pinned else [], 0, 0
+    for number, section in enumerate(sections):
+        if section.start in shown.pinned and section.start >= end:  # one inside another is counted with it
+            later = (each.start for each in sections[number + 1 :] if each.level <= section.level)
+            end = next(later, len(shown.text))
+            tokens += files.assembler.count(shown.text[section.start : end])
+    if tokens > (cap := files.caps[path]):
+        message = f"its pinned sections have {tokens:,} tokens, more than its cap of {cap:,}, so even they are cut"
+        yield Finding(path, 0, "error", f"{message}; shorten or unpin one, or set its max_tokens to {tokens}")
+
+
+def too_large(files: _Files) -> Iterator[Finding]:
+    """What the cap of each file leaves out, in the first session that sees it, and a total that is too small for the
+    owner's prompt, which shows most."""
+    core, now = files.core, files.core.settings.local_now()
+    sources, assembler = core.prompt_files.sources(), core.prompt_files.assembler
+    whole = [assembler.limited_to(sys.maxsize).assemble(sources, session, now=now) for session in SESSIONS]
+    parts = {part.path: part for prompt in reversed(whole) for part in prompt.parts}
+    for source in sources:
+        part = parts.get(source.path)
+        if part is not None and part.cut:
+            lines = _cut_lines(part, (source.content or b"").decode(errors="replace"))
+            entries = sum(one.entries for one in part.omitted) or "all"
+            named = ", ".join(map(str, lines[:_MOST_NAMED])) + ", …" * (len(lines) > _MOST_NAMED)
+            message = (
+                f"has {part.tokens_whole:,} tokens, more than its cap of {part.cap:,}: {entries} entries are left out, "
+                f"from line {named}; shorten it, pin what must stay, or raise its max_tokens"
+            )
+            yield Finding(source.path, lines[0] if lines else 0, "warning", message)
+    try:
+        is_cut = assembler.assemble(sources, SESSIONS[0], now=now).text != whole[0].text
+    except PromptTooSmall as error:
+        yield Finding(SETTINGS_FILE, 0, "error", str(error))
+        return
+    if is_cut:
+        tokens = whole[0].tokens
+        enough = -(-tokens * VOLATILE_SHARE // (VOLATILE_SHARE - 1))
+        message = f"the prompt's files have {tokens:,} tokens together, more than prompt.max_tokens leaves for them"
+        yield Finding(SETTINGS_FILE, 0, "warning", f"{message}; set it to {enough}, or shorten a file")
+
+
+def _cut_lines(part: Part, text: str) -> list[int]:
+    """The 1-based lines of the file at which what is left out begins."""
+    before = Positions([gap for gap in part.gaps if gap.reason != "cap"]).before
+    starts = [start + len(cut) - len(cut.lstrip()) for start, end in part.cut if (cut := part.whole[start:end]).strip()]
+    lines = Lines(text)
+    return sorted({lines.at(before(start)) + 1 for start in starts})
 
 
 FINDINGS: tuple[Callable[[_Files], Iterator[Finding]], ...] = (
     doubtful_files,
-    shared_ids,
     misleading_names,
-    unportable_names,
     broken_links,
-    lambda files: problems_of_prompt(files.core, files.scan),
+    prompt_files,
+    too_large,
     waiting_lines,
 )
 

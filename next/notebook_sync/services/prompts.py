@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
 from notebook_sync.registry import OWNER_ONLY, Arg, Results, found_any, operation
-from notebook_sync.services.assembling import Options, assemble
+from notebook_sync.services.assembling import NO_CONTENTS, assemble, files_of
 from notebook_sync.services.core import NotebookService
+from notebook_sync.services.trust import Trusted, accept_changes
 from notebook_sync.sessions import OWNER, Session
 from prompt import Found, Part, Prompt
 
@@ -65,25 +67,6 @@ class Finding:
     place: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TrustedFile:
-    """A file with changes that wait, or were accepted. `digest` is the file's now, "" for no file; `lines` counts the
-    lines that were added or removed since the trusted version."""
-
-    path: str
-    digest: str
-    lines: int
-    accepted: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Trusted:
-    """The files with changes that wait, and the unified difference of all of them from their trusted versions."""
-
-    results: list[TrustedFile]
-    diff: str
-
-
 class PromptService(NotebookService):
     """Assemble the prompt, and show what gets into it and why."""
 
@@ -122,12 +105,21 @@ class PromptService(NotebookService):
         omitted sections (anchor, heading, tokens) and expired entries (line, text, until).
         """
         found = self.assemble(session, max_tokens=max_tokens, include=include or (), task=task)
-        cut = [line for part in found.parts if (line := _cut_line(part))]
+        cut = [_cut_line(part) for part in found.parts if part.cut]
         return AssembledPrompt(**{**found.as_json(), "problems": [*found.problems, *cut]})
 
-    def assemble(self, session: Session = OWNER, **options: Unpack[Options]) -> Prompt:
-        """The prompt as an object, with the text of each part. Raises ConfigError, UsageError, NoAgentNamed."""
-        return assemble(self.core, session, **options)
+    def assemble(
+        self,
+        session: Session = OWNER,
+        *,
+        max_tokens: int | None = None,
+        include: Sequence[str] = (),
+        task: str = "",
+        contents: Mapping[str, bytes | None] = NO_CONTENTS,
+    ) -> Prompt:
+        """The prompt as an object, with the text of each part; `contents` are bytes that files are taken to have, None
+        for no file. Raises ConfigError, UsageError, NoAgentNamed."""
+        return assemble(self.core, session, max_tokens=max_tokens, include=include, task=task, contents=contents)
 
     @operation(
         "explain",
@@ -151,7 +143,7 @@ class PromptService(NotebookService):
         quarantined (somebody else wrote it), waiting for trust, or not a prompt file. Case and spacing do not matter. A
         session finds only what it may see. The exit code is 1 if there is no such place.
         """
-        from notebook_sync.services.explaining import explain_text
+        from notebook_sync.services.check import explain_text
 
         return Results(explain_text(self.core, session, text))
 
@@ -268,14 +260,11 @@ class PromptService(NotebookService):
         accepts. Without a terminal, --yes is required. A file that changes in the meantime is refused. Nothing is
         committed.
         """
-        from notebook_sync.services.trust import accept_changes
-
+        files_of(self.core)  # the last good settings, while notebook.toml has an error
         return accept_changes(self.core, session, file, dry_run=dry_run, seen=seen)
 
 
 def _cut_line(part: Part) -> str:
-    """That a file was cut, on one line; "" for a file that is shown whole."""
-    if not part.cut:
-        return ""
+    """That a file was cut, on one line."""
     left = part.tokens_whole - part.tokens
     return f"{part.path}: {left:,} of {part.tokens_whole:,} tokens are left out; shorten it, or raise its max_tokens"

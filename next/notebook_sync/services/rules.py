@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import date, datetime
-from itertools import chain
+from datetime import datetime
 
 from notebook_sync.errors import UsageError
 from notebook_sync.files.usable import conflict_marks
-from notebook_sync.services.assembling import RULES, read_runtime, require_runtime
+from notebook_sync.services.assembling import RULES, read_runtime
 from notebook_sync.services.core import Core
-from notebook_sync.services.grammar import Entry, Malformed, blank, entries_of, plain_heading, read_entries
+from notebook_sync.services.grammar import IN_FORCE, Entry, Grammar, Malformed, blank, plain_heading
 from notebook_sync.sessions import Session
 from prompt import visible
 from prompt.dates import suggested_moment
@@ -38,6 +37,7 @@ _SCHEME = re.compile(r"(?:mailto|tel|sms|sips?|xmpp|whatsapp|signal|telegram):(?
 _PHONE = re.compile(r"(?:\+|00)?[\d\s().\-/]*\d[\d\s().\-/]*")
 _NUMBER = re.compile(r"[+\d][\d\s().\-/]*")
 _FEWEST_DIGITS = 5
+_APPLIES, _LOWER = "applies", "ranked lower"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,22 +91,9 @@ class Standing:
     problems: list[str]
 
 
-def read_rules(text: str, now: datetime, *, is_all: bool = False) -> tuple[list[Rule], list[Malformed]]:
-    """The rules of a text, and the entries that look like rules and cannot be read: of those that hold now, or of all.
-    `now` is local to the notebook."""
-
-    def read(entry: Entry, today: date) -> Rule | Malformed | None:
-        rule = read_rule(entry, today)
-        if not isinstance(rule, Rule) or entry.holds_at(now):
-            return rule
-        return replace(rule, state="ended" if entry.validity and entry.validity.is_past(now) else "not begun")
-
-    return read_entries(text, SECTIONS, now, read, is_all=is_all)
-
-
-def read_rule(entry: Entry, today: date) -> Rule | Malformed | None:
-    """One entry as a rule in force; None for one that is no attempt at a rule."""
-    text, dates, section = entry.text, entry.validity, plain_heading(entry.section)
+def read_rule(entry: Entry, now: datetime) -> Rule | Malformed | None:
+    """One entry as a rule; None for one that is no attempt at a rule."""
+    text, dates, section, today = entry.text, entry.validity, plain_heading(entry.section), now.date()
     if dates:
         text = f"{text[: dates.start]} {text[dates.end :]}".strip()
     found = _RULE.fullmatch(text) if entry.in_list else None
@@ -115,15 +102,11 @@ def read_rule(entry: Entry, today: date) -> Rule | Malformed | None:
     if name and action and (identity or dates or name.casefold() in _EVERYONE):
         if section not in _KNOWN:
             where = f"is under `{entry.section}`" if entry.section else "is under no heading"
-            return Malformed(entry.line, f"{where}, so it is not a rule", f"it under {' or '.join(SECTIONS)}")
-        since, until = (
-            (
-                suggested_moment(each, today) if each and dates and not dates.problem else each
-                for each in (dates.since, dates.until)
-            )
-            if dates
-            else ("", "")
-        )
+            message = f"{where}, so it is not a rule; write: it under {' or '.join(SECTIONS)}"
+            return Malformed(entry.line, message)
+        limits = [dates.since, dates.until] if dates else ["", ""]
+        if dates and not dates.problem:
+            limits = [suggested_moment(each, today) if each else "" for each in limits]
         return Rule(
             line=entry.line,
             section=entry.section,
@@ -131,77 +114,74 @@ def read_rule(entry: Entry, today: date) -> Rule | Malformed | None:
             name=name,
             identity=identity,
             action=action,
-            since=since,
-            until=until,
-            state="in force",
+            since=limits[0],
+            until=limits[1],
+            state=entry.state,
         )
-    if section not in _KNOWN or entry.within is not None:
+    if section not in _KNOWN or entry.is_nested:
         return None
     reason = "is not a rule" if entry.in_list else "is not a list item at the start of its line, so it is not a rule"
-    return Malformed(entry.line, reason, f"- **Name** (identity): action [until {suggested_moment('', today)}]")
+    example = f"- **Name** (identity): action [until {suggested_moment('', today)}]"
+    return Malformed(entry.line, f"{reason}; write: {example}")
+
+
+GRAMMAR = Grammar(SECTIONS, read_rule)
 
 
 def rule_for(core: Core, session: Session, identity: str, channel: str) -> Standing:
     """The rule for `identity` now; for "" all rules in force. Raises UsageError for other blank text, NotPermitted."""
-    require_runtime(core, session, RULES, "notebook_rules")
-    now, (source, text, problems) = core.settings.local_now(), read_runtime(core, RULES)
-    rules, malformed = read_rules(text, now, is_all=session.kind == "owner")
+    source, text, problems = read_runtime(core, session, RULES, "notebook_rules")
+    now = datetime.now(core.settings.timezone)
+    rules, malformed, lines = GRAMMAR.contents(text, now, is_all=session.kind == "owner")
     if marks := conflict_marks((source.found or b"").decode(errors="replace")):
         problems.append(f"{RULES}:{marks[0]}: a merge conflict is not resolved, so no rule is certain; ask the owner")
-    if not identity:
+    if identity:
+        unread = lines_naming(identity, text, lines, now)
+        problems += [f"{RULES}:{line}: names {identity} and cannot be read as a rule; see check" for line in unread]
+    else:
+        unread = sorted({one.line for one in malformed})
         problems += [f"{RULES}:{one.line}: {one.message}" for one in malformed]
-        return in_force(rules, channel, unread=sorted({one.line for one in malformed}), problems=problems)
-    unread = lines_naming(identity, text, rules, now)
-    problems += [f"{RULES}:{line}: names {identity} and cannot be read as a rule; see check" for line in unread]
     return choose_rule(identity, rules, channel, unread=unread, problems=problems)
-
-
-def in_force(rules: Sequence[Rule], channel: str = "", *, unread: list[int], problems: list[str]) -> Standing:
-    """All rules that hold now; with a channel, without those of other channels."""
-    holding = [each for each in rules if each.state == "in force" and (not channel or _is_for(each, channel))]
-    reason = f"{len(holding)} rule{'' if len(holding) == 1 else 's'} of {RULES} in force"
-    return Standing(
-        identity="",
-        channel=channel,
-        rule=None,
-        reason=reason,
-        results=holding,
-        unread=unread,
-        problems=problems,
-    )
 
 
 def choose_rule(
     identity: str, rules: Sequence[Rule], channel: str = "", *, unread: Sequence[int] = (), problems: Sequence[str] = ()
 ) -> Standing:
-    """The rule for an identity, the others about it, and why. Raises UsageError for a blank identity."""
-    if not plain_identity(identity):
-        raise UsageError("no identity is given", next="give a phone number, an e-mail address, a channel id or a name")
-    wanted = _names_of(plain_identity(identity), rules)
-    about = [each for each in rules if each.rank(wanted, channel)[0] and _is_for(each, channel)]
-    holding = [each for each in about if each.state == "in force"]
-    holding.sort(key=lambda each: each.rank(wanted, channel), reverse=True)
-    rows = [replace(each, state="ranked lower" if number else "applies") for number, each in enumerate(holding)]
-    rows += [each for each in about if each not in holding]
-    for each in rules:
-        if each not in about and (wanted & identities_of(each) or plain_identity(each.name) in wanted):
-            rows.append(replace(each, state="other channel" if wanted & identities_of(each) else "other identity"))
-    if holding:
-        reason = _why(holding[0], wanted, channel)
+    """The rule for an identity, the others about it, and why; for "", all that hold now, with a channel without those
+    of other channels. Raises UsageError for a blank identity."""
+    if identity:
+        rows, reason = _ranked(identity, rules, channel)
     else:
-        reason = f"no rule of {RULES} applies to this identity"
-        if unread:
-            lines = ", ".join(map(str, unread))
-            reason += f", but line {lines} names it and cannot be read as a rule: ask the owner"
+        rows = [each for each in rules if each.state == IN_FORCE and (not channel or _is_for(each, channel))]
+        reason = f"{len(rows)} rule{'' if len(rows) == 1 else 's'} of {RULES} in force"
+    lines = ", ".join(map(str, unread))
+    lack = f", but line {lines} names it and cannot be read as a rule: ask the owner" if unread else ""
     return Standing(
         identity=identity,
         channel=channel,
-        rule=rows[0] if holding else None,
-        reason=reason,
+        rule=rows[0] if rows and rows[0].state == _APPLIES else None,
+        reason=reason or f"no rule of {RULES} applies to this identity{lack}",
         results=rows,
         unread=list(unread),
         problems=list(problems),
     )
+
+
+def _ranked(identity: str, rules: Sequence[Rule], channel: str) -> tuple[list[Rule], str]:
+    """The rules about an identity, the one that applies first, and why it does; "" for none that applies."""
+    asked = plain_identity(identity)
+    if not asked:
+        raise UsageError("no identity is given", next="give a phone number, an e-mail address, a channel id or a name")
+    wanted = _names_of(asked, rules)
+    about = [each for each in rules if each.rank(wanted, channel)[0] and _is_for(each, channel)]
+    holding = sorted((each for each in about if each.state == IN_FORCE), key=lambda each: each.rank(wanted, channel))
+    rows = [replace(each, state=_LOWER if number else _APPLIES) for number, each in enumerate(reversed(holding))]
+    rows += [each for each in about if each.state != IN_FORCE]
+    for each in rules:
+        is_named = bool(wanted & identities_of(each))
+        if each not in about and (is_named or plain_identity(each.name) in wanted):
+            rows.append(replace(each, state="other channel" if is_named else "other identity"))
+    return rows, _why(holding[-1], wanted, channel) if holding else ""
 
 
 def plain_identity(text: str) -> str:
@@ -222,14 +202,11 @@ def identities_of(rule: Rule) -> frozenset[str]:
     return frozenset(plain_identity(each) for each in named)
 
 
-def lines_naming(identity: str, text: str, rules: Sequence[Rule], now: datetime) -> list[int]:
-    """The 1-based lines of what the prompt can show of a text that name an identity and are no rule."""
-    wanted, read = plain_identity(identity), {rule.line for rule in rules}
-    items = (each for each in entries_of(text, SECTIONS) if each.line in read)
-    read |= set(chain.from_iterable(range(each.line, each.last + 1) for each in items))
-    lines = Lines(blank(text, visible(text, now=now).gaps))
-    others = (number for number in range(len(lines)) if number + 1 not in read)
-    shown = ((number + 1, lines.line(number)) for number in others)
+def lines_naming(identity: str, text: str, read: Collection[int], now: datetime) -> list[int]:
+    """The 1-based lines of what the prompt can show of a text that name an identity, but for those that are `read`."""
+    wanted = plain_identity(identity)
+    lines = Lines(blank(text, visible(text, now=now.replace(tzinfo=None)).gaps))
+    shown = ((number + 1, lines.line(number)) for number in range(len(lines)) if number + 1 not in read)
     return [number for number, line in shown if not line.lstrip().startswith("#") and _mentions(line, wanted)]
 
 

@@ -1,15 +1,30 @@
-"""How a notebook is, from the index and the prompt's files. Scans no folder; what is counted is kept until the index
-changes."""
+"""How a notebook is, from the index and the prompt's files; and whether its environment is fit, with what helps if not.
+
+A status scans no folder; what is counted is kept until the index changes. What `doctor` makes to try things out is
+removed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import re
+import sqlite3
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from shutil import which
 from typing import Any
 
-from notebook_sync.errors import NotebookError
+from notebook_sync.errors import BackendDown, ConfigError, NotebookError
 from notebook_sync.files.locks import FollowLock
+from notebook_sync.files.names import copy_of
 from notebook_sync.files.private import printable
-from notebook_sync.services.admin import Status
+from notebook_sync.files.state import file_system
+from notebook_sync.model import SETTINGS_FILE
+from notebook_sync.services.admin import Check, Status
 from notebook_sync.services.assembling import assemble, files_of
 from notebook_sync.services.core import Core
 from notebook_sync.sessions import KINDS, Session
@@ -19,7 +34,18 @@ from prompt import Prompt
 # What no file holds.
 _DUMPED = ("history", "stream", "longterm", "checkpoints", "events", "intents")
 _FOLLOWER = ("pid", "host", "since", "trouble", "last_reconcile")
-_MOST_STALE = 100
+_MOST_STALE, _MOST_NAMED = 100, 3
+_SKEW_SECONDS, _PROBE_SECONDS = 2.0, 1.0
+_INOTIFY = Path("/proc/sys/fs/inotify/max_user_watches")
+# What editors and sync clients leave next to a file, and what helps.
+_LEFT_BEHIND = (
+    (
+        re.compile(r"\..+\.sw[a-p]|#.+#|\.~lock\..+#"),
+        "text that an editor has not saved, or has open",
+        "recover it, as in: vim -r FILE; then delete it",
+    ),
+    (re.compile(r"\..+\.icloud"), "notes that are in the cloud only", "download them in the sync client"),
+)
 
 
 def status_of(core: Core) -> Status:
@@ -37,16 +63,13 @@ def status_of(core: Core) -> Status:
         state=printable(place.state),
         notebook_id=place.notebook_id,
         read_only=place.read_only,
-        notes=counts["notes"],
-        facts=counts["facts"],
         follower=None if holder is None else {name: holder.get(name, "") for name in _FOLLOWER},
         targets=targets,
         search=_search_state(core),
-        only_in_index=counts["only_in_index"],
         dumped_at=dumped_at.isoformat() if dumped_at else None,
         prompt={kind: _room(prompt, core.settings.prompt.max_tokens) for kind, prompt in prompts.items()},
-        stale=counts["stale"],
         attention=attention,
+        **counts,
     )
 
 
@@ -71,17 +94,16 @@ def numbers_of(core: Core) -> dict[str, tuple[str, float]]:
 
 def _counts(core: Core) -> dict[str, Any]:
     """What is counted in the index, kept until the index changes."""
-    version, documents = core.index.version(), core.index.documents
-    known: dict[str, Any] = core.parts.get("counts") or {}
-    if known.get("version") != version:
-        known = core.parts["counts"] = {
-            "version": version,
-            "notes": documents.distinct("collection", Is("path", "!=", None)),
+    version, known = core.index.version(), core.parts.get("counts")
+    if known is None or known[0] != version:
+        counts = {
+            "notes": core.index.documents.distinct("collection", Is("path", "!=", None)),
             "facts": core.index.facts.count(),
             "only_in_index": {name: core.index.collections[name].count() for name in _DUMPED},
             "stale": core.known_faults()[:_MOST_STALE],
         }
-    return known
+        known = core.parts["counts"] = version, counts
+    return dict(known[1])
 
 
 def _room(prompt: Prompt, max_tokens: int) -> dict[str, int]:
@@ -99,11 +121,149 @@ def _troubles(core: Core, holder: dict[str, Any] | None, targets: Sequence[dict[
 
 def _search_state(core: Core) -> dict[str, Any] | None:
     """How far search by meaning is, None where it is off."""
-    if core.settings.search.embeddings == "off":
+    meaning = core.searcher.meaning if core.settings.search.embeddings != "off" else None
+    if meaning is None:
         return None
-    meaning = core.searcher.meaning
-    assert meaning is not None  # noqa: S101 - an embedder is set
     try:
         return {"model": meaning.embedder.model, "behind": meaning.queue.behind(), "trouble": ""}
     except NotebookError as error:
         return {"model": meaning.embedder.model, "behind": 0, "trouble": str(error)}
+
+
+# ---- doctor
+
+_Looked = list[tuple[str, str]]
+
+
+def examine(core: Core) -> list[Check]:
+    """Every check of the machine and of a notebook. A look returns messages, each with the step that helps, "" where
+    nothing is wrong."""
+    checks = []
+    for look in _LOOKS:
+        name = look.__name__.strip("_")
+        try:
+            checks += [Check(name, not step, said, step, is_server=look is _servers) for said, step in look(core)]
+        except ConfigError as error:
+            checks.append(Check(name, False, str(error), f"edit {core.root / SETTINGS_FILE}"))
+            break  # the looks below need them
+        except NotebookError as error:
+            step = error.next or f'correct [search] in {SETTINGS_FILE}, or set embeddings = "off"'
+            checks.append(Check(name, False, error.message, step, is_server=isinstance(error, BackendDown)))
+    return checks
+
+
+def _python(_: Core) -> _Looked:
+    running = f"Python {sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"
+    with closing(sqlite3.connect(":memory:")) as db:
+        (is_fit,) = db.execute("SELECT count(*) FROM pragma_module_list WHERE name = 'fts5'").fetchone()
+    return [(running, "") if is_fit else (f"{running} without FTS5", "use a Python whose SQLite has FTS5")]
+
+
+def _git(_: Core) -> _Looked:
+    missing = "git is not on PATH, so notes have no history", "install git, as in: apt install git"
+    found = which("git")
+    return [(found, "") if found else missing]
+
+
+def _folder(core: Core) -> _Looked:
+    """Files get their times from where they are stored, which need not be this machine."""
+    from tempfile import TemporaryFile  # 4 ms that a status does not wait for
+
+    shown = f"{core.root} {file_system(core.root)}".rstrip()
+    try:
+        with TemporaryFile(dir=core.root) as probe:
+            skew = abs(os.fstat(probe.fileno()).st_mtime - time.time())
+    except OSError as error:
+        message = f"{shown} cannot be written: {error.strerror}; notes can be read and indexed"
+        return [(message, f"chmod u+w {core.root}")]
+    if skew > _SKEW_SECONDS:
+        return [(f"its clock is {skew:.0f} s from this machine's", "timedatectl status")]
+    return [(f"{shown} can be written", "")]
+
+
+def _state(core: Core) -> _Looked:
+    return [(f"{core.place.state} can be written", "")]
+
+
+def _watches(core: Core) -> _Looked:
+    """Linux watches folder by folder, up to a limit for each user."""
+    with suppress(OSError, ValueError):
+        limit, folders = int(_INOTIFY.read_text()), sum(1 for _ in os.walk(core.root))
+        step = f"sudo sysctl fs.inotify.max_user_watches={1 << max(19, (2 * folders).bit_length())}"
+        return [(f"{folders:,} folders, {limit:,} watches allowed", "" if folders < limit else step)]
+    return []
+
+
+def _events(core: Core) -> _Looked:
+    """Whether a file event arrives from a folder in the notebook."""
+    from tempfile import TemporaryDirectory
+
+    from watchfiles import watch  # not before a folder is there to watch
+
+    with suppress(OSError), TemporaryDirectory(prefix=".notebook-doctor-", dir=core.root) as folder:
+        changes = watch(folder, step=1, debounce=10, rust_timeout=200, yield_on_timeout=True, watch_filter=None)
+        end = time.monotonic() + _PROBE_SECONDS
+        while time.monotonic() < end:
+            (Path(folder) / "probe").write_text(f"{time.time_ns()}")
+            if next(changes, None):
+                return [("file events arrive", "")]
+    step = "lower sync.reconcile_seconds: `watch` finds changes by its timer"
+    return [("no file event arrives from this folder", step)]
+
+
+def _editors(core: Core) -> _Looked:
+    """What editors and sync clients left next to notes."""
+    seen: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    copies = ("conflict copies", "notebook-sync check names the file that each belongs to")
+    for folder, folders, names in os.walk(core.root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for place in (os.path.relpath(f"{folder}/{name}", core.root) for name in names):
+            found = [(what, step) for pattern, what, step in _LEFT_BEHIND if pattern.fullmatch(Path(place).name)]
+            for each in found or ([copies] if copy_of(place) else []):
+                seen[each].append(place)
+    shown = {
+        each: ", ".join(places[:_MOST_NAMED]) + ", …" * (len(places) > _MOST_NAMED) for each, places in seen.items()
+    }
+    found = [(f"{what}: {places}", step) for (what, step), places in shown.items()]
+    return found or [("no editor or sync client left anything behind", "")]
+
+
+def _settings(core: Core) -> _Looked:
+    file = core.root / SETTINGS_FILE
+    core.settings  # noqa: B018 - read, or in error
+    return [(core.settings_problem or str(file), f"edit {file}" if core.settings_problem else "")]
+
+
+def _vocabulary(core: Core) -> _Looked:
+    from prompt import VocabularyMissing, count_tokens  # 200 ms, once everything else is known
+
+    encoding = core.settings.prompt.encoding
+    try:
+        count_tokens("a notebook", encoding)
+    except VocabularyMissing as error:
+        return [(str(error), 'set prompt.encoding = "cl100k_base"')]
+    return [(f"{encoding} is on this machine", "")]
+
+
+def _servers(core: Core) -> _Looked:
+    step = f"start the server, or correct its url in {SETTINGS_FILE}"
+    states = core.publisher.state() if core.has_targets else []
+    found = [(f"{each['name']}: {each['trouble']}", step) if each["trouble"] else (each["name"], "") for each in states]
+    return found or [("none is set, and none is needed", "")]
+
+
+def _embeddings(core: Core) -> _Looked:
+    """Search by words goes on where this is wrong."""
+    from notebook_sync.search.embed import embedder_of  # no other look needs a model
+
+    embedder = embedder_of(core.settings.search)
+    if embedder is None:
+        return [("off: notes are found by their words", "")]
+    dimensions = embedder.embed(["a notebook"]).shape[1]
+    return [(f"{embedder.model} answers, with vectors of {dimensions}", "")]
+
+
+_LOOKS: tuple[Callable[[Core], _Looked], ...] = (
+    *(_python, _git, _folder, _state, _watches, _events, _editors),
+    *(_settings, _vocabulary, _servers, _embeddings),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import NoSuchNote, UsageError
-from notebook_sync.services.rules import Standing, choose_rule, in_force, lines_naming, plain_identity, read_rules
+from notebook_sync.services.grammar import Contents
+from notebook_sync.services.rules import GRAMMAR, Standing, choose_rule, lines_naming, plain_identity
 from tests.services.conftest import FILES, OWNER, STRANGER, write_files
 
 PATH = "runtime/external-communications.md"
 ODILE = FILES[PATH].partition("(")[2].partition(")")[0]
-NOON = datetime(2026, 3, 6, 12)
+NOON = datetime(2026, 3, 6, 12, tzinfo=UTC)
 RULES = """\
 ## Permanent Rules
 - **Odile** (odile@ferry.example): always respond
@@ -51,9 +52,13 @@ AS_CLIENTS_WRITE = """\
 """
 
 
+def read_rules(text: str, now: datetime = NOON, *, is_all: bool = False) -> Contents:
+    return GRAMMAR.contents(text, now, is_all=is_all)
+
+
 def standing(identity: str, channel: str = "", text: str = RULES, now: datetime = NOON) -> Standing:
-    rules, _ = read_rules(text, now, is_all=True)
-    return choose_rule(identity, rules, channel, unread=lines_naming(identity, text, rules, now))
+    rules, _, lines = read_rules(text, now, is_all=True)
+    return choose_rule(identity, rules, channel, unread=lines_naming(identity, text, lines, now))
 
 
 def action(*args: str, now: datetime = NOON) -> str:
@@ -105,9 +110,9 @@ def test_identities_as_clients_and_people_write_them(identity: str, expected: st
 
 
 def test_a_rule_holds_on_its_last_day_and_never_after_it() -> None:
-    assert action("+00 555 0142", now=datetime(2026, 3, 6, 23, 59)) == "never respond"
-    assert action("+00 555 0142", now=datetime(2026, 3, 7)) == "draft only"
-    assert action("odile@ferry.example", now=datetime(2026, 3, 5)) == "block"
+    assert action("+00 555 0142", now=datetime(2026, 3, 6, 23, 59, tzinfo=UTC)) == "never respond"
+    assert action("+00 555 0142", now=datetime(2026, 3, 7, tzinfo=UTC)) == "draft only"
+    assert action("odile@ferry.example", now=datetime(2026, 3, 5, tzinfo=UTC)) == "block"
 
 
 def test_the_answer_says_why_and_what_the_others_are() -> None:
@@ -129,7 +134,7 @@ def test_a_date_that_cannot_be_read_never_ends_a_rule() -> None:
     text = (
         "## Permanent Rules\n- **Kim** (kim@x.example): block [until Friday]\n- **Kim** (kim@x.example): draft only\n"
     )
-    rules, malformed = read_rules(text, NOON)
+    rules, malformed, _ = read_rules(text)
     assert (action("kim@x.example", "", text), rules[0].until) == ("block", "Friday")
     assert malformed[0].message == "[until Friday] is not a date, so it is ignored; write: [until 2026-03-20]"
 
@@ -160,7 +165,7 @@ def test_entries_in_wrong_places_are_reported_with_a_correction() -> None:
         "# Contacts\n- **A** (a@x): block\n## Permanent rules:\n-**B** (b@x): block\n- Carla c@x: block\n"
         "- **Crew**\n  - **D** (d@x): draft only\n  - and be kind\n\n```\n- **E** (e@x): no\n```\n"
     )
-    rules, malformed = read_rules(text, NOON)
+    rules, malformed, _ = read_rules(text)
     assert [rule.name for rule in rules] == ["D"]
     assert [one.line for one in malformed] == [2, 4, 5, 6]
     assert "is under `Contacts`" in malformed[0].message
@@ -168,8 +173,8 @@ def test_entries_in_wrong_places_are_reported_with_a_correction() -> None:
 
 
 def test_without_an_identity_all_rules_in_force_are_listed() -> None:
-    rules, _ = read_rules(RULES, NOON, is_all=True)
-    every, deck = (in_force(rules, channel, unread=[], problems=[]) for channel in ("", "deck-crew"))
+    rules = read_rules(RULES, is_all=True).found
+    every, deck = (choose_rule("", rules, channel) for channel in ("", "deck-crew"))
     assert [rule.line for rule in every.results] == [2, 3, 4, 5, 9, 13, 14, 16]
     assert [rule.line for rule in deck.results] == [2, 3, 4, 5, 9, 13, 14]
     assert every.reason == f"8 rules of {PATH} in force"

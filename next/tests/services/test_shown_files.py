@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from notebook_sync import Notebook
-from notebook_sync.services.assembling import files_of
-from notebook_sync.services.shown_files import CountFile
+from notebook_sync.services.assembling import CountFile, files_of
 from tests.services.conftest import make_repository, write_files
 from tests.waiting import eventually
 

@@ -10,6 +10,7 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import Conflict, NoSuchNote, NotPermitted
 from notebook_sync.files.edits import Edit
+from notebook_sync.services import trust
 from notebook_sync.services.assembling import files_of
 from notebook_sync.services.trust import is_trusted, trust_edit
 from notebook_sync.sessions import PROGRAM
@@ -173,3 +174,20 @@ def test_an_unchanged_prompt_asks_git_nothing(notebook: Notebook, monkeypatch: p
     before = notebook.prompt(OWNER)
     monkeypatch.setenv("PATH", "")
     assert notebook.prompt(OWNER).text == before.text
+
+
+def test_a_git_that_hangs_holds_up_no_prompt(
+    notebook: Notebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(notebook, RULES + ATTACK)
+    notebook.prompt(OWNER)
+    asked = tmp_path / "asked"
+    (tmp_path / "git").write_text(f"#!/bin/sh\necho >>{asked}\nexec sleep 1000\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(trust, "_GIT_SECONDS", 0.05)
+    with Notebook.open(notebook.root) as fresh:
+        for prompt in (fresh.prompt(OWNER), fresh.prompt(SCRIBE)):
+            assert ("Never promise a berth" in prompt.text, "tours@" in prompt.text) == (True, False)
+            assert any("git does not say what is trusted" in problem for problem in prompt.problems)
+    assert asked.read_text() == "\n"
