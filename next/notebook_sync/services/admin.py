@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
@@ -192,9 +192,13 @@ class AdminService(NotebookService):
         Every file is read and parsed again; nothing is changed without --repair. The exit code is 1 if something
         differs.
         """
-        from notebook_sync.services.upkeep import verify_notebook
-
-        return verify_notebook(self.core, repair=repair)
+        core, servers = self.core, self.core.has_targets
+        if repair:
+            core.engine.look(None, rehash=True)
+        if repair and servers:
+            core.publisher.reconcile_all()
+        found = core.engine.verify(core.publisher.compare if servers else None)
+        return Verdict(consistent=not found.differences, **asdict(found))
 
     @operation(
         "status",
@@ -224,8 +228,8 @@ class AdminService(NotebookService):
     def doctor(self, session: Session = OWNER) -> Results[Check]:
         """Check the environment, each problem with the command that helps.
 
-        Python and SQLite, git, the folders, clocks, file events, what editors left behind, servers and embeddings. What
-        is made to try something out is removed. The exit code is 1 if something is wrong, 4 if only a server is.
+        Python and SQLite, git, the folders, what editors left behind, servers and embeddings. The exit code is 1 if
+        something is wrong, 4 if only a server is.
         """
         from notebook_sync.services.status import examine
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
-import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 from typing import Literal
 
 import jinja2
@@ -16,7 +16,7 @@ import jinja2
 import runtime_templates
 from notebook_sync.errors import GitFailed, NotebookError, Refused, UsageError
 from notebook_sync.files.git import Repository, run_git
-from notebook_sync.files.private import printable
+from notebook_sync.files.private import printable, write_private
 from notebook_sync.files.state import Place, find_root
 from notebook_sync.model import RUNTIME_FILES, SETTINGS_FILE
 
@@ -103,8 +103,7 @@ def _block(brain: Path, root: Path) -> str:
 
 def _fill(root: Path, name: str, *, is_empty: bool) -> tuple[list[str], list[str]]:
     """Make the files and folders that are missing; which were made, and which were there."""
-    created: list[str] = []
-    kept: list[str] = []
+    created, kept = list[str](), list[str]()
     values = {"id": Place.find(root).notebook_id or secrets.token_hex(8), "name": _in_quotes(name)}
     for path, source in (_IN_ANY_FOLDER | (_IN_A_NEW_FOLDER if is_empty else {})).items():
         target = root / path
@@ -115,10 +114,10 @@ def _fill(root: Path, name: str, *, is_empty: bool) -> tuple[list[str], list[str
             created.append(path)
         except FileExistsError:
             kept.append(path)
-    for folder in _FOLDERS if is_empty else ():
+    folders = _FOLDERS if is_empty else ()
+    for folder in folders:
         (root / folder).mkdir()
-        created.append(f"{folder}/")
-    return created, kept
+    return [*created, *(f"{folder}/" for folder in folders)], kept
 
 
 def _in_quotes(text: str) -> str:
@@ -130,7 +129,7 @@ def _in_quotes(text: str) -> str:
 def _repository(root: Path, created: list[str], *, is_new: bool) -> Git:
     """A new folder gets a repository that begins with what was made here. Notes that were there are their owner's to
     commit."""
-    if shutil.which("git") is None:
+    if which("git") is None:
         return "missing"
     if Repository.around(root) is not None:
         return "kept"
@@ -145,10 +144,7 @@ def _repository(root: Path, created: list[str], *, is_new: bool) -> Git:
 
 
 def _held(file: Path) -> bytes | None:
-    try:
-        return file.expanduser().read_bytes()
-    except FileNotFoundError:
-        return None
+    return file.expanduser().read_bytes() if file.expanduser().exists() else None
 
 
 def _write(file: Path, before: bytes | None, after: bytes) -> None:
@@ -156,12 +152,8 @@ def _write(file: Path, before: bytes | None, after: bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
-        with temporary.open("xb") as new:
-            new.write(after)
-            new.flush()
-            os.fsync(new.fileno())
-        if before is not None:
-            shutil.copymode(file, temporary)
+        write_private(temporary, after)
+        temporary.chmod(0o644 if before is None else file.stat().st_mode)
         if _held(file) != before:
             raise Refused(f"{file} was changed by another program just now", next="run the command again")
         temporary.replace(file)

@@ -1,7 +1,6 @@
 """How a notebook is, from the index and the prompt's files; and whether its environment is fit, with what helps if not.
 
-A status scans no folder; what is counted is kept until the index changes. What `doctor` makes to try things out is
-removed.
+A status scans no folder; what is counted is kept until the index changes.
 """
 
 from __future__ import annotations
@@ -10,10 +9,9 @@ import os
 import re
 import sqlite3
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -35,8 +33,6 @@ from prompt import Prompt
 _DUMPED = ("history", "stream", "longterm", "checkpoints", "events", "intents")
 _FOLLOWER = ("pid", "host", "since", "trouble", "last_reconcile")
 _MOST_STALE, _MOST_NAMED = 100, 3
-_SKEW_SECONDS, _PROBE_SECONDS = 2.0, 1.0
-_INOTIFY = Path("/proc/sys/fs/inotify/max_user_watches")
 # What editors and sync clients leave next to a file, and what helps.
 _LEFT_BEHIND = (
     (
@@ -166,49 +162,14 @@ def _git(_: Core) -> _Looked:
 
 
 def _folder(core: Core) -> _Looked:
-    """Files get their times from where they are stored, which need not be this machine."""
-    from tempfile import TemporaryFile  # 4 ms that a status does not wait for
-
     shown = f"{core.root} {file_system(core.root)}".rstrip()
-    try:
-        with TemporaryFile(dir=core.root) as probe:
-            skew = abs(os.fstat(probe.fileno()).st_mtime - time.time())
-    except OSError as error:
-        message = f"{shown} cannot be written: {error.strerror}; notes can be read and indexed"
-        return [(message, f"chmod u+w {core.root}")]
-    if skew > _SKEW_SECONDS:
-        return [(f"its clock is {skew:.0f} s from this machine's", "timedatectl status")]
-    return [(f"{shown} can be written", "")]
+    if os.access(core.root, os.W_OK):
+        return [(f"{shown} can be written", "")]
+    return [(f"{shown} cannot be written; notes can be read and indexed", f"chmod u+w {core.root}")]
 
 
 def _state(core: Core) -> _Looked:
     return [(f"{core.place.state} can be written", "")]
-
-
-def _watches(core: Core) -> _Looked:
-    """Linux watches folder by folder, up to a limit for each user."""
-    with suppress(OSError, ValueError):
-        limit, folders = int(_INOTIFY.read_text()), sum(1 for _ in os.walk(core.root))
-        step = f"sudo sysctl fs.inotify.max_user_watches={1 << max(19, (2 * folders).bit_length())}"
-        return [(f"{folders:,} folders, {limit:,} watches allowed", "" if folders < limit else step)]
-    return []
-
-
-def _events(core: Core) -> _Looked:
-    """Whether a file event arrives from a folder in the notebook."""
-    from tempfile import TemporaryDirectory
-
-    from watchfiles import watch  # not before a folder is there to watch
-
-    with suppress(OSError), TemporaryDirectory(prefix=".notebook-doctor-", dir=core.root) as folder:
-        changes = watch(folder, step=1, debounce=10, rust_timeout=200, yield_on_timeout=True, watch_filter=None)
-        end = time.monotonic() + _PROBE_SECONDS
-        while time.monotonic() < end:
-            (Path(folder) / "probe").write_text(f"{time.time_ns()}")
-            if next(changes, None):
-                return [("file events arrive", "")]
-    step = "lower sync.reconcile_seconds: `watch` finds changes by its timer"
-    return [("no file event arrives from this folder", step)]
 
 
 def _editors(core: Core) -> _Looked:
@@ -264,6 +225,6 @@ def _embeddings(core: Core) -> _Looked:
 
 
 _LOOKS: tuple[Callable[[Core], _Looked], ...] = (
-    *(_python, _git, _folder, _state, _watches, _events, _editors),
+    *(_python, _git, _folder, _state, _editors),
     *(_settings, _vocabulary, _servers, _embeddings),
 )

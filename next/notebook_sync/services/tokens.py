@@ -22,7 +22,7 @@ import msgspec
 from notebook_sync.errors import Busy, NotebookError, Refused, UsageError
 from notebook_sync.files.locks import FileLock
 from notebook_sync.files.private import write_private
-from notebook_sync.sessions import OWNER, Kind, Session
+from notebook_sync.sessions import Kind, Session
 
 FILE = "tokens.json"
 _LOCK_SECONDS = 5.0
@@ -30,26 +30,19 @@ _LOCK_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """One token. `name` is an agent's, or "owner". `expires_at` None: it is valid until it is revoked. `once`: it is
-    spent by its first use, and is no bearer token."""
+    """One token. `name` is an agent's, or "owner"."""
 
     name: str
     kind: Kind
     secret: str
     created_at: datetime
-    expires_at: datetime | None = None
-    once: bool = False
 
     @property
     def session(self) -> Session:
         """Who asks with it. Raises UsageError for a row that nobody wrote with this program."""
         if not self.secret or (self.name == "owner") != (self.kind == "owner"):
             raise UsageError(f"a token of {self.name!r} cannot be {self.kind}")
-        return OWNER if self.kind == "owner" else Session.named(self.kind, self.name)
-
-    def is_bearer(self, now: datetime) -> bool:
-        """Whether a request may carry it."""
-        return not self.once and (self.expires_at is None or now < self.expires_at)
+        return Session.named(self.kind, "" if self.kind == "owner" else self.name)
 
 
 class TokenFile:
@@ -63,18 +56,14 @@ class TokenFile:
         self._path = folder / FILE
 
     def rows(self) -> list[TokenRow]:
-        """The tokens that are valid now, by name."""
-        now = datetime.now(UTC)
-        return sorted((row for row in self._read() if row.is_bearer(now)), key=lambda row: row.name)
+        """The tokens, by name."""
+        return sorted(self._read(), key=lambda row: row.name)
 
     def owner(self) -> str:
         """The owner's token, which is made where there is none."""
-        known = [row.secret for row in self.rows() if row.kind == "owner"]
-        if not known:
-            with self._changing() as rows:
-                known = [row.secret for row in rows if row.kind == "owner" and row.is_bearer(datetime.now(UTC))]
-                known = known or [_new(rows, "owner", "owner")]
-        return known[0]
+        with self._changing() as rows:
+            known = [row.secret for row in rows if row.kind == "owner"]
+            return known[0] if known else _new(rows, "owner", "owner")
 
     def add(self, name: str, kind: Kind) -> str:
         """A new token for an agent, whose conversations are of this kind: task or external. Raises UsageError."""
@@ -89,21 +78,18 @@ class TokenFile:
     def revoke(self, name: str) -> bool:
         """Remove the tokens of a name; False where there is none. The owner's is made again when it is asked for."""
         with self._changing() as rows:
-            kept = [row for row in rows if row.name != name]
-            is_known = len(kept) < len(rows)
-            rows[:] = kept
-            return is_known
+            revoked = [row for row in rows if row.name == name]
+            rows[:] = [row for row in rows if row.name != name]
+            return bool(revoked)
 
     def check(self, secret: str) -> Session | None:
         """Who asks with this token; None for one that is not valid.
 
         All are compared, in constant time: how long it takes says nothing about any.
         """
-        given, found = _digest(secret), None
-        for row in self.rows():
-            if hmac.compare_digest(given, _digest(row.secret)):
-                found = row.session
-        return found
+        given = _digest(secret)
+        found = [row.session for row in self._read() if hmac.compare_digest(given, _digest(row.secret))]
+        return found[0] if found else None
 
     def _read(self) -> list[TokenRow]:
         try:

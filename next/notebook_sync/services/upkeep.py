@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -14,12 +13,11 @@ from notebook_sync.files.history import Kept
 from notebook_sync.files.locks import FollowLock, write_lock
 from notebook_sync.files.private import close_to_others
 from notebook_sync.model import SETTINGS_FILE
-from notebook_sync.services.admin import SyncReport, Verdict
+from notebook_sync.services.admin import SyncReport
 from notebook_sync.services.core import FAULTS, Core
 from notebook_sync.sessions import OWNER
 from notebook_sync.sync.upkeep import Chore
 
-# The files that the index does not have as they are, as the last looks found them.
 # What `sync` waits for another process to publish, and the most that it publishes itself while servers answer.
 _PUBLISH_SECONDS, _FEED_SECONDS = 10.0, 3_600.0
 _COMMIT_SECONDS, _TIDY_SECONDS, _DAY, _WEEK = 60.0, 3_600.0, 86_400.0, 7 * 86_400.0
@@ -77,16 +75,6 @@ def sync_notebook(
     )
 
 
-def verify_notebook(core: Core, *, repair: bool) -> Verdict:
-    """Compare files, index and servers; with `repair`, after repairing what differs. Raises BackendDown."""
-    if repair:
-        core.engine.look(None, rehash=True)
-        if core.has_targets:
-            core.publisher.reconcile_all()
-    found = core.engine.verify(core.publisher.compare if core.has_targets else None)
-    return Verdict(consistent=not found.differences, **asdict(found))
-
-
 def publish_changes(core: Core, *, claim: bool = False) -> list[dict[str, Any]]:
     """Publish what is new, or wait until the process that follows the notebook has; then how each server is."""
     if not core.has_targets:
@@ -108,14 +96,13 @@ def embed_missing(core: Core, limit: int) -> int:
     done = core.index.counters.one(key)
     if (done is not None and done["value"] == rev) or core.settings.search.embeddings == "off":
         return 0
-    meaning = core.searcher.meaning
-    made, is_complete = 0, meaning is None
-    while meaning and made < limit and not is_complete:
+    made, meaning = 0, core.searcher.meaning
+    while meaning and made < limit:
         batch = meaning.queue.embed(min(_EMBED_BATCH, limit - made))
         made += batch.embedded
-        is_complete = not batch.behind or not (batch.embedded or batch.failed)
-    if is_complete:
-        core.index.counters.put([{"id": key, "value": rev}])
+        if not batch.behind or not (batch.embedded or batch.failed):
+            core.index.counters.put([{"id": key, "value": rev}])
+            break
     return made
 
 
