@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import cache, partial
+from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -31,7 +31,7 @@ from notebook_sync.errors import (
 )
 from notebook_sync.files.private import read_json, read_private
 from notebook_sync.files.state import Place
-from notebook_sync.model import RUNTIME_FILES, SETTINGS_FILE
+from notebook_sync.model import CORE_FACTS, RUNTIME_FILES, SETTINGS_FILE
 from notebook_sync.permissions import is_private, require
 from notebook_sync.services.trust import FOLDER, ShownFiles, as_source, keep_copy
 from notebook_sync.sessions import Session
@@ -52,7 +52,6 @@ from prompt import (
     trim,
     visible,
 )
-from prompt.recent import Recent
 from prompt.values import Session as Kind
 
 if TYPE_CHECKING:
@@ -63,8 +62,6 @@ PRIVATE = "belongs to an agent's channel, which no prompt shows as a file; remov
 NO_CONTENTS: Mapping[str, bytes | None] = {}
 INCLUDES = ("refs", "facts", "notes")
 FACTS = "facts/notes.md"
-# No setting shows core facts to a session that acts on someone else's message.
-_KNOW_CORE_FACTS = ("owner", "task")
 # Read by their paths: `importlib.resources` would load readers of archives at every start.
 _TEMPLATES = Path(runtime_templates.__file__).parent
 _MOST_COUNTS = 4096
@@ -115,7 +112,6 @@ class PromptFiles:
         self.caps = {file.path: file.max_tokens or settings.prompt.max_tokens_per_file for file in shown}
         self.paths = tuple(self.caps)
         self._optional = {file.path for file in shown if file.optional}
-        self._unread: Recent[list[str]] = Recent(32)
         if not core.settings_problem:
             with suppress(OSError):  # for as long as notebook.toml has an error
                 file = core.root / SETTINGS_FILE
@@ -125,10 +121,6 @@ class PromptFiles:
         """The files as a prompt shows them; those of `contents` as if they had these bytes (None: no file)."""
         found = [as_source(path, contents[path]) if path in contents else self.shown.read(path) for path in self.paths]
         return [each for each in found if each.content is not None or each.path not in self._optional]
-
-    def unread(self, source: FileText, now: datetime) -> list[str]:
-        """The rules or reminders of a source that cannot be read."""
-        return self._unread.get((source, now.date()), partial(_unread_in, source, now))
 
 
 def assemble(
@@ -171,7 +163,7 @@ def assemble_from(
     problems += [f"{path}: {PRIVATE}" for path in private_paths(core.settings.prompt)]
     for source in sources:
         if source.path in (RULES, REMINDERS) and source.content and not source.external:
-            problems += files.unread(source, now)
+            problems += _unread_in(source, now.replace(hour=0, minute=0, second=0, microsecond=0), files.counts)
     sections = _sections(core, session, include, task, assembler.count, problems) if include or task.strip() else ()
     volatile = Volatile(sections, today=f"{now:%A, %Y-%m-%d}")
     try:
@@ -228,17 +220,16 @@ def prompt_settings(table: PromptTable) -> PromptSettings:
         max_tokens=table.max_tokens,
         order=table.order,
         encoding=table.encoding,
+        # No setting shows core facts to a session that acts on someone else's message.
+        core_facts=PromptFile(CORE_FACTS, "Core Facts", sessions=("owner", "task"), optional=True),
     )
-    asked = replace(asked, core_facts=replace(asked.core_facts, sessions=_KNOW_CORE_FACTS))
     known = {file.path: file for file in asked.shown_files}
     files = []
-    for file in table.files:
-        if file.path not in private:
-            usual = known.get(file.path, PromptFile(file.path, priority=0))
-            sessions = tuple(kind for kind in file.sessions if kind in usual.sessions)
-            files.append(
-                PromptFile(file.path, file.heading, file.max_tokens, file.priority or usual.priority, sessions)
-            )
+    for file in (each for each in table.files if each.path not in private):
+        usual = known.get(file.path, PromptFile(file.path, priority=0))
+        sessions = tuple(kind for kind in file.sessions if kind in usual.sessions)
+        priority = file.priority or usual.priority
+        files.append(PromptFile(file.path, file.heading, file.max_tokens, priority, sessions))
     return replace(asked, files=tuple(files))
 
 
@@ -259,12 +250,19 @@ def _template(name: str) -> str:
     return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def _unread_in(source: FileText, now: datetime) -> list[str]:
-    from notebook_sync.services import reminders, rules  # not for a file that is as it was
+@lru_cache(maxsize=32)
+def _unread_in(source: FileText, day: datetime, counts: CountFile) -> list[str]:
+    """The rules or reminders of a file that cannot be read. That there are none is remembered with the counts."""
+    content = source.content or b""
+    key = sha256(f"unread\0{source.path}\0{day:%Y-%m-%d}\0".encode() + content).hexdigest()[:32]
+    if counts.get(key) == 0:
+        return []
+    from notebook_sync.services import reminders, rules  # 20 ms that a file as it was does not take
 
     grammar = rules.GRAMMAR if source.path == RULES else reminders.GRAMMAR
-    contents = grammar.contents((source.content or b"").decode(errors="replace"), now)
-    return [f"{source.path}:{one.line}: {one.message}" for one in contents.malformed]
+    malformed = grammar.contents(content.decode(errors="replace"), day).malformed
+    counts.put(key, len(malformed))
+    return [f"{source.path}:{one.line}: {one.message}" for one in malformed]
 
 
 def _place_of(core: Core) -> Place:

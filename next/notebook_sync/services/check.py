@@ -28,11 +28,20 @@ from notebook_sync.services.prompts import Finding
 from notebook_sync.services.trust import lines_added, waiting_files
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
-from prompt import FileText, Found, Part, PromptTooSmall, end_of_frontmatter, explain, visible
+from prompt import (
+    SESSIONS,
+    FileText,
+    Found,
+    Lines,
+    Outline,
+    Part,
+    PromptTooSmall,
+    end_of_frontmatter,
+    explain,
+    visible,
+)
 from prompt.assemble import VOLATILE_SHARE
 from prompt.gaps import Positions
-from prompt.outline import Lines, Outline
-from prompt.values import SESSIONS
 
 _GRAMMARS = {RULES: rules.GRAMMAR, REMINDERS: reminders.GRAMMAR}
 _MOST_NAMED = 5

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from prompt import Gap, end_of_frontmatter, visible
+from prompt import Block, Gap, Lines, Outline, end_of_frontmatter, visible
 from prompt.dates import Validity, validity_of
 from prompt.gaps import without
 from prompt.hidden import QUOTED
-from prompt.outline import Block, Lines, Outline
 
 IN_FORCE, ENDED, NOT_BEGUN = "in force", "ended", "not begun"
 _MARKS = re.compile(r"<!--|-->|%%")

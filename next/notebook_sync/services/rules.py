@@ -21,9 +21,8 @@ from notebook_sync.services.assembling import RULES, read_runtime
 from notebook_sync.services.core import Core
 from notebook_sync.services.grammar import IN_FORCE, Entry, Grammar, Malformed, blank, plain_heading
 from notebook_sync.sessions import Session
-from prompt import visible
+from prompt import Lines, visible
 from prompt.dates import suggested_moment
-from prompt.outline import Lines
 
 SECTIONS = ("Permanent Rules", "Temporary Instructions", "Channel-Specific")
 
