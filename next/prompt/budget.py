@@ -6,11 +6,10 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from prompt.errors import VocabularyMissing
 
@@ -108,8 +107,7 @@ class Counter:
         return tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """What one part of the prompt would use, in tokens; a higher priority is served first.
 
     `floor` is what it needs to say even that it is cut, `reserve` what it is granted before priorities count.

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from typing import NamedTuple
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
@@ -44,8 +44,7 @@ _LONGEST = 80
 _DEFAULT_DAYS = 14
 
 
-@dataclass(frozen=True, slots=True)
-class Validity:
+class Validity(NamedTuple):
     """When an entry holds: `begins <= now < ends`, None for no limit.
 
     A day includes its last minute: `until 2026-02-25` ends at 2026-02-26T00:00. A time is itself the end:

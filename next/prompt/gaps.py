@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import accumulate
 
 from prompt.values import Gap
@@ -19,7 +18,7 @@ def without_overlaps(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
     for gap in sorted(gaps, key=lambda gap: (gap.start, -gap.end)):
         start = max(gap.start, found[-1].end) if found else gap.start
         if start < gap.end:
-            found.append(gap if start == gap.start else replace(gap, start=start, shown=""))
+            found.append(gap if start == gap.start else gap._replace(start=start, shown=""))
     return tuple(found)
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from prompt.dates import Validity, validity_of
 from prompt.gaps import Positions, without, without_overlaps
@@ -45,8 +45,7 @@ _TEXT_HOLDERS = frozenset(("paragraph", "heading", "row", "definition"))
 _Range = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Visible:
+class Visible(NamedTuple):
     """A text as a model may see it, before any cut.
 
     `gaps` are in characters of the source, in order; `pinned` are where, in `text`, pinned headings begin. `lost_pins`

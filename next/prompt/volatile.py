@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from prompt.budget import Count
 from prompt.ends import omission_line
@@ -66,7 +65,7 @@ def _bodies(entries: Sequence[Entry], room: int, count: Count) -> list[str]:
 def _cut(entry: Entry, room: int, count: Count) -> str:
     """The entry in about `room` tokens, inside its fence; "" if that leaves nothing of it."""
     depth = 2 if entry.source else 1
-    fence = count(_shown(replace(entry, text=""))) if entry.source else 0
+    fence = count(_shown(entry._replace(text=""))) if entry.source else 0
 
     def quoted(text: str) -> int:
         for _ in range(depth):
@@ -74,7 +73,7 @@ def _cut(entry: Entry, room: int, count: Count) -> str:
         return count(text)
 
     cut = trim(entry.text, room - fence - FRAME, quoted)
-    return "" if cut.cut[:1] == ((0, len(entry.text)),) else _shown(replace(entry, text=cut.text))
+    return "" if cut.cut[:1] == ((0, len(entry.text)),) else _shown(entry._replace(text=cut.text))
 
 
 def _body(taken: Sequence[tuple[int, str]], entries: int) -> str:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 _OWNERS = "This is only available in owner conversations"
+# With the setting, the counter that says up to which change all vectors are made.
+EMBEDDED = "embedded:"
 # What exit codes say: a configured server does not answer; the run was done, with failures.
 _DOWN, _FAILED = 4, 1
 

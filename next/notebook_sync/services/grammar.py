@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -23,8 +22,7 @@ _MARKS = re.compile(r"<!--|-->|%%")
 _LOOKALIKE = re.compile(r"[ \t]*(?:[-+*•](?=\*\*|\[.?\])|(?=\*\*[^*]+\*\*[ \t]*\([^()]*\):)|[-+*•][ \t]+(?=\*\*|\[))")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One list item: the 1-based lines `line` to `last` of the file.
 
     `section` is the known heading that it is below, else the one next above it; `channel` the heading below that one.
@@ -43,8 +41,7 @@ class Entry:
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(NamedTuple):
     """An entry that cannot be read: why, and what to write instead. The prompt shows it as it is."""
 
     line: int
@@ -108,7 +105,7 @@ PLAIN = Grammar((), lambda entry, _: entry.text)
 
 def blank(text: str, gaps: Iterable[Gap]) -> str:
     """A text with spaces in place of what gaps take out; its lines stay where they are."""
-    return without(text, [replace(gap, shown=re.sub(r"[^\r\n]", " ", text[gap.start : gap.end])) for gap in gaps])
+    return without(text, [gap._replace(shown=re.sub(r"[^\r\n]", " ", text[gap.start : gap.end])) for gap in gaps])
 
 
 def plain_heading(title: str) -> str:

@@ -22,7 +22,7 @@ from notebook_sync.files.names import copy_of
 from notebook_sync.files.private import printable
 from notebook_sync.files.state import file_system
 from notebook_sync.model import SETTINGS_FILE
-from notebook_sync.services.admin import Check, Status
+from notebook_sync.services.admin import EMBEDDED, Check, Status
 from notebook_sync.services.assembling import assemble, files_of
 from notebook_sync.services.core import Core
 from notebook_sync.sessions import KINDS, Session
@@ -116,14 +116,17 @@ def _troubles(core: Core, holder: dict[str, Any] | None, targets: Sequence[dict[
 
 
 def _search_state(core: Core) -> dict[str, Any] | None:
-    """How far search by meaning is, None where it is off."""
-    meaning = core.searcher.meaning if core.settings.search.embeddings != "off" else None
-    if meaning is None:
+    """How far search by meaning is, None where it is off. Models are loaded only where vectors may be missing."""
+    model, behind, trouble = core.settings.search.embeddings, 0, ""
+    if model == "off":
         return None
-    try:
-        return {"model": meaning.embedder.model, "behind": meaning.queue.behind(), "trouble": ""}
-    except NotebookError as error:
-        return {"model": meaning.embedder.model, "behind": 0, "trouble": str(error)}
+    done = core.index.counters.one(f"{EMBEDDED}{model}")
+    if (done is None or done["value"] != core.index.rev()) and (meaning := core.searcher.meaning):
+        try:
+            behind = meaning.queue.behind()
+        except NotebookError as error:
+            trouble = str(error)
+    return {"model": model, "behind": behind, "trouble": trouble}
 
 
 # ---- doctor

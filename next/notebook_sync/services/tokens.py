@@ -12,7 +12,6 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -28,8 +27,7 @@ FILE = "tokens.json"
 _LOCK_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRow:
+class TokenRow(msgspec.Struct, frozen=True):
     """One token. `name` is an agent's, or "owner"."""
 
     name: str
@@ -120,7 +118,7 @@ class TokenFile:
         try:
             rows = self._read()
             yield rows
-            write_private(self._path, msgspec.json.format(msgspec.json.encode([asdict(row) for row in rows])))
+            write_private(self._path, msgspec.json.format(msgspec.json.encode(rows)))
         except OSError as error:
             raise NotebookError(f"{self._path} cannot be written: {error.strerror}") from None
         finally:

@@ -13,7 +13,7 @@ from notebook_sync.files.history import Kept
 from notebook_sync.files.locks import FollowLock, write_lock
 from notebook_sync.files.private import close_to_others
 from notebook_sync.model import SETTINGS_FILE
-from notebook_sync.services.admin import SyncReport
+from notebook_sync.services.admin import EMBEDDED, SyncReport
 from notebook_sync.services.core import FAULTS, Core
 from notebook_sync.sessions import OWNER
 from notebook_sync.sync.upkeep import Chore
@@ -92,7 +92,7 @@ def publish_changes(core: Core, *, claim: bool = False) -> list[dict[str, Any]]:
 
 def embed_missing(core: Core, limit: int) -> int:
     """Make at most `limit` missing vectors; how many were made. Raises BackendDown, MissingExtra."""
-    key, rev = f"embedded:{core.settings.search.embeddings}", core.index.rev()
+    key, rev = f"{EMBEDDED}{core.settings.search.embeddings}", core.index.rev()
     done = core.index.counters.one(key)
     if (done is not None and done["value"] == rev) or core.settings.search.embeddings == "off":
         return 0

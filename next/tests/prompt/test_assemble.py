@@ -237,7 +237,7 @@ def test_no_file_silently_drops_to_nothing() -> None:
 
 
 def test_a_higher_priority_is_cut_later() -> None:
-    runtime = tuple(replace(file, priority=9 if "orders" in file.path else 1) for file in RUNTIME_FILES)
+    runtime = tuple(file._replace(priority=9 if "orders" in file.path else 1) for file in RUNTIME_FILES)
     rules, reminders, orders = made(FULL, replace(SETTINGS, runtime_files=runtime, max_tokens=2800)).parts
     assert orders.tokens > 3 * rules.tokens
     assert abs(rules.tokens - reminders.tokens) < 20
@@ -264,7 +264,7 @@ def test_a_total_too_small_for_the_files_names_the_one_that_would_do() -> None:
     assert all(part.text for part in made(FULL, replace(SETTINGS, max_tokens=error.enough)).parts)
     assert error.fits == "".join(f"[… more: notebook_read {path}]\n" for path in PATHS)
     with pytest.raises(PromptTooSmall) as caught:
-        made(FULL, replace(SETTINGS, max_tokens=16, runtime_files=(*RUNTIME_FILES[:2], replace(GLOSSARY, priority=9))))
+        made(FULL, replace(SETTINGS, max_tokens=16, runtime_files=(*RUNTIME_FILES[:2], GLOSSARY._replace(priority=9))))
     assert caught.value.fits == "[… more: notebook_read pages/glossary.md]\n"
 
 

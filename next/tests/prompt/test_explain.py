@@ -6,7 +6,6 @@ import doctest
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -125,7 +124,7 @@ def test_a_last_good_version_is_told_from_the_bytes_that_are_there_now() -> None
     prompt = assemble([source], "task", PromptSettings(), now=NOW)
     answers = [explain(text, prompt, [source])[0] for text in ("mil", "tea")]
     assert [(one.line, one.reason, one.last_good) for one in answers] == [(2, "not yet parsed", False), (1, "", True)]
-    same = replace(source, content=source.found)
+    same = source._replace(content=source.found)
     assert not explain("tea", prompt, [same])[0].last_good
 
 

@@ -54,7 +54,7 @@ def test_a_bare_folder_is_synced_with_a_hint_and_embedded(folder: Path) -> None:
         assert report.hints[1].endswith(f"notebook-sync init {folder}")
         assert sorted(path.name for path in folder.iterdir()) == [".notebook", "Idea.md"]
         assert notebook.admin.sync().hints == []
-        assert notebook.admin.status().search == {"model": "wordllama-256/1", "behind": 0, "trouble": ""}
+        assert notebook.admin.status().search == {"model": "wordllama", "behind": 0, "trouble": ""}
 
 
 def test_a_lost_folder_deletes_nothing_unless_it_is_meant(notebook: Notebook) -> None:
