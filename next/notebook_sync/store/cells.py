@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from base64 import b64decode
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from functools import lru_cache
@@ -104,5 +105,7 @@ CODECS: Final[dict[ColumnType, tuple[Encode, Decode | None]]] = {
     "list": (as_list, from_json),
     "blob": (bytes, None),
     "packed": (pack, unpack),
+    # Of a dump, as base64.
+    "packed_bytes": (lambda value: pack(b64decode(value) if isinstance(value, str) else value), unpack),
     "packed_json": (lambda value: pack(as_json(value)), lambda cell: from_json(unpack(cell))),
 }

@@ -225,7 +225,7 @@ class Collection:
         with self._db.write() as db:
             if self.table.kept:
                 db.execute(self.table.insert_waiting, cells)
-            else:
+            elif not self.count(Is("id", "=", row["id"])):
                 self.put([row])
 
     # ---- helpers

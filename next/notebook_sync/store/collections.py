@@ -179,9 +179,10 @@ INTENTS = CollectionSpec(
         Column("applied", "int", default=0),  # the index has it
         Column("committed", "int", default=0),
         Column("announced", "int", default=0),
-        Column("new", "packed", heavy=True),
-        Column("old", "packed", heavy=True),
+        Column("new", "packed_bytes", heavy=True),
+        Column("old", "packed_bytes", heavy=True),
     ),
+    dumped=True,
 )
 # Files that are not notes, so that links to them can be checked. `id` is the path.
 ATTACHMENTS = CollectionSpec("attachments", (Column("size", "int"), Column("mtime_ns", "int")))

@@ -150,12 +150,24 @@ class Index:
         return folder / _DUMP_FILE
 
     def load_dump(self, folder: Path) -> int:
-        """Put the rows of `folder`/index.jsonl and return how many lines could not be read; no file is no error.
-
-        Kept columns go to the rows that exist, and else wait for the row, as those of ended rows do.
-        """
+        """Load what `dump` wrote to `folder`, and return how many lines could not be read; no file is no error."""
         path = folder / _DUMP_FILE
-        return self._load(path.read_bytes().splitlines() if path.exists() else ())
+        return self._load_lines(path.read_bytes().splitlines() if path.exists() else ())
+
+    def load(self, rows: Iterable[tuple[str, Row]]) -> int:
+        """Put rows of collections that are dumped, each with its collection's name; return how many cannot be read.
+
+        Kept columns go to the rows that exist, and else wait for the row, as those of ended rows do. Of the other
+        collections, rows that are missing are put.
+        """
+        unreadable = 0
+        with self._db.write():
+            for name, row in rows:
+                try:
+                    self.collections[name].load(row)
+                except (ValueError, TypeError, KeyError, AttributeError, OverflowError):  # before anything is written
+                    unreadable += 1
+        return unreadable
 
     def dumped_at(self) -> datetime | None:
         """When `dump` last wrote."""
@@ -187,17 +199,11 @@ class Index:
         """Close the file. A later use opens it again."""
         self._db.close()
 
-    def _load(self, lines: Iterable[bytes]) -> int:
-        unreadable = 0
+    def _load_lines(self, lines: Iterable[bytes]) -> int:
+        found = [_row_of(line) for line in lines]
         with self._db.write():
-            for line in lines:
-                try:
-                    found = from_json(line)
-                    self.collections[found["in"]].load(found["row"])
-                except (ValueError, TypeError, KeyError, AttributeError, OverflowError):  # before anything is written
-                    unreadable += 1
             self._db.set_state("needs_restore", 0)
-        return unreadable
+            return self.load(found)
 
     def _bring_up_to_date(self) -> None:
         """Empty an older file in one transaction; what only it knows waits in the new tables."""
@@ -210,7 +216,16 @@ class Index:
                 if user_version(db) < self._version:  # no other process was faster
                     lines = list(dump_lines(db))
                     self._db.recreate(db)
-                    self._load(lines)
+                    self._load_lines(lines)
+
+
+def _row_of(line: bytes) -> tuple[str, Row]:
+    """The collection and the row of a dump's line; "", of which there is none, where it cannot be read."""
+    try:
+        found = from_json(line)
+        return found["in"], found["row"]
+    except (ValueError, TypeError, KeyError):
+        return "", {}
 
 
 def schema_statements() -> list[str]:

@@ -8,21 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from notebook_sync.errors import ForeignTarget
 
-# continue: publish from the cursor. reconcile: compare everything. take over: fetch what only the server has first.
-# restored: the same for an index that is older than the server, which may lack rows that it should not delete there.
-Step = Literal["continue", "reconcile", "take over", "restored"]
 _CLAIM = "to take it over, run: notebook-sync sync --claim"
-# The feed forgets rows that ended a year ago; a cursor that old may have missed some.
-_OLDEST_CURSOR = timedelta(days=300)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +43,6 @@ class Mark:
             return msgspec.json.decode(found, type=cls) if isinstance(found, bytes) else msgspec.convert(found, cls)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return cls()
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields as they are stored."""
-        return asdict(self)
 
     @property
     def owner(self) -> str:
@@ -84,25 +74,21 @@ class Identity:
         return mark.replica == self.replica and mark.generation in self.generations
 
 
-def step_for(mark: Mark | None, who: Identity, *, target: str, last_cursor: int, claim: bool = False) -> Step:
-    """What to do on a server with this mark. Raises ForeignTarget, saying what resolves it.
+def is_continued(mark: Mark | None, who: Identity, *, target: str, last_cursor: int, claim: bool = False) -> bool:
+    """Whether this index goes on from the cursor of the mark on a server. Where it does not, it writes everything
+    again, after it took over what only the server has. Raises ForeignTarget, saying what resolves it.
 
-    `last_cursor` is the cursor that this index recorded last, before it wrote it to the server.
+    `last_cursor` is the cursor that this index recorded last, before it wrote it to the server: a greater one there was
+    written by a later state of an index that is restored.
     """
     if mark is None:
-        return "reconcile"
+        return False
     if mark.notebook != who.notebook:
         raise ForeignTarget(target, mark.owner, next="set another mirror.database, or another refs.prefix")
-    if not who.made(mark):
-        if claim:
-            return "take over"
-        is_copied = mark.replica == who.replica
-        copy = "a copy of this state folder" if is_copied else "another copy of this notebook"
+    if not (who.made(mark) or claim):
+        copy = "a copy of this state folder" if mark.replica == who.replica else "another copy of this notebook"
         raise ForeignTarget(target, f"{copy} ({mark.root} on {mark.host})", next=_CLAIM)
-    if mark.generation != who.generation or mark.cursor > last_cursor:
-        return "restored" if last_cursor else "take over"
-    is_old = datetime.now(UTC) - mark.written_at > _OLDEST_CURSOR
-    return "reconcile" if is_old or claim else "continue"
+    return (mark.replica, mark.generation) == (who.replica, who.generation) and mark.cursor <= last_cursor
 
 
 def name_of(url: str, kind: str) -> str:

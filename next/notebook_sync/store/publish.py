@@ -11,9 +11,10 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Protocol
 
 from notebook_sync.errors import BackendDown, ForeignTarget, NotebookError
@@ -21,10 +22,12 @@ from notebook_sync.files.locks import FollowLock
 from notebook_sync.files.state import Place
 from notebook_sync.settings import Settings
 from notebook_sync.store.index import Index
-from notebook_sync.store.owner import Identity, Mark, step_for
-from notebook_sync.store.rows import Change, Is, Row
+from notebook_sync.store.owner import Identity, Mark, is_continued
+from notebook_sync.store.rows import Change, Is, Row, both
 
-Key = tuple[str, str]
+# By collection, then by id: the rev of the row that a server has.
+Revs = dict[str, dict[str, int]]
+# By "COLLECTION:ID": code and reason.
 Refusals = dict[str, tuple[str, str]]
 
 _BATCH = 500
@@ -38,8 +41,8 @@ _ALONE_SECONDS = 10.0
 _STATUS_SECONDS, _BELIEVED_SECONDS = 1.0, 5.0
 _POLL_SECONDS = 0.02
 _NO_LIMIT = 1 << 62
-# Stream lines as old as this are not written again to an emptied server.
-REFILL = timedelta(days=30)
+# The index forgets rows that ended a year ago; a cursor that old may have missed some.
+_OLDEST_CURSOR = timedelta(days=300)
 FOREIGN = ("foreign", "another program wrote it or changed it")
 _ADOPTED, _SELF = "adopted", "self"
 _log = logging.getLogger(__name__)
@@ -48,7 +51,8 @@ _log = logging.getLogger(__name__)
 class Target(Protocol):
     """One server that is published to. Every method that asks it raises BackendDown.
 
-    `needs_text`: whether `write` wants rows with their heavy columns.
+    `needs_text`: whether `write` wants rows with their heavy columns. `publishes`: whether a document that not every
+    session may read belongs there. `known`: the rows of ours that are compared, and those collections only.
     """
 
     kind: str
@@ -58,10 +62,9 @@ class Target(Protocol):
 
     def read_mark(self) -> Mark | None: ...
     def write_mark(self, mark: Mark) -> None: ...
-    def prepare(self) -> None: ...
-    def write(self, changes: Sequence[Change], mark: Mark, *, claim: bool) -> Refusals: ...
-    def known(self) -> dict[Key, int]: ...
-    def publishes(self, collection: str, row: Row) -> bool: ...
+    def write(self, changes: Sequence[Change], mark: Mark, *, claim: bool = False) -> Refusals: ...
+    def known(self) -> Revs: ...
+    def publishes(self, row: Row) -> bool: ...
     def take_over(self) -> None: ...
     def close(self) -> None: ...
 
@@ -79,7 +82,6 @@ class _State:
     """What this process knows of one server. It has every change up to `through`."""
 
     through: int = 0
-    is_writing: bool = False
     trouble: str = ""
     retry_at: float = 0.0
     believed_until: float = 0.0
@@ -103,28 +105,26 @@ def targets_of(settings: Settings, place: Place, index: Index) -> list[Target]:
 class Publisher:
     """Publishes one index. Only the process that holds the follow lock calls `publish`; one thread at a time works."""
 
-    def __init__(self, index: Index, targets: Sequence[Target], place: Place, *, name: str = "") -> None:
+    def __init__(self, index: Index, targets: Sequence[Target], place: Place) -> None:
         self._index = index
         self._targets = targets
         self._place = place
-        self._name = name or place.root.name
         self._states = {target.kind: _State() for target in targets}
-        self._who: Identity | None = None
         self._lock = threading.Lock()
 
     def publish(self, seconds: float, *, claim: bool = False) -> dict[str, Published]:
         """Publish what is new for about so many seconds, at least a batch; by kind of server, what was done.
 
         A server that failed lately is left alone for a while. `claim` takes over servers that another copy of this
-        notebook published to, and documents there that other programs changed. Raises errors of the index only."""
+        notebook published to, and overwrites documents and refs there that have ids of ours, whoever wrote them.
+        Raises errors of the index only.
+        """
         until = time.monotonic() + seconds
         with self._lock:
             return {target.kind: self._publish_to(target, until, claim=claim) for target in self._targets}
 
     def publish_inline(self, seconds: float) -> None:
         """Publish before a write returns, unless another process follows the notebook; gives up after `seconds`."""
-        if not self._targets:
-            return
 
         def work() -> None:
             lock = FollowLock(self._place)
@@ -136,9 +136,8 @@ class Publisher:
             finally:
                 lock.release()
 
-        thread = threading.Thread(target=work, name="notebook-sync publish", daemon=True)
-        thread.start()
-        thread.join(seconds)
+        if self._targets:
+            _run_for(seconds, [work])
 
     def wait_for_cursors(self, seconds: float) -> bool:
         """Wait until every server has what the index has now, by the marks that a follower writes there."""
@@ -152,10 +151,6 @@ class Publisher:
             state.trouble = state.trouble or f"it does not have every change after {seconds:g} s"
             state.believed_until = time.monotonic() + _BELIEVED_SECONDS
         return not left
-
-    def claim(self) -> dict[str, Published]:
-        """Take over servers that another copy of this notebook published to."""
-        return self.publish(_ALONE_SECONDS, claim=True)
 
     def reconcile_all(self) -> None:
         """Compare every row of every server with the index and repair the differences. Raises BackendDown."""
@@ -171,15 +166,11 @@ class Publisher:
         """How many rows MongoDB and Redis have, None where one is not set, and how they differ from the index, as
         `{path, what, detail}`. Raises BackendDown."""
         counts: dict[str, int] = {}
-        differences: list[dict[str, str]] = []
+        found: list[dict[str, str]] = []
         for target in self._targets:
-            known, wanted = target.known(), self._wanted(target)
-            counts[target.kind] = len(known)
-            for key in sorted(known.keys() | wanted.keys()):
-                if known.get(key) != wanted.get(key):
-                    what = "missing" if key not in known else "orphan" if key not in wanted else "differs"
-                    differences.append({"path": key[1], "what": what, "detail": target.name})
-        return counts.get("mongodb"), counts.get("redis"), differences
+            counts[target.kind], differences = self._compare(target)
+            found += [{"path": id, "what": what, "detail": target.name} for _, id, what in differences]
+        return counts.get("mongodb"), counts.get("redis"), found
 
     def state(self) -> list[dict[str, Any]]:
         """How far each server is, for `status`: name, kind, cursor, behind, trouble, refused, owner. Takes a second at
@@ -192,18 +183,17 @@ class Publisher:
             except BackendDown as down:
                 answers[target.kind] = (None, down.reason)
 
-        threads: list[threading.Thread] = []
-        for target in self._targets:
+        asked = [each for each in self._targets if not self._is_believed(each)]
+        _run_for(_STATUS_SECONDS, [partial(ask, target) for target in asked])
+        for target in asked:
             state = self._states[target.kind]
-            if time.monotonic() < max(state.retry_at, state.believed_until):
-                answers[target.kind] = (None, state.trouble)
-            else:
-                threads.append(threading.Thread(target=ask, args=(target,), daemon=True))
-                threads[-1].start()
-        until = time.monotonic() + _STATUS_SECONDS
-        for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))
-        return [self._state_of(each, *answers.get(each.kind, (None, "it does not answer"))) for each in self._targets]
+            _, trouble = answers.setdefault(target.kind, (None, state.trouble or "it does not answer"))
+            if trouble:
+                state.trouble, state.believed_until = trouble, time.monotonic() + _BELIEVED_SECONDS
+        return [
+            self._state_of(each, *answers.get(each.kind, (None, self._states[each.kind].trouble)))
+            for each in self._targets
+        ]
 
     def close(self) -> None:
         """Close the connections."""
@@ -213,59 +203,47 @@ class Publisher:
     # ---- one server
 
     def _publish_to(self, target: Target, until: float, *, claim: bool = False) -> Published:
-        state = self._states[target.kind]
+        state, noted = self._states[target.kind], self._noted(target)
         if time.monotonic() < state.retry_at and not claim:
             return Published(trouble=state.trouble)
         try:
-            done = Published(self._bring_up_to_date(target, state, until, claim=claim))
+            count = self._feed(target, until, claim=claim)
         except (BackendDown, ForeignTarget) as error:
-            self._note_trouble(target, state, error)
+            state.trouble = error.reason if isinstance(error, BackendDown) else str(error)
+            state.retry_at = time.monotonic() + state.pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads attempts
+            state.pause = min(state.pause * 2, _PAUSES[1])
+            # A late write may come at any time until the server answers again.
+            self._remember(target, trouble=noted["trouble"] or time.time(), doubt=time.time() + _LATE_SECONDS)
             return Published(trouble=state.trouble)
         self._states[target.kind] = _State(state.through)
-        if self._noted(target)["trouble"]:
+        if noted["trouble"]:
             self._remember(target, trouble=None)
-        return done
+        return Published(count)
 
-    def _note_trouble(self, target: Target, state: _State, error: BackendDown | ForeignTarget) -> None:
-        state.trouble = error.reason if isinstance(error, BackendDown) else str(error)
-        state.retry_at = time.monotonic() + state.pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads attempts
-        state.pause = min(state.pause * 2, _PAUSES[1])
-        noted = self._noted(target)
-        # A late write may come at any time until the server answers again.
-        is_doubted = state.is_writing or noted["doubt"] is not None
-        doubt = time.time() + _LATE_SECONDS if is_doubted and isinstance(error, BackendDown) else noted["doubt"]
-        state.is_writing = False
-        self._remember(target, trouble=noted["trouble"] or time.time(), doubt=doubt)
-
-    def _bring_up_to_date(self, target: Target, state: _State, until: float, *, claim: bool) -> int:
-        found, who, noted = target.read_mark(), self._identity(), self._noted(target)
-        step = step_for(found, who, target=target.name, last_cursor=noted["cursor"], claim=claim)
-        target.prepare()
-        if found is not None and step in ("take over", "restored"):
-            self._index.raise_rev(found.cursor)
-            is_copied = found.replica == who.replica and not who.made(found)
-            if is_copied or found.generation == who.generation:
-                who = self._renew_identity(secrets.token_hex(8) if is_copied else "")
-            target.take_over()
-        mark = self._mark_of(who, found or Mark())
+    def _feed(self, target: Target, until: float, *, claim: bool) -> int:
+        """Write what the server lacks, from its cursor on; how many changes that were."""
+        state, noted, found, who = self._states[target.kind], self._noted(target), target.read_mark(), self._identity()
+        mark = found or Mark()
+        is_doubted = noted["doubt"] is not None and time.time() >= noted["doubt"]
+        if not is_continued(found, who, target=target.name, last_cursor=noted["cursor"], claim=claim):
+            published = 0
+            if found is not None:
+                published = self._last_line_of(found)
+                who = self._take_over(target, found, who)
+            mark = replace(mark, cursor=0, published_through=published, pending_from=0)
+            # What is there and not in the index is deleted later, after a full scan.
+            self._remember(target, doubt=time.time() + _LATE_SECONDS)
+        elif claim:
+            mark = replace(mark, cursor=0)
+        else:
+            is_doubted = is_doubted or datetime.now(UTC) - mark.written_at > _OLDEST_CURSOR
+        mark = self._signed(mark, who)
         limit, is_alone = self._limit_of(target)
         if is_alone and not mark.pending_from:
-            mark = replace(mark, pending_from=mark.cursor + 1 if step == "continue" else 1)
+            mark = replace(mark, pending_from=mark.cursor + 1)
         elif mark.pending_from and not is_alone:  # refs that went ahead of MongoDB are written again
             mark = replace(mark, pending_from=0, cursor=min(mark.cursor, mark.pending_from - 1))
-        count = 0
-        is_doubted = noted["doubt"] is not None and time.time() >= noted["doubt"]
-        if step != "continue" or is_doubted:
-            through = self._index.rev()
-            is_trusted = found is not None and step in ("continue", "reconcile") and not claim
-            count += self._reconcile(
-                target, mark, limit, is_trusted=is_trusted, may_delete=step != "restored", claim=claim
-            )
-            if not is_trusted:
-                count += self._refill(target, mark)
-                mark = replace(mark, cursor=min(through, limit), published_through=through)
-            is_settled = step != "restored" and self._index.counters.one(_ADOPTED) is not None
-            self._remember(target, doubt=None if is_settled else time.time() + _LATE_SECONDS)
+        count = self._reconcile(target, mark, limit) if is_doubted and mark.cursor else 0
         if mark != found:
             self._record(target, mark)
         while True:
@@ -275,86 +253,82 @@ class Publisher:
             if not changes:
                 state.through = seen
                 return count
-            self._write(target, changes, mark)
+            self._write(target, changes, mark, claim=claim)
             count += len(changes)
             state.through = changes[-1].rev
-            through = max(mark.published_through, state.through)
-            mark = replace(mark, cursor=state.through, published_through=through)
+            mark = replace(mark, cursor=state.through, published_through=max(mark.published_through, state.through))
             self._record(target, mark)
             if time.monotonic() > until:
                 return count
 
-    def _reconcile(
-        self, target: Target, mark: Mark, limit: int, *, is_trusted: bool, may_delete: bool, claim: bool
-    ) -> int:
-        """Write every row whose rev is another there, and delete rows of ours that are gone, after a full scan by this
-        index. Revs of another generation say nothing: not `is_trusted`, every row is written."""
-        known, wanted = target.known(), self._wanted(target)
-        unequal = [key for key, rev in wanted.items() if rev <= limit and not (is_trusted and known.get(key) == rev)]
-        is_scanned = may_delete and self._index.counters.one(_ADOPTED) is not None
-        ended = sorted(known.keys() - wanted.keys()) if is_scanned else []
-        for batch in _parts(sorted(unequal), _BATCH):
-            changes: list[Change] = []
-            for name in dict(batch):
-                rows = self._index.collections[name].get(
-                    [id for at, id in batch if at == name], heavy=target.needs_text
-                )
-                changes += [Change(name, id, row["rev"], row) for id, row in rows.items()]
-            self._write(target, changes, mark, claim=claim)
-        for batch in _parts(ended, _BATCH):
-            self._write(target, [Change(name, id, 0, None) for name, id in batch], mark)
-        return len(unequal) + len(ended)
+    def _take_over(self, target: Target, found: Mark, who: Identity) -> Identity:
+        """Fetch what only the server has, and begin a generation, unless this one wrote nothing there yet."""
+        self._index.raise_rev(found.cursor)
+        is_copied = found.replica == who.replica and not who.made(found)
+        if is_copied or found.generation == who.generation:
+            who = self._renew_identity(secrets.token_hex(8) if is_copied else "")
+        target.take_over()
+        return who
 
-    def _refill(self, target: Target, mark: Mark) -> int:
-        """Write what is not compared: long-term memory, checkpoints, and the stream since the mark, 30 days at most."""
-        since = max(mark.written_at, datetime.now(UTC) - REFILL)
-        fed = {"stream": Is("at", ">", since), "longterm": Is("at", "!=", None), "checkpoints": Is("at", "!=", None)}
-        changes = [
-            Change(name, row["id"], row["rev"], row)
-            for name, where in fed.items()
-            if name in target.collections
-            for row in self._index.collections[name].find(where, order=("at",))
-        ]
-        for batch in _parts(changes, _BATCH):
-            self._write(target, batch, replace(mark, published_through=0))
-        return len(changes)
+    def _last_line_of(self, mark: Mark) -> int:
+        """The last rev of a stream line that was published when the mark was written: such lines may be cut there."""
+        older = Is("at", "<=", mark.written_at)
+        return max((rev for (rev,) in self._index.stream.tuples(("rev",), older)), default=0)
+
+    def _reconcile(self, target: Target, mark: Mark, limit: int) -> int:
+        """Write every row whose rev is another there, and delete rows of ours that are gone, after a full scan of the
+        files."""
+        is_scanned = self._index.counters.one(_ADOPTED) is not None
+        differences = [each for each in self._compare(target)[1] if is_scanned or each[2] != "orphan"]
+        for at in range(0, len(differences), _BATCH):
+            part = differences[at : at + _BATCH]
+            changes = [Change(name, id, 0, None) for name, id, what in part if what == "orphan"]
+            for name in {name for name, *_ in part}:
+                ids = [id for other, id, what in part if other == name and what != "orphan"]
+                rows = self._index.collections[name].get(ids, heavy=target.needs_text)
+                changes += [Change(name, id, row["rev"], row) for id, row in rows.items() if row["rev"] <= limit]
+            self._write(target, changes, mark)
+        self._remember(target, doubt=None if is_scanned else time.time() + _LATE_SECONDS)
+        return len(differences)
+
+    def _compare(self, target: Target) -> tuple[int, list[tuple[str, str, str]]]:
+        """How many rows a server has, and each difference: collection, id, and whether it is `missing` there, an
+        `orphan` there, or `differs`."""
+        known, wanted = target.known(), self._wanted(target)
+        differences: list[tuple[str, str, str]] = []
+        for name, there in known.items():
+            here = wanted[name]
+            for id in sorted(there.keys() | here.keys()) if there != here else ():
+                if there.get(id) != here.get(id):
+                    what = "missing" if id not in there else "orphan" if id not in here else "differs"
+                    differences.append((name, id, what))
+        return sum(map(len, known.values())), differences
+
+    def _wanted(self, target: Target) -> Revs:
+        """The rows that belong on a server, as `Target.known` has them."""
+        documents, is_open = self._index.documents, Is("audience", "=", "")
+        fields, has_path = ("id", "rev", "collection", "audience", "path"), Is("path", "!=", None)
+        guarded = documents.find(both(has_path, Is("audience", "!=", "")), fields=fields)
+        wanted = dict(documents.tuples(("id", "rev"), both(has_path, is_open)))
+        wanted |= {row["id"]: row["rev"] for row in guarded if target.publishes(row)}
+        return {"documents": wanted, "facts": dict(self._index.facts.tuples(("id", "rev")))}
 
     def _write(self, target: Target, changes: Sequence[Change], mark: Mark, *, claim: bool = False) -> None:
         """Write a batch, and keep which rows the server refuses. Raises BackendDown where it refuses all of them."""
-        state = self._states[target.kind]
-        state.is_writing = True
         refused = target.write(changes, mark, claim=claim)
-        state.is_writing = False
         codes = {code for code, _ in refused.values()}
         if len(changes) > 1 and len(refused) == len(changes) and len(codes) == 1 and FOREIGN[0] not in codes:
             raise BackendDown(target.name, next(iter(refused.values()))[1])
-        revs = {f"{change.collection}:{change.id}": change.rev for change in changes}
-        kept = self._index.refused.find(Is("target", "=", target.kind), fields=("id", "row"))
-        settled = [row["id"] for row in kept if row["row"] in revs and row["row"] not in refused]
-        rows = [
-            {
-                "id": f"{target.kind}:{key}",
-                "target": target.kind,
-                "row": key,
-                "row_rev": revs[key],
-                "code": code,
-                "reason": reason[:300],
-            }
-            for key, (code, reason) in refused.items()
-        ]
-        if rows or settled:
+        kind, rows = target.kind, list[Row]()
+        for change in changes:
+            if change.key in refused:
+                code, reason = refused[change.key]
+                row = {"id": f"{kind}:{change.key}", "target": kind, "row": change.key, "row_rev": change.rev}
+                rows.append({**row, "code": code, "reason": reason[:300]})
+        if rows or self._index.refused.count(Is("target", "=", kind)):
             with self._index.write():
-                self._index.refused.delete(settled)
+                self._index.refused.delete([f"{kind}:{change.key}" for change in changes])
                 self._index.refused.put(rows)
-
-    def _wanted(self, target: Target) -> dict[Key, int]:
-        """(collection, id) → rev of the rows that belong on a server and are compared there."""
-        fields = ("id", "rev", "collection", "audience", "path")
-        rows = [dict(zip(fields, row, strict=True)) for row in self._index.documents.tuples(fields)]
-        wanted = {("documents", row["id"]): row["rev"] for row in rows if target.publishes("documents", row)}
-        if "facts" in target.collections:
-            wanted |= {("facts", id): rev for id, rev in self._index.facts.tuples(("id", "rev"))}
-        return wanted
 
     def _limit_of(self, target: Target) -> tuple[int, bool]:
         """The last rev that may be written, and whether that is without MongoDB, which has been in trouble for long."""
@@ -368,54 +342,43 @@ class Publisher:
 
     # ---- what is recorded
 
-    def _mark_of(self, who: Identity, found: Mark) -> Mark:
-        place = {"name": self._name, "host": socket.gethostname(), "root": str(self._place.root)}
-        own = {"notebook": who.notebook, "replica": who.replica, "generation": who.generation}
-        return Mark.read({**found.as_json(), **own, **place})
+    def _signed(self, mark: Mark, who: Identity) -> Mark:
+        root = self._place.root
+        own = replace(mark, notebook=who.notebook, replica=who.replica, generation=who.generation)
+        return replace(own, name=root.name, host=socket.gethostname(), root=str(root))
 
     def _record(self, target: Target, mark: Mark) -> None:
         """Write the mark, to the index first: a mark with a greater cursor was written by a later index."""
         mark = replace(mark, at=datetime.now(UTC).isoformat(timespec="milliseconds"))
         self._remember(target, mark)
-        self._states[target.kind].is_writing = True
         target.write_mark(mark)
-        self._states[target.kind].is_writing = False
 
     def _noted(self, target: Target) -> dict[str, Any]:
         """What the index knows of a server: the last `cursor`; since when it is in `trouble`; when to reconcile after
         `doubt`. Times are seconds since 1970, None for no."""
-        row = self._index.targets.one(target.kind) or {}
-        cursor = int((row.get("mark") or {}).get("cursor") or 0)
-        return {"cursor": cursor, "trouble": None, "doubt": None, **(row.get("state") or {})}
+        row = self._index.targets.one(target.kind) or {"mark": {}, "state": {}}
+        return {"cursor": row["mark"].get("cursor", 0), "trouble": None, "doubt": None, **row["state"]}
 
     def _remember(self, target: Target, mark: Mark | None = None, **changes: float | None) -> None:
         row = self._index.targets.one(target.kind) or {"mark": {}, "state": {}}
-        known = {"mark": mark.as_json() if mark else row["mark"], "state": {**row["state"], **changes}}
+        known = {"mark": asdict(mark) if mark else row["mark"], "state": {**row["state"], **changes}}
         self._index.targets.put([{"id": target.kind, "seen_at": datetime.now(UTC), **known}])
 
     def _identity(self) -> Identity:
         """Who this index is; a new one, or one that was built again, begins a generation."""
-        own = self._index.targets.one(_SELF)
-        generation = own["mark"]["generation"] if own else ""
-        if not generation:
-            self._who = self._renew_identity()
-        elif self._who is None or self._who.generation != generation:
-            known = self._place.findings()
-            made = known.get("generations") or []
-            self._who = Identity(
-                self._place.notebook_id, known.get("replica") or self._place.replica, generation, [*made, generation]
-            )
-        return self._who
+        own, known = self._index.targets.one(_SELF), self._place.findings()
+        if own is None:
+            return self._renew_identity()
+        replica = known.get("replica") or self._place.replica
+        return Identity(self._place.notebook_id, replica, own["mark"]["generation"], known.get("generations") or ())
 
     def _renew_identity(self, replica: str = "") -> Identity:
         """Begin a generation, of another replica where one is given. The state folder knows all of them."""
         generation, known = secrets.token_hex(16), self._place.findings()
-        made = [*(known.get("generations") or []), generation]
         replica = replica or known.get("replica") or self._place.replica
-        self._place.remember(generations=made, replica=replica)
+        self._place.remember(generations=[*(known.get("generations") or ()), generation], replica=replica)
         self._index.targets.put([{"id": _SELF, "mark": {"generation": generation}, "seen_at": None, "state": {}}])
-        self._who = Identity(self._place.notebook_id, replica, generation, made)
-        return self._who
+        return self._identity()
 
     # ---- how far it is
 
@@ -428,16 +391,19 @@ class Publisher:
             return False
         return mark.cursor >= rev or not self._index.changes(mark.cursor, 1, target.collections, heavy=False)
 
+    def _is_believed(self, target: Target) -> bool:
+        """Whether the server's trouble is so recent that it is not asked."""
+        state = self._states[target.kind]
+        return time.monotonic() < max(state.retry_at, state.believed_until)
+
     def _state_of(self, target: Target, mark: Mark | None, trouble: str) -> dict[str, Any]:
-        state, noted = self._states[target.kind], self._noted(target)
-        if trouble and time.monotonic() > max(state.retry_at, state.believed_until):
-            state.trouble, state.believed_until = trouble, time.monotonic() + _BELIEVED_SECONDS
+        cursor = last = self._noted(target)["cursor"]
         if mark is not None:
             try:
-                step_for(mark, self._identity(), target=target.name, last_cursor=noted["cursor"])
+                is_continued(mark, self._identity(), target=target.name, last_cursor=last)
+                cursor = mark.cursor
             except ForeignTarget as error:
                 trouble = str(error)
-        cursor = mark.cursor if mark and not trouble else noted["cursor"]
         return {
             "name": target.name,
             "kind": target.kind,
@@ -449,5 +415,16 @@ class Publisher:
         }
 
 
-def _parts(items: Sequence[Any], size: int) -> list[Any]:
-    return [items[at : at + size] for at in range(0, len(items), size)]
+def _run_for(seconds: float, works: Sequence[Callable[[], None]]) -> None:
+    """Do all of it at once, and go on after so many seconds with what is done; a server that hangs holds up no exit."""
+    threads = [threading.Thread(target=work, name="notebook-sync publish", daemon=True) for work in works]
+    until = time.monotonic() + seconds
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+
+
+def is_private(row: Row) -> bool:
+    """Whether a document is an agent's private note, or a copy of one."""
+    return row["collection"] == "channels" or str(row["audience"] or "").startswith("channels")

@@ -19,8 +19,8 @@ import msgspec
 Row = dict[str, Any]
 
 # text: str · int: signed 64 bits, bool too · real: finite float · time: aware UTC datetime, whole milliseconds
-# json: anything msgspec encodes · blob: bytes · packed: str, bytes, compressed · packed_json · list: a many field
-ColumnType = Literal["text", "int", "real", "time", "json", "blob", "packed", "packed_json", "list"]
+# json: what msgspec encodes · blob: bytes · packed (text), packed_bytes, packed_json: compressed · list: a many field
+ColumnType = Literal["text", "int", "real", "time", "json", "blob", "packed", "packed_bytes", "packed_json", "list"]
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -139,6 +139,11 @@ class Change(msgspec.Struct, frozen=True):
     id: str
     rev: int
     row: Row | None
+
+    @property
+    def key(self) -> str:
+        """How the row is named among all that a target has."""
+        return f"{self.collection}:{self.id}"
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -24,12 +24,13 @@ def index(index: Index) -> Index:
     index.stream.put([entry("s", "Said it")])
     index.checkpoints.put([{"id": "c", "name": "n", "at": T0, "body": {"days": [1, 2]}}])
     index.events.put([{"id": "e", "key": "k", "at": T0, "kind": "sync", "fields": {}}])
+    index.intents.put([{"id": "i", "path": "pages/a.md", "new": b"bytes", "at": T0, "digest": "d"}])
     index.cache.put([{"id": "not dumped"}])
     return index
 
 
 def test_a_lost_index_gets_back_what_only_it_knew(index: Index, tmp_path: Path) -> None:
-    names = ("history", "stream", "longterm", "checkpoints", "events")
+    names = ("history", "stream", "longterm", "checkpoints", "events", "intents")
     before = {name: index.collections[name].find(heavy=True) for name in names}
     path = index.dump(tmp_path / "dump")
     assert path.stat().st_mode & 0o777 == 0o600

@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from notebook_sync.errors import ForeignTarget
-from notebook_sync.store.owner import Identity, Mark, name_of, step_for, without_secrets
+from notebook_sync.store.owner import Identity, Mark, is_continued, name_of, without_secrets
 from tests.store.mirrors import Database, Keys, OpenWorld, World, line
 from tests.store.rows_for_tests import document, fact
 
 WHO = Identity("n", "r", "g2", ("g1", "g2"))
 MARK = Mark("n", replica="r", generation="g2", cursor=5, at=datetime.now(UTC).isoformat())
-OLD = (datetime.now(UTC) - timedelta(days=301)).isoformat()
 
 
 @pytest.mark.parametrize(
-    ("mark", "last_cursor", "step"),
+    ("mark", "last_cursor", "continues"),
     [
-        (None, 0, "reconcile"),
-        (MARK, 5, "continue"),
-        (MARK, 9, "continue"),  # the server was restored from a backup
-        (replace(MARK, at=OLD), 5, "reconcile"),
-        (replace(MARK, at="tomorrow"), 5, "reconcile"),
-        (MARK, 4, "restored"),
-        (replace(MARK, generation="g1"), 0, "take over"),
-        (replace(MARK, generation="g1"), 3, "restored"),
+        (None, 0, False),
+        (MARK, 5, True),
+        (MARK, 9, True),  # the server was restored from a backup
+        (MARK, 4, False),  # this index was
+        (replace(MARK, generation="g1"), 0, False),
+        (replace(MARK, generation="g1"), 5, False),
     ],
 )
-def test_the_step_follows_from_the_mark(mark: Mark | None, last_cursor: int, step: str) -> None:
-    assert step_for(mark, WHO, target="t", last_cursor=last_cursor) == step
+def test_an_index_goes_on_from_its_own_mark_alone(mark: Mark | None, last_cursor: int, continues: bool) -> None:
+    assert is_continued(mark, WHO, target="t", last_cursor=last_cursor) == continues
 
 
 @pytest.mark.parametrize(
@@ -48,12 +45,12 @@ def test_the_step_follows_from_the_mark(mark: Mark | None, last_cursor: int, ste
 )
 def test_the_mark_of_another_refuses(mark: Mark, owner: str, can_claim: bool) -> None:
     with pytest.raises(ForeignTarget, match=owner):
-        step_for(mark, WHO, target="t", last_cursor=5)
+        is_continued(mark, WHO, target="t", last_cursor=5)
     if can_claim:
-        assert step_for(mark, WHO, target="t", last_cursor=5, claim=True) == "take over"
+        assert not is_continued(mark, WHO, target="t", last_cursor=5, claim=True)
     else:
         with pytest.raises(ForeignTarget, match=owner):
-            step_for(mark, WHO, target="t", last_cursor=5, claim=True)
+            is_continued(mark, WHO, target="t", last_cursor=5, claim=True)
 
 
 @pytest.mark.parametrize(

@@ -121,9 +121,8 @@ def test_a_batch_that_is_refused_whole_is_the_servers_trouble(
     open_world: OpenWorld, servers: dict[str, str], new_mongo_database: str, mongodb_url: str
 ) -> None:
     world = open_world(mongodb=mongodb_url, database=new_mongo_database)
-    world.publish_well()
     database = Database(mongodb_url, new_mongo_database)
-    database.db.command("collMod", "pages", validator={"title": {"$type": "int"}})
+    database.db.create_collection("pages", validator={"title": {"$type": "int"}})
     world.put(document("a"), document("b"))
     assert "validation" in world.troubles()["mongodb"]
     assert world.state("mongodb")["behind"] == 2

@@ -96,6 +96,7 @@ def test_a_change_that_comes_while_rows_are_compared_is_published(
     world: World, mongo: Database, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.put(document("a", "one"))
+    world.publish_well()
     target = world.publisher._targets[0]
     known = target.known
 
@@ -107,7 +108,7 @@ def test_a_change_that_comes_while_rows_are_compared_is_published(
 
     monkeypatch.setattr(target, "known", with_a_change)
     monkeypatch.setattr(publish, "_BATCH", 1)
-    world.publish_well()
+    world.publisher.reconcile_all()
     assert set(mongo.texts()) == keys.refs() == {"pages/a", "pages/b"}
     assert keys.ids() == ["meanwhile"]
 
