@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 
 from notebook_sync.errors import IndexDamaged
-from notebook_sync.store.cells import CODECS, Cell, Decode, as_json, clean, pack_terms
 from notebook_sync.store.rows import (
     EVERYTHING,
     Analyzer,
@@ -28,7 +27,7 @@ from notebook_sync.store.rows import (
     both,
 )
 from notebook_sync.store.sqlite import Database
-from notebook_sync.store.tables import LISTED, Table, beyond
+from notebook_sync.store.tables import CODECS, LISTED, Cell, Decode, Table, as_json, beyond, clean, unpack
 from notebook_sync.store.words import NOWHERE, WordTables
 
 _YEAR = 365 * 86_400_000  # milliseconds
@@ -153,8 +152,8 @@ class Collection:
             self._words.replace(db, as_json([n for n, *_ in changed]), given)
             cells = [(n, rev, *light) for rev, (n, light, *_) in zip(revs, changed, strict=True)]
             db.executemany(self.table.insert, cells)
-            if self.table.heavy or self.spec.text:
-                db.executemany(self.table.insert_heavy, [(n, *heavy) for n, _, heavy, _ in changed])
+            if self.table.has_heavy:
+                db.executemany(self.table.insert_heavy, [(n, heavy) for n, _, heavy, _ in changed])
 
     def update(
         self,
@@ -211,7 +210,8 @@ class Collection:
         with self._db.write() as db:
             numbers = [n for (n,) in self._select(["n"], Is("id", "in", ids), "ORDER BY n")]
             self._words.replace(db, as_json(numbers), ())
-            db.execute(f"DELETE FROM {name}_heavy WHERE n IN {LISTED}", (as_json(numbers),))
+            if self.table.has_heavy:
+                db.execute(f"DELETE FROM {name}_heavy WHERE n IN {LISTED}", (as_json(numbers),))
             if self.spec.feed:
                 revs = self._db.next_revs(self.table.counter, len(numbers))
                 db.executemany(self.table.end, [(_now(), rev, n) for rev, n in zip(revs, numbers, strict=True)])
@@ -230,20 +230,18 @@ class Collection:
 
     # ---- helpers
 
-    def _encoded(self, row: Row) -> tuple[list[Any], list[Cell], tuple[str, ...]]:
-        """The cells of a row: light ones behind `n` and `rev`, heavy ones behind `n`; and its terms."""
-        table, terms, held, put = self.table, tuple[str, ...](), NOWHERE, None
-        projected, heavy = table.cells(table.projected, row), table.cells(table.heavy, row)
+    def _encoded(self, row: Row) -> tuple[list[Any], bytes, tuple[str, ...]]:
+        """The cells of a row: light ones behind `n` and `rev`, the heavy one; and its terms."""
+        table, terms, held = self.table, tuple[str, ...](), NOWHERE
         if self.spec.text:
             held = self._words.held_by(row.get("audience"))
             texts = {field: row.get(field) or "" for field, _ in self.spec.text}
             given = row.get("words") or {name: " ".join(self._analyzer.terms(text)) for name, text in texts.items()}
-            terms = tuple(clean(given.get(field, "")).replace("\n", " ") for field in texts)
-            like = row.get("terms") if "terms" in table.heavy else None
-            put = pack_terms(terms, "" if like is None else like)
-        seal = blake2b(msgspec.msgpack.encode((projected, heavy, put)), digest_size=8).digest()
+            terms = tuple(clean(given.get(field, "")) for field in texts)
+        projected, heavy = table.cells(table.projected, row), table.pack(row, terms) if table.has_heavy else b""
+        seal = blake2b(msgspec.msgpack.encode((projected, heavy)), digest_size=8).digest()
         light = [clean(row["id"]), int.from_bytes(seal, signed=True), held, None, *projected]
-        return [*light, *table.cells(table.kept, row)], [put, *heavy], terms
+        return [*light, *table.cells(table.kept, row)], heavy, terms
 
     def _updatable(self, name: str) -> Column:
         column, texts = self.table.columns[name], [field for field, _ in self.spec.text]
@@ -256,14 +254,24 @@ class Collection:
         self, names: Sequence[str], where: Where, tail: str = "", alive: str = "ended_at IS NULL"
     ) -> list[tuple[Any, ...]]:
         columns, values = ", ".join(map(self.table.sql, names)), list[Cell]()
-        joined = f"JOIN {self._name}_heavy USING (n)" if any(name in self.table.heavy for name in names) else ""
+        heavy = [(at, name) for at, name in enumerate(names) if name in self.table.heavy]
+        joined = f"JOIN {self._name}_heavy USING (n)" if heavy else ""
         condition = self.table.compile(where, values)
         with self._db.read() as db:
-            asked = f"SELECT {columns} FROM {self._name} {joined} WHERE {alive} AND {condition} {tail}"
-            found = db.execute(asked, values).fetchall()
+            asked = f"SELECT {columns}{', packed' * bool(heavy)} FROM {self._name} {joined}"
+            found = db.execute(f"{asked} WHERE {alive} AND {condition} {tail}", values).fetchall()
+        if heavy:
+            whole = any(name != self.table.heavy[0] for _, name in heavy)
+            found = [_filled(cells, heavy, unpack(packed, whole=whole)) for *cells, packed in found]
         codecs = (CODECS[self.table.columns[name].type] for name in names)
         decoders = [(at, decode) for at, (_, decode) in enumerate(codecs) if decode]
         return [_decoded(cells, decoders) for cells in found] if decoders else found
+
+
+def _filled(cells: list[Any], places: Sequence[tuple[int, str]], held: Mapping[str, Any]) -> tuple[Any, ...]:
+    for at, name in places:
+        cells[at] = held.get(name)
+    return tuple(cells)
 
 
 def _decoded(cells: tuple[Any, ...], decoders: Sequence[tuple[int, Decode]]) -> tuple[Any, ...]:

@@ -38,11 +38,11 @@ DOCUMENTS = CollectionSpec(
         Column("last_accessed", "time", kept=True),
         Column("score", "real", kept=True),
         # heavy
-        Column("content", "packed", heavy=True),
-        Column("code", "packed", heavy=True),
-        Column("sections", "packed_json", heavy=True),  # model.Section as lists
-        Column("extra", "packed_json", heavy=True),
-        Column("terms", "packed", heavy=True),  # of title, summary and passages: see search.terms
+        Column("terms", heavy=True),  # of title, summary and passages: see search.terms
+        Column("content", heavy=True),
+        Column("code", heavy=True),
+        Column("sections", "json", heavy=True),  # model.Section as lists
+        Column("extra", "json", heavy=True),
     ),
     many=("tags", "links", "aliases", "relations"),
     text=(("title", 8.0), ("summary", 2.0), ("content", 1.0), ("code", 1.0)),
@@ -75,7 +75,7 @@ FACTS = CollectionSpec(
         Column("audience"),
         Column("provenance"),
         Column("pin", "real"),
-        Column("terms", "packed", heavy=True),
+        Column("terms", heavy=True),
         Column("base", "real", kept=True, default=0.5),
         Column("decay_rate", "real", kept=True, default=0.01),
         Column("access_count", "int", kept=True, default=0),
@@ -127,7 +127,7 @@ CHECKPOINTS = CollectionSpec(
         Column("at", "time", indexed=True),
         Column("created_by"),
         Column("commit"),
-        Column("body", "packed_json", heavy=True),
+        Column("body", "json", heavy=True),
     ),
     feed=True,
     dumped=True,
@@ -137,7 +137,7 @@ CACHE = CollectionSpec(
     "cache",
     (
         Column("kind", indexed=True),
-        Column("value", "packed_json", heavy=True),
+        Column("value", "json", heavy=True),
         Column("made_at", "time"),
         Column("expires_at", "time"),
         Column("hits", "int", default=0),
@@ -179,8 +179,8 @@ INTENTS = CollectionSpec(
         Column("applied", "int", default=0),  # the index has it
         Column("committed", "int", default=0),
         Column("announced", "int", default=0),
-        Column("new", "packed_bytes", heavy=True),
-        Column("old", "packed_bytes", heavy=True),
+        Column("new", "bytes", heavy=True),
+        Column("old", "bytes", heavy=True),
     ),
     dumped=True,
 )
@@ -193,7 +193,7 @@ VECTORS = CollectionSpec(
         Column("model", indexed=True),
         Column("digest"),  # the words_digest that they were made of
         Column("audience"),
-        Column("places", "packed_json", heavy=True),
+        Column("places", "json", heavy=True),
         Column("codes", "blob", heavy=True),  # int8, passages × dimensions
         Column("scales", "blob", heavy=True),  # float32, one a passage
     ),

@@ -5,21 +5,23 @@ It is opened or created, upgraded by a rebuild, and set aside where it is damage
 
 from __future__ import annotations
 
+import os
+import sqlite3
 from collections.abc import Collection as AnyCollection
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from notebook_sync.errors import IndexDamaged
-from notebook_sync.store.cells import from_json
 from notebook_sync.store.collection import Collection
 from notebook_sync.store.collections import COLLECTIONS
-from notebook_sync.store.dump import dump_lines, write_lines
 from notebook_sync.store.rows import All, Analyzer, Change, Is, Row, from_milliseconds, to_milliseconds
 from notebook_sync.store.sqlite import Database, outdated, user_version
-from notebook_sync.store.tables import TRIGGERS, Table
+from notebook_sync.store.tables import CODECS, TRIGGERS, Table, from_json, unpack
 from notebook_sync.store.words import WordTables
 
 # Raised when the tables change. An index with a lower number, or of an older analyzer, is emptied and filled again.
@@ -145,7 +147,7 @@ class Index:
         with self._db.write() as db:
             for name in self.collections:
                 db.execute(f"DELETE FROM {name} WHERE abs(ended_at) < ?", (to_milliseconds(now - _YEAR),))
-            write_lines(dump_lines(db), folder / _DUMP_FILE)
+            _write_lines(_dump_lines(db), folder / _DUMP_FILE)
             self._db.set_state("dumped_at", to_milliseconds(now))
         return folder / _DUMP_FILE
 
@@ -214,9 +216,42 @@ class Index:
         if version < self._version:
             with self._db.write(durable=True, upgrade=True) as db:
                 if user_version(db) < self._version:  # no other process was faster
-                    lines = list(dump_lines(db))
+                    lines = list(_dump_lines(db))
                     self._db.recreate(db)
                     self._load_lines(lines)
+
+
+def _dump_lines(db: sqlite3.Connection) -> Iterator[bytes]:
+    """What only an index knows, as JSON lines `{"in": COLLECTION, "row": {…}}`: the kept columns of documents and
+    facts, those that wait for an ended row (with `ended_at`) included; whole rows of the other dumped collections. Of
+    an older version's, what its tables have. Times are ISO 8601."""
+    for table in (Table(spec) for spec in COLLECTIONS if spec.dumped):
+        name, of_table = table.name, "SELECT name FROM pragma_table_info(?)"
+        there, packed = ([column for (column,) in db.execute(of_table, (each,))] for each in (name, f"{name}_heavy"))
+        wanted = ["id", "ended_at", *table.known_by, *table.kept] if table.kept else table.light
+        light, heavy = [each for each in wanted if each in there], [] if table.kept or not packed else table.heavy
+        joined = f"LEFT JOIN {name}_heavy USING (n)" if heavy else ""
+        alive = "coalesce(ended_at, 1) > 0" if table.kept else "ended_at IS NULL"
+        columns = ", ".join([*map(table.sql, light), "packed" if heavy else "NULL"])
+        for *cells, cell in (
+            db.execute(f"SELECT {columns} FROM {name} {joined} WHERE {alive} ORDER BY n") if light else ()
+        ):
+            held = unpack(cell) if cell else {}
+            row = {**dict(zip(light, cells, strict=True)), **{each: held.get(each) for each in heavy}}
+            decoders = {each: CODECS[table.columns[each].type][1] for each in row if row[each] is not None}
+            row = {each: decode(row[each]) if decode else row[each] for each, decode in decoders.items()}
+            yield msgspec.json.encode({"in": name, "row": row}) + b"\n"
+
+
+def _write_lines(lines: Iterable[bytes], path: Path) -> None:
+    """Write a file for its owner only, line by line, and exchange it for the earlier one."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    new = path.with_name(f"{path.name}.new")
+    with os.fdopen(os.open(new, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
+        file.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
 
 
 def _row_of(line: bytes) -> tuple[str, Row]:

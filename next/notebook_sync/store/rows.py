@@ -10,7 +10,6 @@ The classes are msgspec's: each takes a tenth of a dataclass's time to make, at 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol
 
@@ -19,8 +18,8 @@ import msgspec
 Row = dict[str, Any]
 
 # text: str · int: signed 64 bits, bool too · real: finite float · time: aware UTC datetime, whole milliseconds
-# json: what msgspec encodes · blob: bytes · packed (text), packed_bytes, packed_json: compressed · list: a many field
-ColumnType = Literal["text", "int", "real", "time", "json", "blob", "packed", "packed_bytes", "packed_json", "list"]
+# json: anything msgspec encodes · bytes: of a text · blob: of numbers, which do not compress · list: a many field
+ColumnType = Literal["text", "int", "real", "time", "json", "bytes", "blob", "list"]
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -157,8 +156,3 @@ def to_milliseconds(moment: datetime) -> int:
 def from_milliseconds(milliseconds: int) -> datetime:
     """The aware UTC datetime of milliseconds since 1970."""
     return _EPOCH + timedelta(milliseconds=milliseconds)
-
-
-def names_of(columns: Iterable[Column]) -> tuple[str, ...]:
-    """The columns' names, in order."""
-    return tuple(column.name for column in columns)

@@ -16,14 +16,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from notebook_sync.errors import Busy, IndexDamaged, IndexOutdated, NotebookError, ReadOnly
-from notebook_sync.store.cells import terms_of
+from notebook_sync.store.tables import terms_of
 
 _BUSY_SECONDS = 20.0
 _SETTINGS = """
     PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA synchronous = NORMAL;
     PRAGMA journal_size_limit = 8388608;"""
-# Before the first table. A note is some kilobytes: on small pages, a fifth of the file would be empty.
-_FIRST_SETTINGS = "PRAGMA page_size = 32768; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
+# Before the first table. A note is some kilobytes: on smaller pages, a fifth of the file would be empty; on larger
+# ones, the tables of a small notebook, most of which have few rows.
+_FIRST_SETTINGS = "PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
 _LOGS = ("-wal", "-shm")
 
 _Identity = tuple[int, int] | None
@@ -148,7 +149,7 @@ class Database:
             uri = f"{self.path.absolute().as_uri()}?mode={self._mode}"
             connection = sqlite3.connect(uri, _BUSY_SECONDS, 0, None, False, cached_statements=256, uri=True)
             self._connections[threading.get_ident()] = connection, identity
-            connection.create_function("terms_of", 3, terms_of, deterministic=True)
+            connection.create_function("terms_of", 2, terms_of, deterministic=True)
             connection.executescript(_SETTINGS)
             if user_version(connection) == 0 and self._mode == "rw":
                 connection.executescript(_FIRST_SETTINGS)

@@ -1,16 +1,24 @@
-"""The tables of a collection, and conditions on them, as SQL. Pure; every value is a parameter, every name declared.
+"""The tables of a collection, and its values and conditions as SQLite takes them. Pure: text that SQLite can compare,
+numbers in range, times as milliseconds; every value is a parameter, every name declared.
 
-A collection `c` has the table `c` with light columns; `c_heavy` with the others and the terms that FTS5 was given; and
-`c_many`, by which `Has` finds rows, filled by triggers. `n` is common to them, and the rowid in the word tables. A row
-that ended stays for a year, with its kept columns: `ended_at` says since when, negative where nothing is kept.
+A collection `c` has the table `c` with light columns; `c_heavy` with the others in one cell, and the terms that FTS5
+was given; and `c_many`, by which `Has` finds rows, filled by triggers. `n` is common to them, and the rowid in the word
+tables. A row that ended stays for a year, with its kept columns: `ended_at` says since when, negative where nothing is
+kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import zlib
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from functools import lru_cache
 from typing import Any, Final
 
-from notebook_sync.store.cells import CODECS, Cell, as_json, as_list, clean
+import msgspec
+
 from notebook_sync.store.rows import (
     EVERYTHING,
     NOTHING,
@@ -24,7 +32,98 @@ from notebook_sync.store.rows import (
     Not,
     Row,
     Where,
+    from_milliseconds,
+    to_milliseconds,
 )
+
+Cell = str | int | float | bytes | None
+Encode = Callable[[Any], Cell]
+Decode = Callable[[Any], Any]
+
+_LARGEST = 2**63 - 1
+_DEEPEST = 100
+_SMALL = 200  # bytes
+# What a heavy cell holds next to columns: the terms of each text of the row.
+_TERMS: Final = ""
+
+from_json: Final[Callable[[str | bytes], Any]] = msgspec.json.decode
+
+
+def clean(text: str) -> str:
+    """Text of the same length without NULs and lone surrogates."""
+    if not text.isascii():
+        text = text.encode(errors="replace").decode()
+    return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
+def as_json(value: Any) -> str:
+    """JSON of any value that YAML or a program may give."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return msgspec.json.encode(_plain(value)).decode()
+
+
+def as_list(values: Any) -> str:
+    """JSON of a many field: texts, each once."""
+    return as_json(list(dict.fromkeys(map(clean, values))))
+
+
+def pack(head: Mapping[str, Cell], tail: Mapping[str, Any], *, compress: bool) -> bytes:
+    """Values by column as one cell: most of a compression is spent on its start, and texts of one row are alike. Of the
+    head alone, `unpack` takes less time."""
+    first, rest = msgspec.msgpack.encode(head), msgspec.msgpack.encode(tail)
+    raw = first + rest
+    is_packed = compress and len(raw) > _SMALL
+    return len(first).to_bytes(4) + (b"z" + zlib.compress(raw, 3) if is_packed else b"-" + raw)
+
+
+def unpack(cell: bytes, *, whole: bool = True) -> dict[str, Any]:
+    """The values in a heavy cell, or those of its head."""
+    length, raw = int.from_bytes(cell[:4]), cell[5:]
+    if cell[4:5] == b"z":
+        raw = zlib.decompressobj().decompress(raw, 0 if whole else length)  # 0: all of it
+    found: dict[str, Any] = msgspec.msgpack.decode(raw[:length])
+    return {**found, **msgspec.msgpack.decode(raw[length:])} if whole else found
+
+
+@lru_cache(maxsize=1)  # FTS5 asks for one field after the other
+def _terms_in(cell: bytes) -> list[str]:
+    found: list[str] = unpack(cell)[_TERMS]
+    return found
+
+
+def terms_of(cell: bytes, at: int) -> str:
+    """The terms of one text of the row with this heavy cell."""
+    return _terms_in(cell)[at]
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """The same without what msgspec refuses: odd keys, lone surrogates, other types, endless nesting."""
+    if value is None or isinstance(value, int | float | bytes | date):
+        return value
+    if isinstance(value, dict) and depth < _DEEPEST:
+        return {clean(str(key)): _plain(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset) and depth < _DEEPEST:
+        return [_plain(each, depth + 1) for each in value]
+    return clean(str(value)) if isinstance(value, str) or depth < _DEEPEST else "…"
+
+
+def _as_milliseconds(value: datetime | str) -> int:
+    return to_milliseconds(datetime.fromisoformat(value) if isinstance(value, str) else value)
+
+
+# How a value of each type is stored, and read where the cell is not the value.
+CODECS: Final[dict[ColumnType, tuple[Encode, Decode | None]]] = {
+    "text": (lambda value: clean(str(value)), None),
+    "int": (lambda value: max(-_LARGEST - 1, min(_LARGEST, int(value))), None),
+    "real": (lambda value: float(value) if math.isfinite(value) else None, None),
+    "time": (_as_milliseconds, from_milliseconds),
+    "json": (as_json, from_json),
+    "list": (as_list, from_json),
+    "bytes": (lambda value: b64decode(value) if isinstance(value, str) else bytes(value), None),
+    "blob": (bytes, None),
+}
 
 # A list of any length is one parameter.
 LISTED: Final = "(SELECT value FROM json_each(?))"
@@ -35,6 +134,8 @@ _TYPES: Final[dict[ColumnType, str]] = {
     "int": "INTEGER",
     "time": "INTEGER",
     "real": "REAL",
+    "bytes": "BLOB",
+    "blob": "BLOB",
 }
 _COMPARED: Final = {"=": "IS", "!=": "IS NOT", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
@@ -80,19 +181,24 @@ class Table:
         own = (Column("n", "int"), Column("id"), Column("rev", "int"), Column("ended_at", "time"))
         columns = (*spec.columns, *(Column(name, "list", default=()) for name in spec.many))
         self.columns = {column.name: column for column in (*own, *columns)}
+        self._encoders = {name: (column.default, CODECS[column.type][0]) for name, column in self.columns.items()}
         self.heavy = [column.name for column in columns if column.heavy]
         self.kept = [column.name for column in columns if column.kept]
         self.projected = [column.name for column in columns if not (column.heavy or column.kept)]
         self.light = ["id", "rev", *(column.name for column in columns if not column.heavy)]
         self.known_by = [name for name in ("path", "digest", "day") if name in self.columns]
 
-        put, put_heavy = ["rev", "seal", "held", "ended_at", *self.projected], ["terms_put", *self.heavy]
+        # Those that are not read together with the row; of the first alone, reading takes less time.
+        self.has_heavy = bool(self.heavy or spec.text)
+        self._compresses = all(self.columns[name].type != "blob" for name in self.heavy)
+
+        put = ["rev", "seal", "held", "ended_at", *self.projected]
         self.insert = _upsert(spec.name, "id", ["n", "rev", "id", *put[1:], *self.kept], put)
         if spec.versioned_by:
             self.insert += f", version = version + ({spec.versioned_by} IS NOT excluded.{spec.versioned_by})"
         if spec.first_wins:
             self.insert += f' ON CONFLICT ("{spec.unique}") WHERE ended_at IS NULL DO NOTHING'
-        self.insert_heavy = _upsert(f"{spec.name}_heavy", "n", ["n", *put_heavy], put_heavy)
+        self.insert_heavy = f"INSERT OR REPLACE INTO {spec.name}_heavy VALUES (?, ?)"
         self.insert_waiting = _upsert(spec.name, "id", ["id", "ended_at", *self.known_by, *self.kept], self.kept)
         # What came from the file goes, but for what the row is known by if the file comes back.
         blank = "".join(f', "{name}" = NULL' for name in self.projected if name not in self.known_by)
@@ -101,31 +207,45 @@ class Table:
     def statements(self) -> list[str]:
         """What creates the tables. `seal` is of what was last put, `held` says which word table has the row."""
         name, spec = self.name, self.spec
-        declared = {each: f', "{each}" {_TYPES.get(column.type, "BLOB")}' for each, column in self.columns.items()}
-        light, heavy = ("".join(declared[each] for each in names) for names in (self.light[2:], self.heavy))
+        light = "".join(f', "{each}" {_TYPES[self.columns[each].type]}' for each in self.light[2:])
         unique = f'UNIQUE INDEX {name}_unique ON {name} ("{spec.unique}") WHERE ended_at IS NULL'
-        indexed = ["rev", *(column.name for column in spec.columns if column.indexed and column.name != spec.unique)]
-        return [
+        indexed = [column.name for column in spec.columns if column.indexed and column.name != spec.unique]
+        statements = [
             f"CREATE TABLE {name} (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, rev INTEGER NOT NULL DEFAULT 0,"
             f" seal INTEGER, held INTEGER NOT NULL DEFAULT 0, ended_at INTEGER{light})",
-            f"CREATE TABLE {name}_heavy (n INTEGER PRIMARY KEY, terms_put BLOB{heavy})",
-            f"CREATE TABLE {name}_many (field INTEGER, value TEXT, n INTEGER,"
-            " PRIMARY KEY (field, value, n)) WITHOUT ROWID",
-            f"CREATE INDEX {name}_ended ON {name} (ended_at) WHERE ended_at IS NOT NULL",
-            *(f'CREATE INDEX "{name}_{each}" ON {name} ("{each}")' for each in indexed),
-            *([f"CREATE {unique}"] if spec.unique else []),
-            *(trigger for at, field in enumerate(spec.many) for trigger in _list_triggers(name, at, field)),
+            *(f'CREATE INDEX "{name}_{each}" ON {name} ("{each}")' for each in ["rev"] * spec.feed + indexed),
         ]
+        # A table takes a page, empty or not.
+        if self.has_heavy:
+            statements.append(f"CREATE TABLE {name}_heavy (n INTEGER PRIMARY KEY, packed BLOB)")
+        if spec.feed:
+            statements.append(f"CREATE INDEX {name}_ended ON {name} (ended_at) WHERE ended_at IS NOT NULL")
+        if spec.unique:
+            statements.append(f"CREATE {unique}")
+        if spec.many:
+            columns = "field INTEGER, value TEXT, n INTEGER, PRIMARY KEY (field, value, n)"
+            statements.append(f"CREATE TABLE {name}_many ({columns}) WITHOUT ROWID")
+        return [*statements, *(each for at, field in enumerate(spec.many) for each in _list_triggers(name, at, field))]
 
     def cells(self, names: Iterable[str], row: Row) -> list[Cell]:
         """The row's values as stored, or its columns' defaults."""
-        found = [(self.columns[name], row.get(name)) for name in names]
-        values = [(column.type, column.default if value is None else value) for column, value in found]
-        return [None if value is None else CODECS[kind][0](value) for kind, value in values]
+        cells = list[Cell]()
+        for name in names:
+            value, (default, encode) = row.get(name), self._encoders[name]
+            value = default if value is None else value
+            cells.append(None if value is None else encode(value))
+        return cells
+
+    def pack(self, row: Row, terms: Sequence[str]) -> bytes:
+        """The heavy cell of a row."""
+        values = dict(zip(self.heavy, self.cells(self.heavy, row), strict=True))
+        head, tail = self.heavy[:1], self.heavy[1:]
+        rest = {**{name: values[name] for name in tail}, **({_TERMS: terms} if self.spec.text else {})}
+        return pack({name: values[name] for name in head}, rest, compress=self._compresses)
 
     def sql(self, name: str) -> str:
-        """A column in SQL. Raises KeyError for a name that the collection does not have."""
-        return f'{self.name}{"_heavy" * self.columns[name].heavy}."{name}"'
+        """A column in SQL, NULL for a heavy one. Raises KeyError for a name that the collection does not have."""
+        return "NULL" if self.columns[name].heavy else f'{self.name}."{name}"'
 
     def compile(self, where: Where, values: list[Cell]) -> str:
         """A condition as one SQL expression; its parameters are added to `values`."""

@@ -10,10 +10,9 @@ import math
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
-from notebook_sync.store.cells import Cell, clean
 from notebook_sync.store.rows import EVERYTHING, Where, WordHit
 from notebook_sync.store.sqlite import is_damage
-from notebook_sync.store.tables import LISTED, Table, assume
+from notebook_sync.store.tables import LISTED, Cell, Table, assume, clean
 
 NOWHERE, EVERYONE, PRIVATE = 0, 1, 2  # `held`: which of the tables has a row
 # Of more rows than the second, those with the rarest words are scored: at least the first, where there are.
@@ -41,8 +40,7 @@ class WordTables:
 
     def statements(self) -> list[str]:
         """What creates the tables. The terms are ready: FTS5 parts them at spaces."""
-        like = "terms" if "terms" in self._table.heavy else "NULL"
-        terms = ", ".join(f'terms_of(terms_put, {like}, {at}) AS "{field}"' for at, field in enumerate(self._fields))
+        terms = ", ".join(f'terms_of(packed, {at}) AS "{field}"' for at, field in enumerate(self._fields))
         rows = f"SELECT n, {terms} FROM {self._name} JOIN {self._name}_heavy USING (n) WHERE held ="
         found = [f"CREATE VIEW {table}_given AS {rows} {held}" for held, table in self._tables.items()]
         for table in self._tables.values():

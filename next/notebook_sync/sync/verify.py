@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from notebook_sync.store.cells import as_json
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Is, Row
+from notebook_sync.store.tables import as_json
 from notebook_sync.sync.diff import contested
 from notebook_sync.sync.readers import Reader
 from notebook_sync.sync.report import Verified

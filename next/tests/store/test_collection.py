@@ -30,7 +30,7 @@ def test_a_row_comes_back_as_it_was(index: Index) -> None:
         code="x = 1",
         sections=[["Plan", 1, "plan", 1, 0, 34]],
         extra={"mood": "calm"},
-        terms=b"\x00\x01" * 300,
+        terms=" of the title \n" * 300,
         score=0.5,
     )
     index.documents.put([row])
