@@ -179,12 +179,12 @@ def test_a_file_of_nonsense_is_set_aside(opening: Opening, tmp_path: Path) -> No
 
 def test_damage_is_recovered_once(opening: Opening, tmp_path: Path) -> None:
     index = opening()
-    index.documents.put([document(f"n{n}", "words " * 2000) for n in range(200)])
+    index.documents.put([document(f"n{n}", " ".join(f"{n}x{m}" for m in range(900))) for n in range(200)])
     index.optimize()
     index.close()
     with (tmp_path / "index.db").open("r+b") as file:
-        file.seek(8192 * 2)
-        file.write(os.urandom((tmp_path / "index.db").stat().st_size - 8192 * 2))
+        file.seek(8192 * 150)  # beyond the schema
+        file.write(os.urandom((tmp_path / "index.db").stat().st_size - 8192 * 150))
     other = opening()
     for each in (index, other):
         with pytest.raises(IndexDamaged):
