@@ -80,13 +80,12 @@ def publish_changes(core: Core, *, claim: bool = False) -> list[dict[str, Any]]:
     if not core.has_targets:
         return []
     lock = FollowLock(core.place)
-    if lock.acquire():
-        try:
-            core.publisher.publish(_FEED_SECONDS, claim=claim)
-        finally:
-            lock.release()
-    else:
-        core.publisher.wait_for_cursors(_PUBLISH_SECONDS)
+    if not lock.acquire():
+        return core.publisher.wait_for_cursors(_PUBLISH_SECONDS)
+    try:
+        core.publisher.publish(_FEED_SECONDS, claim=claim)
+    finally:
+        lock.release()
     return core.publisher.state()
 
 

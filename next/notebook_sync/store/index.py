@@ -154,19 +154,22 @@ class Index:
     def load_dump(self, folder: Path) -> int:
         """Load what `dump` wrote to `folder`, and return how many lines could not be read; no file is no error."""
         path = folder / _DUMP_FILE
-        return self._load_lines(path.read_bytes().splitlines() if path.exists() else ())
+        with self._db.write():
+            self._db.set_state("needs_restore", 0)
+            return self.load(path.read_bytes().splitlines() if path.exists() else ())
 
-    def load(self, rows: Iterable[tuple[str, Row]]) -> int:
-        """Put rows of collections that are dumped, each with its collection's name; return how many cannot be read.
+    def load(self, lines: Iterable[str | bytes]) -> int:
+        """Put rows, each as `{"in": COLLECTION, "row": {…}}` in JSON; return how many lines could not be read.
 
         Kept columns go to the rows that exist, and else wait for the row, as those of ended rows do. Of the other
-        collections, rows that are missing are put.
+        dumped collections, rows that are missing are put.
         """
         unreadable = 0
         with self._db.write():
-            for name, row in rows:
+            for line in lines:
                 try:
-                    self.collections[name].load(row)
+                    found = from_json(line)
+                    self.collections[found["in"]].load(found["row"])
                 except (ValueError, TypeError, KeyError, AttributeError, OverflowError):  # before anything is written
                     unreadable += 1
         return unreadable
@@ -201,12 +204,6 @@ class Index:
         """Close the file. A later use opens it again."""
         self._db.close()
 
-    def _load_lines(self, lines: Iterable[bytes]) -> int:
-        found = [_row_of(line) for line in lines]
-        with self._db.write():
-            self._db.set_state("needs_restore", 0)
-            return self.load(found)
-
     def _bring_up_to_date(self) -> None:
         """Empty an older file in one transaction; what only it knows waits in the new tables."""
         with self._db.read() as db:
@@ -218,7 +215,8 @@ class Index:
                 if user_version(db) < self._version:  # no other process was faster
                     lines = list(_dump_lines(db))
                     self._db.recreate(db)
-                    self._load_lines(lines)
+                    self._db.set_state("needs_restore", 0)
+                    self.load(lines)
 
 
 def _dump_lines(db: sqlite3.Connection) -> Iterator[bytes]:
@@ -252,15 +250,6 @@ def _write_lines(lines: Iterable[bytes], path: Path) -> None:
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
-
-
-def _row_of(line: bytes) -> tuple[str, Row]:
-    """The collection and the row of a dump's line; "", of which there is none, where it cannot be read."""
-    try:
-        found = from_json(line)
-        return found["in"], found["row"]
-    except (ValueError, TypeError, KeyError):
-        return "", {}
 
 
 def schema_statements() -> list[str]:

@@ -20,9 +20,9 @@ from notebook_sync.errors import BackendDown
 from notebook_sync.model import HISTORY_LIMIT
 from notebook_sync.settings import MirrorTable
 from notebook_sync.store.index import Index
-from notebook_sync.store.owner import Mark, name_of, without_secrets
-from notebook_sync.store.publish import FOREIGN, Refusals, Revs, is_private
+from notebook_sync.store.owner import FOREIGN, Mark, Refusals, Revs, is_private, name_of, without_secrets
 from notebook_sync.store.rows import Change, Is, Row
+from notebook_sync.store.tables import as_json
 
 if TYPE_CHECKING:
     from pymongo.collection import Collection
@@ -58,15 +58,14 @@ class MongoTarget:
         self._index = index
         self._client: Any = None
         self._lock = threading.Lock()
-        # Collections whose text index takes `language` for the language of the prose; None before they are known.
-        self._speaking: set[str] | None = None
+        self._has_indexes = False
 
     def read_mark(self) -> Mark | None:
         """The owner's mark. Raises BackendDown, as every method that asks the server does."""
         with self._asking() as database:
             found = database[META].find_one({"_id": OWNER})
         if found is None:  # an emptied database has lost its indexes
-            self._speaking = None
+            self._has_indexes = False
         return Mark.read(found) if found else None
 
     def write_mark(self, mark: Mark) -> None:
@@ -79,8 +78,9 @@ class MongoTarget:
         refused: Refusals = {}
         history = _history_of(self._index, [each.id for each in changes if each.collection == "documents"])
         with self._asking() as database:
-            if self._speaking is None:
-                self._speaking = _make_indexes(database)
+            if not self._has_indexes:
+                _make_indexes(database)
+                self._has_indexes = True
             for place, name in _PLACES.items():
                 if some := [each for each in changes if each.collection == name]:
                     work = self._work(database[place], some, history, refused, claim=claim)
@@ -108,7 +108,7 @@ class MongoTarget:
                 ours = [{"$match": {"notebook": self._notebook}}, {"$project": _KEPT[name]}]
                 found = database[place].aggregate(ours, batchSize=_BATCH)
                 while batch := list(islice(found, _BATCH)):
-                    self._index.load(self._kept(name, batch))
+                    self._index.load([as_json({"in": at, "row": row}) for at, row in self._kept(name, batch)])
 
     def close(self) -> None:
         """Close the connection without waiting for a server that hangs."""
@@ -156,8 +156,6 @@ class MongoTarget:
                 raw = _encoded({**fields, **greatest}, change.key, refused)
             else:
                 document = document_of(change.row, history.get(change.id, []), self._notebook, change.rev)
-                if collection.name in (self._speaking or ()):
-                    document.pop("language", None)
                 raw = _encoded(document, change.key, refused)
                 request = ReplaceOne(as_seen, raw, upsert=True) if change.id in there else InsertOne(raw)
             if raw is not None:
@@ -173,7 +171,7 @@ class MongoTarget:
         return shape_of(row) if is_wanted else ""
 
     def _kept(self, name: str, batch: Sequence[Document]) -> list[tuple[str, Row]]:
-        """What `Index.load` takes of documents, named by column: their kept columns, the greater of counts that both
+        """What the index takes of documents, named by column: their kept columns, the greater of counts that both
         sides have, and the breadcrumbs of versions that we wrote."""
         collection, ids = self._index.collections[name], [each["_id"] for each in batch]
         own = {row["id"]: row for row in self._index.gone(ids, collection=name)} | collection.get(ids, heavy=False)
@@ -266,6 +264,8 @@ def document_of(row: Row, history: Sequence[Document], notebook: str, rev: int) 
     metadata = {name: row[name] for name in _IN_METADATA}
     metadata |= {name: fields[name] for name in _REPEATED if name in fields} | {"extra": row["extra"] or {}}
     metadata["tags"] = fields.pop("tags", None) or row["tags"]
+    if shape_of(row) == "pages":  # whose text index takes it for the language of the prose
+        fields.pop("language", None)
     return {
         **_safe(fields),
         "_id": row["id"],
@@ -373,26 +373,20 @@ _INDEXES: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-def _make_indexes(database: Database[Document]) -> set[str]:
+def _make_indexes(database: Database[Document]) -> None:
     """The original's indexes, exactly as its programs make them at every start, since these fail where another has the
-    same name. An index of others that serves the same stays. There is one text index a collection; where none is, ours
-    leaves `language` to the code, but for pages. Returns the collections whose text index reads `language`. `note_id`
-    has none: whether theirs is unique is their affair."""
+    same name. An index of others that serves the same stays. There is one text index a collection; ours leaves
+    `language` to the code, but for pages. `note_id` has none: whether theirs is unique is their affair."""
     from pymongo import ASCENDING, DESCENDING, TEXT
     from pymongo.errors import OperationFailure
 
-    speaking = {"pages"}
     for place, names in _INDEXES.items():
         for name in names:
             is_text, order = " " in name, DESCENDING if name.startswith("-") else ASCENDING
             keys = [(field.lstrip("-"), TEXT if is_text else order) for field in name.split()]
-            ours: dict[str, Any] = (
-                {"name": "words", "language_override": "prose_language"} if is_text and place != "pages" else {}
-            )
+            ours = _OWN_TEXT_INDEX if is_text and place != "pages" else {}
             try:
                 database[place].create_index(keys, **ours)
             except OperationFailure as error:
                 if error.code not in _CONFLICTS:
                     raise
-                speaking |= {place} if is_text else set()
-    return speaking

@@ -1,6 +1,7 @@
 """Who owns a server's data: the mark that a notebook leaves there, and what it may do given the mark it finds. Pure.
 
-A *replica* is one index; a *generation* is one life of it: a rebuilt or restored index begins a new one. The cursor
+A *replica* is one index; a *generation* is one life of it: a rebuilt or restored index, and one that claims a server,
+begin a new one. The cursor
 lives in the mark, with the data that it describes, so that a restored or emptied server is noticed.
 """
 
@@ -15,6 +16,13 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from notebook_sync.errors import ForeignTarget
+from notebook_sync.store.rows import Row
+
+FOREIGN = ("foreign", "another program wrote it or changed it")
+# By collection, then by id: the rev of the row that a server has.
+Revs = dict[str, dict[str, int]]
+# By "COLLECTION:ID": code and reason.
+Refusals = dict[str, tuple[str, str]]
 
 _CLAIM = "to take it over, run: notebook-sync sync --claim"
 
@@ -62,16 +70,16 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who publishes: notebook, replica, this index's generation, and all that its state folder made."""
+    """Who publishes: a notebook, its replica, and the generations that its state folder began, the present one last."""
 
     notebook: str
     replica: str
-    generation: str
     generations: Sequence[str]
 
-    def made(self, mark: Mark) -> bool:
-        """Whether this index, in any generation, wrote the mark."""
-        return mark.replica == self.replica and mark.generation in self.generations
+    @property
+    def generation(self) -> str:
+        """The present one."""
+        return self.generations[-1]
 
 
 def is_continued(mark: Mark | None, who: Identity, *, target: str, last_cursor: int, claim: bool = False) -> bool:
@@ -85,10 +93,15 @@ def is_continued(mark: Mark | None, who: Identity, *, target: str, last_cursor: 
         return False
     if mark.notebook != who.notebook:
         raise ForeignTarget(target, mark.owner, next="set another mirror.database, or another refs.prefix")
-    if not (who.made(mark) or claim):
+    if mark.generation not in who.generations and not claim:
         copy = "a copy of this state folder" if mark.replica == who.replica else "another copy of this notebook"
         raise ForeignTarget(target, f"{copy} ({mark.root} on {mark.host})", next=_CLAIM)
-    return (mark.replica, mark.generation) == (who.replica, who.generation) and mark.cursor <= last_cursor
+    return mark.generation == who.generation and mark.cursor <= last_cursor
+
+
+def is_private(row: Row) -> bool:
+    """Whether a document is an agent's private note, or a copy of one."""
+    return row["collection"] == "channels" or str(row["audience"] or "").startswith("channels")
 
 
 def name_of(url: str, kind: str) -> str:

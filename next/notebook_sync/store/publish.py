@@ -1,6 +1,10 @@
 """Publishing: the index's feed to the servers that are set. A server that hangs costs its own time and nothing else.
 
 The cursor of each server is in its owner mark, written after the rows. What the feed cannot prove, reconciling repairs.
+
+A target is one server. It reads and writes its mark, writes a batch of changes, tells what rows of ours it has
+(`known`), which documents that not every session may read belong there (`publishes`), and gives the index what only it
+has (`take_over`). Each of these raises BackendDown. `needs_text`: whether it wants rows with their heavy columns.
 """
 
 from __future__ import annotations
@@ -15,20 +19,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from notebook_sync.errors import BackendDown, ForeignTarget, NotebookError
 from notebook_sync.files.locks import FollowLock
 from notebook_sync.files.state import Place
 from notebook_sync.settings import Settings
 from notebook_sync.store.index import Index
-from notebook_sync.store.owner import Identity, Mark, is_continued
+from notebook_sync.store.owner import FOREIGN, Identity, Mark, Revs, is_continued
 from notebook_sync.store.rows import Change, Is, Row, both
 
-# By collection, then by id: the rev of the row that a server has.
-Revs = dict[str, dict[str, int]]
-# By "COLLECTION:ID": code and reason.
-Refusals = dict[str, tuple[str, str]]
+if TYPE_CHECKING:
+    from notebook_sync.store.mongodb import MongoTarget
+    from notebook_sync.store.redis import RedisTarget
+
+    Target = MongoTarget | RedisTarget
 
 _BATCH = 500
 # A server that failed is left alone, longer each time.
@@ -37,36 +42,14 @@ _PAUSES = (0.5, 30.0)
 _LATE_SECONDS = 60.0
 # Refs go on without MongoDB after so much trouble.
 _ALONE_SECONDS = 10.0
-# What `status` waits for servers, and how long it believes that one does not answer.
-_STATUS_SECONDS, _BELIEVED_SECONDS = 1.0, 5.0
+# What `status` waits for servers, and how long one that did not answer is left alone.
+_STATUS_SECONDS, _REST_SECONDS = 1.0, 5.0
 _POLL_SECONDS = 0.02
 _NO_LIMIT = 1 << 62
 # The index forgets rows that ended a year ago; a cursor that old may have missed some.
 _OLDEST_CURSOR = timedelta(days=300)
-FOREIGN = ("foreign", "another program wrote it or changed it")
-_ADOPTED, _SELF = "adopted", "self"
+_ADOPTED = "adopted"
 _log = logging.getLogger(__name__)
-
-
-class Target(Protocol):
-    """One server that is published to. Every method that asks it raises BackendDown.
-
-    `needs_text`: whether `write` wants rows with their heavy columns. `publishes`: whether a document that not every
-    session may read belongs there. `known`: the rows of ours that are compared, and those collections only.
-    """
-
-    kind: str
-    name: str
-    collections: frozenset[str]
-    needs_text: bool
-
-    def read_mark(self) -> Mark | None: ...
-    def write_mark(self, mark: Mark) -> None: ...
-    def write(self, changes: Sequence[Change], mark: Mark, *, claim: bool = False) -> Refusals: ...
-    def known(self) -> Revs: ...
-    def publishes(self, row: Row) -> bool: ...
-    def take_over(self) -> None: ...
-    def close(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -84,7 +67,6 @@ class _State:
     through: int = 0
     trouble: str = ""
     retry_at: float = 0.0
-    believed_until: float = 0.0
     pause: float = _PAUSES[0]
 
 
@@ -121,6 +103,8 @@ class Publisher:
         """
         until = time.monotonic() + seconds
         with self._lock:
+            if claim:
+                self._begin_generation()
             return {target.kind: self._publish_to(target, until, claim=claim) for target in self._targets}
 
     def publish_inline(self, seconds: float) -> None:
@@ -139,18 +123,17 @@ class Publisher:
         if self._targets:
             _run_for(seconds, [work])
 
-    def wait_for_cursors(self, seconds: float) -> bool:
-        """Wait until every server has what the index has now, by the marks that a follower writes there."""
-        wanted, until, left = self._index.rev(), time.monotonic() + seconds, list(self._targets)
-        while left := [target for target in left if not self._has(target, wanted)]:
-            if time.monotonic() > until:
-                break
+    def wait_for_cursors(self, seconds: float) -> list[dict[str, Any]]:
+        """Wait until every server has what the index has, by the marks that a follower writes there; their `state`."""
+        until = time.monotonic() + seconds
+        states = self.state()
+        while any(each["behind"] or each["trouble"] for each in states) and time.monotonic() < until:
             time.sleep(_POLL_SECONDS)
-        for target in left:
-            state = self._states[target.kind]
-            state.trouble = state.trouble or f"it does not have every change after {seconds:g} s"
-            state.believed_until = time.monotonic() + _BELIEVED_SECONDS
-        return not left
+            states = self.state()
+        for each in states:
+            late = f"it does not have every change after {seconds:g} s" if each["behind"] else ""
+            each["trouble"] = each["trouble"] or late
+        return states
 
     def reconcile_all(self) -> None:
         """Compare every row of every server with the index and repair the differences. Raises BackendDown."""
@@ -183,13 +166,12 @@ class Publisher:
             except BackendDown as down:
                 answers[target.kind] = (None, down.reason)
 
-        asked = [each for each in self._targets if not self._is_believed(each)]
+        now = time.monotonic()
+        asked = [target for target in self._targets if now >= self._states[target.kind].retry_at]
         _run_for(_STATUS_SECONDS, [partial(ask, target) for target in asked])
-        for target in asked:
-            state = self._states[target.kind]
-            _, trouble = answers.setdefault(target.kind, (None, state.trouble or "it does not answer"))
-            if trouble:
-                state.trouble, state.believed_until = trouble, time.monotonic() + _BELIEVED_SECONDS
+        for state in [self._states[target.kind] for target in asked if target.kind not in answers]:
+            state.trouble = state.trouble or "it does not answer"
+            state.retry_at = time.monotonic() + _REST_SECONDS
         return [
             self._state_of(each, *answers.get(each.kind, (None, self._states[each.kind].trouble)))
             for each in self._targets
@@ -225,19 +207,22 @@ class Publisher:
         state, noted, found, who = self._states[target.kind], self._noted(target), target.read_mark(), self._identity()
         mark = found or Mark()
         is_doubted = noted["doubt"] is not None and time.time() >= noted["doubt"]
-        if not is_continued(found, who, target=target.name, last_cursor=noted["cursor"], claim=claim):
+        if is_continued(found, who, target=target.name, last_cursor=noted["cursor"], claim=claim):
+            is_doubted = is_doubted or datetime.now(UTC) - mark.written_at > _OLDEST_CURSOR
+        else:
             published = 0
             if found is not None:
-                published = self._last_line_of(found)
-                who = self._take_over(target, found, who)
+                older = Is("at", "<=", found.written_at)  # such lines may be cut there
+                published = max((rev for (rev,) in self._index.stream.tuples(("rev",), older)), default=0)
+                self._index.raise_rev(found.cursor)
+                who = self._begin_generation() if found.generation == who.generation else who
+                target.take_over()
             mark = replace(mark, cursor=0, published_through=published, pending_from=0)
             # What is there and not in the index is deleted later, after a full scan.
             self._remember(target, doubt=time.time() + _LATE_SECONDS)
-        elif claim:
-            mark = replace(mark, cursor=0)
-        else:
-            is_doubted = is_doubted or datetime.now(UTC) - mark.written_at > _OLDEST_CURSOR
-        mark = self._signed(mark, who)
+        root = self._place.root
+        mark = replace(mark, notebook=who.notebook, replica=who.replica, generation=who.generation)
+        mark = replace(mark, name=root.name, host=socket.gethostname(), root=str(root))
         limit, is_alone = self._limit_of(target)
         if is_alone and not mark.pending_from:
             mark = replace(mark, pending_from=mark.cursor + 1)
@@ -260,20 +245,6 @@ class Publisher:
             self._record(target, mark)
             if time.monotonic() > until:
                 return count
-
-    def _take_over(self, target: Target, found: Mark, who: Identity) -> Identity:
-        """Fetch what only the server has, and begin a generation, unless this one wrote nothing there yet."""
-        self._index.raise_rev(found.cursor)
-        is_copied = found.replica == who.replica and not who.made(found)
-        if is_copied or found.generation == who.generation:
-            who = self._renew_identity(secrets.token_hex(8) if is_copied else "")
-        target.take_over()
-        return who
-
-    def _last_line_of(self, mark: Mark) -> int:
-        """The last rev of a stream line that was published when the mark was written: such lines may be cut there."""
-        older = Is("at", "<=", mark.written_at)
-        return max((rev for (rev,) in self._index.stream.tuples(("rev",), older)), default=0)
 
     def _reconcile(self, target: Target, mark: Mark, limit: int) -> int:
         """Write every row whose rev is another there, and delete rows of ours that are gone, after a full scan of the
@@ -342,11 +313,6 @@ class Publisher:
 
     # ---- what is recorded
 
-    def _signed(self, mark: Mark, who: Identity) -> Mark:
-        root = self._place.root
-        own = replace(mark, notebook=who.notebook, replica=who.replica, generation=who.generation)
-        return replace(own, name=root.name, host=socket.gethostname(), root=str(root))
-
     def _record(self, target: Target, mark: Mark) -> None:
         """Write the mark, to the index first: a mark with a greater cursor was written by a later index."""
         mark = replace(mark, at=datetime.now(UTC).isoformat(timespec="milliseconds"))
@@ -365,36 +331,18 @@ class Publisher:
         self._index.targets.put([{"id": target.kind, "seen_at": datetime.now(UTC), **known}])
 
     def _identity(self) -> Identity:
-        """Who this index is; a new one, or one that was built again, begins a generation."""
-        own, known = self._index.targets.one(_SELF), self._place.findings()
-        if own is None:
-            return self._renew_identity()
-        replica = known.get("replica") or self._place.replica
-        return Identity(self._place.notebook_id, replica, own["mark"]["generation"], known.get("generations") or ())
+        """Who this index is. Every generation that it began is known to the state folder."""
+        generations = self._place.findings().get("generations")
+        if not generations:
+            return self._begin_generation()
+        return Identity(self._place.notebook_id, self._place.replica, generations)
 
-    def _renew_identity(self, replica: str = "") -> Identity:
-        """Begin a generation, of another replica where one is given. The state folder knows all of them."""
-        generation, known = secrets.token_hex(16), self._place.findings()
-        replica = replica or known.get("replica") or self._place.replica
-        self._place.remember(generations=[*(known.get("generations") or ()), generation], replica=replica)
-        self._index.targets.put([{"id": _SELF, "mark": {"generation": generation}, "seen_at": None, "state": {}}])
+    def _begin_generation(self) -> Identity:
+        made = self._place.findings().get("generations") or ()
+        self._place.remember(generations=[*made, secrets.token_hex(16)])
         return self._identity()
 
     # ---- how far it is
-
-    def _has(self, target: Target, rev: int) -> bool:
-        try:
-            mark = target.read_mark()
-        except BackendDown:
-            return False
-        if mark is None or not self._identity().made(mark):
-            return False
-        return mark.cursor >= rev or not self._index.changes(mark.cursor, 1, target.collections, heavy=False)
-
-    def _is_believed(self, target: Target) -> bool:
-        """Whether the server's trouble is so recent that it is not asked."""
-        state = self._states[target.kind]
-        return time.monotonic() < max(state.retry_at, state.believed_until)
 
     def _state_of(self, target: Target, mark: Mark | None, trouble: str) -> dict[str, Any]:
         cursor = last = self._noted(target)["cursor"]
@@ -423,8 +371,3 @@ def _run_for(seconds: float, works: Sequence[Callable[[], None]]) -> None:
         thread.start()
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
-
-
-def is_private(row: Row) -> bool:
-    """Whether a document is an agent's private note, or a copy of one."""
-    return row["collection"] == "channels" or str(row["audience"] or "").startswith("channels")

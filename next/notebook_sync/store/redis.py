@@ -21,9 +21,9 @@ from notebook_sync.permissions import may
 from notebook_sync.sessions import Session
 from notebook_sync.settings import PromptTable, RefsTable
 from notebook_sync.store.index import Index
-from notebook_sync.store.owner import Mark, name_of, without_secrets
-from notebook_sync.store.publish import FOREIGN, Refusals, Revs, is_private
+from notebook_sync.store.owner import FOREIGN, Mark, Refusals, Revs, is_private, name_of, without_secrets
 from notebook_sync.store.rows import Change, Row
+from notebook_sync.store.tables import as_json
 
 _SUMMARY = 200
 _SCORE = 0.8
@@ -127,11 +127,11 @@ class RedisTarget:
 
     def _load(self, name: str, read: Callable[..., Row], values: Iterable[tuple[Any, ...]]) -> None:
         """Put what the index lacks; what is none of our rows is left out."""
-        rows: list[tuple[str, Row]] = []
+        lines: list[str] = []
         for each in values:
             with suppress(ValueError, KeyError, TypeError, AttributeError):
-                rows.append((name, read(*each)))
-        self._index.load(rows)
+                lines.append(as_json({"in": name, "row": read(*each)}))
+        self._index.load(lines)
 
     def close(self) -> None:
         """Close the connection."""

@@ -14,7 +14,7 @@ import redis
 from notebook_sync.files.state import Place
 from notebook_sync.settings import MirrorTable, PromptTable, RefsTable
 from notebook_sync.store.mongodb import SHAPES, MongoTarget
-from notebook_sync.store.publish import Published, Publisher, Target
+from notebook_sync.store.publish import Published, Publisher
 from notebook_sync.store.redis import RedisTarget
 from tests.store.rows_for_tests import entry, open_index
 
@@ -43,7 +43,7 @@ class World:
     def open(self) -> None:
         """Open index and publisher as another process would."""
         self.index = open_index(self.place.state)
-        targets: list[Target] = []
+        targets: list[MongoTarget | RedisTarget] = []
         if self.mirror.url:
             targets.append(MongoTarget(self.mirror, self.place.notebook_id, self.index))
         if self.refs.url:

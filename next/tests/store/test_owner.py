@@ -14,7 +14,7 @@ from notebook_sync.store.owner import Identity, Mark, is_continued, name_of, wit
 from tests.store.mirrors import Database, Keys, OpenWorld, World, line
 from tests.store.rows_for_tests import document, fact
 
-WHO = Identity("n", "r", "g2", ("g1", "g2"))
+WHO = Identity("n", "r", ("g1", "g2"))
 MARK = Mark("n", replica="r", generation="g2", cursor=5, at=datetime.now(UTC).isoformat())
 
 
@@ -39,7 +39,7 @@ def test_an_index_goes_on_from_its_own_mark_alone(mark: Mark | None, last_cursor
         (replace(MARK, notebook="m", name="diary"), "the notebook 'diary'", False),
         (Mark.read(b"no JSON"), "another program", False),
         (Mark.read({"notebook": "n", "cursor": "many"}), "another program", False),
-        (replace(MARK, replica="s"), "another copy of this notebook", True),
+        (replace(MARK, replica="s", generation="h1"), "another copy of this notebook", True),
         (replace(MARK, generation="g3"), "a copy of this state folder", True),
     ],
 )
@@ -121,14 +121,14 @@ def test_a_clone_is_refused_until_it_claims_and_then_has_what_only_the_servers_h
     assert set(world.troubles()) == {"mongodb", "redis"}
 
 
-def test_a_copied_state_folder_is_refused_until_it_claims_and_is_then_another_replica(
+def test_a_copied_state_folder_is_refused_until_it_claims(
     world: World, mongo: Database, keys: Keys, tmp_path: Path
 ) -> None:
     world.put(document("plan", "one"))
     world.publish_well()
     saved = tmp_path / "saved"
     shutil.copytree(world.place.state, saved)
-    world.publisher._renew_identity()  # as after a rebuild
+    world.publisher._begin_generation()  # as after a rebuild
     world.index.targets.delete(["mongodb", "redis"])
     world.publish_well()
     world.close()
@@ -137,10 +137,10 @@ def test_a_copied_state_folder_is_refused_until_it_claims_and_is_then_another_re
     world.open()
     world.put(document("plan", "of the copy"))
     assert "a copy of this state folder" in world.troubles()["redis"]
-    before = mongo.mark()["replica"]
+    before = mongo.mark()["generation"]
     world.publish_well(claim=True)
     assert mongo.texts() == {"pages/plan": "of the copy"}
-    assert mongo.mark()["replica"] == keys.mark()["replica"] != before
+    assert mongo.mark()["generation"] == keys.mark()["generation"] != before
 
 
 def test_an_index_that_was_built_again_takes_back_what_it_lost(world: World, mongo: Database, keys: Keys) -> None:
