@@ -24,7 +24,7 @@ from notebook_sync.settings import Settings
 from notebook_sync.sync.diff import Look
 
 # Below this, another process costs more to start than it saves.
-WORTH_A_PROCESS = 1500
+WORTH_A_PROCESS = 500
 _PROCESSES = 2
 _BOM = b"\xef\xbb\xbf"
 
@@ -68,7 +68,7 @@ class Reader:
 
     def looks(self, orders: Sequence[Order]) -> Iterator[list[Look]]:
         """Looks at many files in order, a batch of the settings' size at a time."""
-        size = self.settings.sync.batch
+        size = min(self.settings.sync.batch, 1 + len(orders) // 8)
         batches = [orders[start : start + size] for start in range(0, len(orders), size)]
         is_many = len(orders) >= WORTH_A_PROCESS and (os.cpu_count() or 1) >= _PROCESSES
         others = [_start(self, batches[turn::_PROCESSES]) for turn in range(_PROCESSES if is_many else 0)]
