@@ -23,16 +23,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from notebook_sync.model import PARSER, Stamp, id_from_path
-
-if TYPE_CHECKING:
-    from notebook_sync.sync.project import Projection
+from notebook_sync.store.rows import Row
 
 # What an earlier look, at least the settle time ago, found at some paths.
 Settled = Mapping[str, Stamp | None]
@@ -61,8 +60,21 @@ class Known(NamedTuple):
         return sum(bool(severe) for _, _, severe in self.problems) == (self.id != self.wanted_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Projection(msgspec.Struct, frozen=True):
+    """The rows of one file: see `notebook_sync.sync.project`. `document` has no `id` yet; `facts` have initial values
+    of kept columns; `places` say where the facts are, one row for each line."""
+
+    document: Row
+    facts: tuple[Row, ...] = ()
+    places: tuple[Row, ...] = ()
+
+    def with_problem(self, problem: list[Any]) -> Projection:
+        """The same with one more problem of the file."""
+        document = {**self.document, "problems": [*self.document["problems"], problem]}
+        return Projection(document, self.facts, self.places)
+
+
+class Look(msgspec.Struct, frozen=True):
     """What one path holds now.
 
     `stamp` is what the row gets, None where there is no file, `UNSETTLED` where the read proves nothing yet. `fault`
@@ -79,16 +91,14 @@ class Look:
     is_unfinished: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True):
     """Nothing is to be done before the settle time has passed; `found` is what is there now."""
 
     path: str
     found: Stamp | None
 
 
-@dataclass(frozen=True, slots=True)
-class Stale:
+class Stale(msgspec.Struct, frozen=True):
     """The file cannot be taken as it is; `known` is its last good row, if there is one."""
 
     path: str
@@ -96,8 +106,7 @@ class Stale:
     known: Known | None
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(msgspec.Struct, frozen=True):
     """The bytes are those of the row; its stamp and time are not, or it was stale."""
 
     known: Known
@@ -105,8 +114,7 @@ class Touch:
     mtime: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(msgspec.Struct, frozen=True):
     """The row `id` becomes what `projection` says.
 
     `onto` is the row that has this id now. `was` is the row that the file had under another id, or an ended one; it is
@@ -134,8 +142,7 @@ class Put:
         return self.past is not None and self.past.path != self.look.path
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True):
     """The row ends: its file is gone."""
 
     known: Known

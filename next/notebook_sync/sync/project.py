@@ -8,36 +8,22 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from notebook_sync.files.names import copy_of
 from notebook_sync.model import CORE_FACTS, PARSER, FactLine, Note, Stamp
 from notebook_sync.permissions import audience_of, guarded_names
 from notebook_sync.settings import PromptTable
 from notebook_sync.store.rows import Row
+from notebook_sync.sync.diff import Projection
 
 if TYPE_CHECKING:
     from notebook_sync.search.words import WordAnalyzer
 
 # The importance that a fact begins with.
 BASE, CORE_BASE = 0.5, 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """The rows of one file. `document` has no `id` yet; `facts` have initial values of kept columns; `places` say where
-    the facts are, one row for each line."""
-
-    document: Row
-    facts: tuple[Row, ...] = ()
-    places: tuple[Row, ...] = ()
-
-    def with_problem(self, problem: list[Any]) -> Projection:
-        """The same with one more problem of the file."""
-        return replace(self, document={**self.document, "problems": [*self.document["problems"], problem]})
 
 
 def project(

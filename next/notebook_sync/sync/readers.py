@@ -13,8 +13,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from datetime import tzinfo
+
+import msgspec
 
 from notebook_sync.errors import NoSuchNote, NotebookError
 from notebook_sync.files.tree import Tree
@@ -32,8 +34,7 @@ _BOM = b"\xef\xbb\xbf"
 Order = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(msgspec.Struct, frozen=True):
     """Looks at single files of one notebook."""
 
     tree: Tree
@@ -68,10 +69,11 @@ class Reader:
 
     def looks(self, orders: Sequence[Order]) -> Iterator[list[Look]]:
         """Looks at many files in order, a batch of the settings' size at a time."""
-        size = min(self.settings.sync.batch, 1 + len(orders) // 8)
-        batches = [orders[start : start + size] for start in range(0, len(orders), size)]
         is_many = len(orders) >= WORTH_A_PROCESS and (os.cpu_count() or 1) >= _PROCESSES
-        others = [_start(self, batches[turn::_PROCESSES]) for turn in range(_PROCESSES if is_many else 0)]
+        # The writer begins early, and one of the processes does not read all of the last batch alone.
+        size = min(self.settings.sync.batch, len(orders) // 8 if is_many else len(orders)) or 1
+        batches = [orders[start : start + size] for start in range(0, len(orders), size)]
+        others = [_start(self, batches[turn::_PROCESSES]) for turn in range(_PROCESSES)] if is_many else []
         try:
             for turn, batch in enumerate(batches):
                 looks = _answer(others[turn % _PROCESSES]) if others else None
@@ -83,8 +85,8 @@ class Reader:
 
 
 def _start(reader: Reader, batches: Sequence[Sequence[Order]]) -> subprocess.Popen[bytes]:
-    """Another process that reads ahead. Its orders are in a file, not in a pipe: a process that writes orders while the
-    other writes answers would wait for ever once both pipes are full."""
+    """Another process that reads. Its orders are in a file: to send them while it answers would wait for ever once both
+    pipes are full."""
     with tempfile.TemporaryFile() as orders:
         pickle.dump((reader.tree, reader.settings, reader.zone, batches), orders)
         orders.seek(0)
@@ -99,11 +101,10 @@ def _start(reader: Reader, batches: Sequence[Sequence[Order]]) -> subprocess.Pop
 
 def _answer(other: subprocess.Popen[bytes]) -> list[Look] | None:
     """The next batch that the other process has read; None where it has ended, so that it is read here."""
-    try:
+    with suppress(OSError, EOFError, pickle.UnpicklingError):
         looks: list[Look] = pickle.load(other.stdout)  # type: ignore[arg-type]  # noqa: S301 - from our own child
-    except (OSError, EOFError, pickle.UnpicklingError):
-        return None
-    return looks
+        return looks
+    return None
 
 
 def _serve() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+import msgspec
 import pytest
 
 from notebook_sync.model import PARSER, UNSETTLED, Stamp, id_from_path
@@ -15,6 +15,7 @@ from notebook_sync.sync.diff import (
     Delete,
     Known,
     Look,
+    Projection,
     Put,
     Stale,
     Touch,
@@ -24,7 +25,6 @@ from notebook_sync.sync.diff import (
     diff,
     fault_of,
 )
-from notebook_sync.sync.project import Projection
 
 THEN, NOW = Stamp(1, 1, 1, 1), Stamp(2, 2, 2, 2)
 MTIME = datetime(2026, 3, 1, tzinfo=UTC)
@@ -232,6 +232,6 @@ class TestIds:
 
     def test_a_look_changes_nothing_of_its_own(self) -> None:
         one = look("b.md", note_id="x")
-        before = replace(one)
+        before = msgspec.structs.replace(one)
         diff([one], {}, (), [row("a.md", note_id="x")])
         assert one == before

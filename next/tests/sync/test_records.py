@@ -10,7 +10,7 @@ import pytest
 
 from notebook_sync.files.history import Seed
 from notebook_sync.store.rows import EVERYTHING, Is
-from notebook_sync.sync.journal import describe_change, stream_entry
+from notebook_sync.sync.apply import describe_change, stream_entry
 from notebook_sync.sync.project import fold_tags
 from tests.sync.world import World
 
