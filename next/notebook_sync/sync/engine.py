@@ -25,9 +25,8 @@ from notebook_sync.settings import Settings
 from notebook_sync.store.index import Index
 from notebook_sync.sync.apply import Applier
 from notebook_sync.sync.readers import Reader
-from notebook_sync.sync.report import Report, Verified
-from notebook_sync.sync.sweep import Sweep
-from notebook_sync.sync.verify import verify
+from notebook_sync.sync.sweep import Report, Sweep
+from notebook_sync.sync.verify import Verified, verify
 
 if TYPE_CHECKING:
     from notebook_sync.files.history import History
@@ -94,11 +93,11 @@ class Engine:
     def look(
         self, places: Collection[str] | None = (), *, rehash: bool = False, report: Report | None = None
     ) -> Report:
-        """Bring the rows of some files and folders in step with the disk, None for all, and of whatever is due.
+        """Bring the rows of some files and folders in step with the disk, None for all, and of whatever waits.
 
         `rehash` reads files whose stamp is unchanged too. Raises as `sync` does; `report` has what was done before.
         """
-        begun, report = time.monotonic(), Report() if report is None else report
+        begun, report = time.monotonic(), report or Report()
         if places is None:
             self._look_everywhere(report, rehash=rehash)
         else:
@@ -122,42 +121,39 @@ class Engine:
             report.warnings.append(f"the index was damaged: it was set aside as {self.index.damaged} and made again")
             is_first, seen = True, self._look(report, None, is_first=True, **options)
         if is_first:
-            self._finish_first(len(seen))
+            with self.index.write():
+                if seen:
+                    self._applier.note_first_sync(self.settings.notebook.name or self.tree.root.name, len(seen))
+                self.index.counters.put([{"id": _ADOPTED, "value": 1}])
         if self.tree.mounts:
             with suppress(OSError):
                 self._place.remember(mounts=sorted(self.tree.mounts))
         return seen
 
     def _look(self, report: Report, places: Collection[str] | None, **options: Any) -> set[str]:
-        """Look, and again at what changed meanwhile; returns the paths of the files that were there."""
+        """Look at the places and at all that waits, and again at what changed meanwhile; returns the paths of the files
+        that were there. A new file may be a note that vanished in an earlier look, so the two are looked at together.
+        """
         seen: set[str] = set()
         for turn in range(_ROUNDS):
-            settled, waits = self._ready()
-            everywhere = None if places is None else {*places, *waits}
-            sweep = Sweep(self._reader, self._applier, self._history, report, everywhere, settled, **options)
+            with self._lock:
+                waiting, now = dict(self._waiting), time.monotonic()
+            settled = {path: found for path, (due, found) in waiting.items() if due <= now and found != UNSETTLED}
+            asked = None if places is None else {*places, *waiting}
+            sweep = Sweep(self._reader, self._applier, self._history, report, asked, settled, **options)
             sweep.run()
             seen |= sweep.scan.seen.keys()
-            self._remember(sweep, waits, is_last=turn == _ROUNDS - 1)
+            self._wait_for(sweep, waiting.keys() | (sweep.places or set()), is_last=turn == _ROUNDS - 1)
             places, options = (), {**options, "is_first": False, "progress": None}
             if self.due > time.monotonic():
                 break
         return seen
 
-    def _ready(self) -> tuple[dict[str, Stamp | None], set[str]]:
-        """What was found at paths that have waited for the settle time, and all paths to look at with them: a new file
-        may be a note that vanished in an earlier look."""
-        now = time.monotonic()
-        with self._lock:
-            waiting = dict(self._waiting)
-        settled = {path: found for path, (due, found) in waiting.items() if due <= now and found != UNSETTLED}
-        is_end = None in settled.values()
-        return settled, {path for path, (due, found) in waiting.items() if is_end or due <= now or found != UNSETTLED}
-
-    def _remember(self, sweep: Sweep, waits: set[str], *, is_last: bool) -> None:
+    def _wait_for(self, sweep: Sweep, looked_at: set[str], *, is_last: bool) -> None:
         """Note what the sweep leaves to look at; after the last round, what changes all the time has to settle."""
         now, settle = time.monotonic(), self.settings.sync.settle_ms / 1000
         with self._lock:
-            for path in (waits | (sweep.places or set())) - sweep.waiting.keys():
+            for path in looked_at - sweep.waiting.keys():
                 self._waiting.pop(path, None)
             for path, (seconds, found) in sweep.waiting.items():
                 due, before = self._waiting.get(path, (0.0, UNSETTLED))
@@ -172,9 +168,3 @@ class Engine:
             with self.index.write():
                 self._applier.update_audiences()
                 self.index.counters.put([{"id": _AUDIENCES, "value": digest}])
-
-    def _finish_first(self, notes: int) -> None:
-        with self.index.write():
-            if notes:
-                self._applier.note_first_sync(self.settings.notebook.name or self.tree.root.name, notes)
-            self.index.counters.put([{"id": _ADOPTED, "value": 1}])

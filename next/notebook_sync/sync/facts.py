@@ -17,7 +17,8 @@ from notebook_sync.model import CORE_FACTS
 from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Is, Row
-from notebook_sync.sync.project import Projection, with_fact_words
+from notebook_sync.sync.diff import Projection
+from notebook_sync.sync.project import with_fact_words
 
 # What a restored fact gains, of 1.
 _RESTORED = 0.1

@@ -35,26 +35,54 @@ from notebook_sync.sync.diff import (
     diff,
     fault_of,
 )
-from notebook_sync.sync.losses import suspect_losses, top_of
+from notebook_sync.sync.losses import suspect_losses
 from notebook_sync.sync.readers import Order, Reader
-from notebook_sync.sync.report import Report
 
 if TYPE_CHECKING:
     from notebook_sync.files.history import History
 
 # The same bytes at another path are a move of a note that ended within this time.
 _REMEMBERED = timedelta(hours=24)
-# Of more places than this, all rows are read instead of asking for each.
-_MOST_ASKED = 50
 # Of the other notes, so many are looked for before all.
 _A_FEW = 20
-# A file that was read within this time after a write is read again.
-_RACY_SECONDS = 0.02
-_TOO_MANY = (
-    "{count} notes are missing in {folder}; their rows are kept until a second look. "
-    "If you deleted them, run: notebook-sync sync"
-)
+# What is found at a path that has to be looked at again: at once, or, after a read right behind a write, so much later.
+_AGAIN: tuple[float, Stamp | None] = (0.0, UNSETTLED)
+_RACY: tuple[float, Stamp | None] = (0.02, UNSETTLED)
 _UNSTORABLE = (TypeError, ValueError, OverflowError, RecursionError)
+
+
+@dataclass(slots=True)
+class Report:
+    """What looks did: counts of notes; `paths` are those whose rows were written or ended, in order.
+
+    `faults` maps a path to why its row is not what the file says. `warnings` are about the run, not about one note.
+    """
+
+    added: int = 0
+    updated: int = 0
+    moved: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    faults: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    paths: list[str] = field(default_factory=list)
+
+    @property
+    def failed(self) -> list[dict[str, str]]:
+        """The faults as `{path, error}`, by path."""
+        return [{"path": path, "error": error} for path, error in sorted(self.faults.items())]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that `sync --json` prints."""
+        counts = {name: getattr(self, name) for name in ("added", "updated", "moved", "deleted", "unchanged")}
+        return {**counts, "failed": self.failed, "warnings": self.warnings, "seconds": round(self.seconds, 3)}
+
+    def note_fault(self, path: str, fault: str) -> None:
+        """Note why the row at `path` is not what the file says; "" where it is."""
+        self.faults.pop(path, None)
+        if fault:
+            self.faults[path] = fault
 
 
 @dataclass(slots=True)
@@ -96,11 +124,12 @@ class Sweep:
     def run(self) -> None:
         """Carry it out. Raises RootLost, WouldDeleteEverything and errors of the index."""
         self._begin()
-        if self.places is not None and self._is_doubtful():
+        if self._is_doubtful():
+            if self.places is None:
+                raise _would_delete(len(self._vanished))
             self.places = None
-            self._begin()
-        if self.places is None and self._is_doubtful():
-            raise _would_delete(len(self._vanished))
+            self.run()
+            return
         self._apply([Look(path, fault=reason) for path, reason in self.scan.refused.items()])
         orders = self._orders()
         if self.is_first and self.history is not None:
@@ -117,8 +146,7 @@ class Sweep:
         self._update_attachments()
         if self._released:  # files that want an id which is free now, or whose holder moved
             wanting = self._rows(Is("wanted_id", "in", list(self._released)))
-            paths = [row.path for row in wanting if row.path and row.id != row.wanted_id]
-            self.waiting |= dict.fromkeys(paths, (0.0, UNSETTLED))
+            self.waiting |= {row.path: _AGAIN for row in wanting if row.path and row.id != row.wanted_id}
 
     def _begin(self) -> None:
         """Scan, and read what the index has for the same places."""
@@ -126,8 +154,9 @@ class Sweep:
         rows = _known(self._at_places(self.index.documents, Known._fields, "path"))
         self._known = {row.path: row for row in rows if row.path}
         self._vanished = {row.id: row for row in rows if not self._is_there(row.path)}
-        there = (row for row in rows if row.id not in self._vanished)
-        self.report.faults |= {row.path: fault for row in there if (fault := row.stale or fault_of(row.problems))}
+        for row in rows:
+            if (row.stale or row.problems) and row.id not in self._vanished:
+                self.report.note_fault(row.path, row.stale or fault_of(row.problems))
         intents = self.index.intents.tuples(("path", "digest", "moved_from"), Is("committed", "=", 0))
         self._by_tools = {moved_from if digest else path for path, digest, moved_from in intents} - {"", None}
         self.settled = {**dict.fromkeys(self._by_tools), **self.settled}
@@ -151,10 +180,9 @@ class Sweep:
         orders = []
         for path, stamp in self.scan.seen.items():
             row = self._known.get(path)
-            is_sure = row is not None and row.stamp == stamp and not row.stale and not self.rehash
-            is_current = row is not None and row.parser == PARSER and _has_its_id(row, held)
-            if self.force or not is_sure or not is_current:
-                orders.append((path, row.digest if row is not None and is_current and not self.force else ""))
+            is_current = row is not None and not self.force and row.parser == PARSER and _has_its_id(row, held)
+            if row is None or not is_current or row.stamp != stamp or row.stale or self.rehash:
+                orders.append((path, row.digest if row is not None and is_current else ""))
         return sorted(orders, key=lambda order: (len(order[0]), order[0]))
 
     def _apply(self, looks: Sequence[Look]) -> None:
@@ -172,10 +200,12 @@ class Sweep:
             for look in looks:
                 self._apply([look] if len(looks) > 1 else [Look(look.path, fault=reason)])
             return
-        for look in looks:
-            if look.stamp == UNSETTLED or (look.stamp is None and not look.fault):
-                self.waiting[look.path] = (_RACY_SECONDS if look.stamp else 0.0, UNSETTLED)
         self._count(changes)
+        for look in looks:
+            if look.stamp == UNSETTLED:
+                self.waiting[look.path] = _RACY
+            elif look.stamp not in (None, self.reader.tree.stat(look.path)) or not (look.stamp or look.fault):
+                self.waiting[look.path] = _AGAIN  # the disk has the last word
 
     def _plan(self, looks: Sequence[Look]) -> list[Change]:
         """The changes, from rows as they are in this transaction. What another process wrote since the scan is looked
@@ -189,7 +219,7 @@ class Sweep:
         elsewhere = [row for row in self._rows(Is("id", "in", list(ids | alike))) if row.path not in paths]
         missing = self._missing([row.path for row in elsewhere])
         changed = {path for path in paths if rows.get(path) != self._known.get(path)}
-        self.waiting |= dict.fromkeys(changed, (0.0, UNSETTLED))
+        self.waiting |= dict.fromkeys(changed, _AGAIN)
         fresh = [row["digest"] for path, row in documents.items() if path not in rows and not is_private(path)]
         return diff(
             [look for look in looks if look.path not in changed],
@@ -210,63 +240,55 @@ class Sweep:
         ]
 
     def _count(self, changes: Iterable[Change]) -> None:
-        """Note in the report what was written, and what has to be looked at again: the disk has the last word."""
-        report, settle = self.report, self.applier.settings.sync.settle_ms / 1000
+        """Note in the report what was written, and what has to wait."""
+        report = self.report
         for change in changes:
             match change:
                 case Wait(path, found) if found != UNSETTLED:
-                    self.waiting[path] = (settle, found)
+                    self.waiting[path] = (self.applier.settings.sync.settle_ms / 1000, found)
                 case Stale(path, reason):
-                    report.faults[path] = reason
-                case Touch(known, stamp):
-                    self._finish(known.path, fault_of(known.problems), stamp)
+                    report.note_fault(path, reason)
+                case Touch(known):
+                    report.note_fault(known.path, fault_of(known.problems))
                 case Put(note_id, look, projection, onto, was):
                     report.added += change.past is None
                     report.moved += change.is_moved
                     report.updated += change.past is not None and not change.is_moved
                     report.paths.append(look.path)
-                    self._vanished.pop(note_id, None)
-                    self._finish(look.path, fault_of(projection.document["problems"]), look.stamp)
-                    self._released |= {row.id for row in (onto, was) if row is not None and row.path != look.path}
-                    if was is not None:
-                        self._vanished.pop(was.id, None)
-                        self._released.add(was.id)
+                    report.note_fault(look.path, fault_of(projection.document["problems"]))
+                    ends = {row.id for row in (onto, was) if row is not None and (row is was or row.path != look.path)}
+                    self._released |= ends
+                    for id in (note_id, *ends):
+                        self._vanished.pop(id, None)
                 case Delete(known):
                     report.deleted += 1
                     report.paths += [known.path] if known.path else []
+                    report.note_fault(known.path, "")
                     self._released.add(known.id)
-                    self._finish(known.path, "", None)
-
-    def _finish(self, path: str, fault: str, stamp: Stamp | None) -> None:
-        self.report.faults.pop(path, None)
-        if fault:
-            self.report.faults[path] = fault
-        if path and stamp != UNSETTLED and self.reader.tree.stat(path) != stamp:
-            self.waiting[path] = (0.0, UNSETTLED)
 
     def _delete(self) -> None:
         """Delete what is still not there, where that is certain. Raises WouldDeleteEverything."""
+        if not self._vanished and self.places is not None:
+            return
         planned = deletions(self._vanished.values(), self.settled)
-        deletes = [change.known for change in planned if isinstance(change, Delete)]
-        missing = self._missing([row.path for row in deletes])
-        self.waiting |= dict.fromkeys({row.path for row in deletes} - missing, (0.0, UNSETTLED))
+        self._count([change for change in planned if isinstance(change, Wait)])
+        ends = [change.known for change in planned if isinstance(change, Delete)]
+        missing = self._missing([row.path for row in ends])
         by_hand = missing - self._by_tools - {""} if not self.allow_empty else set()
         if by_hand and not self.report.moved and not self._others_exist(missing):
             raise _would_delete(len(by_hand))
-        if by_hand or self.places is None:
-            gone = [row.path for row in self._vanished.values()] if self.places is None else None
-            for top in suspect_losses(self.index, by_hand, gone, is_last=self.is_last):
-                held = {path for path in by_hand if top_of(path) == top}
-                missing -= held
-                self.report.warnings.append(_TOO_MANY.format(count=len(held), folder=top or "the top folder"))
-        self._count([change for change in planned if isinstance(change, Wait)])
-        if not missing:
-            return
-        with self.index.write():
-            current = {row.id: row for row in self._rows(Is("id", "in", [row.id for row in deletes]))}
-            certain = [Delete(row) for row in deletes if row.path in missing and current.get(row.id) == row]
-            self.applier.apply(certain, is_quiet=self.force)
-        self._count(certain)
+        gone = [row.path for row in self._vanished.values()] if self.places is None else None
+        held, warnings = suspect_losses(self.index, by_hand, gone, is_last=self.is_last)
+        self.report.warnings += warnings
+        expected = {row.id: row for row in ends if row.path in missing - held}
+        if expected:
+            with self.index.write():
+                current = self._rows(Is("id", "in", list(expected)))
+                certain = [Delete(row) for row in current if row == expected[row.id]]
+                self.applier.apply(certain, is_quiet=self.force)
+            self._count(certain)
+        there = {row.path for row in ends if row.path not in missing or self.reader.tree.stat(row.path) is not None}
+        self.waiting |= dict.fromkeys(there - held - {""}, _AGAIN)
 
     def _others_exist(self, paths: Collection[str]) -> bool:
         """Whether a note of the index other than these is on disk."""
@@ -293,9 +315,8 @@ class Sweep:
 
     def _at_places(self, rows: Rows, fields: Sequence[str], path: str) -> list[tuple[Any, ...]]:
         """The rows at the places and below; `path` is the field that has their path."""
-        if self.places is None or len(self.places) > _MOST_ASKED:
-            at = fields.index(path)
-            return [row for row in rows.tuples(fields) if _covers(self.places, row[at] or "")]
+        if self.places is None:
+            return rows.tuples(fields)
         found = rows.tuples(fields, Is(path, "in", list(self.places)))
         # One question each: SQLite answers `or` by reading every row.
         for place in self.places - self.scan.seen.keys():
@@ -324,12 +345,7 @@ def _would_delete(known: int) -> WouldDeleteEverything:
     return WouldDeleteEverything(f"none of the {known} indexed notes is on disk; nothing was deleted", known)
 
 
-def _covers(places: set[str] | None, path: str) -> bool:
-    """Whether `path` is one of the places or below one."""
-    if places is None or path in places:
-        return True
-    return any(path[:at] in places for at, character in enumerate(path) if character == "/")
-
-
 def _known(rows: Iterable[Sequence[Any]]) -> list[Known]:
-    return [Known._make((row[0], row[1] or "", *row[2:4], Stamp(*row[4]), *row[5:])) for row in rows]
+    return [
+        Known(id, path or "", wanted, digest, Stamp(*stamp), *rest) for id, path, wanted, digest, stamp, *rest in rows
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from notebook_sync.store.index import Index
@@ -10,12 +11,23 @@ from notebook_sync.store.rows import Is, Row
 from notebook_sync.store.tables import as_json
 from notebook_sync.sync.diff import contested
 from notebook_sync.sync.readers import Reader
-from notebook_sync.sync.report import Verified
 
 _BATCH = 500
 # What the bytes of a file do not determine: when and how it was seen, and what `put` only inserts.
 _SEEN = frozenset(("words", "stamp", "updated_at", "created_at"))
 _PLACE = ("id", "fact", "section", "pin", "audience")
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Files, index and servers compared: how many notes each has (None: not set, or not asked), and every difference as
+    `{path, what, detail}`. `what`: missing, stale, differs, facts, orphan; of a server, what its publisher says."""
+
+    files: int
+    index: int
+    mongodb: int | None
+    redis: int | None
+    differences: list[dict[str, str]]
 
 
 def verify(reader: Reader, index: Index, compare_servers: Callable[[], Any] | None = None) -> Verified:
@@ -28,7 +40,7 @@ def verify(reader: Reader, index: Index, compare_servers: Callable[[], Any] | No
     for start in range(0, len(ids), _BATCH):
         for row in index.documents.get(ids[start : start + _BATCH]).values():
             path = row["path"] or ""
-            reason = missing.pop(path, "") or "its folder cannot be read"
+            reason = missing.pop(path, "its folder cannot be read")
             if path in scan.seen:
                 found += [(path, *difference) for difference in _compare(reader, index, row)]
             elif path in scan.refused or scan.is_blind_to(path):
@@ -50,12 +62,11 @@ def _compare(reader: Reader, index: Index, row: Row) -> Iterator[tuple[str, str]
     if row["id"] != row["wanted_id"]:
         holder = index.documents.one(row["wanted_id"], heavy=False) or {"path": ""}
         projection = projection.with_problem(contested(row["wanted_id"], holder["path"]))
-    names = [name for name in projection.document if name not in _SEEN]
     # As the index can hold it: no value has a NUL.
-    values = {name: as_json(projection.document[name]).replace("\\u0000", "\ufffd") for name in names}
-    wrong = [name for name in names if values[name] != as_json(row[name]).replace("\\u0000", "\ufffd")]
+    values = {name: as_json(value).replace("\\u0000", "\ufffd") for name, value in projection.document.items()}
+    wrong = [name for name in values.keys() - _SEEN if values[name] != as_json(row[name]).replace("\\u0000", "\ufffd")]
     if wrong:
-        yield "differs", f"in {', '.join(wrong)}"
+        yield "differs", f"in {', '.join(sorted(wrong))}"
     places = index.fact_places.find(Is("path", "=", row["path"]))
     stated, held = ({tuple(place[name] for name in _PLACE) for place in each} for each in (projection.places, places))
     if stated != held or index.facts.count(Is("id", "in", facts)) != len(facts):
