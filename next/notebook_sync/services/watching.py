@@ -92,6 +92,7 @@ class Work:
         core, events, seconds = self._core, list[WatchEvent](), _IDLE_SECONDS
         troubles = {"settings": core.settings_problem}
         try:
+            core.index.checkpoint()
             if core.has_targets:
                 done = core.publisher.publish(_PUBLISH_SECONDS)
                 troubles |= {kind: f"{kind}: {each.trouble}" if each.trouble else "" for kind, each in done.items()}

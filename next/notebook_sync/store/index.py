@@ -200,6 +200,11 @@ class Index:
             db.execute("PRAGMA incremental_vacuum").fetchall()
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
+    def checkpoint(self) -> None:
+        """Move what was committed from the log to the file, which else a commit does now and then, and waits for it."""
+        with self._db.read() as db:
+            db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
     def close(self) -> None:
         """Close the file. A later use opens it again."""
         self._db.close()

@@ -41,11 +41,10 @@ class EventSource:
         self.shortfall = ""
         self._root = root
         self._prefix = f"{root}{os.sep}"
-        self._batches: queue.SimpleQueue[set[str] | None] = queue.SimpleQueue()
+        self._batches: queue.SimpleQueue[set[str] | None] = queue.SimpleQueue()  # None: some events may be lost
         self._is_ready = threading.Event()
         self._is_closing = threading.Event()
         self._is_strict = True
-        self._has_missed = False
         threading.Thread(target=self._run, name="notebook-sync watch", daemon=True).start()
 
     def start(self) -> bool:
@@ -56,7 +55,6 @@ class EventSource:
                 probe.touch(0o600)
                 self._is_ready.wait(0.02)
             probe.unlink()
-        self._has_missed |= not self._is_ready.is_set()
         return self._is_ready.is_set()
 
     def wake(self) -> None:
@@ -79,15 +77,13 @@ class EventSource:
                 is_doubtful |= batch is None or len(batch) >= _MANY
                 paths |= batch or set()
                 batch = self._batches.get_nowait()
-        names = {
-            path.removeprefix(self._prefix).replace(os.sep, "/") for path in paths if path.startswith(self._prefix)
-        }
+        names = {path.removeprefix(self._prefix) for path in paths if path.startswith(self._prefix)}
         if is_doubtful or len(names) < len(paths) or any(name.endswith(GITIGNORE) for name in names):
             return None
         return {name for name in names if not any(map(is_hidden, name.split("/")))}
 
     def _run(self) -> None:
-        pause = _PAUSES[0]
+        pause, is_after_gap = _PAUSES[0], False
         while not self._is_closing.is_set():
             identity = self._identity()
             try:
@@ -102,28 +98,28 @@ class EventSource:
                     raise_interrupt=False,
                     ignore_permission_denied=not self._is_strict,
                 ):
-                    self._deliver({path for _, path in changes})
-                    pause = _PAUSES[0]
+                    self._deliver(None if is_after_gap else {path for _, path in changes})
+                    pause, is_after_gap = _PAUSES[0], False
                     if self._identity() != identity:
                         break
             # Whatever ends the watcher, panics of Rust and decoding errors included, it has to be started again.
             except BaseException as error:
-                if self._is_strict and any(reason in str(error).lower() for reason in ("limit reached", "denied")):
+                reason = str(error).lower()
+                if self._is_strict and ("limit reached" in reason or "denied" in reason):
                     # A watcher that may ignore folders it cannot watch ignores its own limit silently, too.
                     self._is_strict = False
-                    self.shortfall = _AT_THE_LIMIT if "limit reached" in str(error).lower() else ""
+                    self.shortfall = _AT_THE_LIMIT if "limit reached" in reason else ""
                     continue
-            self._has_missed = True
-            self._batches.put(None)
+            is_after_gap = True
+            self._deliver(None)
             self._is_closing.wait(pause)
             pause = min(pause * 2, _PAUSES[1])
 
-    def _deliver(self, paths: set[str]) -> None:
-        if self._prefix + _PROBE in paths:
+    def _deliver(self, paths: set[str] | None) -> None:
+        if paths and self._prefix + _PROBE in paths:
             self._is_ready.set()
-        if self._has_missed or paths:
-            self._batches.put(None if self._has_missed else paths)
-            self._has_missed = False
+        if paths is None or paths:
+            self._batches.put(paths)
 
     def _identity(self) -> tuple[int, int] | None:
         with contextlib.suppress(OSError):

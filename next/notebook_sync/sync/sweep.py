@@ -347,5 +347,6 @@ def _would_delete(known: int) -> WouldDeleteEverything:
 
 def _known(rows: Iterable[Sequence[Any]]) -> list[Known]:
     return [
-        Known(id, path or "", wanted, digest, Stamp(*stamp), *rest) for id, path, wanted, digest, stamp, *rest in rows
+        Known(id, path or "", wanted_id, digest, Stamp._make(stamp), parser, stale, problems, words)
+        for id, path, wanted_id, digest, stamp, parser, stale, problems, words in rows
     ]

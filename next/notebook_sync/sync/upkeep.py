@@ -6,7 +6,6 @@ is late by more than a week, or was done in the future, is only noted, and done 
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ _PREFIX = "chore:"
 _WEEK = 7 * 86_400.0
 # Where nothing is due, it is looked again after this time.
 _LONGEST_SECONDS = 60.0
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,5 +47,7 @@ def _run(chore: Chore) -> bool:
     try:
         return chore.run() is True
     except Exception:  # logged whole, and tried again after its period
-        _log.exception("the chore %s failed", chore.name)
+        import logging  # takes time to load, and most commands need none
+
+        logging.getLogger(__name__).exception("the chore %s failed", chore.name)
         return False

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import notebook_sync.files.parse
+import notebook_sync.sync.project  # noqa: F401 - both are loaded at the first change, which would wait for them
 from notebook_sync.errors import FollowLocked, IndexOutdated, NotebookError
 from notebook_sync.files.locks import FollowLock
 from notebook_sync.sync.engine import Engine, Report
