@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+from notebook_sync.errors import RootLost
 from notebook_sync.model import UNSETTLED, Stamp
 
 # O_NONBLOCK: opening a FIFO would wait for its other end.
@@ -29,13 +31,18 @@ _CHUNK = 1 << 20
 
 
 @contextmanager
-def opened_folder(root_fd: int, path: str) -> Iterator[int]:
+def opened_folder(root: Path, path: str) -> Iterator[int]:
     """A descriptor for the folder at the relative POSIX `path`, "" for the root itself, as long as the block runs.
 
-    Raises OSError: ELOOP for a symbolic link on the way, EINVAL for a way out of the root, ENOENT as usual.
+    Raises RootLost; OSError: ELOOP for a symbolic link on the way, EINVAL for a way out of the root, ENOENT as usual.
     """
-    _must_be_below(path)
-    fd = os.dup(root_fd)
+    if path.startswith("/") or "\0" in path or ".." in path.split("/"):
+        raise OSError(errno.EINVAL, "not a path below the notebook", path)
+    try:
+        fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        reason = f"{error.strerror}".lower()
+        raise RootLost(f"{root}: {reason}", next="nothing is deleted until the folder is back") from None
     try:
         for part in path.split("/") if path else ():
             below = open_below(fd, part)
@@ -57,21 +64,14 @@ def open_below(folder: int, name: str) -> int:
 
 
 @contextmanager
-def opened_file(root_fd: int, path: str) -> Iterator[int]:
-    """A descriptor for reading the file at `path`. Raises as `opened_folder`; EAGAIN for a file under a lease."""
-    _must_be_below(path)
-    above, _, name = path.rpartition("/")
-    with opened_folder(root_fd, above) as folder:
-        fd = os.open(name or ".", _READ_FLAGS, dir_fd=folder)
-        try:
-            yield fd
-        finally:
-            os.close(fd)
-
-
-def _must_be_below(path: str) -> None:
-    if path.startswith("/") or "\0" in path or ".." in path.split("/"):
-        raise OSError(errno.EINVAL, "not a path below the notebook", path)
+def opened_file(folder: int, name: str) -> Iterator[int]:
+    """A descriptor for reading the file `name` in an open folder. Raises OSError: ELOOP for a symbolic link, EAGAIN for
+    a file under a lease."""
+    fd = os.open(name, _READ_FLAGS, dir_fd=folder)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,19 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
+from pathlib import Path
 from urllib.parse import quote
 
-from notebook_sync.errors import Conflict, NoSuchNote, ReadOnly, TooLarge, UnreadableFile, UnsafePath, UnwritableFile
+from notebook_sync.errors import (
+    Conflict,
+    NoSuchNote,
+    ReadOnly,
+    RootLost,
+    TooLarge,
+    UnreadableFile,
+    UnsafePath,
+    UnwritableFile,
+)
 from notebook_sync.files.beneath import open_below, opened_file, opened_folder, read_all
 from notebook_sync.files.names import is_note_name, twin, why_not
 from notebook_sync.files.private import FOLDER, make_private, write_private
@@ -33,6 +43,7 @@ KEEP_SECONDS = 60.0
 # Where the system cannot say whether a program still has a file open.
 _KEEP_UNPROVED_SECONDS = 86_400.0
 _REPLACED = "replaced"
+_ELSEWHERE = "it is on another file system than .notebook, where only you can write, with an editor"
 # The digests of the texts that may be dropped, and the end of the note's path.
 _SWAP = re.compile(r"\.([0-9a-f]{16})-([0-9a-f]{16})-[0-9a-f]{16}-(.*)")
 _TAIL = 100
@@ -59,7 +70,7 @@ class Saver:
         with (
             self._worded(path, ""),
             self._folder(path, make=True) as (folder, name),
-            self._aside(folder) as aside,
+            self._aside() as aside,
             _temporary(aside, _swap_name(path, "", digest_of(raw)), raw, 0o666) as (new, fd),
         ):
             _must_be_free(path, folder, name)
@@ -74,7 +85,7 @@ class Saver:
             self._worded(path, base),
             self._folder(path) as (folder, name),
             _based(path, base, folder, name) as old,
-            self._aside(folder) as aside,
+            self._aside() as aside,
             _temporary(aside, _swap_name(path, base, digest_of(raw)), raw, 0o600) as (new, fd),
         ):
             _dress(fd, old)
@@ -86,12 +97,10 @@ class Saver:
                 except BaseException:
                     _exchange_back(aside, new, folder, name, os.fstat(fd))
                     raise
-            else:  # a save between this look and the renaming would be lost; `status` names what is missing
-                self._place.remember(exchange=False)
+            else:  # a save between this look and the renaming would be lost
                 self._must_hold(path, base, folder, folder, name)
                 os.rename(new, name, src_dir_fd=aside, dst_dir_fd=folder)
                 os.fsync(folder)
-            _drop_unkept(aside, folder, new)
 
     def delete(self, path: str, base: str) -> None:
         """Remove the note with the digest `base`."""
@@ -100,11 +109,9 @@ class Saver:
             self._worded(path, base),
             self._folder(path) as (folder, name),
             _based(path, base, folder, name),
-            self._aside(folder) as aside,
+            self._aside() as aside,
         ):
-            hidden = _swap_name(path, base, base)
-            self._move(path, base, folder, folder, name, aside, hidden)
-            _drop_unkept(aside, folder, hidden)
+            self._move(path, base, folder, folder, name, aside, _swap_name(path, base, base))
 
     def rename(self, path: str, to: str, base: str) -> None:
         """Give the note with the digest `base` the path `to`, where nothing is yet."""
@@ -124,11 +131,7 @@ class Saver:
         """Drop what was replaced more than a minute ago and what killed processes left, if no program writes to it any
         more. A text that is nowhere else is kept in the state folder; returns the paths of those."""
         recovered = []
-        with (
-            suppress(FileNotFoundError),
-            self._tree.opened_root() as root_fd,
-            opened_folder(root_fd, f"{FOLDER}/{_REPLACED}") as aside,
-        ):
+        with suppress(OSError), self._aside() as aside:
             for swap in filter(None, map(_SWAP.fullmatch, os.listdir(aside))):  # noqa: PTH208 - a descriptor
                 with suppress(OSError):
                     recovered.append(self._tidy_one(aside, swap))
@@ -141,9 +144,8 @@ class Saver:
             raise ReadOnly(str(self._place.root), "the notebook's folder is read-only")
         if len(raw) > self._tree.max_file_bytes:
             raise TooLarge(path, len(raw), self._tree.max_file_bytes)
-        reason = why_not(path) if is_new else ""
-        if not is_note_name(posixpath.basename(path)) or posixpath.normpath(path) != path:
-            reason = reason or "is not a note's path"
+        is_plain = is_note_name(posixpath.basename(path)) and posixpath.normpath(path) == path
+        reason = why_not(path) if is_new else "" if is_plain else "is not a note's path"
         if reason := reason or self._tree.why_left_out(path):
             raise UnsafePath(path, reason)
 
@@ -159,7 +161,8 @@ class Saver:
         except OSError as error:
             if error.errno in {errno.ELOOP, errno.EINVAL, errno.ENOTDIR}:
                 raise UnsafePath(path, LINK if error.errno == errno.ELOOP else "leads through a file") from None
-            raise UnwritableFile(path, f"{error.strerror}".lower()) from None
+            is_elsewhere = error.errno == errno.EXDEV
+            raise UnwritableFile(path, _ELSEWHERE if is_elsewhere else f"{error.strerror}".lower()) from None
 
     def _conflict(self, path: str, base: str) -> Conflict:
         try:
@@ -172,28 +175,23 @@ class Saver:
     def _folder(self, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
         """The note's folder, open, and its name there. Folders that are made for it disappear if the block fails."""
         above, _, name = path.rpartition("/")
-        with self._tree.opened_root() as root_fd, ExitStack() as undo:
+        with ExitStack() as undo:
             if make:
-                _make_folders(path, root_fd, undo)
-            with opened_folder(root_fd, above) as folder:
+                _make_folders(self._tree.root, path, undo)
+            with opened_folder(self._tree.root, above) as folder:
                 yield folder, name
             undo.pop_all()
 
     @contextmanager
-    def _aside(self, folder: int) -> Iterator[int]:
-        """Where what is replaced goes: `.notebook/replaced`; the note's folder if that is on another file system, where
-        it is not kept."""
+    def _aside(self) -> Iterator[int]:
+        """Where what is replaced goes."""
         make_private(self._place.private / _REPLACED)
-        with self._tree.opened_root() as root_fd, opened_folder(root_fd, f"{FOLDER}/{_REPLACED}") as aside:
-            yield aside if os.fstat(aside).st_dev == os.fstat(folder).st_dev else folder
+        with opened_folder(self._tree.root, f"{FOLDER}/{_REPLACED}") as aside:
+            yield aside
 
     def _must_hold(self, path: str, base: str, folder: int, where: int, name: str) -> None:
         """What was displaced or moved is the text it was to be, and the note's folder is where it was."""
-        with (
-            self._tree.opened_root() as root_fd,
-            opened_folder(root_fd, posixpath.dirname(path)) as now,
-            opened_file(where, name) as fd,
-        ):
+        with opened_folder(self._tree.root, posixpath.dirname(path)) as now, opened_file(where, name) as fd:
             if not os.path.samestat(os.fstat(now), os.fstat(folder)) or digest_of(read_all(fd)) != base:
                 raise _Changed
 
@@ -214,7 +212,7 @@ class Saver:
             try:
                 _rename(target, new, folder, name, _NOREPLACE)
             except FileExistsError:  # a newer save has the name; `tidy` recovers this one
-                with self._aside(target) as aside:
+                with self._aside() as aside:
                     _rename(target, new, aside, _swap_name(path, "", ""), _NOREPLACE)
             raise
 
@@ -314,33 +312,26 @@ def _exchange_back(aside: int, new: str, folder: int, name: str, ours: os.stat_r
         expected = theirs
     if not os.path.samestat(expected, ours):
         os.unlink(new, dir_fd=aside)  # an older save, which its own program has replaced
-    elif aside != folder:  # a program may have opened our text while it had the note's name: this name stays
+    else:  # a program may have opened our text while it had the note's name: this name stays
         _rename(aside, new, aside, f"{new}~", _NOREPLACE)
 
 
-def _drop_unkept(aside: int, folder: int, name: str) -> None:
-    """Remove what was replaced, where it is not kept."""
-    if aside == folder:
-        with suppress(OSError):
-            os.unlink(name, dir_fd=aside)
-
-
-def _make_folders(path: str, root_fd: int, undo: ExitStack) -> None:
-    parts = path.split("/")[:-1]
-    for depth, part in enumerate(parts):
-        above = "/".join(parts[:depth])
-        with opened_folder(root_fd, above) as folder:
+def _make_folders(root: Path, path: str, undo: ExitStack) -> None:
+    above = ""
+    for part in path.split("/")[:-1]:
+        with opened_folder(root, above) as folder:
             try:
                 os.close(open_below(folder, part))
             except FileNotFoundError:
                 _must_have_no_twin(path, part, os.listdir(folder))  # noqa: PTH208 - a descriptor
                 os.mkdir(part, dir_fd=folder)
-                undo.callback(_remove_folder, root_fd, above, part)
+                undo.callback(_remove_folder, root, above, part)
                 os.fsync(folder)
+        above = posixpath.join(above, part)
 
 
-def _remove_folder(root_fd: int, above: str, name: str) -> None:
-    with suppress(OSError), opened_folder(root_fd, above) as folder:
+def _remove_folder(root: Path, above: str, name: str) -> None:
+    with suppress(OSError, RootLost), opened_folder(root, above) as folder:
         os.rmdir(name, dir_fd=folder)
 
 

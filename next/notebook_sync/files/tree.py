@@ -10,14 +10,14 @@ import os
 import posixpath
 import stat
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
-from notebook_sync.errors import ConfigError, NoSuchNote, RootLost, UnreadableFile, UnsafePath
+from notebook_sync.errors import ConfigError, NoSuchNote, UnreadableFile, UnsafePath
 from notebook_sync.files.beneath import (
     Read,
     clamp_ns,
@@ -40,7 +40,7 @@ _PLACEHOLDER = ".icloud"
 _TRIES = 50
 _PAUSE_SECONDS = 0.001
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
-_Folder = tuple[str, tuple[Rules, ...]]  # a folder and the rules for it
+_Rules = tuple[Rules, ...]
 
 
 @dataclass(slots=True)
@@ -126,19 +126,19 @@ class Tree:
         """
         if any(map(is_hidden, path.split("/"))):
             raise UnsafePath(path, "is hidden, and hidden files are not part of the notebook")
-        with self.opened_root() as root_fd:
-            for _ in range(_TRIES):
-                try:
-                    with opened_file(root_fd, path) as fd:
-                        self._must_be_readable(path, os.fstat(fd))
-                        read = read_whole(fd, self.max_file_bytes + 1)
-                except BlockingIOError:  # under a lease, whose holder is now asked to give it back
-                    read = None
-                except OSError as error:
-                    raise _why_unread(path, error) from None
-                if read is not None:
-                    return read
-                time.sleep(_PAUSE_SECONDS)
+        above, _, name = path.rpartition("/")
+        for _ in range(_TRIES):
+            try:
+                with opened_folder(self.root, above) as folder, opened_file(folder, name) as fd:
+                    self._must_be_readable(path, os.fstat(fd))
+                    read = read_whole(fd, self.max_file_bytes + 1)
+            except BlockingIOError:  # under a lease, whose holder is now asked to give it back
+                read = None
+            except (OSError, ValueError) as error:
+                raise _why_unread(path, error) from None
+            if read is not None:
+                return read
+            time.sleep(_PAUSE_SECONDS)
         raise UnreadableFile(path, "was written to during every read; it is looked at again")
 
     def members(self, channel: str) -> Members:
@@ -152,36 +152,24 @@ class Tree:
         """Look at `places`, files or folders with all below them; at everything for None. Raises RootLost."""
         scan = Scan(complete=places is None)
         wanted = {""} if places is None else set(places)
-        with self.opened_root() as root_fd:
-            rules_in = cache(partial(_rules_in, root_fd))
-            for place in sorted(wanted):
-                self._look_at(root_fd, place, self._rules_for(place, rules_in), scan)
-            for path in self._always.values():
-                if path not in scan.seen and is_at_or_below(path, wanted):
-                    self._look_at(root_fd, path, (), scan)
-            self._note_unmounted(root_fd, scan)
+        rules_in = cache(self._rules_in)
+        for place in sorted(wanted):
+            self._look_at(place, self._rules_for(place, rules_in), scan)
+        for path in self._always.values():
+            if path not in scan.seen and is_at_or_below(path, wanted):
+                self._look_at(path, (), scan)
+        for mount in self.mounts:
+            with suppress(OSError), opened_folder(self.root, mount) as fd:
+                if not self._is_mounted(fd) and not os.listdir(fd):  # noqa: PTH208 - a descriptor
+                    _note_blindness(mount, "had a file system of its own, which is not mounted", scan)
         return scan
 
     def why_left_out(self, path: str) -> str:
         """Why a file at this path would be no note, by ignore rules and the folders it is in; "" where it could be."""
-        with self.opened_root() as root_fd:
-            rules = self._rules_for(path, partial(_rules_in, root_fd))
+        rules = self._rules_for(path, self._rules_in)
         if path not in self._always.values() and (rules is None or is_ignored(rules, path, is_dir=False)):
             return "is left out by .gitignore or notebook.exclude, or in a system folder, so it would be no note"
         return ""
-
-    @contextmanager
-    def opened_root(self) -> Iterator[int]:
-        """A descriptor of the root. Raises RootLost."""
-        try:
-            fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            reason = f"{error.strerror}".lower()
-            raise RootLost(f"{self.root}: {reason}", next="nothing is deleted until the folder is back") from None
-        try:
-            yield fd
-        finally:
-            os.close(fd)
 
     def _must_be_readable(self, path: str, found: os.stat_result) -> None:
         if not stat.S_ISREG(found.st_mode):
@@ -196,7 +184,7 @@ class Tree:
     def _too_large(self, size: int) -> str:
         return f"has {size:,} bytes, more than notebook.max_file_bytes = {self.max_file_bytes:,}"
 
-    def _rules_for(self, path: str, rules_in: Callable[[str], tuple[Rules, ...]]) -> tuple[Rules, ...] | None:
+    def _rules_for(self, path: str, rules_in: Callable[[str], _Rules]) -> _Rules | None:
         """The rules for what is in the folder of `path`; None where nothing in it can be a note."""
         rules = self._exclude
         parts = path.split("/") if path else []
@@ -207,42 +195,54 @@ class Tree:
             rules += rules_in(folder)
         return rules
 
-    def _look_at(self, root_fd: int, place: str, rules: tuple[Rules, ...] | None, scan: Scan) -> None:
+    def _rules_in(self, folder: str) -> _Rules:
+        with suppress(OSError), opened_folder(self.root, folder) as fd, opened_file(fd, GITIGNORE) as file:
+            return Rules.read(folder, read_all(file).decode(errors="replace").splitlines())
+        return ()
+
+    def _look_at(self, place: str, rules: _Rules | None, scan: Scan) -> None:
         """Look at one place: a file, a folder with all below it, or nothing. "" is the root."""
         above, _, name = place.rpartition("/")
-        folders: list[_Folder] = []
-        with _noting_blindness(place, scan):
-            with opened_folder(root_fd, above) as fd:
+        folders: list[tuple[str, _Rules]] = []
+        try:
+            with opened_folder(self.root, above) as fd:
                 found = os.stat(name or ".", dir_fd=fd, follow_symlinks=False)
             if rules is not None:
                 self._meet(place, found, rules, scan, folders)
+        except OSError as error:
+            _note_trouble(place, error, scan)
         while folders:
             folder, rules = folders.pop()
-            with _noting_blindness(folder, scan), opened_folder(root_fd, folder) as fd:
-                if os.fstat(fd).st_dev != os.fstat(root_fd).st_dev and not is_at_or_below(folder, self.mounts):
-                    self.mounts.add(folder)
-                self._meet_all(root_fd, fd, folder, rules, scan, folders)
+            try:
+                self._look_into(folder, rules, scan, folders)
+            except OSError as error:
+                _note_trouble(folder, error, scan)
 
-    def _meet_all(
-        self, root_fd: int, fd: int, folder: str, rules: tuple[Rules, ...], scan: Scan, folders: list[_Folder]
-    ) -> None:
+    def _look_into(self, folder: str, rules: _Rules, scan: Scan, folders: list[tuple[str, _Rules]]) -> None:
         """Sort what is in one folder into the scan."""
-        with os.scandir(fd) as listing:
-            entries = list(listing)
-            if any(entry.name == GITIGNORE for entry in entries):
-                rules += _rules_in(root_fd, folder)
-            for entry in entries:
-                path = f"{folder}/{entry.name}" if folder else entry.name
-                with _noting_blindness(path, scan):
+        prefix = f"{folder}/" if folder else ""
+        with opened_folder(self.root, folder) as fd, os.scandir(fd) as listing:
+            if self._is_mounted(fd) and not is_at_or_below(folder, self.mounts):
+                self.mounts.add(folder)
+            rules += self._rules_in(folder)
+            for entry in listing:
+                path = prefix + entry.name
+                try:
                     self._meet(path, entry.stat(follow_symlinks=False), rules, scan, folders)
+                except OSError as error:
+                    _note_trouble(path, error, scan)
+
+    def _is_mounted(self, folder: int) -> bool:
+        """Whether an open folder is on another file system than the root."""
+        return os.fstat(folder).st_dev != self.root.stat().st_dev
 
     def _meet(
-        self, path: str, found: os.stat_result, rules: tuple[Rules, ...], scan: Scan, folders: list[_Folder]
+        self, path: str, found: os.stat_result, rules: _Rules, scan: Scan, folders: list[tuple[str, _Rules]]
     ) -> None:
         """Sort one file into the scan, and one folder into those to look into."""
-        name = path.rpartition("/")[2]
-        is_note = is_note_name(name)
-        if stat.S_ISDIR(found.st_mode):
+        name = path[path.rfind("/") + 1 :]
+        mode, is_note = found.st_mode, is_note_name(name)
+        if stat.S_ISDIR(mode):
             if not path or not _is_left_out(path, rules):
                 folders.append((path, rules))
         elif name[0] == ".":
@@ -252,28 +252,17 @@ class Tree:
         elif not path.isascii() and printable(path) != path:
             if is_note:
                 scan.refused[printable(path)] = "has a name that is not UTF-8; rename it"
-        elif stat.S_ISLNK(found.st_mode):
+        elif stat.S_ISLNK(mode):
             if is_note or (self.root / path).is_dir():
                 scan.refused[path] = LINK
-        elif is_note and not stat.S_ISREG(found.st_mode):
+        elif is_note and not stat.S_ISREG(mode):
             scan.refused[path] = "is not a regular file; move it away, or add it to notebook.exclude"
         elif is_note and found.st_size > self.max_file_bytes:
             scan.refused[path] = self._too_large(found.st_size)
         elif is_note:
             scan.seen[path] = stamp_of(found)
-        elif stat.S_ISREG(found.st_mode) and name not in (SETTINGS_FILE, CHANNEL_FILE):
+        elif stat.S_ISREG(mode) and name not in (SETTINGS_FILE, CHANNEL_FILE):
             scan.attachments[path] = (found.st_size, clamp_ns(found.st_mtime_ns))
-
-    def _note_unmounted(self, root_fd: int, scan: Scan) -> None:
-        """A folder that had a file system of its own, and is empty without it, is blind."""
-        for mount in sorted(self.mounts):
-            with suppress(OSError), opened_folder(root_fd, mount) as fd, os.scandir(fd) as listing:
-                if os.fstat(fd).st_dev != os.fstat(root_fd).st_dev:
-                    continue
-                if any(listing):
-                    self.mounts.discard(mount)
-                else:
-                    _note_refusal(mount, "had a file system of its own, which is not mounted", scan)
 
 
 def is_at_or_below(path: str, places: Iterable[str]) -> bool:
@@ -281,42 +270,33 @@ def is_at_or_below(path: str, places: Iterable[str]) -> bool:
     return any(place in ("", path) or path.startswith(place + "/") for place in places)
 
 
-def _is_left_out(folder: str, rules: tuple[Rules, ...]) -> bool:
+def _is_left_out(folder: str, rules: _Rules) -> bool:
     """Whether nothing in a folder can be a note, by its name and the rules."""
     return is_system_folder(folder.rpartition("/")[2]) or is_ignored(rules, folder, is_dir=True)
-
-
-def _rules_in(root_fd: int, folder: str) -> tuple[Rules, ...]:
-    with suppress(OSError), opened_file(root_fd, f"{folder}/{GITIGNORE}" if folder else GITIGNORE) as fd:
-        return Rules.read(folder, read_all(fd).decode(errors="replace").splitlines())
-    return ()
 
 
 def _meet_hidden(path: str, name: str, scan: Scan) -> None:
     """A hidden file may be what a cloud client left of a note that it took away."""
     note = name[1 : -len(_PLACEHOLDER)]
     if name.endswith(_PLACEHOLDER) and is_note_name(note):
-        _note_refusal(path.removesuffix(name) + note, "is in the cloud only; download it to have it read", scan)
+        _note_blindness(path.removesuffix(name) + note, "is in the cloud only; download it to have it read", scan)
 
 
-@contextmanager
-def _noting_blindness(path: str, scan: Scan) -> Iterator[None]:
-    """Note a place that the block could not look at; one that is not there is no such place."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _GONE:
-            _note_refusal(path, f"cannot be read: {error.strerror}".lower(), scan)
+def _note_trouble(path: str, error: OSError, scan: Scan) -> None:
+    """Note a place that could not be looked at; one that is not there is no such place."""
+    if error.errno not in _GONE:
+        _note_blindness(path, f"cannot be read: {error.strerror}".lower(), scan)
 
 
-def _note_refusal(path: str, reason: str, scan: Scan) -> None:
+def _note_blindness(path: str, reason: str, scan: Scan) -> None:
     scan.blind.add(path)
     scan.refused[printable(path) or "."] = f"{reason}; until then its notes stay as they were"
 
 
-def _why_unread(path: str, error: OSError) -> NoSuchNote | UnsafePath | UnreadableFile:
-    if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+def _why_unread(path: str, error: OSError | ValueError) -> NoSuchNote | UnsafePath | UnreadableFile:
+    code = getattr(error, "errno", errno.EINVAL)  # a ValueError: a name with a NUL
+    if code in {errno.ENOENT, errno.ENOTDIR}:
         return NoSuchNote(path)
-    if error.errno in {errno.ELOOP, errno.EINVAL}:
-        return UnsafePath(path, LINK if error.errno == errno.ELOOP else "leads out of the notebook")
-    return UnreadableFile(path, f"{error.strerror}".lower())
+    if code in {errno.ELOOP, errno.EINVAL}:
+        return UnsafePath(path, LINK if code == errno.ELOOP else "leads out of the notebook")
+    return UnreadableFile(path, os.strerror(code).lower())

@@ -333,20 +333,22 @@ def test_files_of_others_are_left_alone(folder: Path, monkeypatch: pytest.Monkey
     assert (folder / ".notebook/replaced/mine.md").exists()
 
 
-def test_a_note_on_another_file_system_is_changed_in_its_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_note_on_another_file_system_is_refused_with_the_reason(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(folder, {NOTE: OLD})
-    saver, real = saver_of(folder), os.fstat
-    other = (folder / "harbour").stat().st_ino
+    saver = saver_of(folder)
 
-    def fstat(fd: int) -> os.stat_result:
-        found = real(fd)
-        return os.stat_result([*found[:2], found.st_dev + (found.st_ino == other), *found[3:]])
+    def rename(*_: object) -> int:
+        ctypes.set_errno(errno.EXDEV)
+        return -1
 
-    monkeypatch.setattr(os, "fstat", fstat)
-    saver.create("harbour/new.md", NEW)
-    saver.replace(NOTE, NEW, digest(OLD))
-    saver.delete("harbour/new.md", digest(NEW))
-    assert files_in(folder) == {NOTE: NEW}
+    with monkeypatch.context() as patch:
+        patch.setattr(save._libc, "renameat2", rename)
+        for change in CHANGES.values():
+            with pytest.raises(UnwritableFile, match="another file system"):
+                change(saver)
+    assert files_in(folder) == {NOTE: OLD}
     assert list((folder / ".notebook/replaced").iterdir()) == []
 
 

@@ -153,7 +153,6 @@ def test_a_folder_whose_file_system_is_gone_is_blind_until_it_is_filled(folder: 
         assert not scan.is_blind_to("gone/a.md")
     write(folder, {"disk/a.md": "x"})
     assert tree.scan().blind == set()
-    assert tree.mounts == {"gone"}
 
 
 def test_a_folder_on_another_file_system_is_remembered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
