@@ -7,16 +7,15 @@ A commit holds exactly the bytes it is given, on top of what is there; what a pe
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from hashlib import new as new_hash
 from pathlib import Path
+from shutil import which
 from typing import NamedTuple
 
 from notebook_sync.errors import GitFailed
@@ -24,6 +23,8 @@ from notebook_sync.errors import GitFailed
 NO_GIT = "git is not installed"
 NOBODY = "notebook-sync <notebook-sync@localhost>"
 GIT_SECONDS = 60.0
+# A prompt may wait for the answer.
+ANSWER_SECONDS = 3.0
 _SETTINGS = (
     *("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.alternateRefsCommand=true", "diff.orderFile=/dev/null"),
     *("log.showRoot=true", "gc.auto=0", "maintenance.auto=false", "user.useConfigOnly=true"),
@@ -45,11 +46,6 @@ _LOG = (
 )
 _PRIVATE_REF = "refs/heads/notes"
 _FOUND = "Keep what was edited by hand\n"
-# What is of another form, or packed, or in a table, is for git to read.
-_ON_BRANCH = re.compile(rb"ref: (refs/heads/(?!\.invalid\n).+)\n")
-_COMMIT_ID = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\n")
-_TRIES = 5
-_FOLDERS = ("--absolute-git-dir", "--git-common-dir")
 # A command line has an end.
 _MOST_NAMED = 500
 _SUBMODULE = "160000"
@@ -69,19 +65,23 @@ _UNDER_WAY = {
 }
 
 
+def has_git() -> bool:
+    """Whether git is installed."""
+    return which("git") is not None
+
+
 def run_git(
     folder: Path,
     *arguments: str,
     given: bytes = b"",
     fine: Collection[int] = (0,),
-    seconds: float = 0,
+    seconds: float = GIT_SECONDS,
 ) -> bytes:
     """What a command of git prints in `folder`.
 
-    Raises GitFailed for an exit code that is not in `fine`, for no git, and after so many seconds (0: GIT_SECONDS).
+    Raises GitFailed for an exit code that is not in `fine`, for no git, and after so many seconds.
     """
     settings = [part for setting in _SETTINGS for part in ("-c", setting)]
-    seconds = seconds or GIT_SECONDS
     command = ["git", "--no-pager", "--no-optional-locks", *settings, *arguments]
     inherited = {name: value for name, value in os.environ.items() if name in _KEPT_VARIABLES or name[:4] != "GIT_"}
     pipe = subprocess.PIPE
@@ -136,21 +136,22 @@ class Repository:
     prefix: str
     object_format: str
     is_private: bool = False
-    seconds: float = 0
 
     @classmethod
-    def around(cls, root: Path, seconds: float = 0) -> Repository | None:
-        """The repository in whose work tree `root` is; None for no repository. A command may take `seconds`."""
-        asked = ("--is-inside-work-tree", "--show-object-format", "--show-prefix", "--show-toplevel")
+    def around(cls, root: Path) -> Repository | None:
+        """The repository in whose work tree `root` is; None for no repository."""
+        asked = (
+            *("--is-inside-work-tree", "--show-object-format", "--show-prefix", "--show-toplevel"),
+            *("--absolute-git-dir", "--git-common-dir"),
+        )
         try:
-            answer = os.fsdecode(run_git(root, "rev-parse", *asked, *_FOLDERS, seconds=seconds))
+            answer = os.fsdecode(run_git(root, "rev-parse", *asked, seconds=ANSWER_SECONDS))
         except GitFailed as error:
             if "not a git repository" in error.message or "must be run in a work tree" in error.message:
                 return None
             raise
         is_inside, object_format, prefix, top, git_dir, common = answer.split("\n")[:6]
-        folders = Path(top), Path(git_dir), root / common
-        return cls(*folders, prefix, object_format, seconds=seconds) if is_inside == "true" else None
+        return cls(Path(top), Path(git_dir), root / common, prefix, object_format) if is_inside == "true" else None
 
     @classmethod
     def private(cls, folder: Path) -> Repository:
@@ -163,13 +164,11 @@ class Repository:
 
     def branch(self) -> str:
         """The ref that is checked out; "" for none."""
-        asked = ("symbolic-ref", "--quiet", "HEAD")
-        return _line(self.git_dir / "HEAD", _ON_BRANCH) or self._git(*asked, fine=(0, 1)).decode().strip()
+        return self._git("symbolic-ref", "--quiet", "HEAD", fine=(0, 1)).decode(errors="surrogateescape").strip()
 
     def head(self) -> str:
         """The commit that is checked out; "" on a branch without one."""
-        asked = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-        return _line(self.common / self.branch(), _COMMIT_ID) or self._git(*asked, fine=(0, 1)).decode().strip()
+        return self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", fine=(0, 1)).decode().strip()
 
     def head_stamp(self) -> object:
         """A value that changes when another commit is checked out, from files alone."""
@@ -213,8 +212,7 @@ class Repository:
 
     def entries(self, commit: str, paths: Collection[str]) -> dict[str, tuple[str, str]]:
         """Mode and id of each of the paths that a commit has; a path may also be a folder or a submodule."""
-        deep = ("-r", "-t") if len(paths) > _MOST_NAMED else ()
-        return self._listed(paths, "ls-tree", "-z", "--full-tree", *deep, commit) if commit and paths else {}
+        return self._listed(paths, "ls-tree", "-z", "--full-tree", commit) if commit else {}
 
     def commit(
         self,
@@ -226,39 +224,40 @@ class Repository:
         """Commit what these paths hold now, None for no file, on top of a commit of what was found there before; return
         the last commit, "" where nothing is new.
 
-        `author` is "Name <mail>", else git's own setting. The caller has asked `why_wait` and `left_out`.
+        `author` is "Name <mail>", else git's own setting. The caller has asked `why_wait` and `left_out`. Raises
+        GitFailed also where the branch moves meanwhile.
         """
-        for _ in range(_TRIES):
-            head = self.head()
-            last = {**(found or {}), **texts}
-            states = self._states(head, last)
-            origin, stream = f"from {head}\n" if head else "", b""
-            written_by, committed_by = _identities(self, author, frozenset(os.environ.items()))
-            now = time.strftime(f"{int(time.time())} %z")
-            for step, said in ((found or {}, _FOUND), (texts, message)):
-                if changes := self._change(states, step):
-                    made_by = f"author {written_by} {now}\ncommitter {committed_by} {now}\n"
-                    wording = _data(said.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace"))
-                    stream += (
-                        f"commit {self.branch()}\nmark :1\n{made_by}".encode() + wording + origin.encode() + changes
-                    )
-                    origin = ""  # the next commit is on top of this one
-            if not stream:
-                return ""
+        head, branch = self.head(), self.branch()
+        states = self._states(head, {**(found or {}), **texts})
+        known = self._git("var", "GIT_COMMITTER_IDENT", fine=(0, 128)).decode(errors="replace")
+        committer = " ".join(known.split(" ")[:-2]) or author or NOBODY
+        new = f"refs/notebook-sync/{os.urandom(8).hex()}"
+        stream, origin, now = b"", f"from {head}\n" if head else "", int(time.time())
+        # What was found was there before, also where one of the two commits is in another repository.
+        for step, said, at in ((found or {}, _FOUND, now - 1), (texts, message, now)):
+            if changes := self._change(states, step):
+                date = time.strftime(f"{at} %z")
+                made_by = f"author {author or committer} {date}\ncommitter {committer} {date}\n"
+                wording = _data(said.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace"))
+                stream += f"commit {new}\nmark :1\n{made_by}".encode() + wording + origin.encode() + changes
+                origin = ""  # the next commit is on top of this one
+        if not stream:
+            return ""
+        asked = ("fast-import", "--quiet", "--done", "--date-format=raw")
+        made = self._git(*asked, given=stream + b"get-mark :1\ndone\n", seconds=GIT_SECONDS).decode().strip()
+        try:
             if not self.is_private:
-                self._stage({path: known for path, known in states.items() if len(known) > 1}, last)
-            try:
-                return self._import(stream + b"get-mark :1\n")
-            except GitFailed as error:
-                if "Not updating" not in error.message:
-                    raise
-        raise GitFailed("the branch moved during every try")
+                self._stage({path: known for path, known in states.items() if len(known) > 1})
+            self._git("update-ref", branch, made, head or "0" * len(made))
+        finally:
+            self._git("update-ref", "-d", new)
+        return made
 
     def log(self, *arguments: str, path: str = ".") -> Iterator[Commit]:
         """The commits that `git log ARGUMENTS` finds, with what they did to files at or below `path`."""
         if not self.head():
             return
-        printed = self._git(*_LOG, *arguments, "--", self.prefix + path)
+        printed = self._git(*_LOG, *arguments, "--", self.prefix + path, seconds=GIT_SECONDS)
         # Between commits are empty tokens and line ends.
         tokens = filter(bytes.strip, printed.split(b"\0"))
         token = next(tokens, None)
@@ -276,28 +275,30 @@ class Repository:
 
     def pack(self) -> None:
         """Let git tidy up, if it finds that worthwhile."""
-        self._git("-c", "gc.auto=6700", "gc", "--auto", "--quiet")
+        self._git("-c", "gc.auto=6700", "gc", "--auto", "--quiet", seconds=GIT_SECONDS)
 
-    def _git(self, *arguments: str, given: bytes = b"", fine: Collection[int] = (0,)) -> bytes:
+    def _git(
+        self, *arguments: str, given: bytes = b"", fine: Collection[int] = (0,), seconds: float | None = None
+    ) -> bytes:
         where = ("--git-dir=.",) if self.is_private else ()
-        return run_git(self.folder, *where, *arguments, given=given, fine=fine, seconds=self.seconds)
+        return run_git(self.folder, *where, *arguments, given=given, fine=fine, seconds=seconds or ANSWER_SECONDS)
 
     def _listed(self, paths: Collection[str], *arguments: str) -> dict[str, tuple[str, str]]:
         """What a command lists of the paths as `MODE … ID …<tab>PATH`: mode and id, by path."""
-        found, asked = {}, {self.prefix + path: path for path in paths}
-        names = asked if len(asked) <= _MOST_NAMED else ()
-        for line in self._git("--literal-pathspecs", *arguments, "--", *names).split(b"\0")[:-1]:
-            fields, _, name = line.partition(b"\t")
-            mode, *rest = fields.decode().split()
-            if (path := asked.get(os.fsdecode(name))) is not None:
-                found[path] = (mode, max(rest, key=len))
+        found, names = {}, [self.prefix + path for path in paths]
+        for start in range(0, len(names), _MOST_NAMED):
+            some = names[start : start + _MOST_NAMED]
+            for line in self._git("--literal-pathspecs", *arguments, "--", *some).split(b"\0")[:-1]:
+                fields, _, name = line.partition(b"\t")
+                mode, *rest = fields.decode().split()
+                found[os.fsdecode(name)[len(self.prefix) :]] = (mode, max(rest, key=len))
         return found
 
     def _states(self, head: str, paths: Collection[str]) -> dict[str, list[tuple[str, str]]]:
         """Mode and blob that each path has in the commit, as the first of a list. Raises GitFailed for a submodule."""
-        held = self.entries(head, paths)
-        above = {str(folder) for path in paths if path not in held for folder in Path(path).parents[:-1]}
-        if any(mode == _SUBMODULE for mode, _ in (held | self.entries(head, above)).values()):
+        above = {str(folder) for path in paths for folder in Path(path).parents[:-1]}
+        held = self.entries(head, {*paths, *above})
+        if any(mode == _SUBMODULE for mode, _ in held.values()):
             raise GitFailed("one of the files is in a submodule")
         return {path: [held.get(path, _NOTHING)] for path in paths}
 
@@ -314,18 +315,9 @@ class Repository:
                 lines.append(b"D " + name if raw is None else f"M {mode} inline ".encode() + name + _data(raw))
         return b"".join(lines)
 
-    def _import(self, stream: bytes) -> str:
-        asked = ("fast-import", "--quiet", "--done", "--date-format=raw")
-        return self._git(*asked, given=stream + b"done\n").decode().strip()
-
-    def _stage(self, states: Mapping[str, Sequence[tuple[str, str]]], texts: Mapping[str, bytes | None]) -> None:
-        """Let the index follow to the last state of each path, where it holds an earlier one. It is before the commit,
-        and needs the blobs: a commit that a person makes now takes the change along, and does not revert it."""
-        blobs = [raw for path, raw in texts.items() if path in states and raw is not None]
-        if len(blobs) == 1:  # the most frequent case, and the faster way
-            self._git("hash-object", "-w", "--no-filters", "--stdin", given=blobs[0])
-        else:
-            self._import(b"".join(b"blob\n" + _data(raw) for raw in blobs))
+    def _stage(self, states: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+        """Let the index follow to the last state of each path, where it holds an earlier one. It is before the branch
+        moves: a commit that a person makes now takes the change along, and does not revert it."""
         index = self._listed(states, "ls-files", "--stage", "-z", "--full-name")
         # An empty file that no commit has may be one that is only meant to be added.
         meant = ("100644", self.blob_id(b""))
@@ -337,23 +329,6 @@ class Repository:
         ]
         if lines:
             self._git("update-index", "--add", "-z", "--index-info", given=os.fsencode("".join(lines)))
-
-
-@cache
-def _identities(repository: Repository, author: str, environment: Collection[tuple[str, str]]) -> tuple[str, str]:
-    """Author and committer of a commit made in this environment, without the time."""
-    known = run_git(repository.git_dir, "--git-dir=.", "var", "GIT_COMMITTER_IDENT", fine=(0, 128))
-    committer = " ".join(known.decode(errors="replace").split(" ")[:-2]) or author or NOBODY
-    return author or committer, committer
-
-
-def _line(file: Path, form: re.Pattern[bytes]) -> str:
-    """The group of the form that a file of git's has; "" where it is of another form, or cannot be read."""
-    try:
-        found = form.fullmatch(file.read_bytes())
-    except OSError:
-        return ""
-    return os.fsdecode(found[1]) if found else ""
 
 
 def _worded(complaint: str) -> str:

@@ -11,20 +11,18 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from hashlib import sha256
 from heapq import merge
 from itertools import islice
 from pathlib import Path
-from shutil import which
-from typing import NamedTuple
 
 from notebook_sync.errors import GitFailed
-from notebook_sync.files.git import NO_GIT, Commit, Repository
+from notebook_sync.files.git import Commit, Repository
 from notebook_sync.files.private import read_private, write_private
 from notebook_sync.files.state import Place
 from notebook_sync.files.tree import Tree
 from notebook_sync.model import HISTORY_LIMIT
-from notebook_sync.permissions import channel_of
 from notebook_sync.sessions import Session, maker_of
 from notebook_sync.settings import GitTable
 
@@ -66,34 +64,15 @@ class Version:
     summary: str
 
 
-class Seed(NamedTuple):
-    """What git knows of a note that is new to the index: the time of the first commit that has it."""
-
-    created_at: datetime
-
-
 class History:
-    """The versions of one notebook's notes. Every method raises GitFailed where git is missing or fails, or where one
-    command takes more than `seconds`."""
+    """The versions of one notebook's notes. Every method raises GitFailed where git is missing or fails."""
 
-    def __init__(self, place: Place, tree: Tree, settings: GitTable, *, seconds: float = 0) -> None:
+    def __init__(self, place: Place, tree: Tree, settings: GitTable) -> None:
         self._root = tree.root
-        self._seconds = seconds
         self._state = place.state
         self._settings = settings
-        self._user: tuple[Path, Repository | None] | None = None
 
     # Writing.
-
-    def can_commit(self) -> str:
-        """Why no commit can be made now, "" where one can. What cannot be committed now is to be committed later."""
-        if which("git") is None:
-            return NO_GIT
-        try:
-            user = self._public_repository()
-        except GitFailed as error:
-            return error.message
-        return user.why_wait() if user else ""
 
     def keep(
         self, changes: Sequence[Kept], session: Session, *, found: Sequence[Kept] = (), message: str = ""
@@ -154,19 +133,13 @@ class History:
         user = self._user_repository()
         return user.head_stamp() if user else None
 
-    def seed(self, paths: Collection[str]) -> dict[str, Seed]:
-        """What git knows of these notes, in one pass over each log."""
-        seeds: dict[str, Seed] = {}
-        for repository in self._repositories():
-            for commit in repository.log("--reverse", "--topo-order"):
-                gone = {entry.old: path for path, entry in commit.entries.items() if entry.status == "D"}
-                for path, entry in commit.entries.items():
-                    old = gone.get(entry.new, "")
-                    if old in seeds and channel_of(old) in (None, channel_of(path)):
-                        seeds[path] = seeds.pop(old)
-                    if entry.status != "D":
-                        seeds.setdefault(path, Seed(commit.at))
-        return {path: seeds[path] for path in paths if path in seeds}
+    def created_at(self, paths: Collection[str]) -> dict[str, datetime]:
+        """When the first commit was made that has each of these notes, in one pass over each log."""
+        first: dict[str, datetime] = {}
+        for repository in reversed(self._repositories()):
+            for commit in repository.log():
+                first |= dict.fromkeys(commit.entries, commit.at)
+        return {path: first[path] for path in paths if path in first}
 
     # What the owner trusts.
 
@@ -219,14 +192,10 @@ class History:
     # Repositories.
 
     def _user_repository(self) -> Repository | None:
-        """The repository around the notebook, asked for once."""
+        """The repository around the notebook."""
         marks = (folder / ".git" for folder in (self._root, *self._root.parents))
         mark = next((mark for mark in marks if mark.exists()), None)
-        if mark is None:
-            return None
-        if self._user is None or self._user[0] != mark:
-            self._user = (mark, Repository.around(self._root, self._seconds))
-        return self._user[1]
+        return None if mark is None else _repository_around(self._root, mark)
 
     def _public_repository(self) -> Repository | None:
         return None if self._settings.commit == "off" else self._user_repository()
@@ -238,6 +207,12 @@ class History:
 
     def _private_repository(self) -> Repository:
         return Repository.private(self._state / _PRIVATE)
+
+
+@lru_cache
+def _repository_around(root: Path, mark: Path) -> Repository | None:
+    """Asked for once, as long as `mark` is the nearest .git."""
+    return Repository.around(root)
 
 
 def _parted(texts: _Texts, apart: Collection[str]) -> tuple[_Texts, _Texts]:

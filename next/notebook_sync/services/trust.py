@@ -34,7 +34,7 @@ FOLDER = "good"
 _BEING_WRITTEN = "it is being written"
 _EMPTY = why_unusable(b"")
 # A prompt waits for git no longer, and after it failed does without for a while.
-_GIT_SECONDS, _PAUSE_SECONDS = 2.0, 30.0
+_PAUSE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class ShownFiles:
     def _history(self) -> History:
         from notebook_sync.files.history import History  # git is asked only about what is not as it should be
 
-        return History(self._place, self._tree, self._git, seconds=_GIT_SECONDS)
+        return History(self._place, self._tree, self._git)
 
     def _committed(self, path: str) -> bytes | None:
         raw = self._history.head_text(path)

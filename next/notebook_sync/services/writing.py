@@ -17,7 +17,7 @@ from itertools import groupby
 from notebook_sync.errors import Conflict, EditFailed, GitFailed, NotebookError, Refused, UnsafePath
 from notebook_sync.files.edits import Edit, apply_edits
 from notebook_sync.files.frontmatter import EXTERNAL, is_external, read_frontmatter, says_external
-from notebook_sync.files.git import NO_GIT
+from notebook_sync.files.git import NO_GIT, has_git
 from notebook_sync.files.history import Kept
 from notebook_sync.files.locks import write_lock
 from notebook_sync.files.names import twin, why_not
@@ -116,7 +116,7 @@ def save(core: Core, changes: Sequence[Change], session: Session) -> Saved:
     wanted = [each for each in planned if each.before != each.after or each.moved_from]
     if not wanted:
         return Saved(planned)
-    if any(each.after is None for each in wanted) and core.history.can_commit() == NO_GIT:
+    if any(each.after is None for each in wanted) and not has_git():
         raise Refused(f"nothing is deleted, since {_NO_HISTORY}", next="install git")
     batch, intents = _record(core, wanted, session)
     warnings = _exchange(core, wanted, intents)

@@ -134,8 +134,7 @@ class Sweep:
         orders = self._orders()
         if self.is_first and self.history is not None:
             with suppress(GitFailed):
-                seeds = self.history.seed([path for path, _ in orders])
-                self._created = {path: seed.created_at for path, seed in seeds.items()}
+                self._created = self.history.created_at([path for path, _ in orders])
         done = len(self.scan.seen) - len(orders)
         for looks in self.reader.looks(orders):
             self._apply(looks)

@@ -111,6 +111,16 @@ def test_a_commit_has_an_author_whatever_git_knows(
     assert plain.git("log", "-1", "--format=%an <%ae>|%cn <%ce>") == expected
 
 
+def test_a_changed_identity_holds_for_the_next_commit(plain: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:
+        monkeypatch.delenv(name)
+    for name in ("Ines", "Odile"):
+        plain.git("config", "user.name", name)
+        plain.git("config", "user.email", f"{name}@example.org")
+        plain.edit("a.md", name)
+        assert plain.git("log", "-1", "--format=%an|%cn") == f"{name}|{name}"
+
+
 # What a person does with git meanwhile.
 
 
@@ -160,12 +170,10 @@ def test_a_commit_waits_for_what_is_open(plain: Repository, way: str) -> None:
     plain.git("checkout", "--quiet", "main")
     head = plain.commit("Main", {"a.md": "main\n"})
     plain.git(way, "side" if way != "revert" else "HEAD~1", check=False)
-    history = history_of(plain.root)
-    assert way.split("-")[0] in history.can_commit()
     with pytest.raises(GitFailed, match=way):
         plain.edit("new.md", "x")
     plain.git(way, "--abort")
-    assert (plain.git("rev-parse", "HEAD"), history.can_commit()) == (head, "")
+    assert plain.git("rev-parse", "HEAD") == head
     assert plain.edit("new.md", "x")
 
 
@@ -177,7 +185,8 @@ def test_a_commit_waits_for_another_git_command(plain: Repository, monkeypatch: 
     (plain.root / ".git/index.lock").unlink()
     with monkeypatch.context() as patch:
         patch.setenv("GIT_INDEX_FILE", "/nowhere")
-        assert history_of(plain.root).can_commit()
+        with pytest.raises(GitFailed, match="started by a git command"):
+            plain.edit("a.md", "b")
     assert plain.tree() == {"a.md": "a"}
     assert plain.edit("a.md", "b")
 
@@ -195,29 +204,31 @@ def test_a_lock_that_appears_before_the_index_follows_stops_the_commit(
 
 def test_a_commit_waits_for_a_message_that_is_being_written_but_not_for_ever(plain: Repository) -> None:
     plain.commit("Begin", {"a.md": "a"})
-    history, message = history_of(plain.root), plain.root / ".git/COMMIT_EDITMSG"
-    assert history.can_commit() == ""
+    message, repository = plain.root / ".git/COMMIT_EDITMSG", module.Repository.around(plain.root)
+    assert repository
+    assert repository.why_wait() == ""
     for age, reason in ((-5, "message"), (3601, "")):
         os.utime(plain.root / ".git/logs/HEAD", (1, 1))
         os.utime(message, (time.time() - age, time.time() - age))
-        assert reason in history.can_commit()
-    assert history.can_commit() == ""
+        assert reason in repository.why_wait()
+    assert repository.why_wait() == ""
 
 
-def test_the_branch_is_compared_and_swapped(plain: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_branch_that_moves_meanwhile_stops_the_commit(plain: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     plain.commit("Begin", {"a.md": "a"})
-    stage, hand = module.Repository._stage, []
+    stage = module.Repository._stage
 
     def commit_meanwhile(*arguments: object) -> None:
         stage(*arguments)  # type: ignore[arg-type]
-        if not hand:
-            hand.append(plain.git("commit", "--quiet", "--allow-empty", "-m", "Meanwhile"))
+        plain.git("commit", "--quiet", "--allow-empty", "-m", "Meanwhile")
 
-    monkeypatch.setattr(module.Repository, "_stage", commit_meanwhile)
+    with monkeypatch.context() as patch:
+        patch.setattr(module.Repository, "_stage", commit_meanwhile)
+        with pytest.raises(GitFailed, match="refs/heads/main"):
+            plain.edit("a.md", "b")
     assert plain.edit("a.md", "b") is None  # the commit by hand took it along
-    assert plain.tree() == {"a.md": "b"}
-    assert "Meanwhile" in plain.git("log", "--format=%s")
-    assert plain.status() == []
+    assert (plain.tree(), plain.status()) == ({"a.md": "b"}, [])
+    assert plain.git("for-each-ref", "--format=%(refname)") == "refs/heads/main"
 
 
 @pytest.mark.parametrize(
@@ -350,9 +361,8 @@ def test_nothing_that_a_repository_names_is_run(plain: Repository, tmp_path: Pat
     write(plain.root, {"a.md": "b"})
     assert history.keep([Kept("a.md", b"b", "write")], SCRIBE)
     assert [version.author for version in history.versions("a.md")] == ["agent:scribe", "owner"]
-    assert history.seed(["a.md"])
+    assert history.created_at(["a.md"])
     assert history.head_text("a.md") == b"b"
-    assert history.can_commit() == ""
     history.pack()
     assert not ran.exists()
 
@@ -368,7 +378,7 @@ def test_what_a_partial_clone_lacks_is_not_fetched(plain: Repository, tmp_path: 
     history = history_of(clone)
     with pytest.raises(GitFailed):
         history.text(history.versions("b.md")[-1].rev, "b.md")
-    assert history.seed(["b.md"])
+    assert history.created_at(["b.md"])
     assert not ran.exists()
 
 
@@ -388,9 +398,11 @@ def test_a_git_that_hangs_is_stopped(plain: Repository, tmp_path: Path, monkeypa
     write(tmp_path, {"bin/git": "#!/bin/sh\nexec sleep 600\n"})
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(module, "GIT_SECONDS", 0.1)
-    with pytest.raises(GitFailed, match="took longer"):
-        run_git(plain.root, "log")
+    monkeypatch.setattr(module, "ANSWER_SECONDS", 0.1)
+    with pytest.raises(GitFailed, match=r"took longer than 0\.1 s"):
+        history_of(plain.root).head_text("a.md")
+    with pytest.raises(GitFailed, match=r"took longer than 0\.2 s"):
+        run_git(plain.root, "log", seconds=0.2)
 
 
 def test_without_git_there_is_a_reason_and_no_undo(plain: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,7 +410,7 @@ def test_without_git_there_is_a_reason_and_no_undo(plain: Repository, monkeypatc
     for history in (history_of(plain.root), history_of(plain.root.parent / "none")):
         with monkeypatch.context() as patch:
             patch.setenv("PATH", "/nowhere")
-            assert history.can_commit() == "git is not installed"
+            assert not module.has_git()
             with pytest.raises(GitFailed, match="git is not installed"):
                 history.keep([Kept("a.md", b"b")], OWNER)
 
@@ -408,4 +420,5 @@ def test_a_repository_that_git_does_not_trust_says_how_to_trust_it(
 ) -> None:
     plain.commit("First", {"a.md": "a"})
     monkeypatch.setitem(module._OWN_VARIABLES, "GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    assert f"git config --global --add safe.directory {plain.root}" in history_of(plain.root).can_commit()
+    with pytest.raises(GitFailed, match=f"git config --global --add safe.directory {plain.root}"):
+        history_of(plain.root).head_text("a.md")

@@ -62,10 +62,19 @@ def test_a_repository_made_later_and_the_private_one_tell_one_history(folder: Pa
     repository = Repository(folder)
     repository.edit("a.md", "two")
     history = history_of(folder)
-    assert [history.text(version.rev, "a.md") for version in history.versions("a.md")] in (
-        [b"two", b"one"],
-        [b"one", b"two"],
-    )
+    assert {history.text(version.rev, "a.md") for version in history.versions("a.md")} == {b"one", b"two"}
+
+
+@pytest.mark.parametrize("waits", ["found", "new"])
+def test_what_was_found_is_earlier_than_what_replaced_it_in_another_repository(
+    repository: Repository, waits: str
+) -> None:
+    repository.commit("Begin", {"a.md": "one"})
+    history = history_of(repository.root)
+    new = Kept("a.md", b"three", "write", apart=waits == "new")
+    history.keep([new], OWNER, found=[Kept("a.md", b"two", apart=waits == "found")])
+    texts = [history.text(version.rev, "a.md") for version in history.versions("a.md")]
+    assert texts == [b"three", b"two", b"one"]
 
 
 def test_a_merge_shows_the_edits_of_both_sides(repository: Repository) -> None:
@@ -149,7 +158,7 @@ def test_odd_names_are_names(repository: Repository, name: str) -> None:
     repository.git("mv", "--", name, f"moved {name}")
     repository.commit(":100644 100644 a b M")
     assert subjects(repository.root, f"moved {name}") == [":100644 100644 a b M", "Odd"]
-    assert set(history_of(repository.root).seed([f"moved {name}", "plain.md"])) == {f"moved {name}", "plain.md"}
+    assert set(history_of(repository.root).created_at([f"moved {name}", "plain.md"])) == {f"moved {name}", "plain.md"}
 
 
 def test_a_symbolic_link_and_a_folder_have_no_versions(repository: Repository) -> None:
@@ -161,17 +170,13 @@ def test_a_symbolic_link_and_a_folder_have_no_versions(repository: Repository) -
 # What a new index learns.
 
 
-def test_a_note_is_as_old_as_its_first_commit(repository: Repository) -> None:
-    repository.commit("Begin", {"a.md": LIKE, "c.md": "c", "channels/pilot/global/s.md": "secret", "x": ""})
+def test_a_note_is_as_old_as_the_first_commit_of_its_path(repository: Repository) -> None:
+    repository.commit("Begin", {"a.md": LIKE, "c.md": "c", "gone.md": "x"})
     history_of(repository.root).pack()
-    repository.commit("Move", {"a.md": None, "b.md": LIKE, "channels/pilot/global/s.md": None, "s.md": "secret"})
-    seeds = history_of(repository.root).seed(["a.md", "b.md", "c.md", "s.md", "gone.md"])
-    first = datetime.fromtimestamp(1_600_000_060, UTC)
-    assert {path: seed.created_at == first for path, seed in seeds.items()} == {
-        "b.md": True,
-        "c.md": True,
-        "s.md": False,
-    }
+    repository.commit("Move", {"a.md": None, "b.md": LIKE, "c.md": "d"})
+    created = history_of(repository.root).created_at(["b.md", "c.md", "never.md"])
+    begun = 1_600_000_060
+    assert created == {path: datetime.fromtimestamp(begun + age, UTC) for path, age in (("b.md", 60), ("c.md", 0))}
 
 
 def test_an_absurd_time_is_kept_within_bounds(repository: Repository) -> None:
@@ -180,7 +185,7 @@ def test_an_absurd_time_is_kept_within_bounds(repository: Repository) -> None:
     raw = f"tree {tree}\nauthor A <a> 99999999999999 +0000\ncommitter A <a> 1 +0000\n\nOdd".encode()
     made = repository.git("hash-object", "-t", "commit", "-w", "--literally", "--stdin", given=raw)
     repository.git("reset", "--quiet", "--soft", made)
-    assert history_of(repository.root).seed(["a.md"])["a.md"].created_at.year in (1970, 9999)
+    assert history_of(repository.root).created_at(["a.md"])["a.md"].year in (1970, 9999)
 
 
 def test_a_broken_log_says_so_rather_than_half(repository: Repository) -> None:
@@ -189,14 +194,14 @@ def test_a_broken_log_says_so_rather_than_half(repository: Repository) -> None:
     repository.commit("Second", {"a.md": "b"})
     (repository.root / ".git/objects" / broken[:2] / broken[2:]).unlink()
     with pytest.raises(GitFailed):
-        history_of(repository.root).seed(["a.md"])
+        history_of(repository.root).created_at(["a.md"])
 
 
 def test_a_folder_without_repository_and_one_without_commits_have_no_past(folder: Path) -> None:
     for _ in range(2):
         history = history_of(folder)
-        assert (history.seed(["a.md"]), history.versions("a.md"), history.head_text("a.md")) == ({}, [], None)
-        assert (history.can_commit(), history.text("0000", "a.md")) == ("", None)
+        assert (history.created_at(["a.md"]), history.versions("a.md"), history.head_text("a.md")) == ({}, [], None)
+        assert history.text("0000", "a.md") is None
         Repository(folder)
 
 
@@ -208,7 +213,7 @@ def test_a_long_history_is_read_in_one_pass(folder: Path) -> None:
     )
     Repository(folder)
     subprocess.run(["git", "-C", folder, "fast-import", "--quiet"], input=stream, check=True)
-    assert len(history_of(folder).seed([f"n{file}.md" for file in range(2000)])) == 2000
+    assert len(history_of(folder).created_at([f"n{file}.md" for file in range(2000)])) == 2000
 
 
 # What the owner trusts.

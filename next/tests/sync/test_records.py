@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from notebook_sync.files.history import Seed
 from notebook_sync.store.rows import EVERYTHING, Is
 from notebook_sync.sync.apply import describe_change, stream_entry
 from notebook_sync.sync.project import fold_tags
@@ -61,8 +60,8 @@ class TestHistory:
 
     def test_the_first_commit_says_when_a_note_was_created(self, world: World) -> None:
         class Git:
-            def seed(self, paths: list[str]) -> dict[str, Seed]:
-                return {path: Seed(created_at=datetime(2020, 1, 1, tzinfo=UTC)) for path in paths if path == "good.md"}
+            def created_at(self, paths: list[str]) -> dict[str, datetime]:
+                return {path: datetime(2020, 1, 1, tzinfo=UTC) for path in paths if path == "good.md"}
 
         world.write("named.md", "---\ncreated_at: 2019-05-01T00:00:00Z\n---\ntext\n")
         world.write("new.md", "new")
