@@ -33,7 +33,7 @@ from notebook_sync.errors import (
     UnsafePath,
     UnwritableFile,
 )
-from notebook_sync.files.beneath import open_below, opened_file, opened_folder, read_all
+from notebook_sync.files.beneath import opened_file, opened_folder, read_all
 from notebook_sync.files.names import is_note_name, twin, why_not
 from notebook_sync.files.private import FOLDER, make_private, write_private
 from notebook_sync.files.state import Place
@@ -69,7 +69,7 @@ class Saver:
         self._check(path, raw, is_new=True)
         with (
             self._worded(path, ""),
-            self._folder(path, make=True) as (folder, name),
+            self._new_folder(path) as (folder, name),
             self._aside() as aside,
             _temporary(aside, _swap_name(path, "", digest_of(raw)), raw, 0o666) as (new, fd),
         ):
@@ -82,9 +82,7 @@ class Saver:
         """Write a note over the one with the digest `base`. Mode, owner and attributes stay."""
         self._check(path, raw)
         with (
-            self._worded(path, base),
-            self._folder(path) as (folder, name),
-            _based(path, base, folder, name) as old,
+            self._note(path, base) as (folder, name, old),
             self._aside() as aside,
             _temporary(aside, _swap_name(path, base, digest_of(raw)), raw, 0o600) as (new, fd),
         ):
@@ -105,24 +103,14 @@ class Saver:
     def delete(self, path: str, base: str) -> None:
         """Remove the note with the digest `base`."""
         self._check(path)
-        with (
-            self._worded(path, base),
-            self._folder(path) as (folder, name),
-            _based(path, base, folder, name),
-            self._aside() as aside,
-        ):
+        with self._note(path, base) as (folder, name, _), self._aside() as aside:
             self._move(path, base, folder, folder, name, aside, _swap_name(path, base, base))
 
     def rename(self, path: str, to: str, base: str) -> None:
         """Give the note with the digest `base` the path `to`, where nothing is yet."""
         self._check(path)
         self._check(to, is_new=True)
-        with (
-            self._worded(path, base),
-            self._folder(path) as (folder, name),
-            _based(path, base, folder, name),
-            self._folder(to, make=True) as (target, new),
-        ):
+        with self._note(path, base) as (folder, name, _), self._new_folder(to) as (target, new):
             is_same = os.path.samestat(os.fstat(target), os.fstat(folder))
             _must_be_free(to, target, new, own=name if is_same else "")
             self._move(to, base, target, folder, name, target, new)
@@ -172,12 +160,22 @@ class Saver:
         return Conflict(path, base, digest_of(raw), raw.decode(errors="replace"))
 
     @contextmanager
-    def _folder(self, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-        """The note's folder, open, and its name there. Folders that are made for it disappear if the block fails."""
-        above, _, name = path.rpartition("/")
+    def _note(self, path: str, base: str) -> Iterator[tuple[int, str, int]]:
+        """The note's folder, its name there, and the note, open; its text has the digest `base`."""
+        above, name = posixpath.split(path)
+        with self._worded(path, base), opened_folder(self._tree.root, above) as folder:
+            _must_be_plain(path, os.stat(name, dir_fd=folder, follow_symlinks=False))
+            with opened_file(folder, name) as fd:
+                if digest_of(read_all(fd)) != base:
+                    raise _Changed
+                yield folder, name, fd
+
+    @contextmanager
+    def _new_folder(self, path: str) -> Iterator[tuple[int, str]]:
+        """The folder of a new note, and its name there. What is made for it disappears if the block fails."""
+        above, name = posixpath.split(path)
         with ExitStack() as undo:
-            if make:
-                _make_folders(self._tree.root, path, undo)
+            _make_folder(self._tree.root, above, undo)
             with opened_folder(self._tree.root, above) as folder:
                 yield folder, name
             undo.pop_all()
@@ -261,18 +259,8 @@ def _swap_name(path: str, one: str, other: str) -> str:
 
 
 @contextmanager
-def _based(path: str, base: str, folder: int, name: str) -> Iterator[int]:
-    """The note, open; its text has the digest `base`."""
-    _must_be_plain(path, os.stat(name, dir_fd=folder, follow_symlinks=False))
-    with opened_file(folder, name) as fd:
-        if digest_of(read_all(fd)) != base:
-            raise _Changed
-        yield fd
-
-
-@contextmanager
 def _temporary(aside: int, name: str, raw: bytes, mode: int) -> Iterator[tuple[str, int]]:
-    """A file with this text. If its name still means it at the end, it is removed."""
+    """A file with this text; `tidy` removes what is left of it."""
     fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=aside)
     try:
         rest = memoryview(raw)
@@ -280,9 +268,8 @@ def _temporary(aside: int, name: str, raw: bytes, mode: int) -> Iterator[tuple[s
             rest = rest[os.write(fd, rest) :]
         yield name, fd
     finally:
-        with suppress(OSError):
-            if _is_same(aside, name, os.fstat(fd)) and raw.startswith(read_all(fd)):
-                os.unlink(name, dir_fd=aside)
+        if rest:
+            os.unlink(name, dir_fd=aside)
         os.close(fd)
 
 
@@ -301,7 +288,7 @@ def _exchange_back(aside: int, new: str, folder: int, name: str, ours: os.stat_r
     """Give the note's name back to what was displaced, now the file `new`.
 
     A newer save may come out in place of our text, and belongs back; and so on, until what comes out is what was put
-    there. If somebody removes the note meanwhile, or writes into our text, `tidy` recovers what stays.
+    there. If somebody removes the note meanwhile, or writes into our text, `tidy` recovers what is left.
     """
     expected = ours
     while True:
@@ -312,22 +299,21 @@ def _exchange_back(aside: int, new: str, folder: int, name: str, ours: os.stat_r
         expected = theirs
     if not os.path.samestat(expected, ours):
         os.unlink(new, dir_fd=aside)  # an older save, which its own program has replaced
-    else:  # a program may have opened our text while it had the note's name: this name stays
-        _rename(aside, new, aside, f"{new}~", _NOREPLACE)
 
 
-def _make_folders(root: Path, path: str, undo: ExitStack) -> None:
-    above = ""
-    for part in path.split("/")[:-1]:
-        with opened_folder(root, above) as folder:
-            try:
-                os.close(open_below(folder, part))
-            except FileNotFoundError:
-                _must_have_no_twin(path, part, os.listdir(folder))  # noqa: PTH208 - a descriptor
-                os.mkdir(part, dir_fd=folder)
-                undo.callback(_remove_folder, root, above, part)
-                os.fsync(folder)
-        above = posixpath.join(above, part)
+def _make_folder(root: Path, path: str, undo: ExitStack) -> None:
+    """Make a folder and those above it, where they are missing."""
+    above, name = posixpath.split(path)
+    try:
+        with opened_folder(root, path):
+            return
+    except FileNotFoundError:
+        _make_folder(root, above, undo)
+    with opened_folder(root, above) as folder:
+        _must_have_no_twin(path, name, os.listdir(folder))  # noqa: PTH208 - a descriptor
+        os.mkdir(name, dir_fd=folder)
+        undo.callback(_remove_folder, root, above, name)
+        os.fsync(folder)
 
 
 def _remove_folder(root: Path, above: str, name: str) -> None:
@@ -336,12 +322,8 @@ def _remove_folder(root: Path, above: str, name: str) -> None:
 
 
 def _must_be_plain(path: str, found: os.stat_result) -> None:
-    if stat.S_ISLNK(found.st_mode):
-        raise UnsafePath(path, LINK)
-    if not stat.S_ISREG(found.st_mode):
-        raise UnsafePath(path, "is not a regular file")
-    if found.st_nlink > 1:
-        raise UnsafePath(path, "is a hard link: the same file has another name, which would keep the old text")
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        raise UnsafePath(path, "is a link, has a second name, or is no regular file; tools leave it as it is")
 
 
 def _must_be_free(path: str, folder: int, name: str, own: str = "") -> None:

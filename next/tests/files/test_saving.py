@@ -349,6 +349,7 @@ def test_a_note_on_another_file_system_is_refused_with_the_reason(
             with pytest.raises(UnwritableFile, match="another file system"):
                 change(saver)
     assert files_in(folder) == {NOTE: OLD}
+    assert _tidy(saver, monkeypatch) == []
     assert list((folder / ".notebook/replaced").iterdir()) == []
 
 
