@@ -18,7 +18,7 @@ from typing import Any
 
 from notebook_sync.errors import NotANotebook, ReadOnly
 from notebook_sync.files.locks import FileLock
-from notebook_sync.files.private import FOLDER, printable, read_json, read_private, write_private
+from notebook_sync.files.private import FOLDER, read_json, read_private, write_private
 from notebook_sync.model import SETTINGS_FILE
 
 _PLACE = "place.json"
@@ -55,14 +55,12 @@ class Place:
         return cls(root, state, notebook_id or known.get("notebook_id", ""), known.get("replica", ""), read_only)
 
     @classmethod
-    def open(cls, root: Path, *, create: bool = True) -> Place:
+    def open(cls, root: Path) -> Place:
         """As `find`, and make what is missing: `.notebook` (unless the tree cannot be written), the state folder, the
         ids. A moved notebook takes its state along; the state of another notebook at this path is set aside.
 
         Raises ReadOnly where no state can be kept, UnsafePath where `.notebook` is a symbolic link.
         """
-        if not create:
-            return cls.find(root)
         states = state_home()
         lock = FileLock(states / "lock")
         try:
@@ -93,13 +91,8 @@ class Place:
         """Where lock files are: with the tree, so that every process meets them, whatever state folder it uses."""
         return self.state if self.read_only else self.private
 
-    def describe(self) -> dict[str, str]:
-        """What `status` shows: `{root, state, notebook_id, replica}`."""
-        shown = {"notebook_id": self.notebook_id, "replica": self.replica}
-        return {"root": printable(self.root), "state": printable(self.state), **shown}
-
     def findings(self) -> dict[str, Any]:
-        """What was found out about this system, by name: `exchange`, `events`, `mounts` …"""
+        """What was found out, by name: `mounts`, `generations` …"""
         return read_json(self.state / _FINDINGS)
 
     def remember(self, **findings: Any) -> None:
@@ -156,14 +149,13 @@ def find_root(start: Path, *, adopt: bool = False) -> Path:
 
 def file_system(path: Path) -> str:
     """The kind of file system that `path` is on, as the kernel names it (`ext4`, `nfs4`); "" where that is unknown."""
-    best, kind = "", ""
-    with suppress(OSError):
-        for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
-            before, _, after = os.fsdecode(line).partition(" - ")
-            mounted = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), before.split(" ")[4])
-            if len(mounted) >= len(best) and path.resolve().is_relative_to(mounted):
-                best, kind = mounted, after.split(" ")[0]
-    return kind
+    try:
+        device = path.stat().st_dev
+        mounts = Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    number = f"{os.major(device)}:{os.minor(device)}"
+    return next((line.partition(" - ")[2].split(" ")[0] for line in mounts if line.split(" ")[2] == number), "")
 
 
 def _folder_name(root: Path) -> str:

@@ -90,7 +90,7 @@ class Core:
     @part
     def place(self) -> Place:
         """Where the notebook and its state are."""
-        return Place.open(self.root, create=True)
+        return Place.open(self.root)
 
     @part
     def tree(self) -> Tree:

@@ -29,7 +29,7 @@ def has_mark_of(place: Place, other: Place) -> bool:
 
 
 def test_finding_writes_nothing_and_opening_makes_everything_private(folder: Path, state_dir: Path) -> None:
-    assert Place.find(folder).notebook_id == Place.open(folder, create=False).replica == ""
+    assert Place.find(folder).notebook_id == Place.find(folder).replica == ""
     assert (list(folder.iterdir()), state_dir.exists()) == ([], False)
     place = Place.open(folder)
     assert place == Place.open(folder) == Place.find(folder)
@@ -38,10 +38,10 @@ def test_finding_writes_nothing_and_opening_makes_everything_private(folder: Pat
     assert (folder / ".notebook/.gitignore").read_text() == "*\n"
     assert (folder / ".notebook/id").read_text().strip() == place.notebook_id
     assert place.findings() == {}
-    place.remember(exchange=False)
-    assert place.findings() == {"exchange": False}
+    place.remember(mounts=["disk"])
+    place.remember(generations=[])
+    assert place.findings() == {"mounts": ["disk"], "generations": []}
     assert file_system(folder)
-    assert place.describe()["state"] == str(place.state)
     for path in (place.private, place.state, *place.private.iterdir(), *place.state.iterdir()):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
 

@@ -103,7 +103,7 @@ class World:
         self.root.mkdir(parents=True, exist_ok=True)
         self.fuse = Fuse()
         self.sync_table = SyncTable(batch=batch, settle_ms=settle_ms)
-        self.place = Place.open(self.root, create=True)
+        self.place = Place.open(self.root)
         self.analyzer = WordAnalyzer()
         self.index = Index(self.place.index_path, self.analyzer)
         self.engine = self.restarted()
