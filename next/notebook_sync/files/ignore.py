@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 GITIGNORE = ".gitignore"
 
@@ -23,19 +24,7 @@ class Rules:
     base: str
     patterns: tuple[tuple[re.Pattern[str], bool], ...]
     any_pattern: re.Pattern[str]
-    broken: tuple[str, ...] = ()
-
-    @classmethod
-    def read(cls, base: str, lines: Iterable[str]) -> tuple[Rules, ...]:
-        """The rules in these lines, as git reads them, or nothing. Those that name only hidden files are dropped, since
-        hidden files are no notes anyway."""
-        kept = [line for line in (each.rstrip("\r\n") for each in lines) if _matters(line)]
-        compiled = [(line, _compiled(line)) for line in kept]
-        patterns = tuple(pattern for _, pattern in compiled if pattern)
-        alternatives = (re.sub(r"\(\?P<\w+>", "(?:", each.pattern) for each, _ in patterns)
-        any_pattern = re.compile("|".join(alternatives) or "(?!)")  # without one, nothing
-        broken = tuple(line for line, pattern in compiled if pattern is None)
-        return (cls(base, patterns, any_pattern, broken),) if kept else ()
+    broken: tuple[str, ...]
 
     def verdict(self, path: str, *, is_dir: bool) -> bool | None:
         """True: left out; False: explicitly kept; None: no rule matches."""
@@ -45,6 +34,18 @@ class Rules:
         if not self.any_pattern.search(relative):
             return None
         return next((leaves_out for pattern, leaves_out in reversed(self.patterns) if _names(pattern, relative)), None)
+
+
+@lru_cache  # a look at many files asks for the same rules again and again
+def read_rules(base: str, lines: tuple[str, ...]) -> tuple[Rules, ...]:
+    """The rules in these lines, as git reads them, or nothing. Those that name only hidden files are dropped, since
+    hidden files are no notes anyway."""
+    compiled = {line: _compiled(line) for line in lines if line.strip() and not line.startswith(("#", ".", "/."))}
+    patterns = tuple(pattern for pattern in compiled.values() if pattern)
+    alternatives = (re.sub(r"\(\?P<\w+>", "(?:", each.pattern) for each, _ in patterns)
+    any_pattern = re.compile("|".join(alternatives) or "(?!)")  # without one, nothing
+    broken = tuple(line for line, pattern in compiled.items() if pattern is None)
+    return (Rules(base, patterns, any_pattern, broken),) if compiled else ()
 
 
 def is_ignored(rules: Sequence[Rules], path: str, *, is_dir: bool) -> bool:
@@ -70,10 +71,6 @@ _CLASSES = {
 # The group with which pathspec says where a folder's name ends.
 _FOLDER = "ps_d"
 _CLASS = re.compile(r"\[:(\w+):\]")
-
-
-def _matters(line: str) -> bool:
-    return bool(line.strip()) and not line.startswith(("#", ".", "/."))
 
 
 def _compiled(line: str) -> tuple[re.Pattern[str], bool] | None:

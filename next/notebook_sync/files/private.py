@@ -48,14 +48,12 @@ def write_private(path: Path, raw: bytes) -> None:
     """Give the file this content, durably, in one step. Raises OSError; the file is as it was then."""
     if read_private(path) == raw:
         return
-    make_private(path.parent)
     temporary = path.with_name(f".{os.urandom(8).hex()}~")
     try:
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(fd, "wb") as file:
+        with os.fdopen(open_private(temporary), "wb") as file:
             file.write(raw)
             file.flush()
-            os.fsync(fd)
+            os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -65,8 +63,7 @@ def read_private(path: Path) -> bytes | None:
     """The file's content, None where there is no regular file. Raises OSError."""
     if path.is_symlink() or not path.is_file():
         return None
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(fd, "rb") as file:
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
         return file.read()
 
 

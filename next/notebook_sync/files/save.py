@@ -93,7 +93,8 @@ class Saver:
                     self._must_hold(path, base, folder, aside, new)
                     os.fsync(folder)
                 except BaseException:
-                    _exchange_back(aside, new, folder, name, os.fstat(fd))
+                    # If a newer save comes out in place of our text, `tidy` recovers it.
+                    _rename(aside, new, folder, name, _EXCHANGE)
                     raise
             else:  # a save between this look and the renaming would be lost
                 self._must_hold(path, base, folder, folder, name)
@@ -207,11 +208,8 @@ class Saver:
             os.fsync(target)
             os.fsync(folder)
         except BaseException:
-            try:
+            with suppress(FileExistsError):  # a newer save has the name, and this one is left under the new name
                 _rename(target, new, folder, name, _NOREPLACE)
-            except FileExistsError:  # a newer save has the name; `tidy` recovers this one
-                with self._aside() as aside:
-                    _rename(target, new, aside, _swap_name(path, "", ""), _NOREPLACE)
             raise
 
     def _tidy_one(self, aside: int, swap: re.Match[str]) -> str:
@@ -284,23 +282,6 @@ def _exchange(aside: int, new: str, folder: int, name: str) -> bool:
     return True
 
 
-def _exchange_back(aside: int, new: str, folder: int, name: str, ours: os.stat_result) -> None:
-    """Give the note's name back to what was displaced, now the file `new`.
-
-    A newer save may come out in place of our text, and belongs back; and so on, until what comes out is what was put
-    there. If somebody removes the note meanwhile, or writes into our text, `tidy` recovers what is left.
-    """
-    expected = ours
-    while True:
-        theirs = os.stat(new, dir_fd=aside, follow_symlinks=False)
-        _rename(aside, new, folder, name, _EXCHANGE)
-        if _is_same(aside, new, expected):
-            break
-        expected = theirs
-    if not os.path.samestat(expected, ours):
-        os.unlink(new, dir_fd=aside)  # an older save, which its own program has replaced
-
-
 def _make_folder(root: Path, path: str, undo: ExitStack) -> None:
     """Make a folder and those above it, where they are missing."""
     above, name = posixpath.split(path)
@@ -336,10 +317,6 @@ def _must_be_free(path: str, folder: int, name: str, own: str = "") -> None:
 def _must_have_no_twin(path: str, name: str, others: Iterable[str]) -> None:
     if other := twin(name, others):
         raise UnsafePath(path, f"is too close to {other!r}, which some systems take for the same name")
-
-
-def _is_same(folder: int, name: str, found: os.stat_result) -> bool:
-    return os.path.samestat(os.stat(name, dir_fd=folder, follow_symlinks=False), found)
 
 
 def _inherit(fd: int, folder: int) -> None:

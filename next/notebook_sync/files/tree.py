@@ -10,11 +10,10 @@ import os
 import posixpath
 import stat
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 
 from notebook_sync.errors import ConfigError, NoSuchNote, UnreadableFile, UnsafePath
@@ -28,7 +27,7 @@ from notebook_sync.files.beneath import (
     stamp_of,
     time_of,
 )
-from notebook_sync.files.ignore import GITIGNORE, Rules, is_ignored
+from notebook_sync.files.ignore import GITIGNORE, Rules, is_ignored, read_rules
 from notebook_sync.files.names import is_hidden, is_note_name, is_system_folder
 from notebook_sync.files.private import FOLDER, printable
 from notebook_sync.model import CORE_FACTS, RUNTIME_FILES, SETTINGS_FILE, Stamp
@@ -48,15 +47,13 @@ class Scan:
     """What a look at the folder found; paths are relative to the root.
 
     `refused`: why files with a note's name are none, and folders cannot be entered. `blind`: folders and files whose
-    absence proves nothing. `attachments`: size and mtime_ns of all other files. `complete`: everything was asked for,
-    not only some places.
+    absence proves nothing. `attachments`: size and mtime_ns of all other files.
     """
 
     seen: dict[str, Stamp] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     blind: set[str] = field(default_factory=set)
     attachments: dict[str, tuple[int, int]] = field(default_factory=dict)
-    complete: bool = True
 
     def is_blind_to(self, path: str) -> bool:
         """Whether `path` is where nobody could look, so that it must not be called gone."""
@@ -83,7 +80,7 @@ class Tree:
         self.max_file_bytes = settings.max_file_bytes
         self.mounts = set(mounts)
         self._always = {guarded_key(path): path for path in always}
-        self._exclude = Rules.read("", settings.exclude)
+        self._exclude = read_rules("", tuple(settings.exclude))
         for rules in self._exclude:
             if rules.broken:
                 raise ConfigError(
@@ -150,11 +147,10 @@ class Tree:
 
     def scan(self, places: Collection[str] | None = None) -> Scan:
         """Look at `places`, files or folders with all below them; at everything for None. Raises RootLost."""
-        scan = Scan(complete=places is None)
+        scan = Scan()
         wanted = {""} if places is None else set(places)
-        rules_in = cache(self._rules_in)
         for place in sorted(wanted):
-            self._look_at(place, self._rules_for(place, rules_in), scan)
+            self._look_at(place, self._rules_for(place), scan)
         for path in self._always.values():
             if path not in scan.seen and is_at_or_below(path, wanted):
                 self._look_at(path, (), scan)
@@ -166,25 +162,27 @@ class Tree:
 
     def why_left_out(self, path: str) -> str:
         """Why a file at this path would be no note, by ignore rules and the folders it is in; "" where it could be."""
-        rules = self._rules_for(path, self._rules_in)
+        rules = self._rules_for(path)
         if path not in self._always.values() and (rules is None or is_ignored(rules, path, is_dir=False)):
             return "is left out by .gitignore or notebook.exclude, or in a system folder, so it would be no note"
         return ""
 
     def _must_be_readable(self, path: str, found: os.stat_result) -> None:
-        if not stat.S_ISREG(found.st_mode):
-            raise UnreadableFile(path, "is not a regular file")
-        if found.st_size > self.max_file_bytes:
-            raise UnreadableFile(path, self._too_large(found.st_size))
+        if reason := self._why_not_readable(found):
+            raise UnreadableFile(path, reason)
         if found.st_nlink > 1:
             private = (*self.root.glob(f"{FOLDER}/*"), *self.root.glob(".git/*"))
             if any(os.path.samestat(found, each.lstat()) for each in private):
                 raise UnreadableFile(path, f"is another name of a file in {FOLDER} or .git; delete it")
 
-    def _too_large(self, size: int) -> str:
-        return f"has {size:,} bytes, more than notebook.max_file_bytes = {self.max_file_bytes:,}"
+    def _why_not_readable(self, found: os.stat_result) -> str:
+        if not stat.S_ISREG(found.st_mode):
+            return "is not a regular file; move it away, or add it to notebook.exclude"
+        is_too_large = found.st_size > self.max_file_bytes
+        limit = f"notebook.max_file_bytes = {self.max_file_bytes:,}"
+        return f"has {found.st_size:,} bytes, more than {limit}" if is_too_large else ""
 
-    def _rules_for(self, path: str, rules_in: Callable[[str], _Rules]) -> _Rules | None:
+    def _rules_for(self, path: str) -> _Rules | None:
         """The rules for what is in the folder of `path`; None where nothing in it can be a note."""
         rules = self._exclude
         parts = path.split("/") if path else []
@@ -192,12 +190,12 @@ class Tree:
             folder = "/".join(parts[:depth])
             if folder and _is_left_out(folder, rules):
                 return None
-            rules += rules_in(folder)
+            rules += self._rules_in(folder)
         return rules
 
     def _rules_in(self, folder: str) -> _Rules:
         with suppress(OSError), opened_folder(self.root, folder) as fd, opened_file(fd, GITIGNORE) as file:
-            return Rules.read(folder, read_all(file).decode(errors="replace").splitlines())
+            return read_rules(folder, tuple(read_all(file).decode(errors="replace").splitlines()))
         return ()
 
     def _look_at(self, place: str, rules: _Rules | None, scan: Scan) -> None:
@@ -255,12 +253,10 @@ class Tree:
         elif stat.S_ISLNK(mode):
             if is_note or (self.root / path).is_dir():
                 scan.refused[path] = LINK
-        elif is_note and not stat.S_ISREG(mode):
-            scan.refused[path] = "is not a regular file; move it away, or add it to notebook.exclude"
-        elif is_note and found.st_size > self.max_file_bytes:
-            scan.refused[path] = self._too_large(found.st_size)
-        elif is_note:
+        elif is_note and (stat.S_ISREG(mode) and found.st_size <= self.max_file_bytes):
             scan.seen[path] = stamp_of(found)
+        elif is_note:
+            scan.refused[path] = self._why_not_readable(found)
         elif stat.S_ISREG(mode) and name not in (SETTINGS_FILE, CHANNEL_FILE):
             scan.attachments[path] = (found.st_size, clamp_ns(found.st_mtime_ns))
 

@@ -249,20 +249,31 @@ def save_before_rename(note: Path, texts: list[bytes], patch: pytest.MonkeyPatch
     patch.setattr(save, "_rename", renamed)
 
 
-@pytest.mark.parametrize("texts", [[b"first\n"], [b"first\n", b"second\n"], [b"1\n", b"2\n", b"3\n"]], ids=len)
 @pytest.mark.parametrize("change", ["replace", "delete", "rename"])
-def test_a_save_right_before_the_names_change_stays(
-    folder: Path, change: str, texts: list[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_save_right_before_the_names_change_stays(folder: Path, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder, {NOTE: OLD})
-    saver, latest = saver_of(folder), texts[-1]
+    saver = saver_of(folder)
     with monkeypatch.context() as patch:
-        save_before_rename(folder / NOTE, list(texts), patch)
+        save_before_rename(folder / NOTE, [b"by hand\n"], patch)
         with pytest.raises(Conflict) as conflict:
             CHANGES[change](saver)
-    assert files_in(folder) == {NOTE: latest}
-    assert conflict.value.text == latest.decode()
-    assert set(map(_text_of, _tidy(saver, monkeypatch))) <= set(texts)
+    assert files_in(folder) == {NOTE: b"by hand\n"}
+    assert conflict.value.text == "by hand\n"
+    assert _tidy(saver, monkeypatch) == []
+
+
+@pytest.mark.parametrize("change", ["replace", "delete", "rename"])
+def test_a_second_save_before_the_first_has_its_name_again_is_kept(
+    folder: Path, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, {NOTE: OLD})
+    saver = saver_of(folder)
+    with monkeypatch.context() as patch:
+        save_before_rename(folder / NOTE, [b"first\n", b"second\n"], patch)
+        with pytest.raises(Conflict):
+            CHANGES[change](saver)
+    kept = {*files_in(folder).values(), *map(_text_of, _tidy(saver, monkeypatch))}
+    assert kept == {b"first\n", b"second\n"}
 
 
 def _text_of(path: str) -> bytes:

@@ -29,7 +29,7 @@ def test_every_markdown_file_that_is_not_hidden_is_a_note(folder: Path) -> None:
     scan = scanned(folder, dict.fromkeys(["a.md", "deep/er/b.MD", "x.md/c.md", "日本.md"], "x"))
     assert set(scan.seen) == {"a.md", "deep/er/b.MD", "x.md/c.md", "日本.md"}
     assert scan.seen["a.md"] == tree_of(folder).stat("a.md")
-    assert (scan.refused, scan.blind, scan.complete) == ({}, set(), True)
+    assert (scan.refused, scan.blind) == ({}, set())
 
 
 def test_hidden_and_system_folders_backups_and_settings_are_left_out(folder: Path) -> None:
@@ -83,7 +83,6 @@ def test_a_look_at_a_place_finds_what_a_whole_look_finds_there(folder: Path, pla
     tree = tree_of(folder)
     whole, part = tree.scan(), tree.scan([place])
     assert part.seen == {path: each for path, each in whole.seen.items() if tree_module.is_at_or_below(path, [place])}
-    assert not part.complete
     assert part.blind == set()
 
 
