@@ -80,12 +80,10 @@ class History:
         """Commit what the changes left, on top of a commit of what was found before them, where the last one does not
         have it: the id of the last commit, in the user's repository, else in the private one; None where nothing is
         new. Raises GitFailed, also where git is busy; keep the same changes again later then."""
-        if not changes:
-            return None
         earlier = {each.path: each.raw for each in found}
         texts: dict[str, bytes | None] = {change.moved_from: None for change in changes if change.moved_from}
         texts |= {change.path: change.raw for change in changes}
-        user = self._public_repository()
+        user = None if self._settings.commit == "off" else self._user_repository()
         branch = user.branch() if user else ""
         left_out = user.left_out({*earlier, *texts}) if user and branch else {*earlier, *texts}
         old, private_old = _parted(earlier, left_out | {each.path for each in found if each.apart})
@@ -196,9 +194,6 @@ class History:
         marks = (folder / ".git" for folder in (self._root, *self._root.parents))
         mark = next((mark for mark in marks if mark.exists()), None)
         return None if mark is None else _repository_around(self._root, mark)
-
-    def _public_repository(self) -> Repository | None:
-        return None if self._settings.commit == "off" else self._user_repository()
 
     def _repositories(self) -> list[Repository]:
         user = self._user_repository()

@@ -52,8 +52,6 @@ class FileLock:
     def release(self) -> None:
         """Give the lock back, if it is held."""
         if self._fd is not None:
-            with suppress(OSError):
-                os.ftruncate(self._fd, 0)
             os.close(self._fd)
             self._fd = None
 
@@ -74,7 +72,7 @@ class FileLock:
                 os.ftruncate(self._fd, len(raw))
 
     def holder(self) -> dict[str, Any] | None:
-        """What the holder says of itself: `{pid, host, since, …}`, {} while it says nothing yet; None for no holder."""
+        """What the holder says of itself: `{pid, host, since, …}`; None for no holder."""
         try:
             fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:

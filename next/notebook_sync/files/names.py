@@ -49,9 +49,7 @@ def copy_of(path: str, guarded: Collection[str] = (*RUNTIME_FILES, CORE_FACTS)) 
     stem, ending = name[:-3], name[-3:]
     if not is_note_name(name):
         return ""
-    original = stem
-    while found := _COPY.search(original):
-        original = original[: found.start()]
+    original = _COPY.sub("", stem)
     plain = _MAYBE_COPY.sub("", original)
     if f"{folder}{slash}{plain}{ending}".casefold() in {each.casefold() for each in guarded}:
         original = plain
@@ -111,7 +109,7 @@ _COPY = re.compile(
           | _(?-i:BACKUP|BASE|LOCAL|REMOTE)_\d+                         # git mergetool
           | \.(?:bak|backup|orig)\d*
           | ~
-        )$""",
+        )+$""",
     re.VERBOSE | re.IGNORECASE,
 )
 _MAYBE_COPY = re.compile(

@@ -88,18 +88,23 @@ class Saver:
         ):
             _dress(fd, old)
             os.fsync(fd)
-            if _exchange(aside, new, folder, name):
-                try:
-                    self._must_hold(path, base, folder, aside, new)
-                    os.fsync(folder)
-                except BaseException:
-                    # If a newer save comes out in place of our text, `tidy` recovers it.
-                    _rename(aside, new, folder, name, _EXCHANGE)
+            try:
+                _rename(aside, new, folder, name, _EXCHANGE)
+            except OSError as error:
+                if error.errno not in _UNSUPPORTED:
                     raise
-            else:  # a save between this look and the renaming would be lost
+                # A save between this look and the renaming would be lost.
                 self._must_hold(path, base, folder, folder, name)
                 os.rename(new, name, src_dir_fd=aside, dst_dir_fd=folder)
                 os.fsync(folder)
+                return
+            try:
+                self._must_hold(path, base, folder, aside, new)
+                os.fsync(folder)
+            except BaseException:
+                # If a newer save comes out in place of our text, `tidy` recovers it.
+                _rename(aside, new, folder, name, _EXCHANGE)
+                raise
 
     def delete(self, path: str, base: str) -> None:
         """Remove the note with the digest `base`."""
@@ -269,17 +274,6 @@ def _temporary(aside: int, name: str, raw: bytes, mode: int) -> Iterator[tuple[s
         if rest:
             os.unlink(name, dir_fd=aside)
         os.close(fd)
-
-
-def _exchange(aside: int, new: str, folder: int, name: str) -> bool:
-    """Exchange two files in one step; False where the system cannot."""
-    try:
-        _rename(aside, new, folder, name, _EXCHANGE)
-    except OSError as error:
-        if error.errno not in _UNSUPPORTED:
-            raise
-        return False
-    return True
 
 
 def _make_folder(root: Path, path: str, undo: ExitStack) -> None:
