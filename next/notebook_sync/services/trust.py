@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 FOLDER = "good"
 _BEING_WRITTEN = "it is being written"
 _EMPTY = why_unusable(b"")
-# A prompt waits for git no longer, and after it failed does without for a while.
+# After git failed, prompts do without it for a while.
 _PAUSE_SECONDS = 30.0
 
 
@@ -110,7 +110,7 @@ class ShownFiles:
     def trusted(self, path: str) -> bytes | None:
         """What the owner accepted since the last commit of the file, else what that commit has; None for neither.
 
-        Raises GitFailed, after 2 s at most, and for a while at once.
+        Raises GitFailed, after 3 s at most, and for a while at once.
         """
         if self._failed and time.monotonic() - self._failed[0] < _PAUSE_SECONDS:
             raise GitFailed(self._failed[1])
