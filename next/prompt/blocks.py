@@ -12,7 +12,10 @@ from weakref import ref
 # What a line may begin and end with without being a character of it: a no-break space is a character.
 BLANK = " \t\r\n"
 CODE = frozenset(("fence", "code_block"))
+LISTS = frozenset(("bullet_list", "ordered_list"))
 LINE_END = re.compile(r"\r\n?|\n")
+# Where `str.splitlines` splits and CommonMark does not.
+_NO_LINE_ENDS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _CONTINUATION = bytes(range(0x80, 0xC0))
 _CLOSING_MARKS = re.compile(r"(?:^|(?<=[ \t]))#+[ \t]*$")
 _QUOTE_MARK = re.compile(r"[ \t]*>?")
@@ -57,14 +60,12 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        if text.count("\r") == text.count("\r\n"):
-            *lines, last = text.split("\n")
-            self.starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
-        else:
+        if any(each in text for each in _NO_LINE_ENDS):
             self.starts = [0, *(match.end() for match in LINE_END.finditer(text))]
-            last = text[self.starts[-1] :]
-        if last:
-            self.starts.append(len(text))
+            if self.starts[-1] < len(text):
+                self.starts.append(len(text))
+        else:  # twice as fast
+            self.starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -148,8 +149,9 @@ class Block:
         "type",
     )
 
-    def __init__(self, kind: str, start: int, end: int, parent: Block | None, source: Source) -> None:
-        self.type, self.start, self.end = kind, start, end
+    def __init__(self, kind: str, start: int, parent: Block | None, source: Source) -> None:
+        self.type = kind
+        self.start = self.end = start
         self.level, self.info, self.quotes = 0, "", 0
         # Weak: a tree without cycles is freed at once, and a sync reads thousands of them.
         self._parent = None
@@ -218,6 +220,9 @@ class Block:
     @property
     def shown(self) -> str:
         """What a reader sees of a paragraph, heading or row, on one line: no marks, links as their text."""
+        events = self.events
+        if len(events) == 1 and events[0][0] == "Text":  # most headings: no span need be made
+            return " ".join((events[0][1] or "").split())
         return shown_text(self.spans)
 
     @property
@@ -238,7 +243,9 @@ class Block:
 
     def through(self, last: Block) -> Block:
         """One block of type math from where this one starts to where `last`, a sibling below it, ends."""
-        return Block("math", self.start, last.end, self.parent, self._source)
+        whole = Block("math", self.start, self.parent, self._source)
+        whole.end = last.end
+        return whole
 
     def walk(self) -> Iterator[Block]:
         """Every block below this one, parents first, in the text's order."""

@@ -20,7 +20,7 @@ LARGEST_FRONTMATTER = 64 * 1024  # bytes
 # Spans in which a date or a comment mark is no date and no comment mark.
 QUOTED = frozenset(("code", "html", "link", "image"))
 # YAML between `---` lines, which `...` may end as well, or TOML between `+++` lines; a blank line may be above.
-_FRONTMATTER = re.compile(
+HEAD = re.compile(
     r"\ufeff?(?:[ \t]*\r?\n)*+(?:---[ \t]*\r?\n(?P<yaml>.*?)^(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n(?P<toml>.*?)^\+\+\+)"
     r"[ \t]*(?:\r?\n|\r?\Z)",
     re.DOTALL | re.MULTILINE,
@@ -104,13 +104,16 @@ def visible(source: str, *, now: datetime | None) -> Visible:
 
 def end_of_frontmatter(text: str) -> int:
     """Where the frontmatter, or a byte order mark alone, ends; 0 if there is neither."""
-    match = _FRONTMATTER.match(text)
-    if match and match.lastgroup:
-        fields = match[match.lastgroup]
-        # Text between two rules is prose; only what looks like `name: value` is frontmatter.
-        if _FIELDS[match.lastgroup].match(fields) and len(fields.encode(errors="replace")) <= LARGEST_FRONTMATTER:
-            return match.end()
+    head = HEAD.match(text)
+    if head and has_fields(head) and len(head[head.lastgroup or 0].encode(errors="replace")) <= LARGEST_FRONTMATTER:
+        return head.end()
     return 1 if text.startswith("\ufeff") else 0
+
+
+def has_fields(head: re.Match[str]) -> bool:
+    """Whether what `HEAD` found looks like `name: value`. Other text between two rules is prose."""
+    mark = head.lastgroup or "yaml"
+    return _FIELDS[mark].match(head[mark]) is not None
 
 
 def _dated_items(outline: Outline) -> Iterator[tuple[Block, Validity]]:

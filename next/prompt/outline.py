@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pyromark
 
-from prompt.blocks import BLANK, CODE, Block, Event, Lines, Source, Span, shown_text
+from prompt.blocks import BLANK, CODE, LISTS, Block, Event, Lines, Source, Span, shown_text
 
 __all__ = ["Block", "Lines", "Outline", "Section", "Span", "anchors_of", "plain_text", "shown_text"]
 
@@ -35,7 +35,7 @@ _BLOCKS = {
 # What is nested deeper is read as one block of HTML. So is the rest of a text that is no text: one in which, after the
 # first thousands, blocks have fewer bytes on average.
 _DEEPEST, _FEWEST_BYTES, _SPARE_BYTES = 500, 16, 80_000
-_IN_QUOTES = frozenset(("blockquote", "bullet_list", "ordered_list", "list_item"))
+_IN_QUOTES = frozenset(("blockquote", *LISTS, "list_item"))
 _NOT_BLANK = re.compile(f"[^{BLANK}]|\\Z")
 _NOT_IN_ANCHOR = re.compile(r"[^\w\- ]")
 _LONE_RETURN = re.compile(r"\r(?!\n)")
@@ -45,7 +45,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class Section(NamedTuple):
     """What a heading begins. `title` is the heading as a reader sees it, `anchor` the name that links use.
 
-    `start` is where the first line of the heading begins, `body` where the line below the heading does.
+    `start` is where the first line of the heading begins, `body` where the line below the heading does, and `end` where
+    the next section begins that is not one in it.
     """
 
     heading: Block | None
@@ -53,6 +54,7 @@ class Section(NamedTuple):
     anchor: str
     start: int = 0
     body: int = 0
+    end: int = 0
 
     @property
     def level(self) -> int:
@@ -70,7 +72,8 @@ class Outline:
         if "\r" in text:
             parsed = _LONE_RETURN.sub("\n", parsed)
         self._source = Source(text, parsed)
-        self.root = Block("root", 0, len(text), None, self._source)
+        self.root = Block("root", 0, None, self._source)
+        self.root.end = len(text)
         self._links: list[Event] = []
         self._hashes: list[Event] = []
         self._end = self._trimmed = 0
@@ -80,44 +83,58 @@ class Outline:
 
     def _read(self, pairs: Any) -> None:
         """Add the blocks below the root. Inline events are kept flat: spans are made of them when somebody asks."""
-        open_blocks = [self.root]
-        block, is_tight, link_end, inline_end, blocks = self.root, False, 0, 0, 0
+        char, open_blocks = self._source.char, [self.root]
+        block, is_tight, inside, link_end, inline_end, blocks = self.root, False, 0, 0, 0, 0
+        name: Any
+        value: Any
         for event, place in pairs:
-            value: Any = None
             name, value = (event, None) if type(event) is str else event.popitem()
-            ends = name == "End"
-            if ends or name == "Start":
+            if name == "End":
+                if inside:  # an inline construct
+                    inside -= 1
+                    inline_end = place["end"]
+                    continue
+                if is_tight:
+                    self._close(open_blocks.pop(), char(inline_end))
+                    is_tight = False
+                self._close(open_blocks.pop(), char(place["end"]))
+                block = open_blocks[-1]
+                continue
+            start, end = place["start"], place["end"]
+            starts = name == "Start"
+            if starts:
                 name, value = (value, None) if type(value) is str else value.popitem()
             if name in _BLOCKS:
                 if is_tight:
-                    self._close(open_blocks.pop(), self._source.char(inline_end))
+                    self._close(open_blocks.pop(), char(inline_end))
                     is_tight = False
-                if not ends:
-                    open_blocks.append(self._open(name, place["start"], open_blocks[-1], value))
-                    blocks += 1
-                    is_dense = place["start"] + _SPARE_BYTES < blocks * _FEWEST_BYTES
-                    if is_dense or len(open_blocks) > _DEEPEST:
-                        open_blocks[-1].type = "html_block"
-                    if is_dense:
-                        break
-                if ends or name == "Rule":
-                    self._close(open_blocks.pop(), self._source.char(place["end"]))
-                block = open_blocks[-1]
+                block = self._open(name, start, open_blocks[-1], value)
+                blocks += 1
+                is_dense = start + _SPARE_BYTES < blocks * _FEWEST_BYTES
+                if is_dense or len(open_blocks) > _DEEPEST:
+                    block.type = "html_block"
+                open_blocks.append(block)
+                if is_dense:
+                    break
+                if not starts:  # a rule
+                    self._close(open_blocks.pop(), char(end))
+                    block = open_blocks[-1]
                 continue
-            inline_end = place["end"]
-            if ends or block.type == "html_block":
+            inside += starts
+            inline_end = end
+            if block.type == "html_block":
                 continue
             if block.type == "list_item":  # the parser has no event for the paragraphs of a tight list
-                start = self._source.char(place["start"])
-                block, is_tight = Block("paragraph", start, start, block, self._source), True
+                block, is_tight = Block("paragraph", char(start), block, self._source), True
                 open_blocks[-1].children.append(block)
                 open_blocks.append(block)
-            if name == "Link" or name == "Image":
-                value, link_end = value["dest_url"], inline_end
-                self._links.append((name, value, place["start"], link_end))
-            elif name == "Text" and "#" in value and place["start"] >= link_end and block.type not in CODE:
-                self._hashes.append((name, value, place["start"], inline_end))
-            block.events.append((name, value, place["start"], inline_end))
+            if name == "Text":
+                if "#" in value and start >= link_end and block.type not in CODE:
+                    self._hashes.append((name, value, start, end))
+            elif name == "Link" or name == "Image":
+                value, link_end = value["dest_url"], end
+                self._links.append((name, value, start, end))
+            block.events.append((name, value, start, end))
         while len(open_blocks) > 1:
             self._close(open_blocks.pop(), len(self.text))
 
@@ -127,7 +144,7 @@ class Outline:
         start = self._source.char(offset)
         if self.text[start : start + 1] in BLANK:  # a tab that is half indentation moves the start up
             start = _not_blank(self.text, start)
-        block = Block(_BLOCKS[name], start, start, parent, self._source)
+        block = Block(_BLOCKS[name], start, parent, self._source)
         if name == "Heading":
             block.level = int(value["level"][1])
         elif name == "CodeBlock" and value != "Indented":
@@ -140,9 +157,9 @@ class Outline:
     def _close(self, block: Block, end: int) -> None:
         """Set where a block ends: before the blank lines, and before the marks of quotes on blank lines."""
         text, start = self.text, block.start
-        if block.children and block.type.endswith("list"):
+        if block.children and block.type in LISTS:
             end = block.children[-1].end  # the parser may include the definitions below
-        else:
+        elif text[end - 1 : end] in BLANK:
             end = self._before_blanks(end, start)
         while text[end - 1 : end] == ">" and (block.quotes or block.type in _IN_QUOTES):
             line = self.lines.start(self.lines.at(end - 1))
@@ -166,7 +183,7 @@ class Outline:
         for block in (*self.root.children, None):
             start = block.start if block else len(self.text)
             if gap := self.text[at:start].lstrip(BLANK + ">"):
-                blocks.append(Block("definition", start - len(gap), start - len(gap), self.root, self._source))
+                blocks.append(Block("definition", start - len(gap), self.root, self._source))
                 blocks[-1].end = blocks[-1].start + len(gap.rstrip(BLANK))
             if block:
                 blocks.append(block)
@@ -191,9 +208,7 @@ class Outline:
     def units(self) -> list[tuple[str, int]]:
         """The blocks at top level, but items in place of a list, and no definitions: type, and start of the line."""
         blocks = [
-            unit
-            for block in self.root.children
-            for unit in (block.children if block.type.endswith("list") else (block,))
+            unit for block in self.root.children for unit in (block.children if block.type in LISTS else (block,))
         ]
         return [(block.type, self.lines.start(block.first)) for block in blocks if block.type != "definition"]
 
@@ -210,11 +225,13 @@ class Outline:
     def sections(self) -> list[Section]:
         """One for each of `headings`, in order."""
         titles = [heading.shown for heading in self.headings]
-        start_of = self.lines.start
-        return [
-            Section(heading, title, anchor, start_of(heading.first), start_of(heading.last))
-            for heading, title, anchor in zip(self.headings, titles, anchors_of(titles), strict=True)
-        ]
+        lines, found = self.lines, []
+        ends = [len(self.text)] * 7  # of a section at each level, seen from below
+        for heading, title, anchor in reversed([*zip(self.headings, titles, anchors_of(titles), strict=True)]):
+            start, level = lines.start(lines.at(heading.start)), heading.level
+            found.append(Section(heading, title, anchor, start, lines.start(heading.last), ends[level]))
+            ends[level:] = [start] * (7 - level)
+        return found[::-1]
 
     def section_at(self, position: int) -> Section:
         """The last section that starts at or before `position`; one without a heading above the first."""

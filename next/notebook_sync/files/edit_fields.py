@@ -10,9 +10,15 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from notebook_sync.files.frontmatter import Frontmatter, read_frontmatter
+from notebook_sync.files.frontmatter import (
+    Frontmatter,
+    YamlFields,
+    YamlRefused,
+    as_yaml,
+    load_yaml,
+    read_frontmatter,
+)
 from notebook_sync.files.page import Page
-from notebook_sync.files.strict_yaml import YamlFields, YamlRefused, as_yaml, load_yaml
 
 
 def set_frontmatter(page: Page, mapping: str, fields: Mapping[str, Any]) -> str:
@@ -34,7 +40,7 @@ def set_frontmatter(page: Page, mapping: str, fields: Mapping[str, Any]) -> str:
     old = read_frontmatter(page.text)
     if old.problems:
         raise page.error("the frontmatter must be corrected first:", [str(problem) for problem in old.problems])
-    if page.head.strip("\ufeff") and (old.yaml is None or old.mark != "---" or old.yaml.in_braces):
+    if page.head.strip("\ufeff") and (not old.line or old.yaml.in_braces):
         raise page.error("the frontmatter has no field a line in YAML; write the whole file instead")
     names = {name: old.key_of(name) or name for name in wanted.values}
     for name, value in wanted.values.items():
@@ -51,7 +57,7 @@ def set_frontmatter(page: Page, mapping: str, fields: Mapping[str, Any]) -> str:
 
 def _head_with(page: Page, old: Frontmatter, source: str, wanted: YamlFields, names: Mapping[str, str]) -> str:
     """The head of the page with the wanted fields as `source` spells them; `names` are their keys in the page."""
-    there = _fields_in(old.source, old.yaml) if old.yaml else {}
+    there = _fields_in(old.source, old.yaml)
     changes = []
     for name, new in _fields_in(source, wanted).items():
         field = there.get(names[name])

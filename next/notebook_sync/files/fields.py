@@ -6,16 +6,15 @@ A wrong value becomes a problem with its line and is kept in `extra`, so that no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime, tzinfo
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from notebook_sync.files.frontmatter import Frontmatter
-from notebook_sync.files.strict_yaml import as_utc, read_time, typed
-from notebook_sync.model import STATUSES, Problem
+from notebook_sync.files.frontmatter import Frontmatter, as_utc, read_time, typed
+from notebook_sync.model import COLLECTIONS, STATUSES, Problem
 
 Kind = Literal["pattern", "decision", "problem", "insight"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -23,7 +22,7 @@ RelationType = Literal["causes", "solves", "contradicts", "expands", "supersedes
 DEFAULT_PRIORITY = 7
 HIGHEST_PRIORITY = 10
 LONGEST_ID = 512
-_AGENT = "agent:"
+AGENT = "agent:"
 
 
 class Relation(msgspec.Struct):
@@ -46,7 +45,7 @@ def read_fields(
     that BSON and JSON can hold. Times without a zone are in `zone`.
     A key in other capitals, `tag` and `alias` are known fields too, unless the field itself is there.
     """
-    readers = _COMMON | FIELDS.get(collection, {})
+    readers = _READERS[collection]
     known: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     problems: list[Problem] = []
@@ -61,17 +60,17 @@ def read_fields(
             except ValueError as error:
                 extra[key] = typed(value, zone)
                 if str(error):  # else another program may mean something by it
-                    problems.append(Problem(front.lines[key], f"{key}: {error}"))
+                    problems.append(Problem(front.line_of(key), f"{key}: {error}"))
     if "relations" in known:
         key = holders["relations"]
-        known["relations"], malformed = relations_from(known["relations"])
+        known["relations"], malformed = _relations_from(known["relations"])
         for number, entry, reason in malformed:
             extra.setdefault(key, []).append(typed(entry, zone))
-            problems.append(Problem(front.lines[key], f"{key}: entry {number}: {reason}"))
+            problems.append(Problem(front.line_of(key), f"{key}: entry {number}: {reason}"))
     return known, extra, tuple(problems)
 
 
-def relations_from(entries: Iterable[Any]) -> tuple[list[dict[str, Any]], list[tuple[int, Any, str]]]:
+def _relations_from(entries: Iterable[Any]) -> tuple[list[dict[str, Any]], list[tuple[int, Any, str]]]:
     """The links to other memories among `entries`, and the number (from 1), the entry and the fault of the others."""
     links: dict[tuple[str, str], dict[str, Any]] = {}
     malformed = []
@@ -90,18 +89,7 @@ def relations_from(entries: Iterable[Any]) -> tuple[list[dict[str, Any]], list[t
     return [*links.values()], malformed
 
 
-def plain_tags(texts: Iterable[str]) -> tuple[str, ...]:
-    """Tags as notes have them: each once, on one line, without the # that some write before it."""
-    tags = (" ".join(text.split()).lstrip("# ") for text in texts)
-    return tuple(dict.fromkeys(tag for tag in tags if tag))
-
-
-def agents_in(tags: Iterable[str]) -> Iterator[str]:
-    """The agents that tags like `agent:scribe` name, in order."""
-    return filter(None, (tag.removeprefix(_AGENT).strip() for tag in tags if tag.startswith(_AGENT)))
-
-
-def priority_from(value: Any, _: object = None) -> int:
+def _priority(value: Any, _: object = None) -> int:
     """From 1 to 10; what is beyond becomes the nearest of them. Raises ValueError."""
     number = _number(value, -1e9, 1e9, f"must be a number from 1 to {HIGHEST_PRIORITY}")
     return round(min(max(number, 1), HIGHEST_PRIORITY))
@@ -124,7 +112,7 @@ def _converted(value: Any, kind: Any, reason: str) -> Any:
 
 
 def _text(value: Any, _: object = None) -> str:
-    return str(_converted(value, str, "must be text")).strip()
+    return str(value if isinstance(value, str) else _converted(value, str, "must be text")).strip()
 
 
 def _line(value: Any, _: object = None) -> str:
@@ -164,8 +152,9 @@ def _list(value: Any, _: tzinfo) -> list[str]:
 
 
 def _tags(value: Any, _: tzinfo) -> tuple[str, ...]:
-    """A list, or words with commas or else spaces between them."""
-    return plain_tags(_texts(value, "," if "," in value else None))
+    """A list, or words with commas or else spaces between them; without the # that some write before them."""
+    tags = (text.lstrip("# ") for text in _texts(value, "," if "," in value else None))
+    return tuple(dict.fromkeys(filter(None, tags)))
 
 
 def _aliases(value: Any, _: tzinfo) -> tuple[str, ...]:
@@ -174,7 +163,7 @@ def _aliases(value: Any, _: tzinfo) -> tuple[str, ...]:
 
 def _agent(value: Any, _: tzinfo) -> str:
     """`agent:scribe` and `scribe` are the same agent."""
-    return _line(value).removeprefix(_AGENT).strip()
+    return _line(value).removeprefix(AGENT).strip()
 
 
 _Reader = Callable[[Any, tzinfo], Any]
@@ -203,8 +192,9 @@ FIELDS: dict[str, dict[str, _Reader]] = {
         "kind": lambda value, _: _converted(_text(value).casefold(), Kind, f"must be one of {', '.join(KINDS)}"),
         "domain": _line,
         "agent": _agent,
-        "priority": priority_from,
+        "priority": _priority,
         "relations": lambda value, _: _converted(value, list[Any], "must be a list of links, each with a type and to"),
         "needs_review": lambda value, _: _converted(value, bool, "must be true or false"),
     },
 }
+_READERS = {name: _COMMON | FIELDS.get(name, {}) for name in COLLECTIONS}

@@ -15,9 +15,8 @@ import regex
 
 from notebook_sync.errors import UsageError
 from notebook_sync.files.fields import read_fields
-from notebook_sync.files.frontmatter import read_frontmatter
+from notebook_sync.files.frontmatter import as_yaml, read_frontmatter, storable, typed
 from notebook_sync.files.names import why_not
-from notebook_sync.files.strict_yaml import as_yaml, storable, typed
 
 _LONGEST_SLUG = 80  # bytes: with a time before it and a number behind it, a name stays far below what systems allow
 # Without what is mistaken for something else when read aloud or typed; a letter first, so that YAML reads it as text.

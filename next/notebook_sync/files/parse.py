@@ -9,12 +9,11 @@ from hashlib import sha256
 from typing import Any
 
 from notebook_sync.files.fact_text import FOLDER, facts_of
-from notebook_sync.files.fields import DEFAULT_PRIORITY, FIELDS, KINDS, agents_in, read_fields
-from notebook_sync.files.frontmatter import EXTERNAL, Frontmatter, read_frontmatter, says_external
+from notebook_sync.files.fields import AGENT, DEFAULT_PRIORITY, FIELDS, KINDS, read_fields
+from notebook_sync.files.frontmatter import EXTERNAL, Frontmatter, read_frontmatter, says_external, storable
 from notebook_sync.files.links import links_of, tags_of
 from notebook_sync.files.names import copy_of
 from notebook_sync.files.page import LISTS, shorten
-from notebook_sync.files.strict_yaml import storable
 from notebook_sync.files.usable import MERGE_CONFLICT, conflict_marks, fault_of
 from notebook_sync.model import Note, Problem, Section, collection_of, id_from_path
 from prompt.hidden import Visible, visible
@@ -69,15 +68,10 @@ def parse(path: str, raw: bytes, *, timezone: tzinfo) -> Note:
 
 
 def _sections(outline: Outline, lines_above: int) -> tuple[Section, ...]:
-    line_of, headed, length = outline.lines.at, outline.sections, len(outline.text)
-    # Each heading is in at most five sections, so this is one pass.
-    ends = (
-        next((headed[below].start for below in range(number, len(headed)) if headed[below].level <= each.level), length)
-        for number, each in enumerate(headed, 1)
-    )
+    line_of = outline.lines.at
     return tuple(
-        Section(each.title, each.level, each.anchor, line_of(each.start) + 1 + lines_above, each.start, end)
-        for each, end in zip(headed, ends, strict=True)
+        Section(each.title, each.level, each.anchor, line_of(each.start) + 1 + lines_above, each.start, each.end)
+        for each in outline.sections
     )
 
 
@@ -97,7 +91,9 @@ def _fields_of(
     elif collection == "memories":
         folder = path.split("/")[1]
         fields["kind"] = fields["kind"] or (folder if folder in KINDS else None)
-        fields["agent"] = fields["agent"] or next(agents_in((*tags, known.get("created_by") or "")), None)
+        named = (*tags, known.get("created_by") or "")
+        agents = (each.removeprefix(AGENT).strip() for each in named if each.startswith(AGENT))
+        fields["agent"] = fields["agent"] or next(filter(None, agents), None)
         fields["priority"] = fields["priority"] or DEFAULT_PRIORITY
         fields["needs_review"] = bool(fields["needs_review"])
         fields["missing"] = parts_missing(outline)
@@ -106,9 +102,8 @@ def _fields_of(
 
 def parts_missing(outline: Outline) -> list[str]:
     """Which of PARTS no heading names, or only one with nothing below it."""
-    headed = zip(outline.sections, _sections(outline, 0), strict=True)
     said = {
-        each.title.strip(" :").casefold() for each, section in headed if outline.text[each.body : section.end].strip()
+        each.title.strip(" :").casefold() for each in outline.sections if outline.text[each.body : each.end].strip()
     }
     return [part for part in PARTS if part not in said]
 
@@ -137,7 +132,7 @@ def _summary_of_code(fields: Mapping[str, Any], code: str | None) -> str:
 
 def _bullets_under(title: str, outline: Outline) -> list[str]:
     """The first paragraph of each top-level list item in the first section of this title."""
-    section = next((each for each in _sections(outline, 0) if each.heading.casefold() == title), None)
+    section = next((each for each in outline.sections if each.title.casefold() == title), None)
     return [
         item.children[0].shown
         for block in outline.root.children
@@ -159,8 +154,8 @@ def _problems(raw: bytes, text: str, front: Frontmatter, outline: Outline, lines
     for line in conflict_marks(text)[:1]:
         yield Problem(line, MERGE_CONFLICT)
     key = front.key_of("tags") or front.key_of("tag")
-    if key and front.values[key] is None and _TAGS_AS_COMMENT.match(text.split("\n")[front.lines[key] - 1]):
-        yield Problem(front.lines[key], f"{key}: what follows # is a comment; write [ferry, winter], without #")
+    if key and front.values[key] is None and _TAGS_AS_COMMENT.match(text.split("\n")[front.line_of(key) - 1]):
+        yield Problem(front.line_of(key), f"{key}: what follows # is a comment; write [ferry, winter], without #")
     if _WRITTEN_LINE_END.search(outline.text):
         for block in outline.root.walk():
             is_text = block.type in ("paragraph", "heading", "row")

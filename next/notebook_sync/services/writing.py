@@ -233,9 +233,11 @@ def _with_origin(core: Core, view: View, change: Change, after: bytes) -> bytes:
     """The new text with what says where the note comes from, as it was. Raises NotPermitted where it says otherwise."""
     path, text = change.path, after.decode(errors="replace")
     now = read_frontmatter(text)
-    was = now if change.is_new else read_frontmatter((change.before or b"").decode(errors="replace"))
+    before = text if change.is_new else (change.before or b"").decode(errors="replace")
+    was = read_frontmatter(before)
     if was.problems:
-        if (was.mark, was.source) != (now.mark, now.source) or not now.problems:
+        is_kept = now.problems and before[: was.body_start] == text[: now.body_start]
+        if not is_kept or (says_external(before, was) and not says_external(text, now)):
             message = f"The frontmatter of {path} cannot be read; only the owner may repair it"
             raise view.refuse(path, change.action, message)
         return after

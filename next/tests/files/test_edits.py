@@ -113,7 +113,7 @@ def test_no_control_character_is_written(action: Action, content: str) -> None:
             Edit("append_to_section", "Today", "Prose.\n\n---\n\nMore."),
             "would not read as meant",
         ),
-        (b"+++\na = 1\n+++\n", Edit("set_frontmatter", content="a: 2"), "write the whole file"),
+        (b"+++\na = 1\n+++\n", Edit("set_frontmatter", content="a: 2"), "must be corrected first"),
         (b"---\n{a: 1}\n---\n", Edit("set_frontmatter", content="a: 2"), "write the whole file"),
         (b"", Edit("set_frontmatter", content="title: Plan: two"), "line 1 of the content: mapping values .* quotes"),
         (

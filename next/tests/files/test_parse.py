@@ -86,7 +86,7 @@ def test_defaults() -> None:
         ("---\ntitle: 1984\n---\n# H", "1984"),
         ("---\ntitle: 2026-02-18 10:30\n---\n", "2026-02-18 10:30"),
         ("---\nTitle: Winter Plan\n---\n", "Winter Plan"),
-        ('+++\ntitle = "Boat storage"\n+++\n\nThe boats.', "Boat storage"),
+        ('+++\ntitle = "Boat storage"\n+++\n\n# The boats', "The boats"),
         ("---\ntitle:\n---\n# H", "H"),
         ("---\ntitle: |\n  two\n  lines\n---\n", "two lines"),
         ("# is-map [![Version Badge][1]][2]\n\n[1]: v.svg\n[2]: there.md\n", "is-map"),
