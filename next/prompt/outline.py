@@ -7,7 +7,7 @@ events into a tree, in time linear in the text and for any depth of nesting.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -77,6 +77,7 @@ class Outline:
         self._links: list[Event] = []
         self._hashes: list[Event] = []
         self._end = self._trimmed = 0
+        self.is_dense = False  # whether the last block is all that is behind the first thousands
         self._read(pyromark.events_with_range(parsed, options=_OPTIONS, merge_text=True))
         if "]:" in text:
             self._add_definitions()
@@ -110,11 +111,11 @@ class Outline:
                     is_tight = False
                 block = self._open(name, start, open_blocks[-1], value)
                 blocks += 1
-                is_dense = start + _SPARE_BYTES < blocks * _FEWEST_BYTES
-                if is_dense or len(open_blocks) > _DEEPEST:
+                self.is_dense = start + _SPARE_BYTES < blocks * _FEWEST_BYTES
+                if self.is_dense or len(open_blocks) > _DEEPEST:
                     block.type = "html_block"
                 open_blocks.append(block)
-                if is_dense:
+                if self.is_dense:
                     break
                 if not starts:  # a rule
                     self._close(open_blocks.pop(), char(end))
@@ -203,18 +204,6 @@ class Outline:
     def hashes(self) -> list[Span]:
         """The texts with a `#`, outside of links and code."""
         return [self._source.span(event) for event in self._hashes]
-
-    @cached_property
-    def units(self) -> list[tuple[str, int]]:
-        """The blocks at top level, but items in place of a list, and no definitions: type, and start of the line."""
-        blocks = [
-            unit for block in self.root.children for unit in (block.children if block.type in LISTS else (block,))
-        ]
-        return [(block.type, self.lines.start(block.first)) for block in blocks if block.type != "definition"]
-
-    def first_unit(self, position: int) -> int:
-        """The number of the first of `units` at or after `position`."""
-        return bisect_left(self.units, position, key=lambda unit: unit[1])
 
     @cached_property
     def headings(self) -> list[Block]:

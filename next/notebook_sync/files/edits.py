@@ -14,8 +14,23 @@ from typing import Any, Literal, get_args
 from notebook_sync.errors import EditFailed
 from notebook_sync.files.edit_fields import set_frontmatter
 from notebook_sync.files.frontmatter import read_frontmatter
-from notebook_sync.files.page import BOX, LISTS, Item, Page, Part, page_of, plain, shorten, shown, without_comments
-from notebook_sync.files.splice import END, first_right, is_blank, is_closed, put, take_out
+from notebook_sync.files.page import (
+    BOX,
+    Item,
+    Page,
+    Part,
+    first_right,
+    is_blank,
+    is_comment,
+    page_of,
+    plain,
+    put,
+    shorten,
+    shown,
+    take_out,
+)
+from prompt.blocks import CODE, LISTS
+from prompt.ends import closing_line
 from prompt.outline import Block, Outline
 
 Action = Literal[
@@ -107,7 +122,7 @@ def add_section(page: Page, heading: str, content: str, to: str = "") -> Page:
     level, at = 2, len(page.lines)
     if to.strip():
         part = page.section(to)
-        level, at = part.level or 2, page.parts_of(part)[-1].after
+        level, at = part.level or 2, part.below
     title = " ".join(heading.split(" ")).strip()
     if not title or "\n" in title or "\r" in title:
         raise page.error("name the section to add, on one line")
@@ -128,7 +143,6 @@ def add_section(page: Page, heading: str, content: str, to: str = "") -> Page:
 _NO_TEXT = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _BLANK_START = re.compile(r"\A(?:[ \t]*\n)+")
 _DEEPEST = 6
-_CODE = frozenset(("fence", "code_block"))
 
 
 def _page_after(edit: Edit, path: str, raw: bytes, page: Page | None) -> Page:
@@ -180,12 +194,12 @@ def _checked(page: Page, content: str, level: int) -> str:
     Raises EditFailed for what would break out of the section.
     """
     text = _BLANK_START.sub("", content.replace("\r\n", "\n").rstrip(" \t\n"))
-    outline = Outline(text + END)
+    outline = Outline(text)
+    texts = (block for block in outline.root.walk() if block.type not in CODE)
+    opened = any("<!--" in span.value for block in texts for span in block.spans if span.kind == "text")
     refusal = ""
-    if not is_closed(text):
+    if opened or closing_line(text):
         refusal = "it opens a code fence, a comment or HTML that it does not close"
-    elif "<!--" in text and any(_leaves_a_comment_open(block) for block in outline.root.walk()):
-        refusal = "it opens a comment that it does not close"
     elif heading := next((block for block in outline.headings if block.level <= level), None):
         refusal = (
             f"its heading {shorten(heading.content)!r} would begin another section; "
@@ -194,12 +208,6 @@ def _checked(page: Page, content: str, level: int) -> str:
     if refusal:
         raise page.error(f"the content cannot be put there: {refusal}")
     return text
-
-
-def _leaves_a_comment_open(block: Block) -> bool:
-    if block.type == "html_block":
-        return block.content.rfind("<!--") > block.content.rfind("-->")
-    return block.type not in _CODE and any("<!--" in span.value for span in block.spans if span.kind == "text")
 
 
 def _own_text(page: Page, part: Part) -> tuple[int, int, Block | None]:
@@ -221,12 +229,6 @@ def _own_text(page: Page, part: Part) -> tuple[int, int, Block | None]:
     # Definitions of links are no blocks.
     said = [line for line in range(top, bottom) if not is_blank(page.lines[line])]
     return (said[0], said[-1] + 1, blocks[-1] if blocks else None) if said else (top, top, None)
-
-
-def is_comment(block: Block) -> bool:
-    """Whether the block is comments and nothing else; also one that is never closed."""
-    source = block.content if block.type == "html_block" else ""
-    return source.startswith("<!--") and without_comments(source).lstrip()[:4] in ("", "<!--")
 
 
 def _replace_section(page: Page, part: Part, content: str) -> Page:
@@ -292,5 +294,5 @@ def _move(page: Page, item: Item, to: str) -> Page:
 
 def _said_in(page: Page) -> list[str]:
     """What the items and the code of a page say, in whatever order."""
-    code = (block.content for block in page.outline.root.walk() if block.type in _CODE)
+    code = (block.content for block in page.outline.root.walk() if block.type in CODE)
     return sorted([*(item.shown for item in page.items()), *code])

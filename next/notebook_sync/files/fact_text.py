@@ -18,10 +18,9 @@ from datetime import date
 from urllib.parse import quote, unquote
 
 from notebook_sync.errors import EditFailed, UsageError
-from notebook_sync.files.edits import add_section, append, characters_refused, is_comment
-from notebook_sync.files.page import LISTS, page_of, plain, without_comments
-from notebook_sync.files.splice import take_out
+from notebook_sync.files.page import is_comment, page_of, plain, take_out, without_comments
 from notebook_sync.model import CORE_FACTS, FactLine
+from prompt.blocks import LISTS
 from prompt.outline import Block, Outline
 
 FOLDER = "facts"
@@ -59,27 +58,38 @@ def as_bullet(text: str, *, pin: float | None = None, archived: Mapping[str, str
     """`text` as one list item, without the end of its last line: it reads back as exactly this fact.
 
     `archived` is `{date, reason, from}`. Raises UsageError for a text that no list item can hold: empty, too long, with
-    control characters or a comment; and for a pin that is not from 0 to 1.
+    control characters or the mark of a comment; and for a pin that is not from 0 to 1.
     """
+    from notebook_sync.files.edits import characters_refused  # reading facts needs no edits
+
     content = fact_text(text)
     if not content:
         raise UsageError("a fact needs a text")
     if len(content) > LONGEST:
         reason = f"a fact has at most {LONGEST:,} characters, and this text has {len(content):,}"
         raise UsageError(reason, next="make a page of it")
-    if reason := characters_refused(content):
+    reason = "it holds a comment (<!--), which nobody sees" if "<!--" in content else characters_refused(content)
+    if reason:
         raise UsageError(f"the text cannot be a fact: {reason}", next="leave it out")
-    if "<!--" in content and _hides_something(next(_ways(content, ""))):
-        raise UsageError("the text cannot be a fact: it holds a comment (<!--), which nobody sees", next="leave it out")
-    for way in _ways(content, _comments(pin, archived)):
-        if _reads_as_one(way, content, pin, archived):
-            return way
-    raise UsageError("as a list item of Markdown the text would say something else", next="reword it")
+    if pin is not None and not 0 <= pin <= 1:
+        raise UsageError(f"an importance is a number from 0 to 1, not {pin}")
+    lines = "\n".join(f"  {line}" if line else "" for line in content.split("\n"))
+    bullet = f"- {lines[2:]} {_comments(pin, archived)}".rstrip(" ")
+    # It must read as this fact between others, and they as what they are without it.
+    path = ARCHIVE if archived else f"{FOLDER}/notes.md"
+    found = facts_in(path, f"# A\n\n- above\n{bullet}\n- below\n\n## B\n\n- last\n")
+    read = [(fact.text, fact.section, fact.pin, fact.archived) for fact in found]
+    around = [("above", "A", None, None), ("below", "A", None, None), ("last", "B", None, None)]
+    if read != [around[0], (content, "A", pin, archived), *around[1:]]:
+        raise UsageError("as a list item of Markdown the text would say something else", next="reword it")
+    return bullet
 
 
 def with_facts(path: str, text: str, section: str, bullets: Sequence[str]) -> str:
     """A file's text with `bullets` at the end of the first section of this name, which is added at the end of the file
     if there is none; "" is above all headings. Raises EditFailed where they would read otherwise there."""
+    from notebook_sync.files.edits import add_section, append
+
     page = page_of(path, text)
     content = "\n".join(bullets)
     names = (" ".join(section.split()).casefold(), plain(section).casefold())
@@ -187,17 +197,13 @@ _UNSAFE = re.compile(r"[;>%]")
 
 def _comments(pin: float | None, archived: Mapping[str, str] | None) -> str:
     """The comments that say this, on one line; "" for nothing."""
-    comments = []
-    if pin is not None:
-        if not 0 <= pin <= 1:
-            raise UsageError(f"an importance is a number from 0 to 1, not {pin}")
-        comments.append(f"<!-- importance: {float(pin)!r} -->")
+    said = [] if pin is None else [f"<!-- importance: {float(pin)!r} -->"]
     if archived is not None:
         values = {"archived": archived["date"], "reason": archived["reason"], "from": archived["from"]}
         lines = {name: " ".join(value.split()) for name, value in values.items() if value}
         shown = (f"{name}: {_UNSAFE.sub(lambda found: quote(found[0]), line)}" for name, line in lines.items())
-        comments.append(f"<!-- {'; '.join(shown)} -->")
-    return " ".join(comments)
+        said.append(f"<!-- {'; '.join(shown)} -->")
+    return " ".join(said)
 
 
 def _comments_read(comments: str) -> tuple[float | None, Mapping[str, str] | None]:
@@ -213,39 +219,3 @@ def _comments_read(comments: str) -> tuple[float | None, Mapping[str, str] | Non
         day = date.fromisoformat(fields.get("archived", "")[:10]).isoformat()
         archived = {"date": day, "reason": fields.get("reason", ""), "from": fields.get("from", "")}
     return pin, archived
-
-
-def _ways(content: str, comments: str) -> Iterator[str]:
-    """The content as an item, the usual way first: a text of marks needs another mark than its own, and below code a
-    comment needs a line of its own."""
-    for mark in "-*+":
-        lines = content.split("\n")
-        item = f"{mark} " + "\n".join([lines[0], *(f"  {line}" if line else "" for line in lines[1:])])
-        if not comments:
-            yield item
-        else:
-            yield from (item + gap + comments for gap in (" ", "\n  ", "\n\n  "))
-
-
-_OTHERS = [("above", "Above"), ("below", "Above"), ("last", "Below")]
-
-
-def _reads_as_one(bullet: str, content: str, pin: float | None, archived: Mapping[str, str] | None) -> bool:
-    """Whether the bullet reads as this fact between others, and they as what they are without it."""
-    path = ARCHIVE if archived else f"{FOLDER}/notes.md"
-    found = facts_in(path, f"# Above\n\n- above\n{bullet}\n- below\n\n## Below\n\n- last\n")
-    if [(other.text, other.section) for other in (*found[:1], *found[2:])] != _OTHERS:
-        return False
-    fact = found[1]
-    return (fact.text, fact.section, fact.pin, fact.archived) == (content, "Above", pin, archived)
-
-
-def _hides_something(item: str) -> bool:
-    """Whether a part of the item is a comment, or would be with what may come below it."""
-    return any(
-        "<!--" in block.content
-        if block.type == "html_block"
-        else any("<!--" in span.value for span in block.spans if span.kind in ("text", "html"))
-        for block in Outline(item).root.walk()
-        if block.type not in ("fence", "code_block")
-    )

@@ -1,28 +1,34 @@
-"""One Markdown file as edits see it: its lines, parts, units and list items, and what a name in an edit means. Pure.
+"""One Markdown file as edits see it: its lines, parts, units and list items, and lines put in and taken out. Pure.
 
 A *part* is a heading with the text up to the next heading, or the text above the first one. A *unit* is a block at top
 level, or an item of a list there. A name that fits nothing, or several places, is an error that lists what there is.
+
+There are several ways to put lines in and to take them out, with a blank line more or less. Each is tried and the
+result read again: it must be the old file with exactly the change that was meant, else the edit fails. No byte of the
+lines that stay changes.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise
 from typing import NamedTuple, TypeVar
 
 from notebook_sync.errors import EditFailed
+from prompt.blocks import LISTS
+from prompt.ends import closing_line
 from prompt.hidden import end_of_frontmatter
 from prompt.outline import Block, Outline, plain_text
 
-LISTS = ("bullet_list", "ordered_list")
 _T = TypeVar("_T")
 
 
 class Part(NamedTuple):
-    """Lines are 0-based in the body: `first` is its first, `body` the one below its heading, `after` below its last.
+    """Lines are 0-based in the body: `first` is its first, `body` the one below its heading, `after` below its last,
+    and `below` the one below its children as well.
 
     The part above all headings has level 0.
     """
@@ -33,6 +39,7 @@ class Part(NamedTuple):
     first: int
     body: int
     after: int
+    below: int
 
 
 class Item(NamedTuple):
@@ -80,13 +87,14 @@ class Page:
 
     @cached_property
     def parts(self) -> Sequence[Part]:
-        line_of = self.outline.lines.at
-        sections = self.outline.sections
-        firsts = [*(line_of(section.start) for section in sections), len(self.lines)]
-        return [Part(0, "", "", 0, 0, firsts[0])] + [
-            Part(each.level, each.title, each.anchor, first, line_of(each.body), after)
-            for each, (first, after) in zip(sections, pairwise(firsts), strict=True)
+        line_of, end = self.outline.lines.at, len(self.lines)
+        headed = [
+            Part(each.level, each.title, each.anchor, line_of(each.start), line_of(each.body), 0, line_of(each.end))
+            for each in self.outline.sections
         ]
+        firsts = [*(part.first for part in headed), end]
+        above = Part(0, "", "", 0, 0, 0, end if not headed else firsts[0])
+        return [part._replace(after=after) for part, after in zip((above, *headed), firsts, strict=True)]
 
     @cached_property
     def blocks(self) -> Sequence[Block]:
@@ -106,14 +114,8 @@ class Page:
         """The number of the first unit that begins on or below a line."""
         return bisect_left(self.blocks, line, key=lambda block: block.first)
 
-    def parts_of(self, part: Part) -> Sequence[Part]:
-        """A part and the parts of its child headings."""
-        number = self.parts.index(part)
-        below = (n for n in range(number + 1, len(self.parts)) if self.parts[n].level <= part.level)
-        return self.parts[number : next(below, len(self.parts)) if number else 1]
-
-    def items(self, parts: Collection[Part] = (), words: Collection[str] = ()) -> Iterator[Item]:
-        """The list items in these parts (all, for none), nested ones too, in order; those in quotes are none.
+    def items(self, within: Part | None = None, words: Collection[str] = ()) -> Iterator[Item]:
+        """The list items of a part and its children (of all, without one), nested ones too; those in quotes are none.
 
         With `words`, only those of units in which all of them are: finding words is faster than telling items apart.
         """
@@ -122,8 +124,10 @@ class Page:
         for unit, (name, source) in enumerate(self.units):
             if name == "heading":
                 part = next(numbered)
-            elif name == "list_item" and (not parts or part in parts) and _has_all(source, words):
-                yield from self.items_in(unit, part)
+            elif name == "list_item" and (not within or within.first <= part.first < within.below):
+                folded = source.casefold() if words else ""
+                if all(word in folded for word in words):
+                    yield from self.items_in(unit, part)
 
     def items_in(self, unit: int, part: Part) -> Iterator[Item]:
         """The item that a unit is, and those in it."""
@@ -177,14 +181,14 @@ class Page:
         wanted = " ".join(without_comments(match).split()).casefold()
         if _ONLY_MARKS.fullmatch(wanted):
             raise self.error("match is empty; give some words of the entry")
-        parts = frozenset(self.parts_of(self.section(section)) if section.strip() else ())
-        items = [*self.items(parts, frozenset(_WORD.findall(wanted)))]
+        within = self.section(section) if section.strip() else None
+        items = [*self.items(within, frozenset(_WORD.findall(wanted)))]
         found = [item for item in items if wanted in item.shown.casefold()]
         found = found or [item for item in items if wanted in item.as_read.casefold()]
         whole = [item for item in found if item.shown.casefold() == wanted]
         if len(found) == 1 or len(whole) == 1:
             return (whole or found)[0]
-        there = found or _nearest_first(match, [*islice(self.items(parts), _MOST_COMPARED)], lambda item: item.text)
+        there = found or _nearest_first(match, [*islice(self.items(within), _MOST_COMPARED)], lambda item: item.text)
         where = f" in {shorten(section.strip())!r}" if section.strip() else ""
         reason = f"no entry{where} matches {shorten(match)!r}; there is{':' if there else ' none'}"
         if found:
@@ -230,7 +234,91 @@ def without_comments(text: str) -> str:
     return " ".join(pieces)
 
 
+def is_comment(block: Block) -> bool:
+    """Whether the block is comments and nothing else; also one that is never closed."""
+    source = block.content if block.type == "html_block" else ""
+    return source.startswith("<!--") and without_comments(source).lstrip()[:4] in ("", "<!--")
+
+
+def is_blank(line: str) -> bool:
+    return not line.strip(" \t\r\n")
+
+
+def put(page: Page, first: int, after: int, text: str, *, gap: bool, apart: bool = False) -> Page:
+    """The page with `text` (\\n at its line ends) in place of the lines from `first` up to `after`.
+
+    `gap` asks for a blank line above it, `apart` prefers one below it.
+    """
+    low, high = page.unit_from(first), page.unit_from(after)
+    meant = [*page.units[:low], *Page("", "", text).units, *page.units[high:]]
+    if not text:
+        return take_out(page, [(first, after, True)], lambda new: new.units == meant)
+    lines = page.lines
+    end = (_end_of(lines[after - 1]) if first < after else "") or _end_near(page, first)
+    written = (end if gap else "") + text.replace("\n", end)
+    tails = [end, end + end]
+    if after and not _end_of(lines[after - 1]):
+        written, tails = written if first < after else end + written, [""]
+    elif apart and after < len(lines) and not is_blank(lines[after]):
+        tails.reverse()
+    texts = (["".join(lines[:first]), written + tail, *lines[after:]] for tail in tails)
+    return first_right(page, after, texts, lambda new: new.units == meant)
+
+
+def take_out(page: Page, runs: Sequence[tuple[int, int, bool]], is_right: Callable[[Page], bool]) -> Page:
+    """The page without runs of lines, `(first, after, ends its list)`, in order, and without the blank lines that
+    separated them from what is above. Raises as `first_right`."""
+    ways = []
+    for with_gaps, blank in ((True, ""), (False, ""), (False, _end_near(page, runs[0][0]))):
+        lines = [*page.lines]
+        for first, after, ends_list in reversed(runs):
+            start, stop = _with_gaps(lines, first, after, ends_list) if with_gaps else (first, after)
+            is_open = stop == len(lines) and not _end_of(lines[-1])
+            lines[start:stop] = [blank] if blank else []
+            if is_open and lines:
+                lines[-1] = lines[-1].removesuffix("\n").removesuffix("\r")
+        ways.append(lines)
+    return first_right(page, runs[-1][1], ways, is_right)
+
+
+def _with_gaps(lines: Sequence[str], first: int, after: int, ends_list: bool) -> tuple[int, int]:
+    """The lines from `first` up to `after` with the blank lines that only they needed."""
+    above, below = first, after
+    while above and is_blank(lines[above - 1]):
+        above -= 1
+    while below < len(lines) and is_blank(lines[below]):
+        below += 1
+    start = above if ends_list or below > after else first
+    return start, below if first == 0 and below < len(lines) else after
+
+
+def first_right(page: Page, after: int, ways: Iterable[Sequence[str]], is_right: Callable[[Page], bool]) -> Page:
+    """The page with the first of `ways` as its lines that `is_right`, under the same head.
+
+    Raises EditFailed where none is: what is around line `after` would take the edit in, or be taken in by it.
+    """
+    head = page.head
+    if "\n" in head and not head.endswith("\n"):  # frontmatter that is all of the file
+        head += "\r\n" if "\r\n" in head else "\n"
+    for way in ways:
+        new = page_of(page.path, head + "".join(way))
+        if new.head == head and is_right(new):
+            return new
+    reason = "the file would not read as meant: the change would join, or separate, what is above and below it"
+    line = after
+    outline = Outline("".join(page.lines[:after]))
+    if outline.is_dense:
+        reason = "from this line on, the file has too many marks to be read as Markdown; write the whole file"
+        line = outline.root.children[-1].first
+    elif closing_line(outline.text):
+        reason = "this line opens a code fence, a comment or HTML that nothing closes; close it first"
+        line = outline.root.children[-1].first
+    raise EditFailed(page.path, reason, line=page.line + line)
+
+
 _ANY_EOL = re.compile(r"\r\n?")
+_EOL = re.compile(r"(\r\n?|\n)")
+_LAST_EOL = re.compile(r"(\r\n?|\n)[^\r\n]*\Z")
 _TEXTS = frozenset(("paragraph", "heading", "row"))
 # The begin of a task's line, up to what is in its box.
 BOX = re.compile(r"(?:[ \t]*(?:[-+*]|[0-9]{1,9}[.)])(?=[ \t]))+[ \t]+\[(?=[ xX]\](?:\s|\Z))")
@@ -241,14 +329,19 @@ _MOST_COMPARED = 2_000
 _LONGEST_COMPARED = 200
 
 
-def _has_all(text: str, words: Collection[str]) -> bool:
-    folded = text.casefold() if words else ""
-    return all(word in folded for word in words)
-
-
 def _nearest_first(name: str, things: Sequence[_T], name_of: Callable[[_T], str]) -> Sequence[_T]:
     """The things, those with a name like `name` first."""
     from rapidfuzz import fuzz  # only a failure needs it
 
     wanted = name[:_LONGEST_COMPARED].casefold()
     return sorted(things, key=lambda thing: -fuzz.ratio(wanted, name_of(thing)[:_LONGEST_COMPARED].casefold()))
+
+
+def _end_near(page: Page, at: int) -> str:
+    """How the line above `at` ends, else the one above that, else the first of the file."""
+    found = _LAST_EOL.search("".join(page.lines[max(at - 2, 0) : at])) or _EOL.search(page.text)
+    return found[1] if found else "\n"
+
+
+def _end_of(line: str) -> str:
+    return line[len(line.rstrip("\r\n")) :]

@@ -158,7 +158,7 @@ def test_a_text_comes_back_as_one_fact_or_is_refused(text: str, pin: float | Non
 
 @pytest.mark.parametrize(
     "text",
-    ["# Standing orders", "one\n- two\n- three", "a --> b", "> quoted", "[x] done", "---", "`<!-- pin -->`",
+    ["# Standing orders", "one\n- two\n- three", "a --> b", "> quoted", "[x] done",
      "1. first", "<b>", "- one\n- two"],
 )  # fmt: skip
 def test_marks_in_a_text_stay_text(text: str) -> None:
@@ -184,6 +184,8 @@ def test_a_fact_given_as_an_item_is_stored_once(text: str) -> None:
         ("Odile <!-- importance: 1.0 -->", "comment"),
         ("<!-- hidden --> Odile", "comment"),
         ("Odile <!-- never closed", "comment"),
+        ("`<!-- pin -->`", "comment"),
+        ("---", "would say something else"),
         ("x" * (LONGEST + 1), "at most 10,000 characters"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from notebook_sync.files.links import links_of, tags_of
+from notebook_sync.files.parse import links_of, tags_of
 from prompt.hidden import visible
 from prompt.outline import Outline
 
