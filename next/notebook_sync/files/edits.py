@@ -7,7 +7,7 @@ edit fails and nothing is lost.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -242,25 +242,24 @@ def _replace_section(page: Page, part: Part, content: str) -> Page:
 def _without(page: Page, item: Item) -> Page:
     block = item.block
     siblings = block.parent.children if block.parent else [block]
-    run = block.first, block.last, siblings[-1] is block
-    if item.depth == 1:
-        others = [*page.units[: item.unit], *page.units[item.unit + 1 :]]
-        return take_out(page, [run], lambda new: new.units == others)
     around = [each for each in page.items_in(item.unit, item.part) if not block.start <= each.block.start < block.end]
     if any(each.block.first == block.first and each.depth < item.depth for each in around):
         raise page.error("the entry begins on the line of another:", [shown(item)])
-    return take_out(page, [run], _has_in_unit(page, item, around))
+    return take_out(page, [(block.first, block.last, siblings[-1] is block)], _is_rest(page, item, around))
 
 
-def _has_in_unit(page: Page, item: Item, items: Iterable[Item]) -> Callable[[Page], bool]:
-    """Whether a page has these items in the unit of `item`, and all other units of `page`."""
+def _is_rest(page: Page, item: Item, items: Sequence[Item]) -> Callable[[Page], bool]:
+    """Whether a page has these items in place of the unit of `item`, and all other units of `page`."""
     forms = [(each.depth, each.shown) for each in items]
-    number = item.unit
+    first, after = item.unit, item.unit + bool(items)
+    others = [*page.units[:first], *page.units[first + 1 :]]
 
     def is_right(new: Page) -> bool:
-        others_stay = new.units[:number] == page.units[:number] and new.units[number + 1 :] == page.units[number + 1 :]
-        is_one = others_stay and len(new.units) == len(page.units)
-        return is_one and [(each.depth, each.shown) for each in new.items_in(number, item.part)] == forms
+        if [*new.units[:first], *new.units[after:]] != others or len(new.units) < after:
+            return False
+        return [
+            (each.depth, each.shown) for unit in range(first, after) for each in new.items_in(unit, item.part)
+        ] == forms
 
     return is_right
 
@@ -275,7 +274,7 @@ def _toggle(page: Page, item: Item) -> Page:
     lines[number] = found[0] + mark + lines[number][found.end() + 1 :]
     items = page.items_in(item.unit, item.part)
     ticked = [each._replace(box=f"[{mark}]") if each.block is item.block else each for each in items]
-    return first_right(page, number, [lines], _has_in_unit(page, item, ticked))
+    return first_right(page, number, [lines], _is_rest(page, item, ticked))
 
 
 def _move(page: Page, item: Item, to: str) -> Page:

@@ -278,11 +278,7 @@ def as_yaml(fields: Mapping[str, Any]) -> str:
     lines = []
     for name, value in fields.items():
         try:
-            if isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
-                entries = "".join(f"  - {_written(each)}\n" for each in value)  # one line each, for readable diffs
-                lines.append(f"{_written(name)}:\n{entries}")
-            else:
-                lines.append(f"{_written(name)}: {_written(value)}\n")
+            lines.append(f"{_written(name)}: {_written(value)}\n")
         except (TypeError, ValueError, RecursionError) as error:
             advice = "use text, finite numbers, true, false, times, and lists and mappings of these"
             raise UsageError(f"the field {name!r} cannot be written: {error}", next=advice) from None

@@ -304,15 +304,15 @@ def first_right(page: Page, after: int, ways: Iterable[Sequence[str]], is_right:
         new = page_of(page.path, head + "".join(way))
         if new.head == head and is_right(new):
             return new
-    reason = "the file would not read as meant: the change would join, or separate, what is above and below it"
+    above = Outline("".join(page.lines[:after]))
     line = after
-    outline = Outline("".join(page.lines[:after]))
-    if outline.is_dense:
+    reason = "the file would not read as meant: the change would join, or separate, what is above and below it"
+    if page.outline.is_dense:
+        line = page.outline.root.children[-1].first
         reason = "from this line on, the file has too many marks to be read as Markdown; write the whole file"
-        line = outline.root.children[-1].first
-    elif closing_line(outline.text):
+    elif closing_line(above.text):
+        line = above.root.children[-1].first
         reason = "this line opens a code fence, a comment or HTML that nothing closes; close it first"
-        line = outline.root.children[-1].first
     raise EditFailed(page.path, reason, line=page.line + line)
 
 

@@ -60,7 +60,7 @@ def why_unusable(raw: bytes) -> str:
 
 def conflict_marks(text: str) -> tuple[int, ...]:
     """The 1-based lines outside of code on which a side of a merge conflict begins or ends."""
-    if not any(mark in text for mark in _MERGE_MARKS) or not _MERGE_MARK.search(text):
+    if not any(mark in text for mark in _MERGE_MARKS):
         return ()
     from prompt.hidden import end_of_frontmatter  # most texts have no mark, and need no Markdown reader
     from prompt.outline import Outline

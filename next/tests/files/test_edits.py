@@ -128,6 +128,25 @@ def test_what_cannot_be_edited_is_refused_with_the_reason(raw: bytes, edit: Edit
         apply_edits(PATH, raw, [edit])
 
 
+@pytest.mark.parametrize(
+    ("text", "action", "line", "reason"),
+    [
+        ("---\ntitle: a\n\n## Today\n", "append_to_section", 5, "would join, or separate"),
+        ("## Later\n\n```\n", "add_section", 3, "opens a code fence"),
+        ("## Today\n\n## Later\n\n" + "- a\n" * 40_000, "add_section", 5, "too many marks to be read as Markdown"),
+        ("## Today\n\n" + "# a\n" * 30_000, "append_to_section", 6_668, "too many marks to be read as Markdown"),
+    ],
+    ids=["frontmatter", "fence", "dense list", "dense headings"],
+)
+def test_what_would_not_be_read_back_as_meant_is_refused_with_the_cause(
+    text: str, action: Action, line: int, reason: str
+) -> None:
+    section = "Soon" if action == "add_section" else "Today"
+    with pytest.raises(EditFailed, match=reason) as failed:
+        edited(text.encode(), action, section, "Prose.\n\n---\n\nMore.")
+    assert failed.value.line == line
+
+
 def test_a_batch_is_applied_in_order() -> None:
     edits = [
         Edit("add_section", "Later"),

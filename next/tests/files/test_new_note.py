@@ -81,8 +81,7 @@ def test_fields_are_lines_a_person_would_write() -> None:
         "needs_review: true",
         'note: "yes: no"',
         "older: {ts: one}",
-        "relations:",
-        "  - {type: similar, to: buoy}",
+        "relations: [{type: similar, to: buoy}]",
         "---",
     ]
 
