@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, tzinfo
 from typing import Any, NamedTuple, NoReturn
 
@@ -132,10 +132,8 @@ def load_yaml(source: str) -> YamlFields:
     """The fields of a YAML mapping, none for an empty source. Raises YamlRefused."""
     import yaml  # 11 ms, and most commands read no frontmatter
 
-    # Events, not nodes: libyaml composes nodes by recursion in C, and deep ones end the process.
     try:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(source)
-        return _Reader(yaml, iter(loader.get_event, None), has_escapes="\\" in source).fields()
+        return _Reader(yaml, source).fields()
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line if error.problem_mark else 0
         raise YamlRefused(line, f"{error.problem}; put the value in quotes, or indent with spaces") from None
@@ -146,46 +144,53 @@ def load_yaml(source: str) -> YamlFields:
 
 
 class _Reader:
-    """From the parser's events to values. It recurses no deeper than DEEPEST."""
+    """From the parser's events to values. It recurses no deeper than DEEPEST.
 
-    def __init__(self, yaml: Any, events: Iterator[Any], *, has_escapes: bool) -> None:
-        self._yaml, self._events = yaml, events
+    Not from nodes: libyaml makes them by recursion in C, and deep ones end the process.
+    """
+
+    def __init__(self, yaml: Any, source: str) -> None:
+        self._yaml = yaml
+        self._next = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(source).get_event
         # What no store can hold is refused by the parser, unless it is written as an escape.
-        self._text = storable if has_escapes else str
+        self._text = storable if "\\" in source else str
+        self._places: dict[str, Place] = {}
         self._end: Any = None
 
     def fields(self) -> YamlFields:
-        read = YamlFields({}, {})
         root = self._node()
-        if root is None or (isinstance(root, self._yaml.ScalarEvent) and not root.value):
-            return read
-        if not isinstance(root, self._yaml.MappingStartEvent):
+        values: dict[str, Any] = {}
+        if isinstance(root, self._yaml.MappingStartEvent):
+            values = self._mapping(1)
+        elif root and (not isinstance(root, self._yaml.ScalarEvent) or root.value):
             _refuse(root, "it is not a mapping of names to values")
-        for key, event in self._keys(read.values):
-            value = next(self._events)
-            read.values[key] = self._value(value, 2)
-            read.places[key] = Place(event, value, self._end.end_mark)
         if second := self._node():
             _refuse(second, "it is a second document; keep one")
-        return read._replace(in_braces=bool(root.flow_style))
+        return YamlFields(values, self._places, in_braces=bool(values and root.flow_style))
 
     def _node(self) -> Any:
-        return next((event for event in self._events if isinstance(event, self._yaml.NodeEvent)), None)
+        """The next node at top level, None for none."""
+        while (event := self._next()) and not isinstance(event, self._yaml.NodeEvent):
+            pass
+        return event
 
-    def _keys(self, taken: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    def _mapping(self, depth: int) -> dict[str, Any]:
         """Keys are text as written, whatever they would be as values: `2026-02-18`, `7`, `true`."""
-        for event in self._events:
-            if isinstance(event, self._yaml.MappingEndEvent):
-                self._end = event
-                return
+        values: dict[str, Any] = {}
+        while not isinstance(event := self._next(), self._yaml.MappingEndEvent):
             if not isinstance(event, self._yaml.ScalarEvent):
                 _refuse(event, "a key must be a single value; put it in quotes")
             key = self._text(event.value)
             if key == "<<" and event.implicit[0]:
                 _refuse(event, "merge keys (<<) are not allowed; write the fields out")
-            if key in taken:
+            if key in values:
                 _refuse(event, f"the key {key!r} is there twice; keep one")
-            yield key, event
+            value = self._next()
+            values[key] = self._value(value, depth + 1)
+            if depth == 1:
+                self._places[key] = Place(event, value, self._end.end_mark)
+        self._end = event
+        return values
 
     def _value(self, event: Any, depth: int) -> Any:
         if isinstance(event, self._yaml.AliasEvent):
@@ -199,12 +204,9 @@ class _Reader:
         if depth > DEEPEST:
             _refuse(event, f"it nests deeper than {DEEPEST} levels; make it flatter")
         if isinstance(event, self._yaml.MappingStartEvent):
-            mapping: dict[str, Any] = {}
-            for key, _ in self._keys(mapping):
-                mapping[key] = self._value(next(self._events), depth + 1)
-            return mapping
+            return self._mapping(depth)
         entries = []
-        while not isinstance(entry := next(self._events), self._yaml.SequenceEndEvent):
+        while not isinstance(entry := self._next(), self._yaml.SequenceEndEvent):
             entries.append(self._value(entry, depth + 1))
         self._end = entry
         return entries
