@@ -97,7 +97,8 @@ class _AsyncService:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._service, name)
-        is_read = getattr(method, "declared", {}).get("effect", "read") == "read"
+        declared = getattr(method, "declared", None)
+        is_read = declared is None or declared.effect == "read"
         return _awaited(self._threads, method, is_read=is_read) if callable(method) else method
 
 

@@ -12,7 +12,7 @@ import importlib
 import inspect
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date, datetime
 from typing import (
     Annotated,
@@ -49,6 +49,8 @@ OWNER_ONLY: frozenset[Kind] = frozenset(("owner",))
 # Parameters that no client sends: who asks, a progress callback, and the dry run that a person has confirmed.
 _NOT_SENT = ("session", "progress", "seen")
 _LONGEST_NAME = 64
+# Where a text is the value itself, or may be it.
+_NOT_JSON = (str, Literal, date, datetime, Any, Union, types.UnionType)
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=10_000, description="at most this many")]
 When = Annotated[
@@ -78,8 +80,7 @@ class Arg(msgspec.Struct, frozen=True):
     help: str = ""
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     """One operation as the surfaces see it.
 
     `words` call it on the command line ("" for none); `tool` and `route` ("GET /notes") are empty where models or HTTP
@@ -93,9 +94,9 @@ class Operation:
     `result_in`: the module of the result's type, where it is loaded only to describe that type.
     """
 
-    words: str
-    service: str
     run: Callable[..., Any]
+    words: str = ""
+    service: str = ""
     tool: str = ""
     toolset: str = "core"
     route: str = ""
@@ -107,9 +108,9 @@ class Operation:
     asks: Asks = "owner"
     needs_agent: frozenset[Kind] = frozenset()
     widened: Callable[[Settings, Session], bool] | None = None
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = {}
     unlisted: tuple[str, ...] = ()
-    for_models: Mapping[str, object] = field(default_factory=dict)
+    for_models: Mapping[str, object] = {}
     columns: tuple[str, ...] = ()
     shows: str = ""
     nothing_found: str = ""
@@ -127,8 +128,15 @@ class Operation:
     def is_listed_for(self, session: Session, settings: Settings) -> bool:
         """Whether the session may call it at all: what it may not call is absent from its list of tools."""
         has_agent = bool(session.agent) or session.kind not in self.needs_agent
-        widened = self.widened is not None and self.widened(settings, session)
-        return has_agent and (session.kind in self.sessions or widened)
+        is_wide = self.widened is not None and self.widened(settings, session)
+        return has_agent and (session.kind in self.sessions or is_wide)
+
+    def require(self, service: Service, session: Session, id: object) -> None:
+        """Raises NotPermitted for a session that may not call it, once the refusal is recorded as an event on `id`."""
+        if session.kind in self.sessions or (self.widened and self.widened(service.settings, session)):
+            return
+        service.refused(session, self.tool or self.words, id if isinstance(id, str) else "")
+        raise NotPermitted(self.refusal)
 
     @property
     def is_confirmed(self) -> bool:
@@ -225,12 +233,12 @@ def operation(words: str = "", **declared: Any) -> Callable[[Callable[_Given, _R
         @functools.wraps(method)
         def run(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
             service: Any = args[0]
-            given: Any = kwargs.get("session")
-            session = given or next((each for each in args if isinstance(each, Session)), OWNER)
-            _require_session(run.declared, session, service, kwargs.get("id"))  # type: ignore[attr-defined]
+            given: Any = kwargs.get("session") or next((each for each in args if isinstance(each, Session)), OWNER)
+            made.require(service, given, kwargs.get("id"))
             return method(*args, **kwargs)
 
-        run.declared = {"words": words, **declared}  # type: ignore[attr-defined]
+        made = Operation(run=run, words=words, **declared)
+        run.declared = made  # type: ignore[attr-defined]
         return run
 
     return declare
@@ -251,9 +259,8 @@ class Service(abc.ABC):
 
     def __init_subclass__(cls) -> None:
         for method in vars(cls).values():
-            if declared := getattr(method, "declared", None):
-                key = declared["words"] or declared["tool"]
-                OPERATIONS[key] = Operation(service=cls.name, run=method, **declared)
+            if made := getattr(method, "declared", None):
+                OPERATIONS[made.words or made.tool] = msgspec.structs.replace(made, service=cls.name)
 
     @property
     @abc.abstractmethod
@@ -265,15 +272,6 @@ class Service(abc.ABC):
         """Record that a session was refused an operation on `id`, "" for none."""
 
 
-def _require_session(declared: Mapping[str, Any], session: Session, service: Service, id: object) -> None:
-    """Raises NotPermitted, with an event, where the session may not call the operation at all."""
-    widened = declared.get("widened")
-    if session.kind in declared.get("sessions", EVERYONE) or (widened and widened(service.settings, session)):
-        return
-    service.refused(session, declared.get("tool") or declared["words"], id if isinstance(id, str) else "")
-    raise NotPermitted(declared.get("refusal", Operation.refusal))
-
-
 def call(
     notebook: Any,
     operation: Operation,
@@ -283,18 +281,15 @@ def call(
     from_text: bool = False,
     **unchecked: Any,
 ) -> Any:
-    """Check the arguments and run an operation for a session: the way of every surface but Python.
+    """Check who asks, then the arguments, and run an operation: the way of every surface but Python.
 
-    `unchecked` are parameters that no client sends. Raises UsageError for wrong arguments, and what the operation does:
-    a session that may not call it at all is refused first.
+    `unchecked` are parameters that no client sends. Raises NotPermitted, UsageError for wrong arguments, and what the
+    operation does.
     """
     service = getattr(notebook, operation.service)
-    try:
-        arguments = operation.checked(given, from_text=from_text)
-    except UsageError:
-        _require_session(vars(operation.run)["declared"], session, service, given.get("id"))
-        raise
-    return operation.run(service, session=session, **arguments, **unchecked)
+    named = {operation.aliases.get(name, name): value for name, value in given.items()}
+    operation.require(service, session, named.get("id"))
+    return operation.run(service, session=session, **operation.checked(given, from_text=from_text), **unchecked)
 
 
 def as_json(result: Any) -> Any:
@@ -344,28 +339,19 @@ def as_meant(value: object, hint: Any) -> object:
     """
     kind = plain_type(hint)
     origin = get_origin(kind) or kind
+    if isinstance(value, str) and origin not in _NOT_JSON:
+        try:
+            decoded = msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError):
+            decoded = None
+        if origin is list and not isinstance(decoded, list):
+            is_texts = plain_type((get_args(kind) or (str,))[0]) is str
+            return [each.strip() for each in value.split(",") if each.strip()] if is_texts else value
+        if isinstance(decoded, bool) == (origin is bool) and isinstance(decoded, int | float | dict | list):
+            value = decoded
     if isinstance(value, float) and origin is int and value.is_integer():
         return int(value)
-    if (
-        not isinstance(value, str)
-        or origin in (str, Literal, date, datetime, Any)
-        or origin in (Union, types.UnionType)
-    ):
-        return value
-    try:
-        decoded = msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError):
-        decoded = value
-    if origin is list:
-        if isinstance(decoded, list):
-            return decoded
-        item = plain_type((get_args(kind) or (str,))[0])
-        return [each.strip() for each in value.split(",") if each.strip()] if item is str else value
-    if origin is int and isinstance(decoded, float) and decoded.is_integer():
-        return int(decoded)
-    if isinstance(decoded, bool):
-        return decoded if origin is bool else value
-    return decoded if isinstance(decoded, int | float | dict) else value
+    return value
 
 
 def _paragraphs(documented: object) -> list[str]:
