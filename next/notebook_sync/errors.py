@@ -36,38 +36,43 @@ The class gives the kind, the fields give the case, the message says what happen
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 
 class NotebookError(Exception):
     """Root of the tree. `message` is one sentence without a full stop; `next` is what the reader can do about it.
 
-    `exit_code` is the command line's, `status` is HTTP's. `shown` names the fields that the JSON shape carries besidess
-    type, message and next.
+    `exit_code` is the command line's, `status` is HTTP's. `fields` say more about the case (`path`, `line` …); they are
+    in the JSON shape, and attributes too.
     """
 
     exit_code: ClassVar[int] = 1
     status: ClassVar[int] = 500
-    shown: ClassVar[tuple[str, ...]] = ()
+    fields: Mapping[str, Any] = {}
 
-    def __init__(self, message: str, *, next: str = "") -> None:
+    def __init__(self, message: str, *, next: str = "", **fields: Any) -> None:
         super().__init__(message)
         self.message = message
         self.next = next
+        self.fields = fields
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.fields:
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+        return self.fields[name]
 
     def __str__(self) -> str:
         return f"{self.message}; {self.next}" if self.next else self.message
 
-    @cached_property
+    @property
     def type(self) -> str:
         """The class name in snake case, as clients see it: `conflict`, `not_permitted`."""
         return re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
 
     def as_json(self) -> dict[str, Any]:
         """The one error shape: `{"error": {"type", "message", "next", …}}`."""
-        fields = {name: getattr(self, name) for name in self.shown}
-        return {"error": {"type": self.type, "message": self.message, "next": self.next, **fields}}
+        return {"error": {"type": self.type, "message": self.message, "next": self.next, **self.fields}}
 
 
 class UsageError(NotebookError):
@@ -80,13 +85,9 @@ class UsageError(NotebookError):
 class ConfigError(UsageError):
     """A setting is unknown or has a wrong value. `line` is 1-based, 0 where it is not known."""
 
-    shown = ("path", "line")
-
     def __init__(self, message: str, *, path: str = "", line: int = 0, next: str = "") -> None:
         place = f"{path}:{line}: " if line else f"{path}: " if path else ""
-        super().__init__(f"{place}{message}", next=next)
-        self.path = path
-        self.line = line
+        super().__init__(f"{place}{message}", next=next, path=path, line=line)
 
 
 class MissingExtra(UsageError):
@@ -108,7 +109,6 @@ class EditFailed(UsageError):
     """An edit that cannot be applied as asked. `candidates` are places that its words may have meant, with lines."""
 
     status = 422
-    shown = ("path", "line", "candidates")
 
     def __init__(
         self,
@@ -120,11 +120,9 @@ class EditFailed(UsageError):
         next: str = "",
     ) -> None:
         near = "".join(f"\n  {each}" for each in candidates)
-        super().__init__(f"{path}:{line}: {reason}{near}" if line else f"{path}: {reason}{near}", next=next)
-        self.path = path
+        place = f"{path}:{line}" if line else path
+        super().__init__(f"{place}: {reason}{near}", next=next, path=path, line=line, candidates=candidates)
         self.reason = reason
-        self.line = line
-        self.candidates = candidates
 
 
 class Refused(NotebookError):
@@ -152,8 +150,6 @@ class Conflict(Refused):
     `text` is what it holds now, "" where the session may not read it.
     """
 
-    shown = ("path", "base", "current_digest", "text")
-
     def __init__(self, path: str, base: str, current_digest: str, text: str = "") -> None:
         if not current_digest:
             what = "is gone"
@@ -161,38 +157,31 @@ class Conflict(Refused):
             what = "is being written by another program"
         else:
             what = "was changed since it was read" if base else "already exists"
-        super().__init__(f"{path} {what}", next="read it again and repeat the edit on the current text")
-        self.path = path
-        self.base = base
-        self.current_digest = current_digest
-        self.text = text
+        advice = "read it again and repeat the edit on the current text"
+        super().__init__(f"{path} {what}", next=advice, path=path, base=base, current_digest=current_digest, text=text)
 
 
 class OverCap(Refused):
     """An edit that grows a prompt file beyond its cap: `tokens` of `cap`. `entries` would be cut first."""
 
-    shown = ("path", "tokens", "cap", "entries")
-
     def __init__(self, path: str, tokens: int, cap: int, entries: tuple[str, ...] = ()) -> None:
         super().__init__(
             f"{path} would have {tokens:,} tokens, and the prompt shows at most {cap:,}",
             next="remove an entry first, or repeat the edit with allow_over_cap",
+            path=path,
+            tokens=tokens,
+            cap=cap,
+            entries=entries,
         )
-        self.path = path
-        self.tokens = tokens
-        self.cap = cap
-        self.entries = entries
 
 
 class UnsafePath(Refused):
     """A path that leaves the notebook, passes through a link, or cannot be a note."""
 
     status = 400
-    shown = ("path",)
 
     def __init__(self, path: str, reason: str, *, next: str = "") -> None:
-        super().__init__(f"{path!r}: {reason}", next=next)
-        self.path = path
+        super().__init__(f"{path!r}: {reason}", next=next, path=path)
         self.reason = reason
 
 
@@ -200,92 +189,74 @@ class TooLarge(Refused):
     """A text of `size` bytes where at most `limit` are allowed."""
 
     status = 413
-    shown = ("path", "size", "limit")
 
     def __init__(self, path: str, size: int, limit: int) -> None:
         super().__init__(
             f"{path}: the text has {size:,} bytes, and a note may have {limit:,}",
             next="split it into several notes, or raise notebook.max_file_bytes in notebook.toml",
+            path=path,
+            size=size,
+            limit=limit,
         )
-        self.path = path
-        self.size = size
-        self.limit = limit
 
 
 class ReadOnly(Refused):
     """The notebook's folder, or the state folder, cannot be written."""
 
-    shown = ("path",)
-
     def __init__(self, path: str, reason: str, *, next: str = "") -> None:
-        super().__init__(f"{path} cannot be written: {reason}", next=next or "check the folder's permissions")
-        self.path = path
+        advice = next or "check the folder's permissions"
+        super().__init__(f"{path} cannot be written: {reason}", next=advice, path=path)
 
 
 class Busy(Refused):
     """Another process holds the write lock: `holder` gives its pid, its operation and since when."""
 
     status = 503
-    shown = ("holder", "retry_after")
-    retry_after = 5
 
     def __init__(self, holder: str) -> None:
-        super().__init__(f"another write is in progress ({holder})", next="try again in a few seconds")
-        self.holder = holder
+        advice = "try again in a few seconds"
+        super().__init__(f"another write is in progress ({holder})", next=advice, holder=holder, retry_after=5)
 
 
 class TooManyRequests(Refused):
     """A quota is used up for `retry_after` seconds."""
 
     status = 429
-    shown = ("retry_after",)
 
     def __init__(self, message: str, retry_after: int = 5) -> None:
-        super().__init__(message, next=f"try again in {retry_after} s")
-        self.retry_after = retry_after
+        super().__init__(message, next=f"try again in {retry_after} s", retry_after=retry_after)
 
 
 class FollowLocked(Refused):
     """Another process already follows this notebook: `holder` gives its pid, host and since when."""
 
-    shown = ("holder",)
-
     def __init__(self, holder: str) -> None:
-        super().__init__(f"another process already follows this notebook ({holder})", next="use that one, or stop it")
-        self.holder = holder
+        advice = "use that one, or stop it"
+        super().__init__(f"another process already follows this notebook ({holder})", next=advice, holder=holder)
 
 
 class ForeignTarget(Refused):
     """A server holds the data of another notebook, or of another copy of this one. Nothing was written there."""
 
-    shown = ("target", "owner")
-
     def __init__(self, target: str, owner: str, *, next: str) -> None:
-        super().__init__(f"{target} belongs to {owner}", next=next)
-        self.target = target
-        self.owner = owner
+        super().__init__(f"{target} belongs to {owner}", next=next, target=target, owner=owner)
 
 
 class WouldDeleteEverything(Refused):
     """A scan found none of the `known` indexed notes: a lost mount looks the same. Nothing was deleted."""
 
-    shown = ("known",)
-
     def __init__(self, message: str, known: int) -> None:
-        super().__init__(message, next="if the notes were really deleted, run: notebook-sync sync --allow-empty")
-        self.known = known
+        advice = "if the notes were really deleted, run: notebook-sync sync --allow-empty"
+        super().__init__(message, next=advice, known=known)
 
 
 class NotFound(NotebookError):
     """Nothing has this name. The answer for what is withheld from the session is the same."""
 
     status = 404
-    shown = ("name", "candidates")
 
     def __init__(self, what: str, name: str, *, candidates: tuple[str, ...] = (), next: str = "") -> None:
-        super().__init__(f"no {what} has the name {name!r}", next=next)
-        self.name = name
-        self.candidates = candidates
+        super().__init__(f"no {what} has the name {name!r}", next=next, name=name, candidates=candidates)
 
 
 class NoSuchNote(NotFound):
@@ -304,24 +275,17 @@ class UnreadableFile(NotebookError):
     """One file cannot be read. `path` is relative to the root; `line` is 1-based, 0 for the whole file."""
 
     status = 422
-    shown = ("path", "line")
 
     def __init__(self, path: str, reason: str, line: int = 0) -> None:
-        super().__init__(f"{path}:{line}: {reason}" if line else f"{path}: {reason}")
-        self.path = path
-        self.line = line
+        super().__init__(f"{path}:{line}: {reason}" if line else f"{path}: {reason}", path=path, line=line)
         self.reason = reason
 
 
 class UnwritableFile(NotebookError):
     """The disk refused a change of one file. The file is as it was."""
 
-    shown = ("path",)
-
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path} cannot be written: {reason}", next="fix the cause, then repeat the edit")
-        self.path = path
-        self.reason = reason
+        super().__init__(f"{path} cannot be written: {reason}", next="fix the cause, then repeat the edit", path=path)
 
 
 class GitFailed(NotebookError):
@@ -335,12 +299,8 @@ class IndexOutdated(NotebookError):
 class IndexDamaged(NotebookError):
     """SQLite found the index file damaged. Nothing that a person wrote is only in it."""
 
-    shown = ("path",)
-
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path} is damaged: {reason}", next="build it again with: notebook-sync rebuild")
-        self.path = path
-        self.reason = reason
+        super().__init__(f"{path} is damaged: {reason}", next="build it again with: notebook-sync rebuild", path=path)
 
 
 class BackendDown(NotebookError):
@@ -348,10 +308,8 @@ class BackendDown(NotebookError):
 
     exit_code = 4
     status = 503
-    shown = ("backend", "retry_after")
-    retry_after = 5
 
     def __init__(self, backend: str, reason: str) -> None:
-        super().__init__(f"{backend} does not answer: {reason}", next="check the server, then try again")
-        self.backend = backend
+        advice = "check the server, then try again"
+        super().__init__(f"{backend} does not answer: {reason}", next=advice, backend=backend, retry_after=5)
         self.reason = reason

@@ -9,8 +9,9 @@ import os
 import posixpath
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 from urllib.parse import urlsplit, urlunsplit
@@ -262,9 +263,10 @@ def parse_settings(text: str, source: str = SETTINGS_FILE) -> Settings:
         settings = msgspec.convert(given, Settings)
     except msgspec.ValidationError as error:
         raise _explained(str(error), text, source) from None
-    checked = _checked_prompt(settings.prompt, text, source)
-    _check_rest(settings, text, source)
-    return msgspec.structs.replace(settings, prompt=checked)
+    prompt = _with_plain_paths(settings.prompt)
+    for key, problem, advice in _faults(settings, prompt):
+        raise ConfigError(problem, path=source, line=line_of_key(text, key), next=advice)
+    return msgspec.structs.replace(settings, prompt=prompt)
 
 
 def describe_settings(root: Path, settings: Settings, environ: Mapping[str, str] = os.environ) -> list[dict[str, Any]]:
@@ -299,29 +301,35 @@ def mask_secrets(url: str) -> str:
 
 def settings_that_reach_out(settings: Settings) -> list[str]:
     """The keys, of those that are set, that start programs or name servers, models, keys or hosts."""
-    defaults = Settings()
-    keys = [
-        f"{table}.{key}"
-        for table, key in _REACHING
-        if getattr(getattr(settings, table), key) != getattr(getattr(defaults, table), key)
-    ]
-    return keys if settings.search.embeddings in _LOCAL_EMBEDDINGS else ["search.embeddings", *keys]
+    values = map(attrgetter(*_REACHING), (settings, Settings()))
+    keys = [key for key, value, default in zip(_REACHING, *values, strict=True) if value != default]
+    return keys if settings.search.embeddings in ("wordllama", "off") else ["search.embeddings", *keys]
 
 
 _VARIABLES = {"mirror.url": "MONGODB_URL", "refs.url": "REDIS_URL"}
-_LOCAL_EMBEDDINGS = ("wordllama", "off")
 _REACHING = (
-    ("mirror", "url"),
-    ("refs", "url"),
-    ("server", "host"),
-    ("server", "allowed_hosts"),
-    ("tier2", "command"),
-    ("llm", "model"),
-    ("llm", "base_url"),
-    ("llm", "api_key_env"),
-    ("search", "base_url"),
-    ("search", "api_key_env"),
-    ("search", "second_stage"),
+    "mirror.url",
+    "refs.url",
+    "server.host",
+    "server.allowed_hosts",
+    "tier2.command",
+    "llm.model",
+    "llm.base_url",
+    "llm.api_key_env",
+    "search.base_url",
+    "search.api_key_env",
+    "search.second_stage",
+)
+# What a text must look like: key, pattern, and what to say where it does not.
+_FORMS = (
+    (
+        "git.author",
+        r"|[^<>\n\0]*[^<>\s][^<>\n\0]* <[^<>\s\0]+>",
+        "not a name and an address",
+        "write it like Ines <ines@ferry.example>",
+    ),
+    ("search.embeddings", r"wordllama|off|openai:\S+", "unknown value", "use wordllama, off or openai:MODEL"),
+    ("search.second_stage", r"|(openai|onnx):\S+", "unknown value", "use onnx:DIR or openai:MODEL"),
 )
 _TYPES = {
     "int": "a whole number",
@@ -331,7 +339,6 @@ _TYPES = {
     "object": "a table",
     "bool": "true or false",
 }
-_AUTHOR = re.compile(r"[^<>\n\0]*[^<>\s][^<>\n\0]* <[^<>\s\0]+>")
 
 
 def _explained(message: str, text: str, source: str) -> ConfigError:
@@ -342,19 +349,17 @@ def _explained(message: str, text: str, source: str) -> ConfigError:
     if not unknown:
         said, advice = _in_words(problem.replace("`", ""), where)
         return ConfigError(f"{where}: {said}", path=source, line=line_of_key(text, where), next=advice)
-    key = unknown[1]
-    tables = {name: list(type(table).__struct_fields__) for name, table in _tables().items()}
-    known = tables.get(where) or (list(PromptFileTable.__struct_fields__) if where else list(tables))
-    dotted = f"{where}.{key}" if where else key
     import difflib  # only for a wrong setting
 
+    key, known = unknown[1], _table_named(where).__struct_fields__
+    start = f"{where}." if where else ""
     near = difflib.get_close_matches(key, known, n=1)
-    homes = [f"[{name}]" for name, keys in tables.items() if key in keys]
-    if not near and homes:
+    homes = [f"[{name}]" for name in Settings.__struct_fields__ if key in _table_named(name).__struct_fields__]
+    if homes and not near:
         advice = f"it belongs in {' or '.join(homes)}"
     else:
-        nearest = near or difflib.get_close_matches(key, known, n=1, cutoff=0.0) or known[:1]
-        advice = f"did you mean {f'{where}.' if where else ''}{nearest[0]}?"
+        advice = f"did you mean {start}{difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]}?"
+    dotted = f"{start}{key}"
     return ConfigError(f"unknown key {dotted!r}", path=source, line=line_of_key(text, dotted), next=advice)
 
 
@@ -364,10 +369,16 @@ def _in_words(problem: str, key: str) -> tuple[str, str]:
         plain = problem.replace("Object missing required field", "missing key").replace("Expected", "expected")
         return re.sub(r"\b(?:int|float|str|array|object|bool)\b", lambda name: _TYPES[name[0]], plain), ""
     table, _, name = key.rpartition(".")
-    home = PromptFileTable if table == "prompt.files" else type(_tables()[table])
-    values = get_args(get_type_hints(home)[name])
+    values = get_args(get_type_hints(_table_named(table))[name])
     choices = [str(each) for each in get_args(values[0]) or values]
     return problem.replace("Invalid enum", "unknown"), f"use {' or '.join(choices)}"
+
+
+def _table_named(name: str) -> type[Table]:
+    """The table of a name in the file; all settings for ""."""
+    if name == "prompt.files":
+        return PromptFileTable
+    return type(getattr(Settings(), name)) if name else Settings
 
 
 def line_of_key(text: str, dotted: str) -> int:
@@ -386,72 +397,43 @@ def line_of_key(text: str, dotted: str) -> int:
     return 0
 
 
-def _tables() -> dict[str, Table]:
-    defaults = Settings()
-    return {name: getattr(defaults, name) for name in Settings.__struct_fields__}
+def _with_plain_paths(prompt: PromptTable) -> PromptTable:
+    """The table with one spelling for each path, and each path once."""
+    files = tuple(msgspec.structs.replace(file, path=posixpath.normpath(file.path)) for file in prompt.files)
+    system, order = (dict.fromkeys(map(posixpath.normpath, paths)) for paths in (prompt.system_files, prompt.order))
+    return msgspec.structs.replace(prompt, files=files, system_files=tuple(system), order=tuple(order))
 
 
-def _check_rest(settings: Settings, text: str, source: str) -> None:
-    def refuse(key: str, message: str, advice: str) -> ConfigError:
-        return ConfigError(f"{key}: {message}", path=source, line=line_of_key(text, key), next=advice)
-
+def _faults(settings: Settings, plain: PromptTable) -> Iterator[tuple[str, str, str]]:
+    """What is wrong with values of the right type: each the key, the problem, and what would be right. `plain` is the
+    table of the prompt with plain paths."""
+    prompt, paths = settings.prompt, [file.path for file in plain.files]
+    # An agent without its rules is noticed late, so limits too small to show anything are refused at once.
+    limits = [
+        *(("prompt.files.max_tokens", file.max_tokens, SMALLEST_FILE) for file in prompt.files if file.max_tokens),
+        ("prompt.max_tokens_per_file", prompt.max_tokens_per_file, SMALLEST_FILE),
+        ("prompt.max_tokens", prompt.max_tokens, SMALLEST_PROMPT),
+    ]
+    for key, tokens, least in limits:
+        if tokens < least:
+            yield key, f"{key} = {tokens} is too small to show anything", f"use at least {least}"
+    named = [("prompt.files.path", file.path) for file in prompt.files]
+    for key, path in (*named, *(("prompt.system_files", path) for path in prompt.system_files)):
+        if posixpath.normpath(path).split("/")[0] in ("", "..", "."):
+            advice = "write a path from the notebook's folder, like pages/plan.md"
+            yield key, f"{key} names {path!r}, which is not in the notebook", advice
+    for path in paths:
+        if paths.count(path) > 1:
+            yield "", f"[[prompt.files]] names {path!r} more than once", "keep one block for each file"
+    known = [path for path in dict.fromkeys((*RUNTIME_FILES, CORE_FACTS, *paths)) if path not in plain.system_files]
+    for path in plain.order:
+        if path not in known:
+            advice = f"use some of: {', '.join(known)}"
+            yield "prompt.order", f"prompt.order names {path!r}, which is not in the prompt", advice
     try:
         settings.timezone  # noqa: B018 - looked up once here, so that no later use can fail
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise refuse("notebook.timezone", "unknown time zone", "write it like Europe/Berlin") from None
-    if settings.git.author and not _AUTHOR.fullmatch(settings.git.author):
-        raise refuse("git.author", "not a name and an address", "write it like Ines <ines@ferry.example>")
-    embeddings = settings.search.embeddings
-    if embeddings not in _LOCAL_EMBEDDINGS and not re.fullmatch(r"openai:\S+", embeddings):
-        raise refuse("search.embeddings", "unknown value", "use wordllama, off or openai:MODEL")
-    if settings.search.second_stage and not re.fullmatch(r"(openai|onnx):\S+", settings.search.second_stage):
-        raise refuse("search.second_stage", "unknown value", "use onnx:DIR or openai:MODEL")
-
-
-def _checked_prompt(prompt: PromptTable, text: str, source: str) -> PromptTable:
-    """The table with one spelling for each path. Raises ConfigError for limits too small to show anything."""
-
-    def inside(path: str, key: str) -> str:
-        plain = posixpath.normpath(path)
-        if plain.startswith("/") or plain.split("/")[0] in ("..", "."):
-            raise ConfigError(
-                f"{key} names {path!r}, which is not in the notebook",
-                path=source,
-                line=line_of_key(text, key),
-                next="write a path from the notebook's folder, like pages/plan.md",
-            )
-        return plain
-
-    def require(tokens: int, least: int, key: str) -> None:
-        # An agent without its rules is noticed late, so this is refused at once.
-        if tokens < least:
-            raise ConfigError(
-                f"{key} = {tokens} is too small to show anything",
-                path=source,
-                line=line_of_key(text, key),
-                next=f"use at least {least}",
-            )
-
-    files = tuple(msgspec.structs.replace(file, path=inside(file.path, "prompt.files.path")) for file in prompt.files)
-    paths = [file.path for file in files]
-    for file in files:
-        if paths.count(file.path) > 1:
-            raise ConfigError(
-                f"[[prompt.files]] names {file.path!r} more than once", path=source, next="keep one block for each file"
-            )
-        if file.max_tokens:
-            require(file.max_tokens, SMALLEST_FILE, "prompt.files.max_tokens")
-    require(prompt.max_tokens_per_file, SMALLEST_FILE, "prompt.max_tokens_per_file")
-    require(prompt.max_tokens, SMALLEST_PROMPT, "prompt.max_tokens")
-    system = tuple(dict.fromkeys(inside(path, "prompt.system_files") for path in prompt.system_files))
-    order = tuple(dict.fromkeys(inside(path, "prompt.order") for path in prompt.order))
-    known = [path for path in (*RUNTIME_FILES, CORE_FACTS, *paths) if path not in system]
-    for path in order:
-        if path not in known:
-            raise ConfigError(
-                f"prompt.order names {path!r}, which is not in the prompt",
-                path=source,
-                line=line_of_key(text, "prompt.order"),
-                next=f"use some of: {', '.join(dict.fromkeys(known))}",
-            )
-    return msgspec.structs.replace(prompt, files=files, system_files=system, order=order)
+        yield "notebook.timezone", "notebook.timezone: unknown time zone", "write it like Europe/Berlin"
+    for key, pattern, problem, advice in _FORMS:
+        if not re.fullmatch(pattern, attrgetter(key)(settings)):
+            yield key, f"{key}: {problem}", advice

@@ -65,7 +65,12 @@ def test_values_are_read_into_their_tables() -> None:
         ),
         ("[[prompt.files]]\npath = 'a/../../b.md'", 2, "names 'a/../../b.md', which is not in the notebook"),
         ("[[prompt.files]]\npath = ''", 2, "names '', which is not in the notebook"),
-        ("[prompt]\norder = ['../a.md']", 2, "prompt.order names '../a.md', which is not in the notebook"),
+        ("[prompt]\norder = ['../a.md']", 2, "prompt.order names '../a.md', which is not in the prompt; use some of"),
+        (
+            "[prompt]\nsystem_files = ['../a.md']",
+            2,
+            "prompt.system_files names '../a.md', which is not in",
+        ),
         (
             "[prompt]\norder = ['reminders.md']",
             2,
