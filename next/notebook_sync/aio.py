@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from notebook_sync.sync.watch import WatchEvent
 
 _READING = ("prompt", "search", "read")
+# Methods of services that yield until their argument `stop` is set.
+_REPORTING = ("watch", "follow_events")
 _THREADS = 8
 
 
@@ -46,31 +48,13 @@ class AsyncNotebook:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.notebook, name)
         if isinstance(found, Service):
-            return _AsyncService(found, self._threads)
+            return _AsyncService(found, self._threads, self._stops)
         return _awaited(self._threads, found, is_read=name in _READING) if callable(found) else found
 
-    async def watch(self) -> AsyncIterator[WatchEvent]:
+    def watch(self) -> AsyncIterator[WatchEvent]:
         """Follow the files until the iterator or the notebook is closed. Raises FollowLocked."""
-        loop, stop = asyncio.get_running_loop(), threading.Event()
-        events: asyncio.Queue[WatchEvent | None] = asyncio.Queue()
-
-        def follow() -> None:
-            try:
-                for event in self.notebook.admin.watch(stop=stop):
-                    loop.call_soon_threadsafe(events.put_nowait, event)
-            finally:
-                loop.call_soon_threadsafe(events.put_nowait, None)
-
-        self._stops.add(stop)
-        following = asyncio.wrap_future(self._threads.submit(follow))
-        try:
-            while (event := await events.get()) is not None:
-                yield event
-            await following  # raises what the watch raised
-        finally:
-            stop.set()
-            self._stops.discard(stop)
-            await _end_of(following)
+        events: AsyncIterator[WatchEvent] = self.admin.watch()
+        return events
 
     async def close(self) -> None:
         """Wait for the calls that have started, end a watch, close files and connections."""
@@ -89,17 +73,46 @@ class AsyncNotebook:
 
 
 class _AsyncService:
-    """One service, its methods awaited."""
+    """One service, its methods awaited; those that report without end are asynchronous iterators."""
 
-    def __init__(self, service: Service, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, service: Service, threads: ThreadPoolExecutor, stops: set[threading.Event]) -> None:
         self._service = service
         self._threads = threads
+        self._stops = stops
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._service, name)
+        if name in _REPORTING:
+            return functools.partial(_reported, self._threads, self._stops, method)
         declared = getattr(method, "declared", None)
         is_read = declared is None or declared.effect == "read"
         return _awaited(self._threads, method, is_read=is_read) if callable(method) else method
+
+
+async def _reported(
+    threads: ThreadPoolExecutor, stops: set[threading.Event], method: Callable[..., Iterator[Any]], *args: Any
+) -> AsyncIterator[Any]:
+    """What `method` yields in a thread of its own, until this iterator is closed or its stop is set."""
+    loop, stop = asyncio.get_running_loop(), threading.Event()
+    waiting: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()
+
+    def follow() -> None:
+        try:
+            for each in method(*args, stop=stop):
+                loop.call_soon_threadsafe(waiting.put_nowait, (each,))
+        finally:
+            loop.call_soon_threadsafe(waiting.put_nowait, ())
+
+    stops.add(stop)
+    following = asyncio.wrap_future(threads.submit(follow))
+    try:
+        while found := await waiting.get():
+            yield found[0]
+        await following  # raises what the method raised
+    finally:
+        stop.set()
+        stops.discard(stop)
+        await _end_of(following)
 
 
 def _awaited(

@@ -4,7 +4,7 @@ The parameters are the schema, the docstring is the help, the return type is the
 through `call` alone, and adds only the form of its input and output.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: msgspec would compile each annotation at each start of the program.
 
 import abc
 import functools
@@ -131,7 +131,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True, kw_only=True):
         is_wide = self.widened is not None and self.widened(settings, session)
         return has_agent and (session.kind in self.sessions or is_wide)
 
-    def require(self, service: Service, session: Session, id: object) -> None:
+    def require(self, service: "Service", session: Session, id: object) -> None:
         """Raises NotPermitted for a session that may not call it, once the refusal is recorded as an event on `id`."""
         if session.kind in self.sessions or (self.widened and self.widened(service.settings, session)):
             return

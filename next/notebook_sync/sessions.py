@@ -1,11 +1,12 @@
 """Who is asking. A session goes with every call that depends on it; it can be made, never raised."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: msgspec would compile each annotation at each start of the program.
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+import msgspec
 
 from notebook_sync.errors import UsageError
 
@@ -20,8 +21,7 @@ _PROGRAM = "notebook-sync"
 _RESERVED = frozenset({_PROGRAM, "owner", "unknown"})
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(msgspec.Struct, frozen=True):
     """owner: the person who owns the notebook. task: an agent working on its own. external: an agent that acts on
     someone else's message.
 
@@ -46,30 +46,29 @@ class Session:
         return maker_of(self.agent) if self.agent or self.kind == "owner" else "agent:unknown"
 
     @classmethod
-    def owner(cls, agent: str = "") -> Session:
+    def owner(cls, agent: str = "") -> "Session":
         """The session of the notebook's owner."""
         return cls("owner", agent)
 
     @classmethod
-    def task(cls, agent: str = "") -> Session:
+    def task(cls, agent: str = "") -> "Session":
         """The session of an agent working on its own."""
         return cls("task", agent)
 
     @classmethod
-    def external(cls, agent: str = "") -> Session:
+    def external(cls, agent: str = "") -> "Session":
         """The session of an agent that acts on someone else's message."""
         return cls("external", agent)
 
     @classmethod
-    def named(cls, kind: str, agent: str = "") -> Session:
+    def named(cls, kind: str, agent: str = "") -> "Session":
         """The session of a kind given as text. Raises UsageError for an unknown kind."""
-        for known in KINDS:
-            if kind == known:
-                return cls(known, agent)
-        raise UsageError(f"there is no session kind {kind!r}", next=f"use one of {', '.join(KINDS)}")
+        if kind not in KINDS:
+            raise UsageError(f"there is no session kind {kind!r}", next=f"use one of {', '.join(KINDS)}")
+        return cls(kind, agent)
 
 
-class _Program(Session):
+class _Program(Session, frozen=True):
     """The one session with the program's name; no caller can make an equal one."""
 
     def __post_init__(self) -> None:

@@ -280,11 +280,13 @@ class AdminService(NotebookService):
         )
         return Results(log.read(since, limit), degraded=lost)
 
-    def follow_events(self, session: Session = OWNER) -> Iterator[dict[str, Any]]:
-        """The events that are recorded from now on, by any process, without end. Raises NotPermitted."""
+    def follow_events(
+        self, session: Session = OWNER, *, stop: threading.Event | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """The events that any process records from now on, without end or until `stop` is set. Raises NotPermitted."""
         if session.kind != "owner":
             raise NotPermitted(_OWNERS)
-        return self.core.events.follow(threading.Event())
+        return self.core.events.follow(stop or threading.Event())
 
     def watch(self, *, stop: threading.Event | None = None) -> Iterator[WatchEvent]:
         """Follow the files until the iterator is closed or `stop` is set; does the upkeep. Raises FollowLocked."""
