@@ -1,12 +1,11 @@
 """What one Markdown file says, as values. Nothing here reads a disk or knows a database."""
 
-# Without `from __future__ import annotations`: msgspec would compile each annotation at each start of the program.
+from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
-
-import msgspec
 
 COLLECTIONS = ("runtime", "pages", "code_snippets", "research_notes", "channels", "facts", "memories")
 STATUSES = ("draft", "in_progress", "complete", "archived")
@@ -81,7 +80,8 @@ class FactLine(NamedTuple):
     archived: Mapping[str, str] | None = None
 
 
-class Problem(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Problem:
     """Something wrong with a file that does not keep it out of the index. `line` is 1-based, 0 for the whole file.
 
     `severe`: what the file means is in doubt (undecodable bytes, broken frontmatter), so that the last good row is
@@ -96,7 +96,8 @@ class Problem(msgspec.Struct, frozen=True):
         return f"line {self.line}: {self.message}" if self.line else self.message
 
 
-class Note(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Note:
     """One Markdown file, parsed. Equal bytes at an equal path give equal notes, on any machine.
 
     `wanted_id` is frontmatter `id`, else the path without `.md`; `has_own_id` says which. `created_at` is what
@@ -116,8 +117,8 @@ class Note(msgspec.Struct, frozen=True):
     content: str
     sections: tuple[Section, ...] = ()
     code: str | None = None
-    fields: Mapping[str, Any] = {}
-    extra: Mapping[str, Any] = {}
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
     created_by: str = "owner"
     created_at: datetime | None = None
     tags: tuple[str, ...] = ()

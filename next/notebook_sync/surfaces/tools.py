@@ -76,6 +76,11 @@ def run_tool(
     return answer
 
 
+def is_writing_tool(name: str) -> bool:
+    """Whether a tool changes something."""
+    return any(each.tool == name and each.effect != "read" for each in OPERATIONS.values())
+
+
 def description_of(operation: Operation) -> str:
     """What a model reads about a tool."""
     return " ".join(filter(None, (f"{operation.summary}.", operation.hint)))

@@ -191,7 +191,7 @@ def test_what_does_not_exist_is_known_to_those_with_a_token(server: Served, path
 
 
 def test_another_method_is_not_allowed(server: Served) -> None:
-    assert sent(server, "DELETE", f"{API}/prompt", server.bearer(OWNER)) == (405, "usage_error")
+    assert sent(server, "DELETE", f"{API}/prompt", server.bearer(OWNER)) == (405, "wrong_method")
     assert server.ask("OPTIONS", "/edit").headers["allow"] == "POST"
 
 

@@ -13,7 +13,7 @@ from mcp_types import CallToolResult
 
 from notebook_sync import Notebook, Session
 from notebook_sync.registry import OPERATIONS
-from notebook_sync.surfaces.following import following
+from notebook_sync.surfaces.background import following
 from notebook_sync.surfaces.http.guard import MCP_SESSIONS
 from tests.surfaces.mcp_clients import ACCEPT, ERAS, HELLO, mcp_on_a_port, over_http
 from tests.surfaces.serving import OWNER, SCRIBE, SESSIONS, STRANGER, bytes_of, make_notebook, token_of

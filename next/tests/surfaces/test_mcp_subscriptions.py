@@ -11,7 +11,7 @@ import pytest
 from mcp import MCPError
 
 from notebook_sync import Notebook
-from notebook_sync.surfaces.mcp import subscriptions
+from notebook_sync.surfaces.mcp import resources
 from tests.surfaces.mcp_clients import mcp_on_a_port, over_http
 from tests.surfaces.serving import OWNER, SCRIBE, make_notebook, token_of
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:resources/:mcp.MCPDeprecationWar
 
 @pytest.fixture
 def notebook(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
-    monkeypatch.setattr(subscriptions, "_POLL_SECONDS", 0.02)
+    monkeypatch.setattr(resources, "_POLL_SECONDS", 0.02)
     with Notebook.open(make_notebook(folder)) as notebook:
         notebook.sync()
         yield notebook
@@ -107,7 +107,7 @@ def test_what_a_session_may_not_read_cannot_be_subscribed_to(notebook: Notebook,
 
 
 def test_subscriptions_are_limited(notebook: Notebook, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscriptions, "_MOST_OF_ONE", 2)
+    monkeypatch.setattr(resources, "_MOST_OF_ONE", 2)
     for name in "abc":
         rewrite(notebook, f"pages/{name}.md", "x\n")
 

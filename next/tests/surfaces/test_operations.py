@@ -20,7 +20,7 @@ from notebook_sync.registry import OPERATIONS, Operation, as_json, call, plain_t
 from notebook_sync.surfaces.cli.arguments import parser_of
 from notebook_sync.surfaces.cli.index import COMMANDS
 from notebook_sync.surfaces.cli.main import run
-from notebook_sync.surfaces.http.openapi import API, openapi
+from notebook_sync.surfaces.http.app import API, openapi
 from notebook_sync.surfaces.tools import ALL, call_tool, tool_definitions
 from tests.services.conftest import FILES, write_files
 

@@ -147,23 +147,13 @@ def _watch(folder: str | None, argv: list[str]) -> int:
     parser = Parser("watch", "Sync every save until stopped")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     parsed = parser.parse(argv)
-    import signal  # no other command handles any
+    from notebook_sync.surfaces.background import stopped_by_signals  # loads what servers need
 
-    stopping, numbers = threading.Event(), (signal.SIGINT, signal.SIGTERM)
-
-    def stop(number: int, _frame: object) -> None:
-        signal.signal(number, before[number])  # a second one does not wait for the work in hand
-        stopping.set()
-
-    before: dict[int, Any] = {number: signal.signal(number, stop) for number in numbers}
-    try:
-        with Notebook.find(folder or ".", adopt=True) as notebook:
-            for event in notebook.admin.watch(stop=stopping):
-                row = event.as_json()
-                print(msgspec.json.encode(row).decode() if parsed.json else render.of_watch(row), flush=True)
-    finally:
-        for number in numbers:
-            signal.signal(number, before[number])
+    stopping = threading.Event()
+    with stopped_by_signals(stopping.set), Notebook.find(folder or ".", adopt=True) as notebook:
+        for event in notebook.admin.watch(stop=stopping):
+            row = event.as_json()
+            print(msgspec.json.encode(row).decode() if parsed.json else render.of_watch(row), flush=True)
     return 0
 
 

@@ -1,34 +1,46 @@
-"""The HTTP application of one notebook: a route for each operation, tools, events, metrics, MCP."""
+"""The HTTP application of one notebook: a route for each operation, tools, events, metrics, MCP; and its OpenAPI
+document, from the operations' types and docstrings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any, get_origin
+import functools
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, get_args, get_origin
 
 import msgspec
-from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match, Route
-from starlette.types import ASGIApp, Scope
+from starlette.routing import BaseRoute, Route, Router
+from starlette.types import ASGIApp
 
 from notebook_sync import __version__
-from notebook_sync.errors import NoSuchNote, NotebookError, NotFound, UsageError
+from notebook_sync.errors import NoSuchNote, UsageError
 from notebook_sync.notebook import Notebook, load_operations
-from notebook_sync.registry import Operation, as_json, call, plain_type
+from notebook_sync.registry import OPERATIONS, Operation, as_json, call, plain_type
 from notebook_sync.services.results import Missing
-from notebook_sync.surfaces.http.guard import FAULT, Guard, SessionOf, error_response, json_response
+from notebook_sync.surfaces.background import Threads
+from notebook_sync.surfaces.http.guard import Cost, Guard, SessionOf, json_response
 from notebook_sync.surfaces.http.live import EventStreams, Metrics
-from notebook_sync.surfaces.http.openapi import API, has_body, openapi, routed
-from notebook_sync.surfaces.threads import Threads, is_writing_tool
-from notebook_sync.surfaces.tools import ALL, run_tool, tool_definitions
-from prompt import PromptError
+from notebook_sync.surfaces.tools import ALL, is_writing_tool, run_tool, tool_definitions
 
+API = "/api/v1"
 MCP = "/mcp"
-_EVENTS = f"{API}/events"
 _OPEN = (f"{API}/health", f"{API}/openapi.json")
+_STREAMS = (f"{API}/events", MCP)
 # What is read from one file or row; everything else may take seconds.
 _QUICK = frozenset({"notes", "history", "rules", "reminders", "tools"})
+# MCP's request that is answered by a stream. From this version on, its server checks the header against the body.
+_LISTEN, _LATER = "subscriptions/listen", "2026"
+_REF = "#/components/schemas/{name}"
+_TEXT = {"type": "string"}
+_ERROR_FIELDS = {
+    "type": "object",
+    "required": ["type", "message", "next"],
+    "properties": {"type": _TEXT, "message": _TEXT, "next": _TEXT},
+}
+_ERROR_SCHEMA = {"type": "object", "required": ["error"], "properties": {"error": _ERROR_FIELDS}}
 
 
 def asgi(notebook: Notebook, *, session_of: SessionOf | None = None, allowed_hosts: Collection[str] = ()) -> ASGIApp:
@@ -38,39 +50,34 @@ def asgi(notebook: Notebook, *, session_of: SessionOf | None = None, allowed_hos
     `allowed_hosts` are host names that it answers to, besides loopback and `server.allowed_hosts`.
     """
     load_operations()
-    metrics, streams = Metrics(notebook), EventStreams(notebook)
+    metrics, answers = Metrics(notebook), _Answers(notebook)
     routes: list[BaseRoute] = [
-        *map(_route, routed()),
-        _Route(f"{API}/health", _health),
-        _Route(f"{API}/openapi.json", _openapi),
-        _Route(f"{API}/tools", _list_tools),
-        _Route(f"{API}/tools/{{name}}", _call_tool, methods=["POST"]),
-        _Route(_EVENTS, streams.stream),
-        _Route(f"{API}/metrics", metrics.answer),
+        *(_route(operation, answers) for operation in OPERATIONS.values() if operation.route),
+        Route(f"{API}/health", answers.health),
+        Route(f"{API}/openapi.json", answers.openapi),
+        Route(f"{API}/tools", answers.list_tools),
+        Route(f"{API}/tools/{{name}}", answers.call_tool, methods=["POST"]),
+        Route(f"{API}/events", EventStreams(notebook).stream),
+        Route(f"{API}/metrics", metrics.answer),
         *_mcp(notebook),
     ]
-    handlers: dict[Any, Any] = {NotebookError: _answer_error, PromptError: _answer_error, Exception: _answer_fault}
-    handlers |= {404: _answer_404, 405: _answer_405}
-    app = Starlette(routes=routes, exception_handlers=handlers)
-    app.router.redirect_slashes = False
-    app.state.notebook, app.state.threads = notebook, Threads()
     return Guard(
-        app,
+        Router(routes, redirect_slashes=False),
         session_of=session_of or notebook.admin.session_of_token,
         hosts=(*notebook.settings.server.allowed_hosts, *allowed_hosts),
-        open_paths=_OPEN,
-        streams=(_EVENTS, MCP),
-        costly=_is_costly,
+        cost_of=_cost_of,
         answered=metrics.count,
     )
 
 
-class _Route(Route):
-    """A route that tells the metrics its path as it is declared."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        match, found = super().matches(scope)
-        return match, {**found, "route": self.path}
+def _cost_of(method: str, path: str, headers: Headers) -> Cost:
+    if path in _OPEN:
+        return "open"
+    is_listening = headers.get("mcp-method") == _LISTEN and headers.get("mcp-protocol-version", "") > _LATER
+    if path in _STREAMS and (method == "GET" or is_listening):
+        return "stream"
+    is_quick = method == "GET" and path.removeprefix(API).strip("/").split("/")[0] in _QUICK
+    return "quick" if is_quick else "costly"
 
 
 def _mcp(notebook: Notebook) -> list[BaseRoute]:
@@ -81,38 +88,72 @@ def _mcp(notebook: Notebook) -> list[BaseRoute]:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise
         return []
-    return [_Route(MCP, McpApp(notebook))]
+    return [Route(MCP, McpApp(notebook))]
 
 
-def _route(operation: Operation) -> Route:
+def _route(operation: Operation, answers: _Answers) -> Route:
     method, path = operation.route.split()
     # An id is a path with slashes, which are sent as they are or percent-encoded.
-    return _Route(f"{API}{path.replace('{id}', '{id:path}')}", _endpoint(operation), methods=[method])
+    return Route(f"{API}{path.replace('{id}', '{id:path}')}", answers.of(operation), methods=[method])
 
 
-def _endpoint(operation: Operation) -> Callable[[Request], Any]:
-    sends_json = has_body(operation)
+class _Answers:
+    """The answers to requests that the guard has let pass."""
 
-    async def answer(request: Request) -> Response:
-        given = await _body(request) if sends_json else _query(operation, request)
-        for name, value in request.path_params.items():
-            if given.setdefault(name, value) != value:
-                raise UsageError(f"{name}: given twice, with different values")
-        match = request.headers.get("if-match", "").strip().removeprefix("W/").strip('"')
-        is_matched = "expected_digest" in operation.hints and match not in ("", "*")
-        if is_matched and given.setdefault("expected_digest", match) != match:
-            raise UsageError("If-Match and expected_digest differ")
-        state = request.app.state
-        result = await state.threads.run(
-            lambda: call(state.notebook, operation, given, request.state.session, from_text=not sends_json),
-            writes=operation.effect != "read",
+    def __init__(self, notebook: Notebook) -> None:
+        self._notebook = notebook
+        self._threads = Threads()
+
+    def of(self, operation: Operation) -> Callable[[Request], Any]:
+        """What answers a request for an operation."""
+        sends_json = _has_body(operation)
+
+        async def answer(request: Request) -> Response:
+            given = await _body(request) if sends_json else _query(operation, request)
+            match = request.headers.get("if-match", "").strip().removeprefix("W/").strip('"')
+            is_matched = "expected_digest" in operation.hints and match not in ("", "*")
+            for name, value in (request.path_params | ({"expected_digest": match} if is_matched else {})).items():
+                if given.setdefault(name, value) != value:
+                    raise UsageError(f"{name}: given twice, with different values")
+            session = request.state.session
+            result = await self._threads.run(
+                lambda: call(self._notebook, operation, given, session, from_text=not sends_json),
+                writes=operation.effect != "read",
+            )
+            if isinstance(result, Missing):
+                raise NoSuchNote(result.notebook_id)
+            headers = {"ETag": f'"{digest}"'} if (digest := getattr(result, "digest", "")) else {}
+            return json_response(as_json(result), 201 if operation.creates else 200, headers)
+
+        return answer
+
+    async def health(self, _request: Request) -> Response:
+        """That the server answers, and its version."""
+        return json_response({"ok": True, "version": __version__})
+
+    async def openapi(self, _request: Request) -> Response:
+        """What can be asked."""
+        return json_response(await self._threads.run(openapi))
+
+    async def list_tools(self, request: Request) -> Response:
+        """The definitions of the session's tools."""
+        shape: Any = request.query_params.get("shape", "mcp")
+        toolsets, session = request.query_params.get("tools", ALL), request.state.session
+        found = await self._threads.run(lambda: tool_definitions(self._notebook, session, shape, toolsets))
+        return json_response({"results": found})
+
+    async def call_tool(self, request: Request) -> Response:
+        """What a tool answers."""
+        name, arguments, session = request.path_params["name"], await _body(request), request.state.session
+        answer = await self._threads.run(
+            lambda: run_tool(self._notebook, name, arguments, session), writes=is_writing_tool(name)
         )
-        if isinstance(result, Missing):
-            raise NoSuchNote(result.notebook_id)
-        headers = {"ETag": f'"{digest}"'} if (digest := getattr(result, "digest", "")) else {}
-        return json_response(as_json(result), 201 if operation.creates else 200, headers)
+        return json_response(answer)
 
-    return answer
+
+def _has_body(operation: Operation) -> bool:
+    """Whether the arguments are sent as JSON, and not in the query."""
+    return operation.route.split()[0] not in ("GET", "DELETE")
 
 
 def _query(operation: Operation, request: Request) -> dict[str, Any]:
@@ -136,47 +177,69 @@ async def _body(request: Request) -> dict[str, Any]:
     return given
 
 
-async def _health(_request: Request) -> Response:
-    return json_response({"ok": True, "version": __version__})
+@functools.cache
+def openapi() -> Mapping[str, Any]:
+    """The document of all operations with a route; made once, since anybody may ask for it."""
+    operations = [each for each in OPERATIONS.values() if each.route]
+    kinds = [each.arguments for each in operations] + [_result_of(each) for each in operations]
+    schemas, components = msgspec.json.schema_components(kinds, ref_template=_REF)
+    paths: dict[str, Any] = {}
+    for operation, given, result in zip(operations, schemas, schemas[len(operations) :], strict=False):
+        method, path = operation.route.split()
+        shape = components[given["$ref"].rpartition("/")[2]]
+        paths.setdefault(f"{API}{path}", {})[method.lower()] = _entry(operation, path, shape, result)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "notebook-sync", "version": __version__},
+        "security": [{"bearer": []}],
+        "paths": paths,
+        "components": {
+            "schemas": {"Error": _ERROR_SCHEMA, **components},
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+    }
 
 
-async def _openapi(request: Request) -> Response:
-    return json_response(await request.app.state.threads.run(openapi))
+def _result_of(operation: Operation) -> Any:
+    """The type of what is answered with success; any object for one that has no schema."""
+    hint = operation.hints["return"]
+    kind = next((each for each in get_args(hint) if each is not Missing), hint) if Missing in get_args(hint) else hint
+    try:
+        msgspec.json.schema(kind)
+    except TypeError:
+        return dict[str, Any]
+    return kind
 
 
-async def _list_tools(request: Request) -> Response:
-    shape: Any = request.query_params.get("shape", "mcp")
-    toolsets = request.query_params.get("tools", ALL)
-    state, session = request.app.state, request.state.session
-    found = await state.threads.run(lambda: tool_definitions(state.notebook, session, shape, toolsets))
-    return json_response({"results": found})
+def _entry(operation: Operation, path: str, shape: dict[str, Any], result: Any) -> dict[str, Any]:
+    in_path, required = re.findall(r"{(\w+)", path), shape.get("required", [])
+    sends_json = _has_body(operation)
+    parameters = [
+        {
+            "name": name,
+            "in": "path" if name in in_path else "query",
+            "required": name in in_path or name in required,
+            "schema": shape["properties"][name],
+        }
+        for name in (in_path if sends_json else shape["properties"])
+    ]
+    entry = {
+        "operationId": operation.words.replace(" ", "_"),
+        "summary": operation.summary,
+        "description": operation.about,
+        "parameters": parameters,
+        "responses": {
+            "201" if operation.creates else "200": _described("done", result),
+            "default": _described("an error", {"$ref": _REF.format(name="Error")}),
+        },
+    }
+    if sends_json:
+        body = {name: each for name, each in shape["properties"].items() if name not in in_path}
+        needed = [name for name in required if name not in in_path]
+        content = {"schema": {**shape, "properties": body, "required": needed}}
+        entry["requestBody"] = {"required": bool(needed), "content": {"application/json": content}}
+    return entry
 
 
-async def _call_tool(request: Request) -> Response:
-    name, arguments = request.path_params["name"], await _body(request)
-    state, session = request.app.state, request.state.session
-    answer = await state.threads.run(
-        lambda: run_tool(state.notebook, name, arguments, session), writes=is_writing_tool(name)
-    )
-    return json_response(answer)
-
-
-def _is_costly(method: str, path: str) -> bool:
-    return method != "GET" or path.removeprefix(API).strip("/").split("/")[0] not in _QUICK
-
-
-async def _answer_error(_request: Request, error: Exception) -> Response:
-    return error_response(error if isinstance(error, NotebookError) else UsageError(str(error)))
-
-
-async def _answer_fault(_request: Request, _error: Exception) -> Response:
-    return error_response(FAULT)
-
-
-async def _answer_404(_request: Request, _error: Exception) -> Response:
-    return error_response(NotFound("route", "at this path", next=f"see {API}/openapi.json"))
-
-
-async def _answer_405(request: Request, error: Any) -> Response:
-    answer = UsageError(f"{request.method} is not allowed here", next=f"see {API}/openapi.json").as_json()
-    return json_response(answer, 405, error.headers)
+def _described(description: str, schema: Any) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}

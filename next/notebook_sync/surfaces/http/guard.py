@@ -9,20 +9,32 @@ import logging
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from notebook_sync.errors import NotebookError, NotPermitted, Refused, TooManyRequests, Unauthorized, UsageError
+from notebook_sync.errors import (
+    NotebookError,
+    NotFound,
+    NotPermitted,
+    Refused,
+    TooManyRequests,
+    Unauthorized,
+    UsageError,
+)
 from notebook_sync.sessions import OWNER, Session
+from prompt import PromptError
 
 LARGEST_BODY: Final = 4 << 20
 # Of a request that needs no token.
@@ -40,12 +52,9 @@ _SECURITY = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-_FOREIGN_SITES = frozenset({"cross-site", "same-site"})
 _SINGLE = ("host", "origin", "authorization", "content-length", "content-type", "cookie", "sec-fetch-site")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(?::\d{0,5})?")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-# MCP's request that is answered by a stream. From this version on, its server checks the header against the body.
-_LISTEN, _LATER = "subscriptions/listen", "2026"
 _LONGEST_LENGTH = 12
 _CLIENT_LEFT = 499
 _access = logging.getLogger("notebook_sync.access")
@@ -53,12 +62,20 @@ _trouble = logging.getLogger("notebook_sync.http")
 
 FAULT: Final = NotebookError("the server failed; its log says why")
 SessionOf = Callable[[str], Session | None]
+# open: needs no token. costly: may take seconds. stream: is answered without end.
+Cost = Literal["open", "quick", "costly", "stream"]
 
 
 class RequestTooLarge(Refused):
     """A part of a request is larger than the server accepts."""
 
     status = 413
+
+
+class WrongMethod(UsageError):
+    """A path that is asked for by another method; `allow` names those that it has."""
+
+    status = 405
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,27 +99,23 @@ MCP_SESSIONS: Final = Quota(total=256, each=32, reserve=64)
 
 
 class Guard:
-    """ASGI middleware. `session_of(token)` says who asks; `hosts` are host names besides loopback; `open_paths` need no
-    token; GET of a path in `streams` is answered without end; `costly(method, path)` says which requests take long.
-    Paths are as the application sees them, wherever it is mounted."""
+    """ASGI middleware. `session_of(token)` says who asks; `hosts` are host names besides loopback;
+    `cost_of(method, path, headers)` says what an answer takes, `answered` is called with each. Paths are as the
+    application sees them, wherever it is mounted."""
 
     def __init__(
         self,
         app: ASGIApp,
         *,
         session_of: SessionOf,
-        hosts: Collection[str] = (),
-        open_paths: Collection[str] = (),
-        streams: Collection[str] = (),
-        costly: Callable[[str, str], bool] = lambda _method, _path: False,
-        answered: Callable[[str, str, int, float], None] = lambda *_: None,
+        hosts: Collection[str],
+        cost_of: Callable[[str, str, Headers], Cost],
+        answered: Callable[[str, str, int, float], None],
     ) -> None:
         self._app = app
         self._session_of = session_of
         self._hosts = frozenset(host.casefold() for host in hosts)
-        self._open = frozenset(open_paths)
-        self._streams = frozenset(streams)
-        self._costly = costly
+        self._cost_of = cost_of
         self._answered = answered
         self._held: Mapping[Quota, Counter[Session]] = {REQUESTS: Counter(), STREAMS: Counter()}
         self._turns: defaultdict[Session, anyio.Semaphore] = defaultdict(lambda: anyio.Semaphore(COSTLY_AT_ONCE))
@@ -113,7 +126,9 @@ class Guard:
         elif scope["type"] != "http":
             await self._app(scope, receive, send)
         else:
-            await self._answer({**scope, "state": dict(scope.get("state", {}))}, receive, send)
+            # With `app` the router raises what it cannot answer; handlers of a program that mounts us stay out.
+            ours = {"app": self, "state": dict(scope.get("state", {})), "starlette.exception_handlers": ({}, {})}
+            await self._answer({**scope, **ours}, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun, status = time.perf_counter(), 0
@@ -127,58 +142,66 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
+        # The path as it came, percent-encoded: nothing in it ends a line of the log.
+        path = (scope.get("raw_path") or b"").decode("ascii", "backslashreplace") or "/"
         try:
             await self._admit(scope, receive, send_safely)
-        except NotebookError as error:
-            if not status:
-                await error_response(error, close=True)(scope, receive, send_safely)
         except ClientDisconnect:
             pass
-        except Exception:  # the edge: logged whole, answered as JSON, never as a trace
-            _trouble.exception("%s %s failed", scope["method"], _printable_path(scope))
+        except Exception as error:  # the edge: answered as JSON, never as a trace
+            known = _known(error)
+            if known is FAULT:
+                _trouble.exception("%s %s failed", scope["method"], path)
             if not status:
-                await error_response(FAULT)(scope, receive, send_safely)
+                await error_response(known, close="is_whole" not in scope["state"])(scope, receive, send_safely)
         finally:
             seconds, status = time.perf_counter() - begun, status or _CLIENT_LEFT
             session = scope["state"].get("session")
             who = session.changed_by if session else "-"
-            self._answered(scope["method"], scope.get("route", ""), status, seconds)
-            _access.info("%s %s %s %d %.0f ms", who, scope["method"], _printable_path(scope), status, seconds * 1000)
+            self._answered(scope["method"], getattr(scope.get("route"), "path", ""), status, seconds)
+            _access.info("%s %s %s %d %.0f ms", who, scope["method"], path, status, seconds * 1000)
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, method = Headers(scope=scope), scope["method"]
-        path = scope["path"].removeprefix(scope.get("root_path", ""))
         check_head(scope, headers, self._hosts)
-        if path in self._open:
-            body = await read_body(receive, headers, LARGEST_OPEN_BODY)
-            await self._app(scope, _replay(body, receive), send)
+        cost = self._cost_of(method, scope["path"].removeprefix(scope.get("root_path", "")), headers)
+        if cost == "open":
+            await self._app(scope, await _with_body(receive, headers, LARGEST_OPEN_BODY), send)
             return
-        token = _token_in(headers)
-        session = await anyio.to_thread.run_sync(self._session_of, token) if token else None
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        is_bearer = scheme.lower() == "bearer" and token.strip()
+        session = await anyio.to_thread.run_sync(self._session_of, token.strip()) if is_bearer else None
         if session is None:
             raise Unauthorized("no valid token", next="send Authorization: Bearer TOKEN; see notebook-sync token show")
-        scope["state"] |= {"session": session, "is_current": lambda: self._session_of(token) == session}
+        scope["state"] |= {"session": session, "is_current": lambda: self._session_of(token.strip()) == session}
         if method not in ("GET", "HEAD", "DELETE", "OPTIONS"):
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind != "application/json":
                 raise UsageError("the body must be JSON", next="send Content-Type: application/json")
-        body = await read_body(receive, headers, LARGEST_BODY)
-        is_listening = headers.get("mcp-method") == _LISTEN and headers.get("mcp-protocol-version", "") > _LATER
-        is_stream = path in self._streams and (method == "GET" or is_listening)
-        quota, holder = STREAMS if is_stream else REQUESTS, OWNER if session.kind == "owner" else session
-        held = self._held[quota]
+        with_body = await _with_body(receive, headers, LARGEST_BODY)
+        scope["state"]["is_whole"] = True
+        async with self._place(OWNER if session.kind == "owner" else session, cost):
+            await self._app(scope, with_body, send)
+
+    @asynccontextmanager
+    async def _place(self, holder: Session, cost: Cost) -> AsyncIterator[None]:
+        """Hold a part of the quota, and for what is costly a turn. Raises TooManyRequests where there is none."""
+        quota = STREAMS if cost == "stream" else REQUESTS
+        held, turns = self._held[quota], self._turns[holder] if cost == "costly" and holder != OWNER else None
         if not quota.allows(holder, held):
             raise TooManyRequests("too many requests of this session are in progress")
         held[holder] += 1
         try:
-            if holder == OWNER or is_stream or not self._costly(method, path):
-                await self._app(scope, _replay(body, receive), send)
-                return
-            await _wait_for_turn(self._turns[holder])
+            if turns:
+                with anyio.move_on_after(TURN_SECONDS) as waiting:
+                    await turns.acquire()
+                if waiting.cancelled_caught:
+                    raise TooManyRequests(f"{COSTLY_AT_ONCE} costly requests of this session are in progress")
             try:
-                await self._app(scope, _replay(body, receive), send)
+                yield
             finally:
-                self._turns[holder].release()
+                if turns:
+                    turns.release()
         finally:
             held[holder] -= 1
 
@@ -195,7 +218,7 @@ def check_head(scope: Scope, headers: Headers, hosts: Collection[str]) -> None:
     host = headers.get("host", "")
     if not is_own_host(host, hosts):
         raise NotPermitted("This server does not answer to that Host", next="add it to server.allowed_hosts")
-    if not is_own_origin(headers.get("origin"), host) or headers.get("sec-fetch-site") in _FOREIGN_SITES:
+    if not is_own_origin(headers.get("origin"), host) or headers.get("sec-fetch-site") in ("cross-site", "same-site"):
         raise NotPermitted("Requests from pages of other sites are refused")
 
 
@@ -216,8 +239,9 @@ def is_own_origin(origin: str | None, host: str) -> bool:
     return found.scheme in {"http", "https"} and found.netloc.casefold() == host.casefold()
 
 
-async def read_body(receive: Receive, headers: Headers, largest: int) -> bytes:
-    """The whole body. Raises RequestTooLarge, UsageError for one that is too slow, ClientDisconnect."""
+async def _with_body(receive: Receive, headers: Headers, largest: int) -> Receive:
+    """What the application receives: the whole body, then what the client does. Raises RequestTooLarge, UsageError for
+    a body that is too slow, ClientDisconnect."""
     too_large = RequestTooLarge(f"the body is larger than {largest:,} bytes")
     length = headers.get("content-length", "0")
     if not length.isdecimal() or len(length) > _LONGEST_LENGTH or int(length) > largest:
@@ -234,14 +258,32 @@ async def read_body(receive: Receive, headers: Headers, largest: int) -> bytes:
             is_whole = not message.get("more_body")
     if waiting.cancelled_caught:
         raise UsageError(f"the body did not arrive within {BODY_SECONDS:.0f} s")
-    return bytes(body)
+    messages: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+    async def receive_next() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receive_next
 
 
-def error_response(error: NotebookError, *, close: bool = False) -> Response:
-    """The answer to an error, in the common shape."""
+def _known(error: Exception) -> NotebookError:
+    """The error as one of ours. Of a fault of the program, an answer says nothing."""
+    if isinstance(error, NotebookError):
+        return error
+    if isinstance(error, PromptError):
+        return UsageError(str(error))
+    if isinstance(error, HTTPException):
+        allow = (error.headers or {}).get("Allow")
+        return WrongMethod(f"this route takes {allow}", allow=allow) if allow else NotFound("route", "at this path")
+    return FAULT
+
+
+def error_response(error: NotebookError, *, close: bool) -> Response:
+    """The answer to an error, in the common shape. `close`: the rest of the request is not read."""
     headers = {"Connection": "close"} if close else {}
-    if retry_after := getattr(error, "retry_after", None):
-        headers["Retry-After"] = str(retry_after)
+    for name, field in {"Retry-After": "retry_after", "Allow": "allow"}.items():
+        if field in error.fields:
+            headers[name] = str(error.fields[field])
     if error.status == Unauthorized.status:
         headers["WWW-Authenticate"] = "Bearer"
     return json_response(error.as_json(), error.status, headers)
@@ -250,32 +292,3 @@ def error_response(error: NotebookError, *, close: bool = False) -> Response:
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON answer."""
     return Response(msgspec.json.encode(value), status, dict(headers or {}), "application/json")
-
-
-async def _wait_for_turn(turns: anyio.Semaphore) -> None:
-    """Raises TooManyRequests where none comes in time."""
-    try:
-        with anyio.fail_after(TURN_SECONDS):
-            await turns.acquire()
-    except TimeoutError:
-        raise TooManyRequests(f"{COSTLY_AT_ONCE} costly requests of this session are in progress") from None
-
-
-def _token_in(headers: Headers) -> str:
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """What the application receives: the body that was read, then what the client does."""
-    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive_next() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return receive_next
-
-
-def _printable_path(scope: Scope) -> str:
-    """The path as it came, percent-encoded: nothing in it ends a line of the log."""
-    return (scope.get("raw_path") or b"").decode("ascii", "backslashreplace") or "/"

@@ -7,13 +7,11 @@ import contextlib
 import logging
 import os
 import resource
-import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import h11
 import uvicorn
@@ -22,9 +20,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from notebook_sync.errors import UsageError
 from notebook_sync.notebook import Notebook
-from notebook_sync.surfaces.following import following
-from notebook_sync.surfaces.http.app import asgi
-from notebook_sync.surfaces.http.openapi import API
+from notebook_sync.surfaces.background import following, stopped_by_signals
+from notebook_sync.surfaces.http.app import API, asgi
 
 HEAD_SECONDS = 10
 _END_SECONDS = 5
@@ -45,7 +42,8 @@ def serve(notebook: Notebook, *, host: str = "", port: int | None = None, watch:
         server = uvicorn.Server(config_of(asgi(notebook, allowed_hosts=[host or settings.host])))
         shown = f"[{name}]" if ":" in name else name
         print(f"serving http://{shown}:{bound}{API} (Ctrl-C stops it)", flush=True)  # noqa: T201 - for its user
-        with _ended_by_signals(server), following(notebook, is_on=watch):
+        # While the server runs, the signals are uvicorn's, which repeats them afterwards.
+        with stopped_by_signals(lambda: setattr(server, "should_exit", True)), following(notebook, is_on=watch):
             server.run(sockets=[listener])
     _leave()
     return 0
@@ -112,23 +110,6 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
             advice = "choose another --port, or 0 for a free one"
             raise UsageError(f"cannot listen at {host}, port {port}: {error.strerror}", next=advice) from None
         yield listener
-
-
-@contextlib.contextmanager
-def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """The first signal ends the server in order; a second one, while it ends, the process. While the server runs, the
-    signals are uvicorn's, which repeats them afterwards."""
-
-    def stop(number: int, _frame: object) -> None:
-        signal.signal(number, before[number])
-        server.should_exit = True
-
-    before: dict[int, Any] = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, previous in before.items():
-            signal.signal(number, previous)
 
 
 def _raise_descriptors() -> None:

@@ -16,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import OWNER, Session
 from notebook_sync.surfaces.http.guard import MCP_SESSIONS
-from notebook_sync.surfaces.mcp.resources import Context
-from notebook_sync.surfaces.mcp.server import Asking, NotebookServer
+from notebook_sync.surfaces.mcp.resources import Asking, Context
+from notebook_sync.surfaces.mcp.server import NotebookServer
 from notebook_sync.surfaces.tools import CORE
 
 # Who sent the request in hand, for what the SDK asks the server without saying who asks.

@@ -6,7 +6,6 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import mcp_types as types
@@ -18,11 +17,10 @@ from notebook_sync import __version__
 from notebook_sync.errors import NotebookError, TooManyRequests
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
+from notebook_sync.surfaces.background import Threads
 from notebook_sync.surfaces.mcp import resources
-from notebook_sync.surfaces.mcp.resources import Context
-from notebook_sync.surfaces.mcp.subscriptions import Subscriptions
-from notebook_sync.surfaces.threads import Threads, is_writing_tool
-from notebook_sync.surfaces.tools import CORE, call_tool, tool_definitions
+from notebook_sync.surfaces.mcp.resources import Asking, Context, Subscriptions
+from notebook_sync.surfaces.tools import call_tool, is_writing_tool, tool_definitions
 from prompt import PromptError
 
 _Result = TypeVar("_Result")
@@ -49,44 +47,43 @@ _CHANGED = "The owner's rules have changed. They are now:"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """Who sent a request, the sets of tools that are listed for it, and whether its token still counts."""
-
-    session: Session
-    toolsets: str = CORE
-    is_current: Callable[[], bool] = lambda: True
-
-
 class NotebookServer(Server[Any]):
     """An MCP server over one notebook. `asking_of` says who sent a request, `sender` who is being answered now."""
 
     def __init__(
         self, notebook: Notebook, asking_of: Callable[[Context], Asking], sender: Callable[[], Session]
     ) -> None:
+        self._notebook = notebook
+        self._asking_of = asking_of
         self._sender = sender
-        self._answers = answers = _Answers(notebook, asking_of)
+        self._subscriptions = Subscriptions(notebook)
+        self._threads = Threads()
+        # By session, the revision of the rules that it was sent last.
+        self._revisions: dict[Session, str] = {}
         super().__init__(
             "notebook-sync",
             version=__version__,
             title="Notebook",
-            lifespan=lambda _: answers.subscriptions.running(),
-            on_list_tools=answers.list_tools,
-            on_call_tool=answers.call_tool,
-            on_list_prompts=answers.list_prompts,
-            on_get_prompt=answers.get_prompt,
-            on_list_resources=answers.list_resources,
-            on_list_resource_templates=answers.list_templates,
-            on_read_resource=answers.read_resource,
-            on_subscribe_resource=answers.subscribe,
-            on_unsubscribe_resource=answers.unsubscribe,
-            on_subscriptions_listen=answers.listen,
+            lifespan=lambda _: self._subscriptions.running(),
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_subscribe_resource=self._subscribe,
+            on_unsubscribe_resource=self._unsubscribe,
+            on_subscriptions_listen=self._listen,
         )
 
     @property
     def instructions(self) -> str:
-        """What a client shows its model at once: the session's rules within a small cap, and the folders."""
-        return self._answers.instructions_for(self._sender())
+        """What a client shows its model at once: the session's rules within a small cap, and the folders. Changes of
+        the rules are sent with later results."""
+        session = self._sender()
+        self._revisions[session], rules = self._rules(session)
+        return "\n\n".join(filter(None, (_BEGIN, rules, _KINDS)))
 
     @instructions.setter
     def instructions(self, _: str | None) -> None:
@@ -100,30 +97,12 @@ class NotebookServer(Server[Any]):
                 part.list_changed = False
         return found
 
-
-class _Answers:
-    """One method for each request."""
-
-    def __init__(self, notebook: Notebook, asking_of: Callable[[Context], Asking]) -> None:
-        self.subscriptions = Subscriptions(notebook)
-        self._notebook = notebook
-        self._asking_of = asking_of
-        self._threads = Threads()
-        # By session, the revision of the rules that it was sent last.
-        self._revisions: dict[Session, str] = {}
-
-    def instructions_for(self, session: Session) -> str:
-        """The rules as they are now; changes of them are sent with later results."""
-        revision, rules = self._rules(session)
-        self._revisions[session] = revision
-        return "\n\n".join(filter(None, (_BEGIN, rules, _KINDS)))
-
-    async def list_tools(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def _list_tools(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         asking = self._asking_of(ctx)
         found = await self._run(lambda: tool_definitions(self._notebook, asking.session, "mcp", asking.toolsets))
         return types.ListToolsResult(tools=[types.Tool.model_validate(each) for each in found])
 
-    async def call_tool(self, ctx: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
+    async def _call_tool(self, ctx: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
         session, connection = self._asking_of(ctx).session, _connection_of(ctx)
 
         def call() -> tuple[dict[str, Any], list[str]]:
@@ -154,12 +133,12 @@ class _Answers:
         except (NotebookError, PromptError):
             return "", ""
 
-    async def list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+    async def _list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         description = "The owner's rules, reminders and standing orders, as they are now; recent work, if asked"
         prompt = types.Prompt(name=PROMPT, title="Notebook", description=description, arguments=_ARGUMENTS)
         return types.ListPromptsResult(prompts=[prompt])
 
-    async def get_prompt(self, ctx: Context, asked: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def _get_prompt(self, ctx: Context, asked: types.GetPromptRequestParams) -> types.GetPromptResult:
         if asked.name != PROMPT:
             raise MCPError(types.INVALID_PARAMS, f"there is no prompt {asked.name!r}; use {PROMPT!r}")
         arguments = asked.arguments or {}
@@ -171,35 +150,33 @@ class _Answers:
         message = types.PromptMessage(role="user", content=types.TextContent(text=prompt.text))
         return types.GetPromptResult(description=f"revision {prompt.revision}", messages=[message])
 
-    async def list_resources(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    async def _list_resources(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=await self._run(lambda: resources.listed(self._notebook)))
 
-    async def list_templates(
+    async def _list_templates(
         self, _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
 
-    async def read_resource(self, ctx: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def _read_resource(self, ctx: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         session = self._asking_of(ctx).session
         text = await self._run(lambda: resources.text_of(self._notebook, asked.uri, session))
         shown = types.TextResourceContents(uri=asked.uri, mime_type=resources.MARKDOWN, text=text)
         return types.ReadResourceResult(contents=[shown])
 
-    async def subscribe(self, ctx: Context, asked: types.SubscribeRequestParams) -> types.EmptyResult:
-        asking = self._asking_of(ctx)
+    async def _subscribe(self, ctx: Context, asked: types.SubscribeRequestParams) -> types.EmptyResult:
         with _worded_errors():
-            await self.subscriptions.add(_connection_of(ctx), asked.uri, asking.session, asking.is_current)
+            await self._subscriptions.add(_connection_of(ctx), asked.uri, self._asking_of(ctx))
         return types.EmptyResult()
 
-    async def unsubscribe(self, ctx: Context, asked: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        self.subscriptions.remove(_connection_of(ctx), asked.uri)
+    async def _unsubscribe(self, ctx: Context, asked: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        self._subscriptions.remove(_connection_of(ctx), asked.uri)
         return types.EmptyResult()
 
-    async def listen(
+    async def _listen(
         self, ctx: Context, asked: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        asking = self._asking_of(ctx)
-        return await self.subscriptions.listen(ctx, asked, asking.session, asking.is_current)
+        return await self._subscriptions.listen(ctx, asked, self._asking_of(ctx))
 
     async def _run(self, work: Callable[[], _Result], *, writes: bool = False) -> _Result:
         with _worded_errors():

@@ -20,8 +20,9 @@ from mcp.server.stdio import stdio_server
 from notebook_sync.errors import UsageError
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
-from notebook_sync.surfaces.following import following
-from notebook_sync.surfaces.mcp.server import Asking, NotebookServer
+from notebook_sync.surfaces.background import following
+from notebook_sync.surfaces.mcp.resources import Asking
+from notebook_sync.surfaces.mcp.server import NotebookServer
 
 if TYPE_CHECKING:
     from anyio import AsyncFile
