@@ -46,8 +46,9 @@ EVERYONE: frozenset[Kind] = frozenset(KINDS)
 NOT_EXTERNAL: frozenset[Kind] = frozenset(("owner", "task"))
 OWNER_ONLY: frozenset[Kind] = frozenset(("owner",))
 
-# Parameters that no client sends: who asks, a progress callback, and the dry run that a person has confirmed.
-_NOT_SENT = ("session", "progress", "seen")
+# Parameters that no client sends: who asks, a progress callback, the dry run that a person has confirmed, and the
+# folder that a command is given with -C.
+_NOT_SENT = ("session", "progress", "seen", "folder")
 _LONGEST_NAME = 64
 # Where a text is the value itself, or may be it.
 _NOT_JSON = (str, Literal, date, datetime, Any, Union, types.UnionType)

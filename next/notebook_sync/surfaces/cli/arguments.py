@@ -48,22 +48,18 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser_of(operation: Operation) -> Parser:
-    """The parser of an operation's command, with the options that every command has."""
+    """The parser of a command, with the options that every operation has."""
     parser = Parser(operation.words, operation.summary, operation.about, operation.examples)
     for name, hint in operation.hints.items():
         if name != "return":
             _add(parser, operation, name, hint)
     if operation.is_confirmed:
         parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_common(parser)
+    if operation.service:
+        parser.add_argument("--session", metavar="KIND", help="who asks: owner, task or external")
+        parser.add_argument("--agent", metavar="NAME", default="", help="the agent that asks")
+        parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
-
-
-def add_common(parser: Parser) -> None:
-    """The options that every command of a notebook has."""
-    parser.add_argument("--session", metavar="KIND", help="who asks: owner, task or external")
-    parser.add_argument("--agent", metavar="NAME", default="", help="the agent that asks")
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def given_in(operation: Operation, parsed: argparse.Namespace) -> dict[str, Any]:

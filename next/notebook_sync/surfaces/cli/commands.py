@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
-import msgspec
+from msgspec import Meta
 
-from notebook_sync.errors import UsageError
+from notebook_sync.errors import MissingExtra, UsageError
 from notebook_sync.notebook import Notebook
-from notebook_sync.registry import Operation, as_json, call
-from notebook_sync.sessions import Session
+from notebook_sync.registry import Arg, Operation, as_json, call
+from notebook_sync.sessions import Kind, Session
 from notebook_sync.surfaces.cli import render
-from notebook_sync.surfaces.cli.arguments import Parser, add_common, given_in, parser_of
-
-if TYPE_CHECKING:
-    from argparse import Namespace
+from notebook_sync.surfaces.cli.arguments import given_in, parser_of
 
 SESSION_VARIABLE = "NOTEBOOK_SESSION"
 _LONG_SECONDS = 0.5
+Tools = Annotated[str, Meta(description="all, or names of sets separated by commas"), Arg("SETS")]
+AsJson = Annotated[bool, Meta(description="print JSON")]
 
 
 def run_operation(operation: Operation, folder: str | None, argv: list[str]) -> int:
@@ -33,7 +32,7 @@ def run_operation(operation: Operation, folder: str | None, argv: list[str]) -> 
     if operation.words == "events":
         parser.add_argument("--follow", action="store_true", help="print new events until stopped")
     parsed = parser.parse(argv)
-    session = session_of(parsed, asks=operation.asks)
+    session = session_of(parsed.session, parsed.agent, asks=operation.asks)
     given = given_in(operation, parsed)
     with Notebook.find(folder or ".", adopt=operation.adopts) as notebook:
         if getattr(parsed, "follow", False):
@@ -52,23 +51,29 @@ def run_operation(operation: Operation, folder: str | None, argv: list[str]) -> 
     return operation.exit_code(result)
 
 
-def session_of(parsed: Namespace, *, asks: str = "owner", default: str = "") -> Session:
+def run_by_hand(command: str, folder: str | None, argv: list[str]) -> int:
+    """Parse and run a command that is no operation. Returns the exit code."""
+    operation = BY_HAND[command]
+    parsed = parser_of(operation).parse(argv)
+    return int(operation.run(folder, **operation.checked(given_in(operation, parsed), from_text=True)) or 0)
+
+
+def session_of(named: str | None, agent: str, *, asks: str = "owner") -> Session:
     """Who asks: --session, else the variable, else the owner; for what a caller answers for, the owner on a terminal
-    and a task session elsewhere. `default` stands for the rest. Raises UsageError."""
-    named = parsed.session or os.environ.get(SESSION_VARIABLE, "") or default
-    if named:
-        kind, _, agent = named.partition(":")
-        return Session.named(kind, parsed.agent or agent)
-    if asks == "caller" and (parsed.agent or not sys.stdin or not sys.stdin.isatty()):
-        return Session.task(parsed.agent)
-    return Session.owner(parsed.agent)
+    and a task session elsewhere. Raises UsageError."""
+    if named := named or os.environ.get(SESSION_VARIABLE, ""):
+        kind, _, named_agent = named.partition(":")
+        return Session.named(kind, agent or named_agent)
+    if asks == "caller" and (agent or not sys.stdin or not sys.stdin.isatty()):
+        return Session.task(agent)
+    return Session.owner(agent)
 
 
 def show(operation: Operation, result: Any, *, as_json_text: bool) -> None:
     """Print a result, and what it lacks to standard error."""
     answer = as_json(result)
     if as_json_text:
-        print(msgspec.json.encode(answer).decode())
+        print(render.json_line(answer))
         return
     if text := render.rendered(operation, answer):
         print(text)
@@ -110,97 +115,111 @@ def _is_confirmed(operation: Operation, seen: Any, parsed: Namespace) -> bool:
 
 def _follow_events(notebook: Notebook, session: Session, as_json_text: bool) -> int:
     for event in notebook.admin.follow_events(session):
-        row = as_json(event)
-        print(msgspec.json.encode(row).decode() if as_json_text else render.table([row]), flush=True)
+        print(render.json_line(event) if as_json_text else render.table([as_json(event)]), flush=True)
     return 0
 
 
-# ---- written by hand
+# ---- written by hand: typed functions, whose parameters and docstrings are their arguments and help
 
 
-def _init(folder: str | None, argv: list[str]) -> int:
-    parser = Parser("init", "Create a notebook, or add the owner's files to a folder of notes")
-    parser.add_argument("dir", metavar="DIR", nargs="?", default=folder or ".")
-    parser.add_argument("--name", default="", help="the notebook's name")
-    parser.add_argument("--no-git", action="store_true", help="make no git repository")
-    parser.add_argument("--brain", metavar="FILE", default="", help="keep a block about the notebook in this file")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parsed = parser.parse(argv)
+def _init(
+    folder: str | None,
+    dir_: Annotated[str, Meta(description="the folder"), Arg("DIR", positional=True)] = "",
+    *,
+    name: Annotated[str, Meta(description="the notebook's name")] = "",
+    no_git: Annotated[bool, Meta(description="make no git repository")] = False,
+    brain: Annotated[str, Meta(description="keep a block about the notebook in this file"), Arg("FILE")] = "",
+    json: AsJson = False,
+) -> None:
+    """Create a notebook, or add the owner's files to a folder of notes"""
     from notebook_sync.services.setup import initialize  # no other command creates a notebook
 
-    brain = Path(parsed.brain) if parsed.brain else None
-    made = initialize(Path(parsed.dir).expanduser(), name=parsed.name, git=not parsed.no_git, brain=brain)
-    print(json.dumps(as_json(made)) if parsed.json else render.fields_of(as_json(made)))
-    return 0
+    root = Path(dir_ or folder or ".").expanduser()
+    made = as_json(initialize(root, name=name, git=not no_git, brain=Path(brain) if brain else None))
+    print(render.json_line(made) if json else render.fields_of(made))
 
 
-def _demo(folder: str | None, argv: list[str]) -> int:
-    parser = Parser("demo", "Show the main job in a temporary notebook")
-    parser.add_argument("dir", metavar="DIR", nargs="?", default=folder or "")
-    parsed = parser.parse(argv)
+def _demo(
+    folder: str | None, dir_: Annotated[str, Meta(description="a new folder"), Arg("DIR", positional=True)] = ""
+) -> None:
+    """Show the main job in a temporary notebook"""
     from notebook_sync.surfaces.cli.demo import play  # starts other commands
 
-    return play(Path(parsed.dir) if parsed.dir else None)
+    play(Path(dir_ or folder or "") if dir_ or folder else None)
 
 
-def _watch(folder: str | None, argv: list[str]) -> int:
-    parser = Parser("watch", "Sync every save until stopped")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
-    parsed = parser.parse(argv)
+def _watch(
+    folder: str | None, *, json: Annotated[bool, Meta(description="print one JSON object a line")] = False
+) -> None:
+    """Sync every save until stopped"""
     from notebook_sync.surfaces.background import stopped_by_signals  # loads what servers need
 
     stopping = threading.Event()
     with stopped_by_signals(stopping.set), Notebook.find(folder or ".", adopt=True) as notebook:
         for event in notebook.admin.watch(stop=stopping):
             row = event.as_json()
-            print(msgspec.json.encode(row).decode() if parsed.json else render.of_watch(row), flush=True)
-    return 0
+            print(render.json_line(row) if json else render.of_watch(row), flush=True)
 
 
-def _mcp(folder: str | None, argv: list[str]) -> int:
-    parser = Parser("mcp", "Serve MCP over standard input and output")
-    parser.add_argument("--tools", default="core", metavar="SETS", help="all, or names of sets separated by commas")
-    add_common(parser)
-    parsed = parser.parse(argv)
-    session = session_of(parsed, default="external")  # it never depends on a terminal
+def _mcp(
+    folder: str | None,
+    *,
+    session_: Annotated[str, Meta(description="who asks: owner, task or external"), Arg("KIND")] = "",
+    agent: Annotated[str, Meta(description="the agent that asks"), Arg("NAME")] = "",
+    tools: Tools = "core",
+) -> int:
+    """Serve MCP over standard input and output"""
+    # It never depends on a terminal.
+    session = session_of(session_ or os.environ.get(SESSION_VARIABLE) or "external", agent)
     with missing_extra("MCP", "mcp"):
         from notebook_sync.surfaces.mcp.stdio import serve_stdio
     with Notebook.find(folder or ".", adopt=True) as notebook:
-        return serve_stdio(notebook, session, toolsets=parsed.tools)
+        return serve_stdio(notebook, session, toolsets=tools)
 
 
-def _serve(folder: str | None, argv: list[str]) -> int:
-    parser = Parser("serve", "Serve HTTP and MCP on this machine")
-    parser.add_argument("--host", default="", help="where it listens (default server.host)")
-    parser.add_argument("--port", type=int, default=None, help="0 chooses a free one (default server.port)")
-    parser.add_argument("--no-watch", action="store_true", help="do not follow the files")
-    parsed = parser.parse(argv)
+def _serve(
+    folder: str | None,
+    *,
+    host: Annotated[str, Meta(description="where it listens (default server.host)")] = "",
+    port: Annotated[int | None, Meta(description="0 chooses a free one (default server.port)")] = None,
+    no_watch: Annotated[bool, Meta(description="do not follow the files")] = False,
+) -> int:
+    """Serve HTTP and MCP on this machine"""
     with missing_extra("serving HTTP", "serve"):
         from notebook_sync.surfaces.http.serve import serve
     with Notebook.find(folder or ".", adopt=True) as notebook:
-        return serve(notebook, host=parsed.host, port=parsed.port, watch=not parsed.no_watch)
+        return serve(notebook, host=host, port=port, watch=not no_watch)
 
 
-def _connect(folder: str | None, argv: list[str]) -> int:
+def _connect(
+    folder: str | None,
+    client: Annotated[str, Meta(description="its name"), Arg("CLIENT", positional=True)],
+    *,
+    session_: Annotated[Kind, Meta(description="of the agent")] = "task",
+    agent: Annotated[str, Meta(description="the agent's name"), Arg("NAME")] = "",
+    tools: Tools = "core",
+    write: Annotated[bool, Meta(description="change the client's file, after showing the difference")] = False,
+    yes: Annotated[bool, Meta(description="do not ask")] = False,
+) -> None:
+    """Set up an agent program: claude, codex, cursor, vscode, gemini, opencode"""
     from notebook_sync.surfaces.cli.connect import connect  # knows other programs' files
 
-    return connect(folder, argv)
+    options = ["--session", session_, "--tools", tools, *(["--agent", agent] if agent else [])]
+    connect(Path(folder or "."), client, options, write=write, ask=not yes)
 
 
-def _completion(folder: str | None, argv: list[str]) -> int:
+def _completion(
+    folder: str | None, shell: Annotated[Literal["bash", "zsh", "fish"], Arg("SHELL", positional=True)]
+) -> None:
+    """Print the completion script of a shell"""
     from notebook_sync.surfaces.cli.completion import script  # loads every operation
 
-    parser = Parser("completion", "Print the completion script of a shell")
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
-    print(script(parser.parse(argv).shell))
-    return 0
+    print(script(shell))
 
 
 @contextmanager
 def missing_extra(feature: str, extra: str) -> Iterator[None]:
     """Imports whose absence is an error with the line that installs them. Raises MissingExtra."""
-    from notebook_sync.errors import MissingExtra
-
     try:
         yield
     except ModuleNotFoundError as error:
@@ -209,12 +228,5 @@ def missing_extra(feature: str, extra: str) -> Iterator[None]:
         raise MissingExtra(feature, extra) from error
 
 
-BY_HAND: Mapping[str, Callable[[str | None, list[str]], int]] = {
-    "init": _init,
-    "demo": _demo,
-    "watch": _watch,
-    "serve": _serve,
-    "mcp": _mcp,
-    "connect": _connect,
-    "completion": _completion,
-}
+_WRITTEN: tuple[Callable[..., Any], ...] = (_init, _demo, _watch, _serve, _mcp, _connect, _completion)
+BY_HAND = {run.__name__[1:]: Operation(run=run, words=run.__name__[1:]) for run in _WRITTEN}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from notebook_sync.notebook import load_operations
 from notebook_sync.registry import OPERATIONS
 from notebook_sync.surfaces.cli.arguments import parser_of
+from notebook_sync.surfaces.cli.commands import BY_HAND
 from notebook_sync.surfaces.cli.index import ALIASES, COMMANDS, NAMES, PROGRAM
 
 _FUNCTION = "_notebook_sync"
@@ -21,7 +22,7 @@ def _words() -> dict[str, list[str]]:
     """By command, what may follow it: the commands of its group, or its options."""
     load_operations()
     words: dict[str, list[str]] = {name: ["--help"] for name in NAMES}
-    for operation in OPERATIONS.values():
+    for operation in (*OPERATIONS.values(), *BY_HAND.values()):
         command, _, member = operation.words.partition(" ")
         if member:
             words[command].append(member)

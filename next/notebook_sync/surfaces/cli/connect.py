@@ -16,7 +16,6 @@ from typing import Any
 
 from notebook_sync.errors import Refused, UsageError
 from notebook_sync.files.state import find_root
-from notebook_sync.surfaces.cli.arguments import Parser
 from notebook_sync.surfaces.cli.index import PROGRAM
 
 NAME = "notebook"
@@ -45,36 +44,22 @@ CLIENTS = {
 }
 
 
-def connect(folder: str | None, argv: list[str]) -> int:
-    """Print the configuration for a client, or merge it into the client's file. Raises UsageError, Refused."""
-    parser = Parser("connect", "Set up an agent program")
-    parser.add_argument("client", metavar="CLIENT", help=", ".join(CLIENTS))
-    parser.add_argument("--session", default="task", choices=("owner", "task", "external"), help="of the agent")
-    parser.add_argument("--agent", default="", metavar="NAME", help="the agent's name")
-    parser.add_argument("--tools", default="core", metavar="SETS", help="sets of tools")
-    parser.add_argument("--write", action="store_true", help="change the client's file, after showing the difference")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parsed = parser.parse(argv)
-    root = find_root(Path(folder or "."), adopt=True)
-    command = [PROGRAM, "-C", str(root), "mcp", "--session", parsed.session, "--tools", parsed.tools]
-    command += ["--agent", parsed.agent] if parsed.agent else []
-    client = CLIENTS.get(parsed.client)
+def connect(folder: Path, name: str, options: list[str], *, write: bool, ask: bool) -> None:
+    """Print the configuration for a client, or merge it into the client's file. `options` are those of `mcp`. Raises
+    UsageError, Refused."""
+    root = find_root(folder, adopt=True)
+    command = [PROGRAM, "-C", str(root), "mcp", *options]
+    prompt = f"{PROGRAM} -C {shlex.quote(str(root))} prompt {' '.join(options[:2])}"
+    client = CLIENTS.get(name)
     if client is None:
-        print(_block("other", "mcpServers", command))
-        print(f"\nAt the start of a session, add the output of: {_prompt_command(root, parsed.session)}")
-        return 0
-    if parsed.write:
-        return _write(client, parsed.client, command, ask=not parsed.yes)
-    place = f"~/{client.file}" if client.in_home else client.file
-    print(f"Add to {place}, or repeat the command with --write:\n\n{_block(parsed.client, client.key, command)}")
-    if client.hook:
-        print(f"\nTo have the prompt in each session, run this in {client.hook}:")
-        print(f"\n  {_prompt_command(root, parsed.session)}")
-    return 0
-
-
-def _prompt_command(root: Path, session: str) -> str:
-    return f"{PROGRAM} -C {shlex.quote(str(root))} prompt --session {session}"
+        print(f"{_block('other', 'mcpServers', command)}\n\nAt the start of a session, add the output of: {prompt}")
+    elif write:
+        _write(client, name, command, ask=ask)
+    else:
+        place = f"~/{client.file}" if client.in_home else client.file
+        print(f"Add to {place}, or repeat the command with --write:\n\n{_block(name, client.key, command)}")
+        if client.hook:
+            print(f"\nTo have the prompt in each session, run this in {client.hook}:\n\n  {prompt}")
 
 
 def _entry(client: str, command: list[str]) -> dict[str, Any]:
@@ -91,20 +76,20 @@ def _block(client: str, key: str, command: list[str]) -> str:
     return json.dumps({key: {NAME: _entry(client, command)}}, indent=2, ensure_ascii=False)
 
 
-def _write(client: Client, name: str, command: list[str], *, ask: bool) -> int:
+def _write(client: Client, name: str, command: list[str], *, ask: bool) -> None:
     file = (Path.home() if client.in_home else Path.cwd()) / client.file
     before = _text_of(file)
     after = _merged(name, client, before, command, file)
     if after == before:
         print(f"{file} is up to date")
-        return 0
+        return
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(file), str(file), lineterm="")
     print("\n".join(lines))
     if ask:
         if not sys.stdin or not sys.stdin.isatty():
             raise UsageError("connect --write asks before it changes the file", next="add --yes")
         if input("Write it? [y/N] ").strip().lower() not in ("y", "yes"):
-            return 0
+            return
     if _text_of(file) != before:
         raise Refused(f"{file} was changed in the meantime", next="repeat the command")
     file = file.resolve()
@@ -116,7 +101,6 @@ def _write(client: Client, name: str, command: list[str], *, ask: bool) -> int:
         temporary.chmod(file.stat().st_mode)
     temporary.replace(file)
     print(f"wrote {file}")
-    return 0
 
 
 def _text_of(file: Path) -> str:

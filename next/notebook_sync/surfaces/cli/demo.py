@@ -46,7 +46,7 @@ _REMINDERS = """## Today
 _PAGE = "The ferry leaves the harbour at nine. In winter it leaves at ten, unless there is ice."
 
 
-def play(folder: Path | None) -> int:
+def play(folder: Path | None) -> None:
     """Play the demonstration in `folder`, or in a temporary one, and leave it there. Raises UsageError."""
     root = folder if folder is not None else Path(tempfile.mkdtemp(prefix="notebook-demo-")) / "notebook"
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
@@ -65,7 +65,6 @@ def play(folder: Path | None) -> int:
     _run("-C", str(root), "create", "Winter timetable", "--content", _PAGE, "--session", "task:scribe")
     _run("-C", str(root), "search", "ferry ice", "--json")
     _say(f"The notebook is in {root}. Next: {PROGRAM} -C {shlex.quote(str(root))} status")
-    return 0
 
 
 def _watch_an_edit(root: Path) -> None:

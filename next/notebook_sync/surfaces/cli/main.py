@@ -100,9 +100,9 @@ def _dispatch(argv: list[str]) -> int:
     if command not in NAMES:
         raise _unknown(command, NAMES)
     if not module_of(command):
-        from notebook_sync.surfaces.cli.commands import BY_HAND
+        from notebook_sync.surfaces.cli.commands import run_by_hand
 
-        return BY_HAND[command](folder, rest)
+        return run_by_hand(command, folder, rest)
     return _run_operation(folder, command, rest)
 
 

@@ -7,7 +7,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from notebook_sync.registry import Operation
+import msgspec
+
+from notebook_sync.registry import Operation, as_json
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _WIDEST = 60
@@ -23,6 +25,11 @@ def rendered(operation: Operation, answer: Any) -> str:
     if isinstance(answer, Mapping) and "results" in answer:
         return table(answer["results"], operation.columns) or operation.nothing_found
     return fields_of(answer)
+
+
+def json_line(value: Any) -> str:
+    """A result as JSON on one line."""
+    return msgspec.json.encode(as_json(value)).decode()
 
 
 def complaints_of(answer: Any) -> list[str]:
