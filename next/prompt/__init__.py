@@ -29,12 +29,10 @@ Useful by themselves: `Outline` (the tree of a Markdown text), `visible` (what a
 
 from prompt.assemble import Assembler, assemble
 from prompt.budget import Claim, Count, CountCache, Counter, count_tokens, encoding_named, share
-from prompt.compare import Change, Passage, compare
 from prompt.ends import closing_line, omission_line
-from prompt.errors import PromptError, PromptTooSmall, VocabularyMissing
-from prompt.explain import Found, explain
-from prompt.fence import fence_external, quote
+from prompt.explain import Change, Found, Passage, compare, explain
 from prompt.hidden import Visible, end_of_frontmatter, visible
+from prompt.layout import fence_external, quote
 from prompt.outline import Block, Lines, Outline, Section, Span, anchors_of, plain_text, shown_text
 from prompt.trim import Cutting, Trimmed, trim
 from prompt.values import (
@@ -47,9 +45,12 @@ from prompt.values import (
     Omission,
     Part,
     Prompt,
+    PromptError,
     PromptFile,
     PromptSettings,
+    PromptTooSmall,
     Session,
+    VocabularyMissing,
     Volatile,
     VolatileSection,
 )

@@ -8,22 +8,19 @@ The stable part is made before the volatile one is looked at, and depends on not
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from hashlib import sha256
+from typing import Generic, TypeVar
 
 from prompt.budget import Claim, CountCache, Counter, share
 from prompt.ends import closing_line, omission_line
-from prompt.errors import PromptTooSmall
-from prompt.gaps import Positions
-from prompt.hidden import visible
-from prompt.layout import stable_text, tag_for
-from prompt.recent import Recent
+from prompt.hidden import Positions, visible
+from prompt.layout import fitted, stable_text, tag_for
 from prompt.trim import Cutting
-from prompt.values import FileText, Gap, Part, Prompt, PromptFile, PromptSettings, Session, Volatile
-from prompt.volatile import fitted
+from prompt.values import FileText, Gap, Part, Prompt, PromptFile, PromptSettings, PromptTooSmall, Session, Volatile
 
 # What each file is granted, if it needs it, before priorities count: its marks and its newest entry.
 RESERVE = 120
@@ -35,6 +32,7 @@ _DATED = re.compile(rb"[\[(]\s*+(?:until|from)\b[^\])]{0,80}", re.IGNORECASE)
 _CLOCK = re.compile(rb"\d:\d|\d ?[ap]\.?m", re.IGNORECASE)
 _ALWAYS = datetime.combine(date.min, time())
 _NOTHING_VOLATILE = Volatile()
+Value = TypeVar("Value")
 
 
 def assemble(
@@ -233,3 +231,25 @@ def _dependence(content: bytes) -> tuple[bool, bool]:
     """Whether what is shown of a file depends on the day, and whether on the time."""
     dated = [match[0] for match in _DATED.finditer(content)]
     return bool(dated), any(_CLOCK.search(one) for one in dated)
+
+
+class Recent(Generic[Value]):
+    """What was made last, by key: at most `size` values, and with one more, all before it are dropped. May be used from
+    several threads; two that miss at once may both make the value.
+
+    It holds no function, unlike `lru_cache` on a bound method, so that its owner is freed as soon as nobody uses it.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: dict[Hashable, Value] = {}
+
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """The value of `key`, made if it is not known."""
+        value = self._values.get(key)
+        if value is None:
+            value = make()
+            if len(self._values) >= self._size:
+                self._values.clear()
+            self._values[key] = value
+        return value

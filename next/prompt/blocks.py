@@ -18,7 +18,6 @@ LINE_END = re.compile(r"\r\n?|\n")
 _NO_LINE_ENDS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _CONTINUATION = bytes(range(0x80, 0xC0))
 _CLOSING_MARKS = re.compile(r"(?:^|(?<=[ \t]))#+[ \t]*$")
-_QUOTE_MARK = re.compile(r"[ \t]*>?")
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _LIST_MARK = re.compile(r"[-+*]|\d{1,9}[.)]")
 # The parser's names: the kind of a span, and the length of the mark on either side of it.
@@ -234,7 +233,8 @@ class Block:
         if self.type in CODE:
             return LINE_END.sub("\n", "".join(span.value for span in self.spans))
         lines = [line.strip(" \t") for line in LINE_END.split(self._source.text[self.start : self.end])]
-        lines[1:] = [_without_quotes(line, self.quotes) for line in lines[1:]]
+        marks = re.compile(rf"(?:[ \t]*>){{0,{self.quotes}}}[ \t]*")
+        lines[1:] = [marks.sub("", line, count=1) for line in lines[1:]]
         if self.type == "heading" and len(lines) > 1:
             lines.pop()  # the underline
         elif self.type == "heading":
@@ -254,16 +254,6 @@ class Block:
             block = waiting.pop()
             yield block
             waiting.extend(reversed(block.children))
-
-
-def _without_quotes(line: str, quotes: int) -> str:
-    at = 0
-    for _ in range(quotes):
-        mark = _QUOTE_MARK.match(line, at)
-        if mark is None or mark.end() == at:
-            break
-        at = mark.end()
-    return line[at:].strip(" \t")
 
 
 def shown_text(spans: Sequence[Span], *, alt: bool = True) -> str:

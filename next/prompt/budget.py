@@ -11,7 +11,7 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from prompt.errors import VocabularyMissing
+from prompt.values import VocabularyMissing
 
 if TYPE_CHECKING:
     from tiktoken import Encoding

@@ -19,7 +19,7 @@ _NAMED = rf"(?:\d{{1,2}}(?:st|nd|rd|th)?\.? {_MONTH}\.?|{_MONTH}\.? \d{{1,2}}(?:
 # The largest patterns are texts: `re` compiles them for the first date, 2 ms that most commands do not wait for.
 _DAY = rf"(?:\d{{4}}-\d{{1,2}}-\d{{1,2}}|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}|{_NAMED} \d{{4}})"
 _DATED = rf"(?i)(?<![\w.]){_DAY}(?=T\d|\b)(?!\.\d)"
-_YEAR = re.compile(r"\d{4}")
+_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _MOMENT = (
     rf"(?i)(?:(?P<day>{_DAY})|(?P<named>{_NAMED}))"
     r"(?:(?: (?:at )?|T)(?P<hour>\d{1,2})(?::(?P<minute>\d{2})(?::\d{2})?)?(?: ?(?P<half>[ap])\.?m\.?)?)?"
@@ -62,15 +62,11 @@ class Validity(NamedTuple):
 
     def holds_at(self, now: datetime) -> bool:
         """Neither past nor upcoming."""
-        return not (self.is_past(now) or self.is_upcoming(now))
+        return not self.is_past(now) and (self.begins is None or self.begins <= now)
 
     def is_past(self, now: datetime) -> bool:
         """The end has come."""
         return self.ends is not None and self.ends <= now
-
-    def is_upcoming(self, now: datetime) -> bool:
-        """The beginning has not come."""
-        return self.begins is not None and now < self.begins
 
     def corrected(self, today: date) -> str:
         """The bracket with the dates that were most likely meant: `[until 2026-02-28]` for `[until 2026-02-30]`."""
@@ -86,7 +82,7 @@ def validity_of(text: str, skip: Sequence[tuple[int, int]] = ()) -> Validity | N
     Brackets are `[until DATE]`, `[from DATE until DATE]` and `[from DATE]`, also round ones; a DATE is what
     `read_moment` reads, with its year. What begins in a range `[start, end)` of `skip` (code, links, comments) is text.
     """
-    found = [one for match in _BRACKET.finditer(_blanked(text, skip)) if (one := _validity(match))]
+    found = [one for match in _BRACKET.finditer(blanked(text, skip)) if (one := _validity(match))]
     return next((one for one in reversed(found) if not one.problem), found[-1] if found else None)
 
 
@@ -138,7 +134,8 @@ def suggested_moment(text: str, today: date) -> str:
     return f"{day} {clock[0].zfill(5)}" if clock else f"{day}"
 
 
-def _blanked(text: str, ranges: Sequence[tuple[int, int]]) -> str:
+def blanked(text: str, ranges: Sequence[tuple[int, int]]) -> str:
+    """The text with spaces for these ranges of it."""
     pieces, at = [], 0
     for start, end in sorted(ranges):
         pieces += [text[at:start], " " * (end - max(at, start))]

@@ -7,13 +7,14 @@ not hide the rest of a file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import accumulate
 from typing import NamedTuple
 
-from prompt.dates import Validity, validity_of
-from prompt.gaps import Positions, without, without_overlaps
-from prompt.outline import Block, Lines, Outline, Span
+from prompt.dates import Validity, blanked, validity_of
+from prompt.outline import Block, Lines, Outline
 from prompt.values import Expired, Gap
 
 LARGEST_FRONTMATTER = 64 * 1024  # bytes
@@ -37,7 +38,10 @@ _DATED = re.compile(r"[\[(]\s*(?:until|from)\b", re.IGNORECASE)
 # Obsidian's comment marks. One right behind a word only closes: "100%% sure" opens nothing.
 _PERCENT = re.compile(r"(?<![\w%])%%(?!%)|(?<!%)%%(?![\w%])")
 # A picture or a file as text, and the fences in which plugins keep compressed data.
-_DATA_URI = re.compile(r"data:[\w.+/-]*[;,][^\s\"'<>]{24,}", re.IGNORECASE)
+_DATA_URI = re.compile(
+    r"data:[\w.+/-]*[;,](?=[^\s\"'<>]{24})(?:[^\s\"'<>()]++|\([^\s\"'<>()]*+\))++",  # less a bracket that ends a link
+    re.IGNORECASE,
+)
 _COMPRESSED = "compressed-json"
 _PAYLOAD = re.compile(f"{_DATA_URI.pattern}|{_COMPRESSED}", re.IGNORECASE)
 _SPACE = re.compile(r"\s*")
@@ -91,7 +95,7 @@ def visible(source: str, *, now: datetime | None) -> Visible:
     comments = sorted(_comments(outline)) if has_comment else []
     gaps += [Gap(start, end, "comment") for start, end in _with_their_space(lines, comments)]
     pinned, lost = _pins(outline, comments)
-    taken = without_overlaps(gaps)
+    taken = _without_overlaps(gaps)
     after = Positions(taken).after
     return Visible(
         without(body, taken),
@@ -125,12 +129,8 @@ def _dated_items(outline: Outline) -> Iterator[tuple[Block, Validity]]:
         outer = item.parent.parent if item.parent else None
         if outer is not None and outer.type == "list_item" and outer.first == item.first:
             continue  # on the line of the item around it
-        text = outline.text[opening.start : opening.end]
-        if not _DATED.search(text):
-            continue
-        start = opening.start
-        quoted = [(span.start - start, span.end - start) for span in opening.spans if span.kind in QUOTED]
-        if validity := validity_of(text, quoted):
+        dated = _DATED.search(outline.text, opening.start, opening.end)
+        if dated and (validity := validity_of(_unquoted(outline, opening, QUOTED))):
             yield item, validity
 
 
@@ -140,29 +140,8 @@ def _payloads(outline: Outline) -> Iterator[Gap]:
         if block.type == "fence" and block.info == _COMPRESSED:
             yield Gap(*_whole_lines(outline.lines, block.first, block.last), "payload")
         elif block.type in _TEXT_HOLDERS or block.type == "html_block":
-            matches = list(_DATA_URI.finditer(outline.text, block.start, block.end))
-            around = [span for span in (block.spans if matches else ()) if span.kind in ("code", "link", "image")]
-            for match, span in zip(matches, _innermost(around, [match.start() for match in matches]), strict=True):
-                if span is None or span.kind != "code":
-                    # The bracket that ends an inline link may be right behind the address.
-                    end = min(match.end(), span.end - 1) if span else match.end()
-                    yield Gap(match.start(), end, "payload", "…")
-
-
-def _innermost(spans: Sequence[Span], positions: Sequence[int]) -> Iterator[Span | None]:
-    """The smallest of `spans` around each position; both in order."""
-    open_spans: list[Span] = []
-    waiting = iter(spans)
-    following = next(waiting, None)
-    for at in positions:
-        while following and following.start <= at:
-            while open_spans and open_spans[-1].end <= following.start:
-                open_spans.pop()
-            open_spans.append(following)
-            following = next(waiting, None)
-        while open_spans and open_spans[-1].end <= at:
-            open_spans.pop()
-        yield open_spans[-1] if open_spans else None
+            for match in _DATA_URI.finditer(_unquoted(outline, block, ("code",))):
+                yield Gap(block.start + match.start(), block.start + match.end(), "payload", "…")
 
 
 def _comments(outline: Outline) -> Iterator[_Range]:
@@ -175,13 +154,10 @@ def _comments(outline: Outline) -> Iterator[_Range]:
             for match in _COMMENT.finditer(source[: source.rfind("-->") + 3]):
                 yield block.start + match.start(), block.start + match.end()
         elif block.type in _TEXT_HOLDERS and _COMMENT_MARK.search(text, block.start, block.end):
-            quoted = [span for span in block.spans if span.kind in ("code", "html")]
-            yield from (
-                (span.start, span.end) for span in quoted if span.value.startswith("<!--") and span.kind == "html"
-            )
-            places = [match.start() for match in _PERCENT.finditer(text, block.start, block.end)]
-            inside = _innermost(quoted, places)
-            marks += [(at, block) for at, span in zip(places, inside, strict=True) if span is None]
+            html = (span for span in block.spans if span.kind == "html")
+            yield from ((span.start, span.end) for span in html if span.value.startswith("<!--"))
+            places = _PERCENT.finditer(_unquoted(outline, block, ("code", "html")))
+            marks += [(block.start + place.start(), block) for place in places]
     opened: tuple[int, Block] | None = None
     for at, block in marks:
         if opened and (opened[1] is block or not text[outline.lines.start(opened[1].first) : opened[0]].strip(" \t>")):
@@ -197,6 +173,12 @@ def _blocks_with(outline: Outline, pattern: re.Pattern[str]) -> Iterator[Block]:
         if pattern.search(outline.text, block.start, block.end):
             yield block
             yield from block.walk()
+
+
+def _unquoted(outline: Outline, block: Block, kinds: Collection[str]) -> str:
+    """The source of a block, with spaces for its spans of these kinds."""
+    ranges = [(span.start - block.start, span.end - block.start) for span in block.spans if span.kind in kinds]
+    return blanked(outline.text[block.start : block.end], ranges)
 
 
 def _with_their_space(lines: Lines, comments: Iterable[_Range]) -> Iterator[_Range]:
@@ -259,3 +241,48 @@ def _pins(outline: Outline, comments: Sequence[_Range]) -> tuple[list[int], list
         else:
             lost.append(first)
     return pinned, lost
+
+
+def _without_overlaps(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
+    """`gaps` in order; each less what an earlier one covers."""
+    found: list[Gap] = []
+    for gap in sorted(gaps, key=lambda gap: (gap.start, -gap.end)):
+        start = max(gap.start, found[-1].end) if found else gap.start
+        if start < gap.end:
+            found.append(gap if start == gap.start else gap._replace(start=start, shown=""))
+    return tuple(found)
+
+
+def without(text: str, gaps: Sequence[Gap]) -> str:
+    """`text` with what each gap shows in its place, usually nothing."""
+    pieces, at = [], 0
+    for gap in gaps:
+        pieces += [text[at : gap.start], gap.shown]
+        at = gap.end
+    return "".join([*pieces, text[at:]])
+
+
+def first_touching(gaps: Sequence[Gap], start: int, end: int) -> Gap | None:
+    """The first of `gaps` that takes anything of `[start, end)`."""
+    index = bisect_right(gaps, start, key=lambda gap: gap.end)
+    return gaps[index] if index < len(gaps) and gaps[index].start < end else None
+
+
+class Positions:
+    """Maps positions between a text and what is left of it without `gaps`. A gap shows no more than it takes."""
+
+    def __init__(self, gaps: Sequence[Gap]) -> None:
+        self._gaps = gaps
+        self._taken = [0, *accumulate(gap.end - gap.start - len(gap.shown) for gap in gaps)]
+        # Where each gap ends, as a position of what is left.
+        self._ends = [gap.end - taken for gap, taken in zip(gaps, self._taken[1:], strict=True)]
+
+    def before(self, position: int) -> int:
+        """Where a position of what is left is in the text; at the end of a gap, the position behind it."""
+        return position + self._taken[bisect_right(self._ends, position)]
+
+    def after(self, position: int) -> int:
+        """Where a position of the text is in what is left; for one in a gap, the position behind it."""
+        index = bisect_left(self._gaps, position, key=lambda gap: gap.start)
+        inside = max(self._gaps[index - 1].end - position, 0) if index else 0
+        return position + inside - self._taken[index]

@@ -54,10 +54,11 @@ def _staying_order(chapters: Sequence[Chapter]) -> list[Piece]:
     ranked = []
     notes = {note.block for chapter in chapters for piece in chapter.pieces for note in piece.notes}
     for number, chapter in enumerate(_newest_first(chapters[0])):
-        places = _places(chapter.dates) or range(len(chapter.dates))
         own = [piece for piece in chapter.pieces if piece.top >= 0]
-        own.sort(key=lambda piece: (piece.done, piece.late, places[piece.top], piece.start))
-        if not own and not chapter.chapters and chapter.heading:
+        if own:
+            places = _places(chapter.dates) or range(len(chapter.dates))
+            own.sort(key=lambda piece: (piece.done, piece.late, places[piece.top], piece.start))
+        elif not chapter.chapters and chapter.heading:
             own = [chapter.heading]
         for position, piece in enumerate(own):
             wave = 2 if position >= FAIR_SHARE else 1 if position or chapter.is_dated else 0

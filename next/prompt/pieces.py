@@ -29,6 +29,7 @@ _OPEN = re.compile(rf"^[ \t>]*{_MARK}\[[^xX>\]-]\](?=\s)", re.MULTILINE)
 _BOX = re.compile(rf"^[ \t]+{_MARK}\[[^\]]\](?=\s)", re.MULTILINE)
 _ATTRIBUTION = re.compile(r"(?:--|[—–―])\s*\S")
 _FORMULA_OPENS = re.compile(r"(?:\A|[\r\n])[ \t>]*\$\$[^$]*\Z")
+_FORMULA = re.compile(r"\$\$(?:(?!\$\$).)*+\$\$", re.DOTALL)
 _FOOTNOTE = re.compile(r"^\[\^([^\[\]\s]{1,80})\]:", re.MULTILINE)
 _REFERENCE = re.compile(r"\[\^([^\[\]\s]{1,80})\]")
 
@@ -120,9 +121,10 @@ def chapters_of(outline: Outline, pinned: frozenset[int] = frozenset()) -> list[
             below.heading = below.frame = Piece(section.start, block.end, section.start, block, below, chapter.frame)
             below.pieces.append(below.heading)
         chapter = below
-    has_formulas = "$$" in outline.text
+    divider = _Divider(outline)
     for each in chapters:
-        _Divider(outline, each, has_formulas).divide()
+        if each.blocks:
+            divider.divide(each)
     notes = _footnotes(outline, chapters) if "[^" in outline.text else {}
     for piece in (piece for each in chapters for piece in each.pieces):
         if notes and piece.block.type not in CODE:
@@ -160,15 +162,15 @@ _Waiting = tuple[Block, Piece | None, int, bool]
 
 
 class _Divider:
-    """Divides the blocks of a chapter into its pieces."""
+    """Divides the blocks of chapters into their pieces, one chapter after the other."""
 
-    def __init__(self, outline: Outline, chapter: Chapter, has_formulas: bool) -> None:
-        self._chapter, self._outline, self._text = chapter, outline, outline.text
-        self._has_formulas = has_formulas
+    def __init__(self, outline: Outline) -> None:
+        self._outline, self._text = outline, outline.text
+        self._has_formulas = "$$" in outline.text
         self._margins: dict[Block, int] = {}
 
-    def divide(self) -> None:
-        chapter = self._chapter
+    def divide(self, chapter: Chapter) -> None:
+        self._chapter = chapter
         waiting = self._framed(self._with_whole_formulas(chapter.blocks), chapter.frame, -1, True)
         while waiting:
             block, frame, top, counts = waiting.pop()
@@ -207,27 +209,20 @@ class _Divider:
         """`blocks` with one block of type math for each formula between `$$` marks, whatever the parser made of it."""
         if not self._has_formulas:
             return blocks
-        text, found = self._text, list(blocks)
-        opened = None
-        ranges = []
-        for number, block in enumerate(blocks):
-            if block.type in CODE or self._marks(block) % 2 == 0:
-                continue
-            if opened is not None:
-                ranges.append((opened, number))
-                opened = None
-            elif _FORMULA_OPENS.search(text[block.start : block.end]):
-                opened = number
-        for first, last in reversed(ranges):
-            found[first : last + 1] = [blocks[first].through(blocks[last])]
-        for number, block in enumerate(found):
-            source = text[block.start : block.end] if block.type == "paragraph" and self._marks(block) == 2 else ""
-            if source.startswith("$$") and source.endswith("$$"):
-                found[number] = block.through(block)
+        found: list[Block] = []
+        opened = -1
+        for block in blocks:
+            found.append(block)
+            source = "" if block.type in CODE else self._text[block.start : block.end]
+            if source.count("$$") % 2:
+                if opened >= 0:
+                    found[opened:] = [found[opened].through(block)]
+                    opened = -1
+                elif _FORMULA_OPENS.search(source):
+                    opened = len(found) - 1
+            elif block.type == "paragraph" and _FORMULA.fullmatch(source):
+                found[-1] = block.through(block)
         return found
-
-    def _marks(self, block: Block) -> int:
-        return self._text.count("$$", block.start, block.end)
 
     def _nested(self, item: Block, size: int) -> tuple[int, Sequence[Block]] | None:
         """Where an item that is to be divided ends for itself, above the first list in it, and the blocks below."""

@@ -10,7 +10,6 @@ import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 
 from prompt.budget import Count
@@ -22,6 +21,8 @@ from prompt.values import Omission
 
 # A page whose estimate is over the cap by more tokens than this is not laid out.
 SLACK = 4
+# Sections of which it is said what they lack; the others are said in one.
+MOST_OMISSIONS = 1000
 _SPACE = re.compile(r"\s*")
 
 
@@ -42,7 +43,10 @@ def trim(text: str, cap: int, count: Count, *, path: str = "", pinned: frozenset
     `path`; if there is only one such section, its line has the call. `pinned` are the characters at which pinned
     headings begin.
     """
-    return Cutting(text, count(text), count, path=path, pinned=pinned).at(cap)
+    tokens = count(text)
+    if tokens <= cap:
+        return Trimmed(text, tokens)
+    return Cutting(text, tokens, count, path=path, pinned=pinned).at(cap)
 
 
 class Cutting:
@@ -52,9 +56,12 @@ class Cutting:
         self, text: str, tokens: int, count: Count, *, path: str = "", pinned: frozenset[int] = frozenset()
     ) -> None:
         """`tokens` is what `count` says of `text`."""
-        self._text, self._tokens, self._count, self._path, self._pinned = text, tokens, count, path, pinned
+        self._text, self._tokens, self._count, self._path = text, tokens, count, path
+        self._outline = Outline(text)
+        self._chapters = chapters_of(self._outline, pinned)
         # Groups of pieces in the order in which they stay, and for pages with 1, 2, … of them the estimated tokens
         # without and with the omission lines.
+        self._growing = self._grow()
         self._groups: list[list[Piece]] = []
         self._sizes: list[tuple[int, int]] = []
         self._lock = threading.Lock()  # groups are found as far as they are needed, by the thread that needs them first
@@ -68,25 +75,16 @@ class Cutting:
             for page in self._pages(cap):
                 tokens = self._count(page.text)
                 if tokens <= cap:
-                    omitted = [
-                        Omission(chapter.section.anchor, chapter.section.title, entries, self._count(text))
-                        for chapter, entries, text in page.lacking
-                    ]
-                    return Trimmed(page.text, tokens, tuple(omitted), tuple(page.cut))
+                    return Trimmed(page.text, tokens, tuple(self._omitted(page)), tuple(page.cut))
         line = next((line for line in (omission_line(0), f"[{MORE}]") if self._count(line) <= cap), "")
         return Trimmed(line, self._count(line), (Omission("", "", 0, self._tokens),), ((0, len(self._text)),))
 
-    @cached_property
-    def _outline(self) -> Outline:
-        return Outline(self._text)
-
-    @cached_property
-    def _chapters(self) -> list[Chapter]:
-        return chapters_of(self._outline, self._pinned)
-
-    @cached_property
-    def _growing(self) -> Iterator[tuple[list[Piece], tuple[int, int]]]:
-        return self._grow()
+    def _omitted(self, page: _Page) -> Iterator[Omission]:
+        for chapter, entries, text in page.lacking[:MOST_OMISSIONS]:
+            yield Omission(chapter.section.anchor, chapter.section.title, entries, self._count(text))
+        if rest := page.lacking[MOST_OMISSIONS:]:
+            tokens = self._count("\n".join(text for *_, text in rest))
+            yield Omission(MORE, MORE, sum(entries for _, entries, _ in rest), tokens)
 
     def _pages(self, cap: int) -> Iterator[_Page]:
         """Pages with less and less on them. One that is too large for a cap is too large for each smaller one, too."""
@@ -122,21 +120,28 @@ class _Page:
     """
 
     def __init__(self, outline: Outline, chapters: list[Chapter], shown: set[Piece], path: str) -> None:
-        self._outline, self._source, self._shown, self._path = outline, outline.text, shown, path
+        self._outline, self._source, self._shown = outline, outline.text, shown
         self._newline = "\r\n" if "\r\n" in self._source else "\n"
-        seen = [one for one in chapters if self._sees(one)]
-        partial = [one for one in seen if not (shown.issuperset(one.pieces) and all(map(self._sees, one.chapters)))]
-        self._only = partial[0] if len(partial) == 1 else None
         self._parts: list[str] = []
         self._last: Piece | None = None
         self._end = 0
         self._has_gap = False
         self._moved_lists: set[Block | None] = set()
-        self.lacking: list[tuple[Chapter, int, str]] = []
         self.cut: list[tuple[int, int]] = []
+        self.lacking: list[tuple[Chapter, int, str]] = []
+        for one in chapters:
+            if missing := [piece for piece in one.pieces if piece not in shown]:
+                text = "\n".join(self._source[piece.start : piece.end] for piece in missing)
+                self.lacking.append((one, sum(piece.entries for piece in missing), text))
+        self._marks = {one: omission_line(entries) for one, entries, _ in self.lacking}
+        seen = [one for one in chapters if self._sees(one)]
+        partial = [one for one in seen if one in self._marks or not all(map(self._sees, one.chapters))]
+        total = sum(entries for _, entries, _ in self.lacking)
+        if len(partial) == 1:
+            self._marks = {partial[0]: omission_line(total, path, partial[0].section.anchor)}
         self._lay(chapters[0])
         if len(partial) > 1:
-            self._add_line(omission_line(sum(entries for _, entries, _ in self.lacking), path))
+            self._add_line(omission_line(total, path))
         self._end_block()
         if self._has_gap:
             self.cut.append((self._end, len(self._source)))
@@ -147,38 +152,23 @@ class _Page:
         return chapter.heading is None or chapter.heading in self._shown
 
     def _lay(self, chapter: Chapter) -> None:
-        entries = self._lack(chapter, [piece for piece in chapter.pieces if not self._add(piece)])
-        hidden = [each for below in chapter.chapters if not self._sees(below) for each in below.walk()]
-        line = omission_line(entries or 0)
-        if chapter is self._only:
-            total = (entries or 0) + sum(piece.entries for each in hidden for piece in each.pieces)
-            line = omission_line(total, self._path, chapter.section.anchor)
-        if entries is not None:
-            self._add_line(line)
+        for piece in chapter.pieces:
+            if piece in self._shown:
+                self._add(piece)
+            else:
+                self._has_gap = True
+        mark, lacks_own = self._marks.get(chapter), not self._shown.issuperset(chapter.pieces)
+        if mark and lacks_own:
+            self._add_line(mark)
         for one in chapter.chapters:
             if self._sees(one):
                 self._lay(one)
-                continue
-            self._has_gap = True
-            for each in one.walk():
-                self._lack(each, each.pieces)
-        if entries is None and chapter is self._only:
-            self._add_line(line)
+            else:
+                self._has_gap = True
+        if mark and not lacks_own:
+            self._add_line(mark)
 
-    def _lack(self, chapter: Chapter, pieces: list[Piece]) -> int | None:
-        """Note what a chapter lacks: how many entries, None for nothing at all."""
-        if not pieces:
-            return None
-        entries = sum(piece.entries for piece in pieces)
-        text = "\n".join(self._source[piece.start : piece.end] for piece in pieces)
-        self.lacking.append((chapter, entries, text))
-        return entries
-
-    def _add(self, piece: Piece) -> bool:
-        """Show a piece if it is one of those to be shown; whether it is."""
-        if piece not in self._shown:
-            self._has_gap = True
-            return False
+    def _add(self, piece: Piece) -> None:
         if self._has_gap:
             self.cut.append((self._end, piece.line))
         if self._has_gap or not self._last:
@@ -191,7 +181,6 @@ class _Page:
             self._moved_lists.add(items)
         self._parts.append(self._source[piece.start if items in self._moved_lists else piece.line : piece.end])
         self._last, self._end, self._has_gap = piece, piece.end, False
-        return True
 
     def _add_line(self, line: str) -> None:
         self._end_block()

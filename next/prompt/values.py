@@ -1,6 +1,8 @@
-"""What goes into a prompt and what comes out, as values. Nothing here decides or reads anything.
+"""What goes into a prompt and what comes out, as values, and what can go wrong. Nothing here decides or reads anything.
 
 Most are named tuples, which a program that starts makes eight times faster than dataclasses.
+
+The text of a file is never a reason for an error: any text gives a prompt.
 """
 
 from __future__ import annotations
@@ -87,17 +89,16 @@ class PromptSettings:
     def shown_files(self) -> tuple[PromptFile, ...]:
         """Every file of the stable part, each once, in the order in which they are shown."""
         system = [PromptFile(path, priority=SYSTEM_PRIORITY) for path in self.system_files]
-        known = {file.path for file in (*system, *self.runtime_files, self.core_facts)}
+        usual = {file.path: file for file in (self.core_facts, *self.runtime_files, *system)}
         own = {file.path: file for file in self.files}
-        rest = [*self.runtime_files, *(file for file in self.files if file.path not in known), self.core_facts]
+        added = [file for file in self.files if file.path not in usual]
         place = {path: number for number, path in enumerate(self.order)}
-        rest.sort(key=lambda file: place.get(file.path, len(place)))
-        shown: dict[str, PromptFile] = {}
-        for usual in (*system, *rest):
-            file = own.get(usual.path, usual)
-            file = file._replace(heading=file.heading or usual.heading, optional=usual.optional)
-            shown.setdefault(file.path, file)
-        return tuple(shown.values())
+        rest = sorted((*self.runtime_files, *added, self.core_facts), key=lambda file: place.get(file.path, len(place)))
+        shown = {file.path: usual.get(file.path, file) for file in (*system, *rest)}
+        files = ((own.get(path, file), file) for path, file in shown.items())
+        return tuple(
+            file._replace(heading=file.heading or usual.heading, optional=usual.optional) for file, usual in files
+        )
 
 
 class Entry(NamedTuple):
@@ -223,3 +224,35 @@ class Prompt:
             "parts": [part.as_json() for part in self.parts],
             "problems": list(self.problems),
         }
+
+
+class PromptError(Exception):
+    """Root of the package's errors."""
+
+
+class PromptTooSmall(PromptError):
+    """`max_tokens` has no room for one line of each file; a total of `enough` has.
+
+    `fits` is a text within `max_tokens`: one line for each file that it has room for, those of high priority first.
+    """
+
+    def __init__(self, max_tokens: int, enough: int, fits: str) -> None:
+        super().__init__(
+            f"prompt.max_tokens = {max_tokens} is too small for the files of the prompt; set it to {enough} or more"
+        )
+        self.max_tokens = max_tokens
+        self.enough = enough
+        self.fits = fits
+
+
+class VocabularyMissing(PromptError):
+    """The vocabulary of `encoding` is not on this machine; counting would need the network or a guess."""
+
+    def __init__(self, encoding: str, reason: str) -> None:
+        super().__init__(
+            f"the vocabulary of the encoding {encoding!r} is not available offline ({reason}); "
+            'set prompt.encoding = "cl100k_base", which is built in, '
+            "or put the vocabulary into the folder that TIKTOKEN_CACHE_DIR names"
+        )
+        self.encoding = encoding
+        self.reason = reason

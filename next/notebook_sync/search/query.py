@@ -14,7 +14,6 @@ from typing import Literal
 
 from notebook_sync.search.embed import Embedder, Vector
 from notebook_sync.search.meaning import FAR, Meaning, Nearness, NoMeaning, Spans, is_within
-from notebook_sync.search.passages import Sections, passages_of, texts_to_embed
 from notebook_sync.search.ranking import (
     Features,
     Question,
@@ -24,8 +23,16 @@ from notebook_sync.search.ranking import (
     score_of,
     with_neighbours,
 )
-from notebook_sync.search.snippets import Snippet, best_passage, snippet_of
-from notebook_sync.search.terms import NO_TERMS, search_columns
+from notebook_sync.search.terms import (
+    NO_TERMS,
+    Sections,
+    Snippet,
+    best_passage,
+    passages_of,
+    search_columns,
+    snippet_of,
+    texts_to_embed,
+)
 from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import EVERYTHING, Is, Row, Where, both
@@ -33,7 +40,8 @@ from notebook_sync.store.rows import EVERYTHING, Is, Row, Where, both
 Mode = Literal["hybrid", "keyword", "semantic"]
 Name = Literal["documents", "facts"]
 
-# Candidates by words and by meaning. They do not depend on the limit: a smaller limit gives a prefix.
+# Candidates by words alone, and by each of words and meaning. They do not depend on the limit: a smaller limit gives a
+# prefix.
 BY_WORDS, BY_MEANING = 100, 50
 # So many times the candidates by meaning are looked at first: most sessions may read most rows.
 _MORE = 3
@@ -181,20 +189,20 @@ class Searcher:
         return _Asked(collection, question, vector, self.meaning.embedder.unrelated)
 
     def _average_length(self, collection: Name, total: int) -> float:
-        """Words of the rows that everybody may read; counted again when their number has changed by a hundredth."""
-        at, length = self._lengths.get(collection, (-1, 0.0))
-        if at < 0 or abs(total - at) * 100 > total:
+        """Words of a row that everybody may read; remembered until the number of such rows changes."""
+        if self._lengths.get(collection, (-1, 0.0))[0] != total:
             field = "word_count" if collection == "documents" else "content"
             cells = self._index.collections[collection].tuples((field,), Is("audience", "=", ""))
-            length = sum(cell if isinstance(cell, int) else len(cell.split()) for (cell,) in cells) / max(len(cells), 1)
-            self._lengths[collection] = (total, length)
-        return length
+            words = sum(cell if isinstance(cell, int) else len(cell.split()) for (cell,) in cells)
+            self._lengths[collection] = total, words / max(len(cells), 1)
+        return self._lengths[collection][1]
 
     # ---- candidates
 
     def _candidates(self, asked: _Asked, where: Where) -> dict[str, _Candidate]:
         rows = self._index.collections[asked.collection]
-        hits = rows.search(list(asked.question.weights), where, limit=BY_WORDS, private=True)
+        limit = BY_WORDS if asked.vector is None else BY_MEANING
+        hits = rows.search(list(asked.question.weights), where, limit=limit, private=True)
         ids = {hit.id for hit in hits}
         if self.meaning and asked.vector is not None:
             ids.update(self._nearest(self.meaning, asked.vector, asked.collection, where))
@@ -265,8 +273,7 @@ class Searcher:
     # ---- snippets
 
     def _quote(self, asked: _Asked, candidate: _Candidate, row: Row) -> Snippet | None:
-        content, sections = row["content"] or "", row.get("sections") or ()
-        passages = passages_of(content, sections)
+        passages = passages_of(row["content"] or "", row.get("sections") or ())
         kinds = asked.question.kinds(candidate.row["terms"] or NO_TERMS)
         counted = [
             (passage, count)
@@ -275,7 +282,7 @@ class Searcher:
         ]
         chosen = best_passage(counted, candidate.near.start)
         wanted = asked.question.weights.keys()
-        return chosen and snippet_of(content, chosen, lambda word: not wanted.isdisjoint(self._analyzer.terms(word)))
+        return chosen and snippet_of(chosen, lambda text: self._analyzer.first_place(text, wanted))
 
 
 def _parts(candidate: _Candidate, neighbours: float) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The one ranking of the product: features of a text for a query, their score, neighbours, cut-off, diversity, decay.
+"""The one ranking of the product: features of a text for a query, their score, neighbours, cut-off.
 
 Pure, and the same with and without numpy: similarity by meaning is given by the caller, 0 where there is none.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from math import exp2, fsum, log
-from typing import NamedTuple, TypeVar
+from itertools import pairwise
+from math import fsum, log
+from typing import NamedTuple
 
 from notebook_sync.search.terms import HEADING
 
@@ -23,9 +23,6 @@ _WORDS_APART = 3
 _PASSAGE_LENGTH = 45  # words, on the average
 _NEXT, _NEXT_BUT_ONE = 0.30, 0.15
 _CUT_OFF = 0.5
-_DIVERSITY = 0.7
-
-_Item = TypeVar("_Item")
 
 
 class Features(NamedTuple):
@@ -35,6 +32,9 @@ class Features(NamedTuple):
     bm25: float
     cover: float
     pairs: float
+
+
+NO_WORDS = Features(0.0, 0.0, 0.0)
 
 
 def rarity_of(total: float, having: float) -> float:
@@ -53,6 +53,17 @@ def passage_rarity(total: int, having: int, average_length: float) -> float:
     return rarity_of(total * passages, rate * total * passages)
 
 
+class _Line(NamedTuple):
+    """A line of a packed text that has words of the query: `hits`, in order, each with where the space before it is.
+
+    `heading` is where the line of the heading above it, or its own, begins; 0 without one.
+    """
+
+    start: int
+    heading: int
+    hits: list[tuple[int, str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A query, ready to be compared with any number of texts. `weights` are rarities by term.
@@ -62,69 +73,79 @@ class Question:
 
     weights: dict[str, float]
     pairs: dict[tuple[str, str], float]
-    all_weights: float
-    all_pairs: float
     average_length: float
-    pattern: re.Pattern[str]
-    spaced: tuple[str, ...]
 
     @classmethod
     def of(cls, terms: Sequence[str], total: int, having: Mapping[str, int], average_length: float) -> Question:
         """`terms` in the query's order; of `total` texts, `having` have each; `average_length` is in words."""
         weights = {term: rarity_of(total, having.get(term, 0)) for term in terms}
         pairs = {(a, b): min(weights[a], weights[b]) for a, b in pairwise(terms) if a != b}
-        pattern = re.compile(f" ({'|'.join(map(re.escape, weights))})(?= )" if weights else "(?!)")
-        all_weights, all_pairs = fsum(weights.values()) or 1.0, fsum(pairs.values()) or 1.0
-        spaced = tuple(f" {term} " for term in weights)
-        return cls(weights, pairs, all_weights, all_pairs, max(average_length, 1.0), pattern, spaced)
+        return cls(weights, pairs, max(average_length, 1.0))
 
     def features(self, terms: str) -> Features:
         """How well a text, as `search_columns` packs it, has the query's words. Linear in the text."""
-        lines = terms.split("\n")
-        found = list(map(self._hits_in, lines))
-        counts = Counter([*found[0] * _TITLE, *found[1] * _SUMMARY, *chain.from_iterable(found[2:])])
-        words = title = frozenset(found[0])
-        near = title_near = self._pairs_in(lines[0], found[0])
-        cover, pairs = fsum(map(self.weights.__getitem__, words)), fsum(map(self.pairs.__getitem__, near))
-        for line, hits in zip(lines[2:], found[2:], strict=True):
-            if line.startswith(HEADING):
-                words, near = title, title_near
-            if hits:  # a passage has the words of its title and heading, too
-                here, near_here = words.union(hits), near | self._pairs_in(line, hits)
-                cover = max(cover, fsum(map(self.weights.__getitem__, here)))
-                pairs = max(pairs, fsum(map(self.pairs.__getitem__, near_here)))
-                if line.startswith(HEADING):
-                    words, near = here, near_here
-        length = _K1 * (1 - _B + _B * (terms.count(" ") - len(lines)) / self.average_length)
-        bm25 = fsum(self.weights[term] * (1 + _K1) * count / (count + length) for term, count in counts.items())
-        return Features(bm25 / self.all_weights, cover / self.all_weights, pairs / self.all_pairs)
+        lines = self._lines(terms)
+        if not lines:
+            return NO_WORDS
+        summary = terms.find("\n") + 1
+        counted: list[str] = []
+        in_title = above = frozenset[str | tuple[str, str]]()
+        heading, cover, pairs = 0, 0.0, 0.0
+        for line in lines:
+            words = [word for _, word in line.hits]
+            if line.start == summary:
+                counted += words * _SUMMARY
+                continue
+            counted += words if line.start else words * _TITLE
+            if line.heading != heading:
+                heading, above = line.heading, in_title
+            # A passage has the words of its title and heading, too.
+            here = above.union(words).union(self._pairs_in(terms, line.hits))
+            cover = max(cover, fsum(self.weights[word] for word in self.weights.keys() & here))
+            pairs = max(pairs, fsum(self.pairs[pair] for pair in self.pairs.keys() & here))
+            if line.start == heading:
+                above = here
+            if not line.start:
+                in_title = here
+        length = _K1 * (1 - _B + _B * (terms.count(" ") - terms.count("\n") - 1) / self.average_length)
+        bm25 = fsum(self.weights[word] * (1 + _K1) * n / (n + length) for word, n in Counter(counted).items())
+        all_words, all_pairs = fsum(self.weights.values()), fsum(self.pairs.values()) or 1.0
+        return Features(bm25 / all_words, cover / all_words, pairs / all_pairs)
 
     def kinds(self, terms: str) -> list[int]:
         """How many different words of the query each passage of a packed text has, headings aside."""
-        body = (line for line in terms.split("\n")[2:] if not line.startswith(HEADING))
-        return [len(set(self._hits_in(line))) for line in body]
+        passages = [line for line in terms.split("\n")[2:] if not line.startswith(HEADING)]
+        return [sum(f" {word} " in line for word in self.weights) for line in passages]
 
-    def _hits_in(self, line: str) -> list[str]:
-        """The query's words in a line, in order. Most lines have none, which is seen in a tenth of the time."""
-        return self.pattern.findall(line) if any(map(line.__contains__, self.spaced)) else []
+    def _lines(self, terms: str) -> list[_Line]:
+        """The lines that have words of the query, in order."""
+        lines: list[_Line] = []
+        heading, end = 0, -1
+        for at, word in sorted((at, each) for each in self.weights for at in _places(terms, f" {each} ")):
+            if at > end:
+                heading = max(heading, terms.rfind(f"\n{HEADING}", max(end, 0), at) + 1)
+                lines.append(_Line(terms.rfind("\n", 0, at) + 1, heading, []))
+                end = terms.find("\n", at)
+                end = end if end >= 0 else len(terms)
+            lines[-1].hits.append((at, word))
+        return lines
 
-    def _pairs_in(self, line: str, hits: Sequence[str]) -> frozenset[tuple[str, str]]:
-        """The query's neighbours that are at most three words apart in the line, in this order."""
-        if len(hits) < 2:
-            return frozenset()
-        # Where the words are is seldom worth a look.
-        after = {*pairwise(hits), *zip(hits, hits[2:], strict=False), *zip(hits, hits[3:], strict=False)}
-        wanted = self.pairs.keys() & after
-        if not wanted:
-            return frozenset()
-        places = list(self.pattern.finditer(line))
-        return frozenset(
-            pair
-            for at, first in enumerate(places)
-            for second in places[at + 1 : at + 1 + _WORDS_APART]
-            if (pair := (first[1], second[1])) in wanted
-            and line.count(" ", first.start(), second.start()) <= _WORDS_APART
-        )
+    def _pairs_in(self, terms: str, hits: Sequence[tuple[int, str]]) -> set[tuple[str, str]]:
+        """The query's neighbours that are at most three words apart, in this order."""
+        return {
+            (first, second)
+            for number, (at, first) in enumerate(hits)
+            for behind, second in hits[number + 1 : number + 1 + _WORDS_APART]
+            if (first, second) in self.pairs and terms.count(" ", at, behind) <= _WORDS_APART
+        }
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    """Where a part of a text begins, each time; a space may end one and begin the next."""
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
 
 
 def score_of(features: Features, cosine: float) -> float:
@@ -159,27 +180,3 @@ def best_of(scores: Mapping[str, float]) -> list[tuple[str, float]]:
     """What scores at least half of the best, best first; equal ones by id."""
     ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
     return [(id, score) for id, score in ranked if score >= _CUT_OFF * ranked[0][1]]
-
-
-def decay(age_days: float, half_life_days: float) -> float:
-    """What is left of a score at this age, 0 to 1; what is dated in the future is new."""
-    return exp2(-max(age_days, 0.0) / half_life_days)
-
-
-def diverse(
-    items: Sequence[_Item], score: Callable[[_Item], float], similarity: Callable[[_Item, _Item], float], limit: int
-) -> list[_Item]:
-    """At most `limit` of the items by maximal marginal relevance: what repeats an item already taken comes later.
-
-    Carbonell and Goldstein (1998), with λ = 0.7. `similarity` is 0 to 1. Of equal ones the first in `items` is taken.
-    """
-    left = list(items)
-    repeats = [0.0] * len(left)
-    taken: list[_Item] = []
-    while left and len(taken) < limit:
-        at = max(range(len(left)), key=lambda n: _DIVERSITY * score(left[n]) - (1 - _DIVERSITY) * repeats[n])
-        best = left.pop(at)
-        repeats.pop(at)
-        taken.append(best)
-        repeats = [max(old, similarity(best, item)) for old, item in zip(repeats, left, strict=True)]
-    return taken

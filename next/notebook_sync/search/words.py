@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from functools import cached_property
 from itertools import pairwise
 
 from notebook_sync.search.stems import stem
@@ -27,9 +28,11 @@ these they this those to too up us very was we were what when where which while 
 your yours
 """
 
-# ASCII letters and digits with whatever is beyond ASCII, so that one pass finds all words; what is behind a word may
-# make another one of it: C++, C#, 1,000.
-_RAW = re.compile(r"[0-9A-Za-z\x80-\U0010ffff]+(?:\+\+|#|(?:,[0-9]{3})+(?![0-9A-Za-z]))?")
+# ASCII letters and digits with whatever is beyond ASCII, so that one pass finds all words. Negated, since a class that
+# names what is beyond ASCII takes milliseconds to compile; so do the texts below, which wait for the first word that
+# needs them. What is behind a word may make another one of it: C++, C#, 1,000.
+_PART = r"[^\0-/:-@\[-`{-\x7f]"
+_RAW = re.compile(rf"{_PART}+(?:\+\+|#|(?:,[0-9]{{3}})+(?![0-9A-Za-z]))?")
 _ASCII_WORD = re.compile(r"[0-9A-Za-z]+")
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
 _LATIN = re.compile(r"[a-z]+")
@@ -37,10 +40,12 @@ _LATIN = re.compile(r"[a-z]+")
 # a single character may be a word, too; and Thai, Lao, Myanmar, Khmer.
 _WORD_ALONE = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _NEVER_ALONE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\ua9e0-\ua9ff\uaa60-\uaa7f"
-_UNSPACED = re.compile(f"[{_WORD_ALONE}{_NEVER_ALONE}]+")
-_ALONE = re.compile(f"[{_WORD_ALONE}]")
+_UNSPACED = f"[{_WORD_ALONE}{_NEVER_ALONE}]"
+_ALONE = f"[{_WORD_ALONE}]"
+# Where a word begins, or in scripts without spaces each pair of characters.
+_PLACE = f"(?=({_UNSPACED}{{1,2}})){_UNSPACED}|(?:(?!{_UNSPACED}){_PART})+"
 _UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"}
-_UMLAUT = re.compile("[äöüøå]", re.IGNORECASE)
+_UMLAUT = "(?i)[äöüøå]"
 
 
 class WordAnalyzer:
@@ -56,7 +61,6 @@ class WordAnalyzer:
     def __init__(self) -> None:
         self._indexed = _Terms(alone=True)
         self._asked = _Terms(alone=False)
-        self._stop_words = frozenset(self.terms(STOP_WORDS))
 
     def terms(self, text: str) -> list[str]:
         """The terms of a text in order, with repeats."""
@@ -72,17 +76,14 @@ class WordAnalyzer:
         kept = [term for term in asked if term not in self._stop_words]
         return (kept or asked)[:MOST_ASKED]
 
+    def first_place(self, text: str, terms: Set[str]) -> int:
+        """Where the first word of a text begins that has one of these terms; 0 where none has."""
+        words = re.finditer(_PLACE, text)
+        return next((word.start() for word in words if not terms.isdisjoint(self.terms(word[1] or word[0]))), 0)
 
-def pieces_of(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:
-    """The words of `text[start:end]` before they are folded, each with its position in `text`; of scripts without
-    spaces, the pairs."""
-    for match in _RAW.finditer(text, start, end):
-        at = match.start()
-        for run in _UNSPACED.finditer(text, *match.span()):
-            yield at, text[at : run.start()]
-            yield from ((first, text[first : min(first + 2, run.end())]) for first in range(*run.span()))
-            at = run.end()
-        yield at, text[at : match.end()]
+    @cached_property
+    def _stop_words(self) -> frozenset[str]:
+        return frozenset(self.terms(STOP_WORDS))
 
 
 class _Terms(dict[str, str]):
@@ -94,9 +95,7 @@ class _Terms(dict[str, str]):
         self._alone = alone
 
     def of(self, text: str) -> str:
-        # Beyond ASCII, a raw word may hold what `split` takes for white space.
-        parts = text.split() if text.isascii() else _RAW.findall(text)
-        return " ".join(filter(None, map(self.__getitem__, parts)))
+        return " ".join(filter(None, map(self.__getitem__, text.split())))
 
     def __missing__(self, part: str) -> str:
         raws = _RAW.findall(part)
@@ -104,7 +103,7 @@ class _Terms(dict[str, str]):
             terms = " ".join(filter(None, map(self.__getitem__, raws)))
         else:
             terms = " ".join(filter(None, self._cut_ascii(part.lower()) if part.isascii() else self._cut(part)))
-        if len(part) <= _LONGEST_WORD and len(raws) < 2:  # several are mostly an address, which comes once
+        if len(part) <= _LONGEST_WORD:
             if len(self) >= _REMEMBERED:
                 self.clear()
             self[part] = terms
@@ -124,21 +123,21 @@ class _Terms(dict[str, str]):
         words = composed.translate(_FOLDED).split()
         for word in words:
             end = 0
-            for run in _UNSPACED.finditer(word):
+            for run in re.finditer(f"{_UNSPACED}+", word):
                 yield _term(word[end : run.start()])
                 yield from self._pairs(run[0])
                 end = run.end()
             yield _term(word[end:])
-        if _UMLAUT.search(composed):  # Müller is written Mueller, too
-            spelled = _UMLAUT.sub(lambda match: _UMLAUTS[match[0].lower()], composed)
+        if re.search(_UMLAUT, composed):  # Müller is written Mueller, too
+            spelled = re.sub(_UMLAUT, lambda match: _UMLAUTS[match[0].lower()], composed)
             yield from (_term(word) for word in spelled.translate(_FOLDED).split() if word not in words)
 
     def _pairs(self, run: str) -> Iterator[str]:
         for first, second in pairwise(run):
-            if self._alone and _ALONE.match(first):
+            if self._alone and re.match(_ALONE, first):
                 yield first
             yield first + second
-        if len(run) == 1 or (self._alone and _ALONE.match(run[-1])):
+        if len(run) == 1 or (self._alone and re.match(_ALONE, run[-1])):
             yield run[-1]
 
 
@@ -161,19 +160,21 @@ def _fold(character: str) -> str:
     if category == "Nd":
         return str(unicodedata.decimal(character))
     if category[0] not in "LNM":
-        return f" {character} " if _SIGN.match(character) else " "
+        return f" {character} " if re.match(_SIGN, character) else " "
     parts = unicodedata.normalize("NFD", character.casefold())
-    return unicodedata.normalize("NFC", "".join(_LETTERS.get(part, part) for part in parts if not _MARK.match(part)))
+    return unicodedata.normalize(
+        "NFC", "".join(_LETTERS.get(part, part) for part in parts if not re.match(_MARK, part))
+    )
 
 
 _FOLDED = _Folded()
 # Zero width space and non-joiner, which stand between two words.
 _BREAKS = "\u200b\u200c"
 # Currencies, pictographs and emoji: each is a term.
-_SIGN = re.compile("[\u20a0-\u20cf\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff]")
+_SIGN = "[\u20a0-\u20cf\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff]"
 # Accents of Latin, Greek and Cyrillic, points of Hebrew and Arabic, variation selectors. Marks of other scripts are
 # letters to their readers.
-_MARK = re.compile(
+_MARK = (
     "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f"
     "\U000e0100-\U000e01ef]"

@@ -41,7 +41,7 @@ from prompt import (
     visible,
 )
 from prompt.assemble import VOLATILE_SHARE
-from prompt.gaps import Positions
+from prompt.hidden import Positions
 
 _GRAMMARS = {RULES: rules.GRAMMAR, REMINDERS: reminders.GRAMMAR}
 _MOST_NAMED = 5

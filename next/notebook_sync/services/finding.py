@@ -28,11 +28,11 @@ from notebook_sync.sessions import Session
 from notebook_sync.store.rows import NOTHING, Has, Is, Row, Where, both
 from notebook_sync.sync.project import fold_tags
 from prompt import count_tokens, visible
-from prompt.gaps import without
+from prompt.hidden import without
 
 if TYPE_CHECKING:
     from notebook_sync.search.query import Mode
-    from notebook_sync.search.snippets import Snippet as Quote
+    from notebook_sync.search.terms import Snippet as Quote
 
 _ORDER = ("-updated_at", "path")
 # A result that scores less than this part of the best one is left out.

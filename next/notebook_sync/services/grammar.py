@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from prompt import Block, Gap, Lines, Outline, end_of_frontmatter, visible
 from prompt.dates import Validity, validity_of
-from prompt.gaps import without
-from prompt.hidden import QUOTED
+from prompt.hidden import QUOTED, without
 
 IN_FORCE, ENDED, NOT_BEGUN = "in force", "ended", "not begun"
 _MARKS = re.compile(r"<!--|-->|%%")

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from notebook_sync.store.rows import Row
-from prompt.fence import fence_external
+from prompt.layout import fence_external
 
 # What `row_fields` takes of a row of the index.
 COLUMNS = (

@@ -312,7 +312,8 @@ def _exchange(core: Core, changes: Sequence[Change], intents: Sequence[str]) -> 
             core.index.intents.delete(intents)
             _look(core, done)
             if isinstance(error, Conflict):
-                error.text = ""  # it may not be the session's to read: `require_base` decides that
+                # The text may not be the session's to read: `require_base` decides that.
+                error.fields = {**error.fields, "text": ""}
             raise
         warnings += _look(core, part)
     return warnings

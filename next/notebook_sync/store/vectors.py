@@ -75,11 +75,11 @@ class VectorIndex:
         parts = [tuple(each[keep] for each in self._passages)]
         changed = [row_id for row_id in there if row_id not in held]
         for start in range(0, len(changed), _AT_ONCE):
-            rows = self._rows.get(changed[start : start + _AT_ONCE]).values()
-            found = [row for row in rows if len(row["codes"]) * 4 == len(row["scales"]) * dimensions]
-            codes = np.frombuffer(b"".join(row["codes"] for row in found), np.int8).reshape(-1, dimensions)
-            parts.append((codes, np.frombuffer(b"".join(row["scales"] for row in found), np.float32)))
-            held |= {row["id"]: (row["rev"], len(row["scales"]) // 4) for row in found}
+            rows = self._rows.tuples(["id", "codes", "scales"], Is("id", "in", changed[start : start + _AT_ONCE]))
+            found = [row for row in rows if len(row[1]) * 4 == len(row[2]) * dimensions]
+            codes = np.frombuffer(b"".join(codes for _, codes, _ in found), np.int8).reshape(-1, dimensions)
+            parts.append((codes, np.frombuffer(b"".join(scales for *_, scales in found), np.float32)))
+            held |= {row_id: (there[row_id], len(scales) // 4) for row_id, _, scales in found}
         self._held, self._passages = held, tuple(map(np.concatenate, zip(*parts, strict=True)))
         sizes = np.array([passages for _, passages in held.values()], np.int64)
         self._starts = (np.cumsum(sizes) - sizes)[sizes > 0]

@@ -57,7 +57,7 @@ def test_an_entry_holds_from_its_first_day_through_its_last(separator: str) -> N
     assert found is not None
     held = [day for day in range(1, 7) if found.holds_at(datetime(2026, 2, 26, 12) + timedelta(day))]
     assert held == [3, 4, 5]
-    assert found.is_upcoming(datetime(2026, 2, 28, 23, 59))
+    assert not found.holds_at(datetime(2026, 2, 28, 23, 59))
 
 
 def test_a_beginning_alone_has_no_end() -> None:

@@ -9,8 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from prompt.gaps import Positions, without
-from prompt.hidden import visible
+from prompt.hidden import Positions, visible, without
 
 NOW = datetime(2026, 2, 26, 9)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from notebook_sync.errors import BackendDown
 from notebook_sync.search.embed import Embedder, Rarity, StaticEmbedder, TextRefused, embedder_of
-from notebook_sync.search.queue import pack_vectors
+from notebook_sync.search.meaning import pack_vectors
 from notebook_sync.settings import SearchTable
 from tests.search.embedding_server import EmbeddingServer, Reply, embedding_server, vectors
 

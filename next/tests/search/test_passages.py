@@ -8,13 +8,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from notebook_sync.search.passages import LONGEST, MOST_EMBEDDED, passages_of, plain, texts_to_embed, without_hidden
+from notebook_sync.search.terms import LONGEST, MOST_EMBEDDED, passages_of, plain, shown, texts_to_embed
 from prompt.outline import Outline
 from tests.search.notes import sections_of
 
 
 def own_words(content: str) -> list[str]:
-    return [content[each.start : each.end] for each in passages_of(content, sections_of(content))]
+    return [each.text for each in passages_of(content, sections_of(content))]
 
 
 def given_to_model(content: str, title: str = "Harbour") -> list[str]:
@@ -86,7 +86,7 @@ def test_what_a_model_is_never_shown_is_in_no_passage(content: str) -> None:
     found = passages_of(content, sections_of(content))
     assert "secret" not in " ".join([*own_words(content), *(each.opens + each.heading for each in found)]).lower()
     assert "secret" not in " ".join(given_to_model(content)).lower()
-    assert "secret" not in without_hidden(content).lower()
+    assert "secret" not in shown(content).lower()
     assert len(found) <= 3
 
 
@@ -124,8 +124,8 @@ def test_a_long_paragraph_is_cut_between_words_and_code_between_lines() -> None:
     code = "".join(f"berth({number:03}, 'harbour')\n" for number in range(100))
     content = f"# Long\n\n{sentence * 40}\n\n## Code\n\n```python\n{code}```\n"
     found = passages_of(content, sections_of(content))
-    prose = [content[each.start : each.end] for each in found if each.anchor == "long"]
-    lines = [content[each.start : each.end] for each in found if each.anchor == "code"]
+    prose = [each.text for each in found if each.anchor == "long"]
+    lines = [each.text for each in found if each.anchor == "code"]
     assert max(map(len, [*prose, *lines])) <= LONGEST
     assert " ".join(prose) == (sentence * 40).strip()
     assert "\n".join(lines) == f"```python\n{code}```"
@@ -173,15 +173,15 @@ def test_passages_are_in_order_on_their_lines_and_cover_what_is_shown(content: s
     end = 0
     outside = ""
     for passage in passages_of(content, sections):
-        assert end <= passage.start <= passage.end <= len(content)
-        own = content[passage.start : passage.end]
+        own = passage.text
+        assert end <= passage.start <= passage.start + len(own) <= len(content)
         assert own == own.strip()
         assert len(own) <= LONGEST
         above = [anchor for _, _, anchor, _, start, _ in sections if start <= passage.start]
         assert passage.anchor == (above[-1] if above else "")
         assert passage.line == 1 + content.count("\n", 0, passage.start)
         outside += "".join(below_headings[end : passage.start])
-        end = passage.end
+        end = passage.start + len(own)
     outside += "".join(below_headings[end:])
     assert not re.search("word|fé|渡船|code", re.sub("<!--.*?-->", "", outside, flags=re.DOTALL))
 
@@ -189,5 +189,5 @@ def test_passages_are_in_order_on_their_lines_and_cover_what_is_shown(content: s
 @pytest.mark.parametrize("before", range(0, 90, 7))
 def test_a_long_word_of_data_is_hidden_wherever_it_begins(before: int) -> None:
     above = "a " * before
-    assert without_hidden(above + "Q" * 160) == above
-    assert without_hidden(above + "Q" * 159) == above + "Q" * 159
+    assert shown(above + "Q" * 160) == above + " " * 160
+    assert shown(above + "Q" * 159) == above + "Q" * 159

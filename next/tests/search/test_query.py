@@ -282,7 +282,7 @@ def test_few_rows_are_embedded_by_the_search_itself_and_many_are_not(
     add(index, {f"pages/{number}.md": f"# Rope {number}\n\nThe ferry leaves.\n" for number in range(201)})
     assert fake.search("ferry", mode="keyword").degraded is None
     found = fake.search("ferry", limit=300)
-    assert (found.degraded, len(found.hits), embedder.asked) == ("some notes have no vectors yet", 100, ["ferry"])
+    assert (found.degraded, len(found.hits), embedder.asked) == ("some notes have no vectors yet", 50, ["ferry"])
     index.documents.delete(["pages/0"])
     assert (fake.search("ferry").degraded, len(embedder.asked)) == (None, 202)
 

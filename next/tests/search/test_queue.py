@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from notebook_sync.errors import BackendDown
-from notebook_sync.search.queue import Embedded, VectorQueue
+from notebook_sync.search.meaning import Embedded, VectorQueue
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Is
 from tests.search.notes import FakeEmbedder, add, document, fact

@@ -1,4 +1,4 @@
-"""Ranking, by the letter of its formula: features, score, neighbours, cut-off, diversity, decay."""
+"""Ranking, by the letter of its formula: features, score, neighbours, cut-off."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from notebook_sync.search.ranking import (
     Features,
     Question,
     best_of,
-    decay,
-    diverse,
     natural_order,
     passage_rarity,
     rarity_of,
@@ -125,18 +123,3 @@ def test_numbers_in_paths_are_in_order() -> None:
 def test_less_than_half_of_the_best_is_left_out_and_ties_are_in_order_of_id() -> None:
     assert best_of({"c": 0.4, "b": 0.8, "d": 0.39, "a": 0.8}) == [("a", 0.8), ("b", 0.8), ("c", 0.4)]
     assert best_of({}) == []
-
-
-def test_a_score_halves_in_its_half_life_and_the_future_is_new() -> None:
-    assert [decay(days, 30) for days in (0, 30, 60, -5, 1e9)] == [1, 0.5, 0.25, 1, 0]
-
-
-def test_what_repeats_an_item_comes_later() -> None:
-    scores = {"ferry": 0.9, "ferries": 0.88, "pier": 0.6, "tide": 0.1}
-
-    def alike(one: str, other: str) -> float:
-        return float(one[:3] == other[:3])
-
-    assert diverse(list(scores), scores.__getitem__, alike, 3) == ["ferry", "pier", "ferries"]
-    assert diverse(list(scores), scores.__getitem__, alike, 9)[-1] == "tide"
-    assert diverse([], scores.__getitem__, alike, 3) == []

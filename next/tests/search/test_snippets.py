@@ -6,17 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notebook_sync.search.passages import Passage, passages_of
-from notebook_sync.search.snippets import LONGEST, Snippet, best_passage, snippet_of
+from notebook_sync.search.terms import LONGEST_SNIPPET, Passage, Snippet, best_passage, passages_of, snippet_of
 from tests.search.notes import ANALYZER, sections_of
 
 
 def quote(content: str, query: str, near: int | None = None) -> Snippet | None:
     asked = set(ANALYZER.query_terms(query))
     passages = passages_of(content, sections_of(content))
-    counted = [(each, len(asked & set(ANALYZER.terms(content[each.start : each.end])))) for each in passages]
+    counted = [(each, len(asked & set(ANALYZER.terms(each.text)))) for each in passages]
     chosen = best_passage(counted, near)
-    return chosen and snippet_of(content, chosen, lambda word: not asked.isdisjoint(ANALYZER.terms(word)))
+    return chosen and snippet_of(chosen, lambda text: ANALYZER.first_place(text, asked))
 
 
 CONTENT = "# Pier\n\nThe ferry.\n\n## Winter\n\nNo ice, and\nthe *ferry* sails.\n\n## Empty\n"
@@ -45,11 +44,11 @@ def test_the_nearest_passage_is_quoted_unless_another_one_has_the_words() -> Non
 )
 def test_a_quotation_is_short_and_has_what_was_asked_for(before: str, word: str, query: str) -> None:
     content = f"{before}{word} {before}"
-    passage = Passage("", "", 1, 0, len(content), "")
+    passage = Passage("", "", 1, 0, content.strip(), "")
     asked = set(ANALYZER.query_terms(query))
-    found = snippet_of(content, passage, lambda piece: not asked.isdisjoint(ANALYZER.terms(piece)))
+    found = snippet_of(passage, lambda text: ANALYZER.first_place(text, asked))
     assert word in found.text
-    assert len(found.text) <= LONGEST
+    assert len(found.text) <= LONGEST_SNIPPET
     assert found.text.startswith("… ")
     assert found.text.endswith(" …")
 
@@ -57,4 +56,20 @@ def test_a_quotation_is_short_and_has_what_was_asked_for(before: str, word: str,
 @given(st.text(st.sampled_from("ab 船é🛥\n."), max_size=2_000), st.text(max_size=5))
 def test_any_text_is_quoted_on_one_short_line(content: str, query: str) -> None:
     found = quote(content, query)
-    assert found is None or (len(found.text) <= LONGEST and "\n" not in found.text and found.line >= 1)
+    assert found is None or (len(found.text) <= LONGEST_SNIPPET and "\n" not in found.text and found.line >= 1)
+
+
+@pytest.mark.parametrize(
+    ("picture", "seen"),
+    [
+        ("![scan](data:image/png;base64,{data})", "Before scan"),
+        ('![the *scan*](<data:image/png;base64,{data}> "a (title)', "Before the *scan*"),
+        ("![](data:image/png;base64,{data})", "Before"),
+        ("`data:image/png;base64,{data}`", "Before `"),
+    ],
+)
+def test_of_a_picture_in_the_text_only_its_name_is_quoted(picture: str, seen: str) -> None:
+    content = f"Before {picture.format(data='QUJD' * 99)} after.\n"
+    found = quote(content, "before")
+    assert found
+    assert found.text == seen

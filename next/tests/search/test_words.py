@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from notebook_sync.search.stems import stem
-from notebook_sync.search.words import MOST_ASKED, WordAnalyzer, pieces_of
+from notebook_sync.search.words import MOST_ASKED, WordAnalyzer
 
 ANALYZER = WordAnalyzer()
 
@@ -167,7 +167,9 @@ def test_stems_are_those_of_the_engine() -> None:
     assert [stem(word) for word in words] == expected
 
 
-def test_the_pieces_of_a_text_are_at_their_places() -> None:
-    text = "See max_retries, 渡船 café."
-    pieces = [(at, piece) for at, piece in pieces_of(text, 4, len(text)) if piece]
-    assert pieces == [(4, "max"), (8, "retries"), (17, "渡船"), (18, "船"), (20, "café")]
+@pytest.mark.parametrize(
+    ("query", "at"), [("max", 4), ("retries", 8), ("船咖", 18), ("café", 21), ("C++", 26), ("🚀", 30), ("ferry", 0)]
+)
+def test_the_first_place_of_a_word_is_where_a_reader_sees_it(query: str, at: int) -> None:
+    text = "See max_retries, 渡船咖 café C++ 🚀 max"
+    assert ANALYZER.first_place(text, set(ANALYZER.query_terms(query))) == at
