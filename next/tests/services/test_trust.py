@@ -10,7 +10,6 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import Conflict, NoSuchNote, NotPermitted
 from notebook_sync.files.edits import Edit
-from notebook_sync.services import trust
 from notebook_sync.services.assembling import files_of
 from notebook_sync.services.trust import is_trusted, trust_edit
 from notebook_sync.sessions import PROGRAM
@@ -185,7 +184,7 @@ def test_a_git_that_hangs_holds_up_no_prompt(
     (tmp_path / "git").write_text(f"#!/bin/sh\necho >>{asked}\nexec sleep 1000\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(trust, "_GIT_SECONDS", 0.05)
+    monkeypatch.setattr("notebook_sync.files.git.ANSWER_SECONDS", 0.05)
     with Notebook.open(notebook.root) as fresh:
         for prompt in (fresh.prompt(OWNER), fresh.prompt(SCRIBE)):
             assert ("Never promise a berth" in prompt.text, "tours@" in prompt.text) == (True, False)
