@@ -36,8 +36,11 @@ The class gives the kind, the fields give the case, the message says what happen
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
+
+# Of a name that somebody gave, an error shows so many characters.
+LONGEST_NAME = 64
 
 
 class NotebookError(Exception):
@@ -73,6 +76,14 @@ class NotebookError(Exception):
     def as_json(self) -> dict[str, Any]:
         """The one error shape: `{"error": {"type", "message", "next", …}}`."""
         return {"error": {"type": self.type, "message": self.message, "next": self.next, **self.fields}}
+
+
+def did_you_mean(name: str, known: Collection[str], otherwise: str) -> str:
+    """Advice for a name that does not exist: the nearest one that does, else `otherwise`."""
+    import difflib  # only for a wrong call
+
+    near = difflib.get_close_matches(name[:LONGEST_NAME], known, n=1)
+    return f"did you mean {near[0]}?" if near else otherwise
 
 
 class UsageError(NotebookError):

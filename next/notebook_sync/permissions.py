@@ -65,6 +65,19 @@ _MEMBERSHIP: Mapping[str, frozenset[Verb]] = {
     "write": frozenset[Verb](("write", "add")),
     "peek": frozenset[Verb](("peek",)),
 }
+# The first that fits, by resource and verb.
+_REFUSALS: tuple[tuple[Collection[Resource], frozenset[Verb], str], ...] = (
+    ({"outside", "hidden"}, _ALL, "Only notes in the notebook are available to tools"),
+    (
+        {"stream"},
+        frozenset[Verb](("write",)),
+        "Rolling back to a checkpoint is only available in owner conversations",
+    ),
+    ({"stream"}, _ALL, "The daily stream is not available in this conversation"),
+    ({"another's channel"}, _ALL, "The private notes of another agent are not available in this conversation"),
+    (TABLE, _READ, "This part of the notebook is not available in this conversation"),
+    (TABLE, _ALL, "Notebook editing is only available in owner conversations"),
+)
 NO_MEMBERS: Members = {}
 _STRANGER = Session.external()
 
@@ -161,7 +174,7 @@ def prompt_paths(prompt: PromptTable) -> tuple[str, ...]:
 
 def audience_of(path: str, prompt: PromptTable) -> str:
     """Who may read a note: "" for every session, whole; `channels/AGENT/SCOPE` for a private note, its own path for one
-    that is in no scope; "apart" for one that some session may not read, or sees in part."""
+    that is directly in `channels/AGENT`; "apart" for one that some session may not read, or sees in part."""
     resources = resources_of(path, _STRANGER, prompt)
     if resources == {"another's channel"}:
         audience = channel_of(path) or posixpath.dirname(path)
@@ -240,14 +253,4 @@ def _rights(session: Session, resource: Resource, members: Members) -> frozenset
 
 def _refusal(verb: Verb, resources: frozenset[Resource]) -> str:
     """What a person or a model reads. The same whether the note exists or not."""
-    if "outside" in resources or "hidden" in resources:
-        return "Only notes in the notebook are available to tools"
-    if "stream" in resources:
-        if verb == "write":
-            return "Rolling back to a checkpoint is only available in owner conversations"
-        return "The daily stream is not available in this conversation"
-    if "another's channel" in resources:
-        return "The private notes of another agent are not available in this conversation"
-    if verb in ("read", "peek"):
-        return "This part of the notebook is not available in this conversation"
-    return "Notebook editing is only available in owner conversations"
+    return next(message for what, verbs, message in _REFUSALS if verb in verbs and resources.intersection(what))

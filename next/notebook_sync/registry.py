@@ -30,7 +30,7 @@ from typing import (
 
 import msgspec
 
-from notebook_sync.errors import NotPermitted, UsageError
+from notebook_sync.errors import LONGEST_NAME, NotPermitted, UsageError, did_you_mean
 from notebook_sync.sessions import KINDS, OWNER, Kind, Session
 from notebook_sync.settings import Settings
 
@@ -49,7 +49,6 @@ OWNER_ONLY: frozenset[Kind] = frozenset(("owner",))
 # Parameters that no client sends: who asks, a progress callback, the dry run that a person has confirmed, and the
 # folder that a command is given with -C.
 _NOT_SENT = ("session", "progress", "seen", "folder")
-_LONGEST_NAME = 64
 # Where a text is the value itself, or may be it.
 _NOT_JSON = (str, Literal, date, datetime, Any, Union, types.UnionType)
 
@@ -72,13 +71,12 @@ class Arg(msgspec.Struct, frozen=True):
     """How a parameter looks on the command line, where its type does not say it.
 
     `positional`: given without a flag, shown as `metavar`. `from_file`: the value may come from `--NAME-file` or, as
-    `-`, from standard input. `help` replaces the schema's description there.
+    `-`, from standard input.
     """
 
     metavar: str = ""
     positional: bool = False
     from_file: bool = False
-    help: str = ""
 
 
 class Operation(msgspec.Struct, frozen=True, dict=True, kw_only=True):
@@ -191,7 +189,8 @@ class Operation(msgspec.Struct, frozen=True, dict=True, kw_only=True):
             if value is None:
                 continue
             if plain not in known:
-                raise self._unknown(name, known)
+                advice = did_you_mean(name, known, f"the arguments are: {', '.join(known) or 'none'}")
+                raise UsageError(f"there is no argument {name[:LONGEST_NAME]!r}", next=advice)
             if plain in named and named[plain] != value:
                 raise UsageError(f"{name}: given twice, with different values")
             named[plain] = as_meant(value, self.hints[plain])
@@ -200,13 +199,6 @@ class Operation(msgspec.Struct, frozen=True, dict=True, kw_only=True):
         except msgspec.ValidationError as error:
             raise self._invalid(str(error)) from None
         return {self.parameters[name].name: getattr(arguments, name) for name in known}
-
-    def _unknown(self, name: str, known: tuple[str, ...]) -> UsageError:
-        from difflib import get_close_matches  # only for a wrong call
-
-        near = get_close_matches(name[:_LONGEST_NAME], known, n=1)
-        advice = f"did you mean {near[0]}?" if near else f"the arguments are: {', '.join(known) or 'none'}"
-        return UsageError(f"there is no argument {name[:_LONGEST_NAME]!r}", next=advice)
 
     def _invalid(self, said: str) -> UsageError:
         """msgspec's message with the argument's name in front, and the values that are possible."""
@@ -236,7 +228,14 @@ def operation(words: str = "", **declared: Any) -> Callable[[Callable[_Given, _R
             service: Any = args[0]
             given: Any = kwargs.get("session") or next((each for each in args if isinstance(each, Session)), OWNER)
             made.require(service, given, kwargs.get("id"))
-            return method(*args, **kwargs)
+            try:
+                return method(*args, **kwargs)
+            except Exception as error:
+                from prompt.values import PromptError  # loads the Markdown reader
+
+                if isinstance(error, PromptError):  # where tokens are counted: the settings name no known encoding
+                    raise UsageError(str(error)) from error
+                raise
 
         made = Operation(run=run, words=words, **declared)
         run.declared = made  # type: ignore[attr-defined]

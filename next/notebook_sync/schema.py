@@ -21,14 +21,10 @@ def schema_of(kind: Any, *, strict: bool = False) -> dict[str, Any]:
 
 
 def _small(schema: dict[str, Any], shared: dict[str, Any], strict: bool) -> dict[str, Any]:
-    if "$ref" in schema:
-        named = shared[schema["$ref"].rpartition("/")[2]]
-        schema = {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
-    if "anyOf" in schema:
-        first = next(each for each in _choices(schema))
-        schema = {**first, **{key: value for key, value in schema.items() if key != "anyOf"}}
-        if "$ref" in schema:
-            return _small(schema, shared, strict)
+    while "$ref" in schema or "anyOf" in schema:
+        choices = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
+        meant = choices[0] if choices else shared[schema["$ref"].rpartition("/")[2]]
+        schema = {**meant, **{key: value for key, value in schema.items() if key not in ("$ref", "anyOf")}}
     small = {key: value for key, value in schema.items() if key in _KEPT and value is not True}
     if small.get("format") not in (None, "date", "date-time"):
         del small["format"]
@@ -53,13 +49,6 @@ def _small(schema: dict[str, Any], shared: dict[str, Any], strict: bool) -> dict
         if required:
             small["required"] = required
     return small
-
-
-def _choices(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    """The alternatives of a schema besides null, in order."""
-    if "anyOf" in schema:
-        return [choice for each in schema["anyOf"] for choice in _choices(each)]
-    return [] if schema.get("type") == "null" else [schema]
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:

@@ -275,14 +275,14 @@ def describe_settings(root: Path, settings: Settings, environ: Mapping[str, str]
         written = tomllib.loads((root / SETTINGS_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         written = {}
-    variables = {key: name for key, name in _VARIABLES.items() if environ.get(name)}
     rows = []
     for table, values in msgspec.to_builtins(settings).items():
-        for key, value in values.items():
-            dotted = f"{table}.{key}"
-            in_file = SETTINGS_FILE if key in written.get(table, {}) else "default"
+        for name, value in values.items():
+            key, source = f"{table}.{name}", SETTINGS_FILE if name in written.get(table, {}) else "default"
+            if environ.get(_VARIABLES.get(key, "")):
+                source = _VARIABLES[key]
             shown = mask_secrets(value) if isinstance(value, str) else value
-            rows.append({"key": dotted, "value": shown, "source": variables.get(dotted, in_file)})
+            rows.append({"key": key, "value": shown, "source": source})
     return rows
 
 
@@ -383,16 +383,13 @@ def _table_named(name: str) -> type[Table]:
 
 def line_of_key(text: str, dotted: str) -> int:
     """The 1-based line that sets `table.key` (or opens `[table]`), 0 where it is not found."""
-    table, _, key = dotted.rpartition(".")
-    current = ""
+    table = ""
     for number, line in enumerate(text.splitlines(), 1):
-        if header := re.match(r"\s*\[\[?\s*([^\]]+?)\s*\]", line):
-            current = header[1]
-            if current == dotted:
-                return number
-        elif (name := re.match(r"\s*[\"']?([\w.-]+)[\"']?\s*=", line)) and (
-            (current, name[1]) == (table, key) or (not current and name[1] == dotted)
-        ):
+        header = re.match(r"\s*\[\[?\s*([^\]]+?)\s*\]", line)
+        name = re.match(r"\s*[\"']?([\w.-]+)[\"']?\s*=", line)
+        table = header[1] if header else table
+        written = f"{table}.{name[1]}".lstrip(".") if name else table if header else ""
+        if written and written == dotted:
             return number
     return 0
 

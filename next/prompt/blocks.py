@@ -148,9 +148,8 @@ class Block:
         "type",
     )
 
-    def __init__(self, kind: str, start: int, parent: Block | None, source: Source) -> None:
-        self.type = kind
-        self.start = self.end = start
+    def __init__(self, kind: str, start: int, end: int, parent: Block | None, source: Source) -> None:
+        self.type, self.start, self.end = kind, start, end
         self.level, self.info, self.quotes = 0, "", 0
         # Weak: a tree without cycles is freed at once, and a sync reads thousands of them.
         self._parent = None
@@ -243,9 +242,7 @@ class Block:
 
     def through(self, last: Block) -> Block:
         """One block of type math from where this one starts to where `last`, a sibling below it, ends."""
-        whole = Block("math", self.start, self.parent, self._source)
-        whole.end = last.end
-        return whole
+        return Block("math", self.start, last.end, self.parent, self._source)
 
     def walk(self) -> Iterator[Block]:
         """Every block below this one, parents first, in the text's order."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from prompt.budget import encoding_named
 from prompt.hidden import end_of_frontmatter, first_touching, visible
@@ -95,8 +95,7 @@ def _with_reasons(
             yield start, reason if part else "not a prompt file"
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """What one section of a file lacks more than before, in tokens. The anchor is "" above the first heading."""
 
     path: str
@@ -105,8 +104,7 @@ class Passage:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """From one prompt to another.
 
     `fell_out` are the sections of which more is left out, `came_back` those of which less is. `kept_prefix_tokens` is
@@ -122,7 +120,8 @@ class Change:
 
     def as_json(self) -> dict[str, Any]:
         """The stable JSON shape of a change."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        passages = {name: [each._asdict() for each in getattr(self, name)] for name in ("fell_out", "came_back")}
+        return self._asdict() | passages
 
 
 def compare(before: Prompt, after: Prompt) -> Change:

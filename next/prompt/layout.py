@@ -78,9 +78,9 @@ def fitted(volatile: Volatile, stable: str, limit: int, count: Count) -> tuple[s
     entries = [[entry for entry in section.entries if entry.text.strip()] for section in volatile.sections]
 
     def laid_out(today: str, bodies: dict[int, str]) -> str:
-        day = [f"Today is {today}.\n"] if today else []
-        shown = [(section.heading, bodies[n]) for n, section in enumerate(volatile.sections) if n in bodies]
-        blocks = [*day, *(f"## {heading}\n\n{quote(text)}\n" for heading, text in shown)]
+        headings = (section.heading for section in volatile.sections)
+        blocks = [f"## {heading}\n\n{quote(bodies[n])}\n" for n, heading in enumerate(headings) if n in bodies]
+        blocks[:0] = [f"Today is {today}.\n"] if today else []
         return ("\n" if stable and blocks else "") + "\n".join(blocks)
 
     whole = {n: _joined([_shown(one) for one in own]) for n, own in enumerate(entries) if own}

@@ -72,8 +72,7 @@ class Outline:
         if "\r" in text:
             parsed = _LONE_RETURN.sub("\n", parsed)
         self._source = Source(text, parsed)
-        self.root = Block("root", 0, None, self._source)
-        self.root.end = len(text)
+        self.root = Block("root", 0, len(text), None, self._source)
         self._links: list[Event] = []
         self._hashes: list[Event] = []
         self._end = self._trimmed = 0
@@ -84,58 +83,44 @@ class Outline:
 
     def _read(self, pairs: Any) -> None:
         """Add the blocks below the root. Inline events are kept flat: spans are made of them when somebody asks."""
-        char, open_blocks = self._source.char, [self.root]
-        block, is_tight, inside, link_end, inline_end, blocks = self.root, False, 0, 0, 0, 0
-        name: Any
-        value: Any
+        open_blocks = [self.root]
+        block, is_tight, link_end, inline_end, blocks = self.root, False, 0, 0, 0
         for event, place in pairs:
+            value: Any = None
             name, value = (event, None) if type(event) is str else event.popitem()
-            if name == "End":
-                if inside:  # an inline construct
-                    inside -= 1
-                    inline_end = place["end"]
-                    continue
-                if is_tight:
-                    self._close(open_blocks.pop(), char(inline_end))
-                    is_tight = False
-                self._close(open_blocks.pop(), char(place["end"]))
-                block = open_blocks[-1]
-                continue
-            start, end = place["start"], place["end"]
-            starts = name == "Start"
-            if starts:
+            ends = name == "End"
+            if ends or name == "Start":
                 name, value = (value, None) if type(value) is str else value.popitem()
             if name in _BLOCKS:
                 if is_tight:
-                    self._close(open_blocks.pop(), char(inline_end))
+                    self._close(open_blocks.pop(), self._source.char(inline_end))
                     is_tight = False
-                block = self._open(name, start, open_blocks[-1], value)
-                blocks += 1
-                self.is_dense = start + _SPARE_BYTES < blocks * _FEWEST_BYTES
-                if self.is_dense or len(open_blocks) > _DEEPEST:
-                    block.type = "html_block"
-                open_blocks.append(block)
-                if self.is_dense:
-                    break
-                if not starts:  # a rule
-                    self._close(open_blocks.pop(), char(end))
-                    block = open_blocks[-1]
+                if not ends:
+                    open_blocks.append(self._open(name, place["start"], open_blocks[-1], value))
+                    blocks += 1
+                    self.is_dense = place["start"] + _SPARE_BYTES < blocks * _FEWEST_BYTES
+                    if self.is_dense or len(open_blocks) > _DEEPEST:
+                        open_blocks[-1].type = "html_block"
+                    if self.is_dense:
+                        break
+                if ends or name == "Rule":
+                    self._close(open_blocks.pop(), self._source.char(place["end"]))
+                block = open_blocks[-1]
                 continue
-            inside += starts
-            inline_end = end
-            if block.type == "html_block":
+            inline_end = place["end"]
+            if ends or block.type == "html_block":
                 continue
             if block.type == "list_item":  # the parser has no event for the paragraphs of a tight list
-                block, is_tight = Block("paragraph", char(start), block, self._source), True
+                start = self._source.char(place["start"])
+                block, is_tight = Block("paragraph", start, start, block, self._source), True
                 open_blocks[-1].children.append(block)
                 open_blocks.append(block)
-            if name == "Text":
-                if "#" in value and start >= link_end and block.type not in CODE:
-                    self._hashes.append((name, value, start, end))
-            elif name == "Link" or name == "Image":
-                value, link_end = value["dest_url"], end
-                self._links.append((name, value, start, end))
-            block.events.append((name, value, start, end))
+            if name == "Link" or name == "Image":
+                value, link_end = value["dest_url"], inline_end
+                self._links.append((name, value, place["start"], link_end))
+            elif name == "Text" and "#" in value and place["start"] >= link_end and block.type not in CODE:
+                self._hashes.append((name, value, place["start"], inline_end))
+            block.events.append((name, value, place["start"], inline_end))
         while len(open_blocks) > 1:
             self._close(open_blocks.pop(), len(self.text))
 
@@ -145,7 +130,7 @@ class Outline:
         start = self._source.char(offset)
         if self.text[start : start + 1] in BLANK:  # a tab that is half indentation moves the start up
             start = _not_blank(self.text, start)
-        block = Block(_BLOCKS[name], start, parent, self._source)
+        block = Block(_BLOCKS[name], start, start, parent, self._source)
         if name == "Heading":
             block.level = int(value["level"][1])
         elif name == "CodeBlock" and value != "Indented":
@@ -184,7 +169,7 @@ class Outline:
         for block in (*self.root.children, None):
             start = block.start if block else len(self.text)
             if gap := self.text[at:start].lstrip(BLANK + ">"):
-                blocks.append(Block("definition", start - len(gap), self.root, self._source))
+                blocks.append(Block("definition", start - len(gap), start - len(gap), self.root, self._source))
                 blocks[-1].end = blocks[-1].start + len(gap.rstrip(BLANK))
             if block:
                 blocks.append(block)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 from prompt.budget import Count
 from prompt.ends import MORE, omission_line, open_end
@@ -26,8 +26,7 @@ MOST_OMISSIONS = 1000
 _SPACE = re.compile(r"\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Trimmed:
+class Trimmed(NamedTuple):
     """What is left of a text. `cut` are the ranges `[start, end)` of it that are not shown, in order."""
 
     text: str

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from notebook_sync import AsyncNotebook, Notebook, Session
-from notebook_sync.errors import FollowLocked, NoSuchNote, NotANotebook, NotPermitted
+from notebook_sync.errors import FollowLocked, NoSuchNote, NotANotebook
 from notebook_sync.services.notes import NoteService
 from tests.services.conftest import FILES, write_files
 
@@ -183,15 +183,14 @@ def test_closing_ends_a_watch(root: Path) -> None:
 
 def test_events_are_followed_without_keeping_the_loop_waiting(root: Path) -> None:
     async def work() -> None:
-        async with await AsyncNotebook.open(root) as notebook:
-            following = notebook.admin.follow_events()
+        async with (
+            await AsyncNotebook.open(root) as notebook,
+            aclosing(notebook.admin.follow_events()) as following,
+        ):
             first = asyncio.create_task(anext(following))
             while not first.done():
                 notebook.notebook.core.events.record("refused", Session.task("scribe"), path="a")
                 await asyncio.sleep(0)
             assert first.result()["agent"] == "scribe"
-            await following.aclose()
-            with pytest.raises(NotPermitted):
-                await anext(notebook.admin.follow_events(Session.task("scribe")))
 
     run(work())

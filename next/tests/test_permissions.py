@@ -222,6 +222,8 @@ def test_members_are_read_from_their_file_and_a_broken_one_names_nobody() -> Non
     [
         ("pages/plan.md", ""),
         ("channels/scribe/global/a.md", "channels/scribe/global"),
+        ("channels/scribe/a.md", "channels/scribe/a.md"),
+        ("channels/a.md", "apart"),
         ("Channels/scribe/global/a.md", "apart"),
         ("facts/core.md", "apart"),
         ("pages/berth.md", "apart"),

@@ -123,7 +123,7 @@ def add_section(page: Page, heading: str, content: str, to: str = "") -> Page:
     if to.strip():
         part = page.section(to)
         level, at = part.level or 2, part.below
-    title = " ".join(heading.split(" ")).strip()
+    title = heading.strip()
     if not title or "\n" in title or "\r" in title:
         raise page.error("name the section to add, on one line")
     for part in page.parts[1:]:
@@ -196,9 +196,10 @@ def _checked(page: Page, content: str, level: int) -> str:
     text = _BLANK_START.sub("", content.replace("\r\n", "\n").rstrip(" \t\n"))
     outline = Outline(text)
     texts = (block for block in outline.root.walk() if block.type not in CODE)
-    opened = any("<!--" in span.value for block in texts for span in block.spans if span.kind == "text")
     refusal = ""
-    if opened or closing_line(text):
+    if closing_line(text) or (
+        "<!--" in text and any("<!--" in span.value for block in texts for span in block.spans if span.kind == "text")
+    ):
         refusal = "it opens a code fence, a comment or HTML that it does not close"
     elif heading := next((block for block in outline.headings if block.level <= level), None):
         refusal = (

@@ -143,7 +143,7 @@ def _moment(value: Any, zone: tzinfo) -> datetime:
 def _texts(value: Any, separator: str | None) -> list[str]:
     """The entries of a list, or of a text, without empty ones."""
     entries = value.split(separator) if isinstance(value, str) else value
-    texts = _converted(entries, list[str | None], "must be a list of texts; put a text with a colon in quotes")
+    texts = _converted(entries, _TEXTS, "must be a list of texts; put a text with a colon in quotes")
     return [" ".join(text.split()) for text in texts if text and text.strip()]
 
 
@@ -167,6 +167,7 @@ def _agent(value: Any, _: tzinfo) -> str:
 
 
 _Reader = Callable[[Any, tzinfo], Any]
+_TEXTS = list[str | None]  # made once: the library remembers what it learnt about a type
 _SINGULAR = {"tag": "tags", "alias": "aliases"}
 _COMMON: dict[str, _Reader] = {
     "id": _id,
@@ -193,7 +194,7 @@ FIELDS: dict[str, dict[str, _Reader]] = {
         "domain": _line,
         "agent": _agent,
         "priority": _priority,
-        "relations": lambda value, _: _converted(value, list[Any], "must be a list of links, each with a type and to"),
+        "relations": lambda value, _: _converted(value, list, "must be a list of links, each with a type and to"),
         "needs_review": lambda value, _: _converted(value, bool, "must be true or false"),
     },
 }

@@ -39,34 +39,25 @@ class Place(NamedTuple):
     end: Any
 
 
-class YamlFields(NamedTuple):
-    """The fields of a mapping in their order, and where they are. Values are None, str, Plain, and lists and dicts."""
-
-    values: dict[str, Any]
-    places: dict[str, Place]
-    in_braces: bool = False
-
-
 class Frontmatter(NamedTuple):
     """`text[:body_start]` is the head of a text: byte order mark, blank lines above frontmatter, and frontmatter.
 
-    `source` is the YAML between its marks, which begins on the 1-based `line` of the text, and `yaml` what that says;
-    with a problem it says nothing.
+    `source` is the YAML between its marks, which begins on the 1-based `line` of the text; `values` are its fields in
+    their order: None, str, Plain, and lists and dicts of these; and `places` say where they are. With a problem there
+    are none.
     """
 
     body_start: int
     line: int = 0
     source: str = ""
-    yaml: YamlFields = YamlFields({}, {})
+    values: Mapping[str, Any] = {}
+    places: Mapping[str, Place] = {}
+    in_braces: bool = False
     problems: tuple[Problem, ...] = ()
-
-    @property
-    def values(self) -> dict[str, Any]:
-        return self.yaml.values
 
     def line_of(self, key: str) -> int:
         """The 1-based line of the text that a key is on."""
-        return self.line + int(self.yaml.places[key].key.start_mark.line)
+        return self.line + int(self.places[key].key.start_mark.line)
 
     def key_of(self, name: str) -> str | None:
         """The key that is `name`, else the first that is it in other capitals; None without one."""
@@ -93,7 +84,7 @@ def read_frontmatter(text: str) -> Frontmatter:
     if mark == "toml":
         return _unread(head.end(), line - 1, "it is TOML; write it as YAML between --- lines", severe=False)
     try:
-        return Frontmatter(head.end(), line, source, load_yaml(source))
+        return load_yaml(source)._replace(body_start=head.end(), line=line)
     except YamlRefused as refused:
         below, reason = refused.args
         is_template = "{{" in source or "<%" in source
@@ -128,8 +119,8 @@ def says_external(text: str, front: Frontmatter) -> bool:
     return isinstance(value, list | dict) or str(value or "").strip().casefold().startswith(EXTERNAL)
 
 
-def load_yaml(source: str) -> YamlFields:
-    """The fields of a YAML mapping, none for an empty source. Raises YamlRefused."""
+def load_yaml(source: str) -> Frontmatter:
+    """The fields of a YAML mapping, none for an empty source, as if it were the head of a text. Raises YamlRefused."""
     import yaml  # 11 ms, and most commands read no frontmatter
 
     try:
@@ -150,14 +141,14 @@ class _Reader:
     """
 
     def __init__(self, yaml: Any, source: str) -> None:
-        self._yaml = yaml
+        self._yaml, self._source = yaml, source
         self._next = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(source).get_event
         # What no store can hold is refused by the parser, unless it is written as an escape.
         self._text = storable if "\\" in source else str
         self._places: dict[str, Place] = {}
         self._end: Any = None
 
-    def fields(self) -> YamlFields:
+    def fields(self) -> Frontmatter:
         root = self._node()
         values: dict[str, Any] = {}
         if isinstance(root, self._yaml.MappingStartEvent):
@@ -166,7 +157,7 @@ class _Reader:
             _refuse(root, "it is not a mapping of names to values")
         if second := self._node():
             _refuse(second, "it is a second document; keep one")
-        return YamlFields(values, self._places, in_braces=bool(values and root.flow_style))
+        return Frontmatter(0, 1, self._source, values, self._places, in_braces=bool(values and root.flow_style))
 
     def _node(self) -> Any:
         """The next node at top level, None for none."""

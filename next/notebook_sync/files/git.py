@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -44,11 +44,14 @@ _LOG = (
     *("--no-color", "--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-notes", "--encoding=UTF-8"),
     *("--no-follow", "--ignore-submodules=all", "--format=%x00commit%x00%H%x00%at%x00%B"),
 )
-_PRIVATE_REF = "refs/heads/notes"
-_FOUND = "Keep what was edited by hand\n"
 # A command line has an end.
 _MOST_NAMED = 500
 _SUBMODULE = "160000"
+# Where a new commit is, until the branch has it.
+_NEW_REF = "refs/notebook-sync/new"
+_FOUND = "Keep what was edited by hand\n"
+_Texts = Mapping[str, bytes | None]
+_FILE, _EXECUTABLE = "100644", "100755"
 _NOTHING = ("", "")
 _LATEST = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
 # An editor that waits for a commit message is believed for so long.
@@ -158,17 +161,18 @@ class Repository:
         """The bare repository in `folder`, made where it is missing."""
         if not (folder / "HEAD").exists():
             folder.mkdir(0o700, parents=True, exist_ok=True)
-            run_git(folder, "init", "--quiet", "--bare", "--object-format=sha1", "--template=", ".")
-            run_git(folder, "--git-dir=.", "symbolic-ref", "HEAD", _PRIVATE_REF)
+            asked = ("--quiet", "--bare", "--initial-branch=notes", "--object-format=sha1", "--template=")
+            run_git(folder, "init", *asked, ".")
         return cls(folder, folder, folder, "", "sha1", is_private=True)
 
     def branch(self) -> str:
         """The ref that is checked out; "" for none."""
-        return self._git("symbolic-ref", "--quiet", "HEAD", fine=(0, 1)).decode(errors="surrogateescape").strip()
+        return os.fsdecode(self._git("symbolic-ref", "--quiet", "HEAD", fine=(0, 1))).strip()
 
     def head(self) -> str:
         """The commit that is checked out; "" on a branch without one."""
-        return self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", fine=(0, 1)).decode().strip()
+        asked = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        return self._git(*asked, fine=(0, 1), seconds=ANSWER_SECONDS).decode().strip()
 
     def head_stamp(self) -> object:
         """A value that changes when another commit is checked out, from files alone."""
@@ -206,58 +210,55 @@ class Repository:
 
     def blob(self, name: str) -> bytes | None:
         """The bytes of a blob, by its id or as `COMMIT:PATH` (with `prefix`); None where git has none."""
-        printed = self._git("cat-file", "--batch", given=os.fsencode(name) + b"\n") if "\n" not in name else b""
+        if "\n" in name:
+            return None
+        printed = self._git("cat-file", "--batch", given=os.fsencode(name) + b"\n", seconds=ANSWER_SECONDS)
         header, _, raw = printed.partition(b"\n")
         return raw[:-1] if header.split(b" ")[1:2] == [b"blob"] else None
 
     def entries(self, commit: str, paths: Collection[str]) -> dict[str, tuple[str, str]]:
         """Mode and id of each of the paths that a commit has; a path may also be a folder or a submodule."""
-        return self._listed(paths, "ls-tree", "-z", "--full-tree", commit) if commit else {}
+        asked = ("ls-tree", "-z", "--full-tree", commit)
+        return self._listed(paths, *asked, seconds=ANSWER_SECONDS) if commit else {}
 
-    def commit(
-        self,
-        texts: Mapping[str, bytes | None],
-        message: str,
-        author: str = "",
-        found: Mapping[str, bytes | None] | None = None,
-    ) -> str:
+    def commit(self, texts: _Texts, message: str, author: str = "", found: _Texts | None = None, age: int = 0) -> str:
         """Commit what these paths hold now, None for no file, on top of a commit of what was found there before; return
         the last commit, "" where nothing is new.
 
-        `author` is "Name <mail>", else git's own setting. The caller has asked `why_wait` and `left_out`. Raises
-        GitFailed also where the branch moves meanwhile.
+        `author` is "Name <mail>", else git's own setting. The commit is dated `age` seconds ago. The caller has asked
+        `why_wait` and `left_out`. Raises GitFailed also where the branch moves meanwhile.
         """
-        head, branch = self.head(), self.branch()
-        states = self._states(head, {**(found or {}), **texts})
+        head = self.head()
+        held = self._held(head, {**(found or {}), **texts})
+        if found and self._news(found, held):
+            # It was there before, also where the other commit is in another repository.
+            earlier = self.commit(found, _FOUND, author, age=1)
+            return self.commit(texts, message, author) or earlier
+        new = self._news(texts, held)
+        if not new:
+            return ""
         known = self._git("var", "GIT_COMMITTER_IDENT", fine=(0, 128)).decode(errors="replace")
         committer = " ".join(known.split(" ")[:-2]) or author or NOBODY
-        new = f"refs/notebook-sync/{os.urandom(8).hex()}"
-        stream, origin, now = b"", f"from {head}\n" if head else "", int(time.time())
-        # What was found was there before, also where one of the two commits is in another repository.
-        for step, said, at in ((found or {}, _FOUND, now - 1), (texts, message, now)):
-            if changes := self._change(states, step):
-                date = time.strftime(f"{at} %z")
-                made_by = f"author {author or committer} {date}\ncommitter {committer} {date}\n"
-                wording = _data(said.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace"))
-                stream += f"commit {new}\nmark :1\n{made_by}".encode() + wording + origin.encode() + changes
-                origin = ""  # the next commit is on top of this one
-        if not stream:
-            return ""
-        asked = ("fast-import", "--quiet", "--done", "--date-format=raw")
-        made = self._git(*asked, given=stream + b"get-mark :1\ndone\n", seconds=GIT_SECONDS).decode().strip()
-        try:
-            if not self.is_private:
-                self._stage({path: known for path, known in states.items() if len(known) > 1})
-            self._git("update-ref", branch, made, head or "0" * len(made))
-        finally:
-            self._git("update-ref", "-d", new)
-        return made
+        date = time.strftime(f"{int(time.time()) - age} %z")
+        about = f"commit {_NEW_REF}\nmark :1\nauthor {author or committer} {date}\ncommitter {committer} {date}\n"
+        stream = about.encode() + _data(message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace"))
+        stream += f"from {head}\n".encode() if head else b""
+        for path, (mode, _) in new.items():
+            name, raw = _quoted(self.prefix + path), texts[path]
+            stream += b"D %s\n" % name if raw is None else b"M %s inline %s\n" % (mode.encode(), name) + _data(raw)
+        asked = ("fast-import", "--quiet", "--force", "--done", "--date-format=raw")
+        commit = self._git(*asked, given=stream + b"get-mark :1\ndone\n").decode().strip()
+        if not self.is_private:
+            self._stage(held, new)
+        moved = f"update HEAD {commit} {head or '0' * len(commit)}\ndelete {_NEW_REF}\n"
+        self._git("update-ref", "--stdin", given=moved.encode())
+        return commit
 
     def log(self, *arguments: str, path: str = ".") -> Iterator[Commit]:
         """The commits that `git log ARGUMENTS` finds, with what they did to files at or below `path`."""
         if not self.head():
             return
-        printed = self._git(*_LOG, *arguments, "--", self.prefix + path, seconds=GIT_SECONDS)
+        printed = self._git(*_LOG, *arguments, "--", self.prefix + path)
         # Between commits are empty tokens and line ends.
         tokens = filter(bytes.strip, printed.split(b"\0"))
         token = next(tokens, None)
@@ -275,57 +276,52 @@ class Repository:
 
     def pack(self) -> None:
         """Let git tidy up, if it finds that worthwhile."""
-        self._git("-c", "gc.auto=6700", "gc", "--auto", "--quiet", seconds=GIT_SECONDS)
+        self._git("-c", "gc.auto=6700", "gc", "--auto", "--quiet")
 
     def _git(
-        self, *arguments: str, given: bytes = b"", fine: Collection[int] = (0,), seconds: float | None = None
+        self, *arguments: str, given: bytes = b"", fine: Collection[int] = (0,), seconds: float = GIT_SECONDS
     ) -> bytes:
         where = ("--git-dir=.",) if self.is_private else ()
-        return run_git(self.folder, *where, *arguments, given=given, fine=fine, seconds=seconds or ANSWER_SECONDS)
+        return run_git(self.folder, *where, *arguments, given=given, fine=fine, seconds=seconds)
 
-    def _listed(self, paths: Collection[str], *arguments: str) -> dict[str, tuple[str, str]]:
+    def _listed(
+        self, paths: Collection[str], *arguments: str, seconds: float = GIT_SECONDS
+    ) -> dict[str, tuple[str, str]]:
         """What a command lists of the paths as `MODE … ID …<tab>PATH`: mode and id, by path."""
         found, names = {}, [self.prefix + path for path in paths]
         for start in range(0, len(names), _MOST_NAMED):
             some = names[start : start + _MOST_NAMED]
-            for line in self._git("--literal-pathspecs", *arguments, "--", *some).split(b"\0")[:-1]:
+            listed = self._git("--literal-pathspecs", *arguments, "--", *some, seconds=seconds)
+            for line in listed.split(b"\0")[:-1]:
                 fields, _, name = line.partition(b"\t")
                 mode, *rest = fields.decode().split()
                 found[os.fsdecode(name)[len(self.prefix) :]] = (mode, max(rest, key=len))
         return found
 
-    def _states(self, head: str, paths: Collection[str]) -> dict[str, list[tuple[str, str]]]:
-        """Mode and blob that each path has in the commit, as the first of a list. Raises GitFailed for a submodule."""
+    def _held(self, head: str, paths: Collection[str]) -> dict[str, tuple[str, str]]:
+        """Mode and blob that each path has in the commit, "" for none. Raises GitFailed for a submodule."""
         above = {str(folder) for path in paths for folder in Path(path).parents[:-1]}
         held = self.entries(head, {*paths, *above})
         if any(mode == _SUBMODULE for mode, _ in held.values()):
             raise GitFailed("one of the files is in a submodule")
-        return {path: [held.get(path, _NOTHING)] for path in paths}
+        return {path: held.get(path, _NOTHING) for path in paths}
 
-    def _change(self, states: Mapping[str, list[tuple[str, str]]], texts: Mapping[str, bytes | None]) -> bytes:
-        """The lines of a commit for those of the texts that are new, which become the last states of their paths."""
-        lines = []
-        for path, raw in texts.items():
-            mode, held = states[path][-1]
-            oid = "" if raw is None else self.blob_id(raw)
-            if oid != held:
-                mode = "100755" if mode == "100755" else "100644"
-                states[path].append((mode, oid) if oid else _NOTHING)
-                name = _quoted(self.prefix + path) + b"\n"
-                lines.append(b"D " + name if raw is None else f"M {mode} inline ".encode() + name + _data(raw))
-        return b"".join(lines)
+    def _news(self, texts: _Texts, held: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+        """Mode and blob of each of the texts that is not what is held."""
+        ids = {path: "" if raw is None else self.blob_id(raw) for path, raw in texts.items()}
+        modes = {path: mode if mode == _EXECUTABLE else _FILE for path, (mode, _) in held.items()}
+        return {path: (modes[path], oid) for path, oid in ids.items() if oid != held[path][1]}
 
-    def _stage(self, states: Mapping[str, Sequence[tuple[str, str]]]) -> None:
-        """Let the index follow to the last state of each path, where it holds an earlier one. It is before the branch
-        moves: a commit that a person makes now takes the change along, and does not revert it."""
-        index = self._listed(states, "ls-files", "--stage", "-z", "--full-name")
+    def _stage(self, held: Mapping[str, tuple[str, str]], new: Mapping[str, tuple[str, str]]) -> None:
+        """Let the index follow to what is new, where it has what the last commit has. It is before the branch moves: a
+        commit that a person makes now takes the change along, and does not revert it."""
+        index = self._listed(new, "ls-files", "--stage", "-z", "--full-name")
         # An empty file that no commit has may be one that is only meant to be added.
-        meant = ("100644", self.blob_id(b""))
-        nothing = "0" * len(meant[1])
+        meant = (_FILE, self.blob_id(b""))
         lines = [
-            f"{new[0] or 0} {new[1] or nothing}\t{self.prefix}{path}\0"
-            for path, (*old, new) in states.items()
-            if (has := index.get(path, _NOTHING)) in old or (has == meant and _NOTHING in old)
+            f"{mode if oid else 0} {oid or '0' * len(meant[1])}\t{self.prefix}{path}\0"
+            for path, (mode, oid) in new.items()
+            if (has := index.get(path, _NOTHING)) == held[path] or (has == meant and held[path] == _NOTHING)
         ]
         if lines:
             self._git("update-index", "--add", "-z", "--index-info", given=os.fsencode("".join(lines)))

@@ -29,8 +29,6 @@ from notebook_sync.settings import GitTable
 _PRIVATE = "history.git"
 _SUBJECT_LIMIT = 200
 _Texts = Mapping[str, bytes | None]
-# Each earlier name of a note costs a question to git.
-_MOST_NAMES = 20
 _REV = re.compile(r"[0-9a-f]{4,64}")
 
 
@@ -94,9 +92,9 @@ class History:
             raise GitFailed(reason)
         made, said, author = "", _message(changes, session, message), self._settings.author
         if private_old or private_new:
-            made = self._private_repository().commit(private_new, said, author, found=private_old)
+            made = self._private_repository().commit(private_new, said, author, private_old)
         if user and (old or new):
-            made = user.commit(new, said, author, found=old) or made
+            made = user.commit(new, said, author, old) or made
         return made or None
 
     def pack(self) -> None:
@@ -132,7 +130,7 @@ class History:
         return user.head_stamp() if user else None
 
     def created_at(self, paths: Collection[str]) -> dict[str, datetime]:
-        """When the first commit was made that has each of these notes, in one pass over each log."""
+        """When the first commit was made that has a file at each of these paths, in one pass over each log."""
         first: dict[str, datetime] = {}
         for repository in reversed(self._repositories()):
             for commit in repository.log():
@@ -156,36 +154,35 @@ class History:
 
     # Commits.
 
-    def _past(self, repository: Repository, path: str, may: Callable[[str], bool]) -> Iterator[Version]:
-        """The versions that one repository has, the latest first, from where the note began."""
-        start = "HEAD"
-        for _ in range(_MOST_NAMES):
-            begun = ""
-            for commit in repository.log(start, path=path):
-                entry = commit.entries.get(path)
-                if entry is None or commit.rev == start:
-                    continue
-                if entry.status == "D" and begun not in ("", entry.old):
-                    return  # another note had this path before
-                yield _version(commit, path)
-                begun = entry.new if entry.status == "A" else ""
-                if begun and (source := self._source(repository, commit, path, may)):
-                    start, path = commit.rev, source
-                    break
-            else:
+    def _past(
+        self, repository: Repository, path: str, may: Callable[[str], bool], start: str = "HEAD"
+    ) -> Iterator[Version]:
+        """The versions that one repository has, the latest first, from `start` back to where the note began."""
+        begun = ""
+        for commit in repository.log(start, path=path):
+            entry = commit.entries.get(path)
+            if entry is None or commit.rev == start:
+                continue
+            if entry.status == "D" and begun not in ("", entry.old):
+                return  # another note had this path before
+            yield _version(commit, path)
+            begun = entry.new if entry.status == "A" else ""
+            if begun and (source := self._source(repository, commit, path, may)):
+                yield from self._past(repository, source, may, commit.rev)
                 return
 
     def _source(self, repository: Repository, commit: Commit, path: str, may: Callable[[str], bool]) -> str:
         """Where the note was before the commit that put it at `path`; "" where it began."""
         (whole,) = repository.log("--max-count=1", commit.rev)
-        gone = {old: entry.old for old, entry in whole.entries.items() if entry.status == "D" and may(old)}
-        new = {other: entry.new for other, entry in whole.entries.items() if entry.status == "A" and may(other)}
+        entries = {other: entry for other, entry in whole.entries.items() if may(other)}
+        gone = {other: entry.old for other, entry in entries.items() if entry.status == "D"}
         said = _said(commit.message, path).get("Renamed-From", "")
         if said in gone:
             return said
         blob = commit.entries[path].new
-        found = [old for old, oid in gone.items() if oid == blob]
-        return found[0] if len(found) == 1 and list(new.values()).count(blob) <= 1 else ""
+        found = [other for other, oid in gone.items() if oid == blob]
+        copies = sum(entry.status == "A" and entry.new == blob for entry in entries.values())
+        return found[0] if len(found) == 1 and copies <= 1 else ""
 
     # Repositories.
 

@@ -28,9 +28,7 @@ class Rules:
 
     def verdict(self, path: str, *, is_dir: bool) -> bool | None:
         """True: left out; False: explicitly kept; None: no rule matches."""
-        relative = path[len(self.base) + 1 :] if self.base else path
-        if is_dir:
-            relative += "/"
+        relative = path.removeprefix(f"{self.base}/") + ("/" if is_dir else "")
         if not self.any_pattern.search(relative):
             return None
         return next((leaves_out for pattern, leaves_out in reversed(self.patterns) if _names(pattern, relative)), None)

@@ -44,8 +44,9 @@ def open_private(path: Path) -> int:
     return os.open(path, flags, 0o600)
 
 
-def write_private(path: Path, raw: bytes) -> None:
-    """Give the file this content, durably, in one step. Raises OSError; the file is as it was then."""
+def write_private(path: Path, raw: bytes, *, durable: bool = True) -> None:
+    """Give the file this content in one step; `durable`: it survives a power failure. Raises OSError; the file is as it
+    was then."""
     if read_private(path) == raw:
         return
     temporary = path.with_name(f".{os.urandom(8).hex()}~")
@@ -53,7 +54,8 @@ def write_private(path: Path, raw: bytes) -> None:
         with os.fdopen(open_private(temporary), "wb") as file:
             file.write(raw)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -124,12 +124,14 @@ class Saver:
     def tidy(self) -> list[str]:
         """Drop what was replaced more than a minute ago and what killed processes left, if no program writes to it any
         more. A text that is nowhere else is kept in the state folder; returns the paths of those."""
-        recovered = []
+        recovered: list[str] = []
         with suppress(OSError), self._aside() as aside:
             for swap in filter(None, map(_SWAP.fullmatch, os.listdir(aside))):  # noqa: PTH208 - a descriptor
-                with suppress(OSError):
-                    recovered.append(self._tidy_one(aside, swap))
-        return [path for path in recovered if path]
+                with suppress(OSError), opened_file(aside, swap[0]) as fd:
+                    if not _is_in_use(fd):
+                        recovered += self._recover(swap, read_all(fd))
+                        os.unlink(swap[0], dir_fd=aside)
+        return recovered
 
     # What a change needs.
 
@@ -217,20 +219,13 @@ class Saver:
                 _rename(target, new, folder, name, _NOREPLACE)
             raise
 
-    def _tidy_one(self, aside: int, swap: re.Match[str]) -> str:
-        """Drop one displaced file, if that is safe; return the path of what it held that is nowhere else."""
-        with opened_file(aside, swap[0]) as fd:
-            age = time.time() - os.fstat(fd).st_ctime
-            if age < KEEP_SECONDS or _is_written(fd, unknown=age < _KEEP_UNPROVED_SECONDS):
-                return ""
-            raw = read_all(fd)
-            recovered = ""
-            if raw and digest_of(raw)[:16] not in swap.groups():
-                file = self._place.state / "recovered" / f"{os.urandom(4).hex()}-{swap[3]}"
-                write_private(file, raw)
-                recovered = str(file)
-            os.unlink(swap[0], dir_fd=aside)
-        return recovered
+    def _recover(self, swap: re.Match[str], raw: bytes) -> list[str]:
+        """Keep a text that is nowhere else; return the paths of what was kept."""
+        if not raw or digest_of(raw)[:16] in swap.groups():
+            return []
+        file = self._place.state / "recovered" / f"{os.urandom(4).hex()}-{swap[3]}"
+        write_private(file, raw)
+        return [str(file)]
 
 
 class _Changed(Exception):
@@ -242,9 +237,12 @@ def digest_of(raw: bytes) -> str:
     return sha256(raw).hexdigest()
 
 
-def _is_written(fd: int, *, unknown: bool) -> bool:
-    """Whether a program has the file open for writing; `unknown` where the system cannot say. Where it says no, none
-    can open it so until `fd` is closed."""
+def _is_in_use(fd: int) -> bool:
+    """Whether a program has a displaced file open for writing, or may have. If not, none can open it so until `fd` is
+    closed."""
+    age = time.time() - os.fstat(fd).st_ctime
+    if age < KEEP_SECONDS:
+        return True
     try:
         # Who comes to write is announced by a signal, and the usual one ends the process.
         fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
@@ -252,7 +250,7 @@ def _is_written(fd: int, *, unknown: bool) -> bool:
     except BlockingIOError:
         return True
     except (OSError, AttributeError):
-        return unknown
+        return age < _KEEP_UNPROVED_SECONDS
     return False
 
 

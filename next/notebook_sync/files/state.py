@@ -140,11 +140,9 @@ def find_root(start: Path, *, adopt: bool = False) -> Path:
             return folder
     if _known(state_home() / _folder_name(start)):  # a folder that cannot be written has no mark in it
         return start
-    if not adopt:
-        raise NotANotebook(f"{start} is not in a notebook", next="run: notebook-sync init, or name one with -C DIR")
-    if start in (Path(start.anchor), Path.home().resolve()):
-        raise NotANotebook(f"{start} is too large for a notebook", next="make a folder for it: notebook-sync init DIR")
-    return start
+    if adopt and start not in (Path(start.anchor), Path.home().resolve()):
+        return start
+    raise NotANotebook(f"{start} is not in a notebook", next="run: notebook-sync init DIR, or name one with -C DIR")
 
 
 def file_system(path: Path) -> str:

@@ -81,13 +81,12 @@ class Tree:
         self.mounts = set(mounts)
         self._always = {guarded_key(path): path for path in always}
         self._exclude = read_rules("", tuple(settings.exclude))
-        for rules in self._exclude:
-            if rules.broken:
-                raise ConfigError(
-                    f"notebook.exclude has {rules.broken[0]!r}, which is no pattern",
-                    path=SETTINGS_FILE,
-                    next="write patterns as in a .gitignore",
-                )
+        if broken := [line for rules in self._exclude for line in rules.broken]:
+            raise ConfigError(
+                f"notebook.exclude has {broken[0]!r}, which is no pattern",
+                path=SETTINGS_FILE,
+                next="write patterns as in a .gitignore",
+            )
 
     def place(self, name: str) -> str:
         """The one spelling of a path in the notebook, whether or not there is a file: relative, without `.`, `..` and

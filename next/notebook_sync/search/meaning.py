@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
@@ -21,16 +20,13 @@ from notebook_sync.store.vectors import VectorIndex
 
 # By collection: the column that says which words a vector was made of, and what else is read to make it.
 SOURCES: Final = {"documents": ("words_digest", "title", "content", "sections"), "facts": ("id", "content")}
+_UNKNOWN = "the model of embeddings knows no word of this query"
 # A search embeds no more rows first than these; of a server, which may take long, nothing is asked for it.
 _FEW_BEHIND = 200
 # A server that failed is not asked again for so many seconds.
 _PAUSE_SECONDS = 15.0
 # Parts of a content, in characters.
 Spans = Sequence[tuple[int, int]]
-
-
-class NoMeaning(Exception):
-    """Why nothing can be found by meaning."""
 
 
 class Nearness(NamedTuple):
@@ -54,19 +50,17 @@ class Meaning:
         self._trouble = ""
         self._again_at = 0.0
 
-    def of(self, query: str, rarity: Rarity) -> Vector:
-        """The vector of a query. Raises NoMeaning, also where the model knows no word of it."""
+    def of(self, query: str, rarity: Rarity) -> tuple[Vector | None, str | None]:
+        """The vector of a query, or None and why it has none."""
         if time.monotonic() < self._again_at:
-            raise NoMeaning(self._trouble)
+            return None, self._trouble
         try:
             vector = self.embedder.embed_query(query, rarity)
         except (BackendDown, MissingExtra) as error:
             if not self.embedder.is_local:
                 self._trouble, self._again_at = str(error), time.monotonic() + _PAUSE_SECONDS
-            raise NoMeaning(str(error)) from None
-        if not vector.any():
-            raise NoMeaning("the model of embeddings knows no word of this query")
-        return vector
+            return None, str(error)
+        return (vector, None) if vector.any() else (None, _UNKNOWN)
 
     def catch_up(self) -> bool:
         """Embed rows that lack vectors, if they are few and no server is asked. Returns whether some are left."""
@@ -80,6 +74,10 @@ class Meaning:
         """The ids of at most `count` rows of a collection, nearest first, of those in `among`; None for all."""
         return [row_id for row_id, _ in self._indexes[collection].nearest(vector, count, among)]
 
+    def cosines(self, vector: Vector, collection: str, ids: Collection[str]) -> dict[str, float]:
+        """The cosine of the nearest passage of rows; those without vectors are left out."""
+        return self._indexes[collection].cosines(vector, ids)
+
     def nearness(
         self, vector: Vector, collection: str, ids: Collection[str], spans: Mapping[str, Spans] | None = None
     ) -> dict[str, Nearness]:
@@ -87,17 +85,18 @@ class Meaning:
         import numpy as np  # of the extra `search`, as all that makes vectors
 
         keys = Is("id", "in", [f"{collection}:{row_id}" for row_id in ids])
+        of_model = both(keys, Is("model", "=", self.embedder.model))
+        rows = self._index.vectors.tuples(("id", "places", "codes", "scales"), of_model)
         found: dict[str, Nearness] = {}
-        for row in self._index.vectors.find(keys, fields=("id", "model", "places", "codes", "scales")):
-            row_id, scales = row["id"].partition(":")[2], np.frombuffer(row["scales"], np.float32)
-            fits = row["model"] == self.embedder.model and len(row["codes"]) == scales.size * len(vector)
-            if not fits or not scales.size:
+        for key, places, codes, packed in rows:
+            if not packed or len(codes) * 4 != len(packed) * len(vector):
                 continue
-            cosines = np.frombuffer(row["codes"], np.int8).reshape(scales.size, -1) @ vector * scales
+            row_id, scales = key.partition(":")[2], np.frombuffer(packed, np.float32)
+            cosines = np.frombuffer(codes, np.int8).reshape(scales.size, -1) @ vector * scales
             if spans is not None:
-                cosines[[not is_within(start, spans[row_id]) for start, _ in row["places"]]] = -1.0
+                cosines[[not is_within(start, spans[row_id]) for start, _ in places]] = -1.0
             best = int(cosines.argmax())
-            found[row_id] = Nearness(float(cosines[best]), row["places"][best][0])
+            found[row_id] = Nearness(float(cosines[best]), places[best][0])
         return found
 
 
@@ -106,8 +105,7 @@ def is_within(position: int, spans: Spans) -> bool:
     return any(start <= position < end for start, end in spans)
 
 
-@dataclass(frozen=True, slots=True)
-class Embedded:
+class Embedded(NamedTuple):
     """What a run did: rows that got vectors, rows whose text the embedder refuses, and rows that have none yet."""
 
     embedded: int

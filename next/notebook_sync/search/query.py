@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from posixpath import dirname
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from notebook_sync.search.embed import Embedder, Vector
-from notebook_sync.search.meaning import FAR, Meaning, Nearness, NoMeaning, Spans, is_within
+from notebook_sync.search.meaning import FAR, Meaning, Nearness, Spans, is_within
 from notebook_sync.search.ranking import (
     Features,
     Question,
@@ -53,8 +52,7 @@ _SOME_BEHIND = "some notes have no vectors yet"
 _OFF = "embeddings are off in notebook.toml"
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """One result. `parts` says how the score came about, if that was asked for."""
 
     id: str
@@ -63,28 +61,25 @@ class Hit:
     parts: dict[str, float] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """Hits, best first. `degraded`: why meaning does not count, or not for all notes; None if it does or need not."""
 
     hits: list[Hit]
     degraded: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """A query, ready for one collection. `vector` is None without meaning, and `degraded` may say why. What is not
     nearer than `unrelated`, and has no word of the query, is no result."""
 
     collection: Name
     question: Question
-    vector: Vector | None = None
-    unrelated: float = 0.0
-    degraded: str | None = None
+    vector: Vector | None
+    unrelated: float
+    degraded: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Candidate(NamedTuple):
     """A row and how well it answers. `spans`: which parts of its content count, None for all."""
 
     row: Row
@@ -139,6 +134,9 @@ class Searcher:
         best = best_of(with_neighbours(scores, chains))[: max(limit, 0)]
         fields = ("content", "sections") if collection == "documents" else ("content",)
         texts = self._rows(collection, [id for id, _ in best], *fields, where=where)
+        if not section:  # what of a section is nearest is known
+            quoted = self._nearness(asked, texts)
+            found |= {id: found[id]._replace(near=each) for id, each in quoted.items()}
         hits = [
             Hit(
                 id,
@@ -173,20 +171,18 @@ class Searcher:
         every = {*terms, *(self._analyzer.terms(query)[:_MOST_WORDS] if mode != "keyword" else ())}
         total, having = self._index.collections[collection].frequencies(sorted(every))
         length = self._average_length(collection, total)
-        by_words = Question.of(terms, total, having, length)
 
         def rarity(word: str) -> float:
             notes = max((having.get(term, 0) for term in self._analyzer.terms(word)), default=0)
             return passage_rarity(total, notes, length)
 
-        if mode == "keyword" or self.meaning is None:
-            return _Asked(collection, by_words, degraded=_OFF if mode == "semantic" else None)
-        try:
-            vector = self.meaning.of(query, rarity)
-        except NoMeaning as reason:
-            return _Asked(collection, by_words, degraded=str(reason))
-        question = Question.of((), total, having, length) if mode == "semantic" else by_words
-        return _Asked(collection, question, vector, self.meaning.embedder.unrelated)
+        vector, unrelated, degraded = None, 0.0, _OFF if mode == "semantic" else None
+        if mode != "keyword" and self.meaning:
+            vector, degraded = self.meaning.of(query, rarity)
+            unrelated = self.meaning.embedder.unrelated
+        by_meaning = mode == "semantic" and vector is not None
+        question = Question.of(() if by_meaning else terms, total, having, length)
+        return _Asked(collection, question, vector, unrelated, degraded)
 
     def _average_length(self, collection: Name, total: int) -> float:
         """Words of a row that everybody may read; remembered until the number of such rows changes."""
@@ -200,29 +196,31 @@ class Searcher:
     # ---- candidates
 
     def _candidates(self, asked: _Asked, where: Where) -> dict[str, _Candidate]:
-        rows = self._index.collections[asked.collection]
         limit = BY_WORDS if asked.vector is None else BY_MEANING
-        hits = rows.search(list(asked.question.weights), where, limit=limit, private=True)
-        ids = {hit.id for hit in hits}
-        if self.meaning and asked.vector is not None:
-            ids.update(self._nearest(self.meaning, asked.vector, asked.collection, where))
-        return self._scored(asked, where, ids)
+        rows = self._index.collections[asked.collection]
+        ids = {hit.id for hit in rows.search(list(asked.question.weights), where, limit=limit, private=True)}
+        return self._scored(asked, where, ids.union(self._nearest(asked, where)))
 
-    def _nearest(self, meaning: Meaning, vector: Vector, collection: Name, where: Where) -> list[str]:
+    def _nearest(self, asked: _Asked, where: Where) -> list[str]:
         """The nearest of the rows that match. Of few rows, one look tells; all are listed only where too few match."""
-        rows = self._index.collections[collection]
-        near = meaning.nearest(vector, collection, None, _MORE * BY_MEANING)
+        if self.meaning is None or asked.vector is None:
+            return []
+        rows = self._index.collections[asked.collection]
+        near = self.meaning.nearest(asked.vector, asked.collection, None, _MORE * BY_MEANING)
         among = {id for (id,) in rows.tuples(("id",), both(where, Is("id", "in", near)))}
         if len(among) >= BY_MEANING or len(near) < _MORE * BY_MEANING:
             return [id for id in near if id in among][:BY_MEANING]
-        return meaning.nearest(vector, collection, {id for (id,) in rows.tuples(("id",), where)}, BY_MEANING)
+        among = {id for (id,) in rows.tuples(("id",), where)}
+        return self.meaning.nearest(asked.vector, asked.collection, among, BY_MEANING)
 
     def _scored(self, asked: _Asked, where: Where, ids: Collection[str]) -> dict[str, _Candidate]:
         light = ("path", "title", "word_count") if asked.collection == "documents" else ()
         rows = self._rows(asked.collection, ids, "terms", *light, where=where)
-        near = self._nearness(asked, rows)
+        cosines: dict[str, float] = {}
+        if self.meaning and asked.vector is not None:
+            cosines = self.meaning.cosines(asked.vector, asked.collection, rows.keys())
         return {
-            id: _Candidate(row, asked.question.features(row["terms"] or NO_TERMS), near.get(id, FAR))
+            id: _Candidate(row, asked.question.features(row["terms"] or NO_TERMS), Nearness(cosines.get(id, 0.0), None))
             for id, row in rows.items()
         }
 

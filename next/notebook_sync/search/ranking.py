@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum, log
 from typing import NamedTuple
@@ -64,8 +63,7 @@ class _Line(NamedTuple):
     hits: list[tuple[int, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """A query, ready to be compared with any number of texts. `weights` are rarities by term.
 
     Sums are exact (fsum), so that equal texts have equal scores, whatever the order of their words.

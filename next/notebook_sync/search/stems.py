@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 # M. F. Porter (1980), An algorithm for suffix stripping, with the changes of his own later programs (bli, logi). From
 # longer to shorter endings, so that the first that fits is the longest.
+_STEP_1 = [("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")]
 _STEP_2 = [
     ("ational", "ate"), ("ization", "ize"), ("iveness", "ive"), ("fulness", "ful"), ("ousness", "ous"),
     ("tional", "tion"), ("biliti", "ble"), ("entli", "ent"), ("ousli", "ous"), ("ation", "ate"), ("alism", "al"),
@@ -23,11 +24,7 @@ def stem(word: str) -> str:
     """The stem of a word of the letters a to z."""
     if len(word) < 3:
         return word
-    if word.endswith(("sses", "ies")):
-        word = word[:-2]
-    elif word.endswith("s") and not word.endswith("ss"):
-        word = word[:-1]
-    word = _without_past(word)
+    word = _without_past(_replace(word, _STEP_1, 0))
     if word.endswith("y") and "v" in _shape(word[:-1]):
         word = word[:-1] + "i"
     word = _replace(word, _STEP_2, 1)

@@ -146,8 +146,8 @@ def snippet_of(passage: Passage, first_place: Callable[[str], int]) -> Snippet:
     text, start, end = passage.text, 0, len(passage.text)
     if end > LONGEST_SNIPPET:
         start = max(0, min(first_place(text) - _BEFORE, end - LONGEST_SNIPPET))
-        if start and (space := text.find(" ", start, start + _BEFORE)) >= 0:
-            start = space + 1
+        if start:
+            start = text.find(" ", start, start + _BEFORE) + 1 or start
         end = min(end, start + LONGEST_SNIPPET - len(f"{_ELLIPSIS} {_ELLIPSIS} "))
         if end < len(text) and (space := text.rfind(" ", end - _BEFORE, end)) > start:
             end = space
@@ -160,7 +160,7 @@ def snippet_of(passage: Passage, first_place: Callable[[str], int]) -> Snippet:
 def plain(text: str) -> str:
     """Text as its reader hears it, on one line: without images, tags, targets of links and marks of Markdown."""
     if _MAY_BE_SILENT.search(text):
-        text = _SILENT.sub(" ", text)
+        text = re.sub(_SILENT, " ", text)
     return " ".join(text.translate(_MARKS).split())
 
 
@@ -170,25 +170,22 @@ def _short(heading: str) -> str:
 
 def shown(text: str) -> str:
     """The text with spaces for comments and data: everything else is where it was."""
-    gaps: list[tuple[int, int]] = []
     if any(mark in text for mark in _MAY_HIDE):
-        from prompt.hidden import visible  # half of what a search by words would import
+        from prompt.hidden import visible, without  # half of what a search by words would import
 
         # Content has no frontmatter: what looks like it is text.
-        gaps = [(gap.start, gap.end) for gap in visible(text, now=None).gaps if gap.reason != "frontmatter"]
-    if "data:" in text or _has_long_word(text):
+        gaps = [gap for gap in visible(text, now=None).gaps if gap.reason != "frontmatter"]
+        text = without(text, [gap._replace(shown=_NOT_SPACE.sub(" ", text[gap.start : gap.end])) for gap in gaps])
         text = _PICTURE.sub(lambda picture: f"  {picture[1]}".ljust(len(picture[0])), text)
+    if "data:" in text or _has_long_word(text):
         text = _DATA.sub(lambda data: " " * len(data[0]), text)
-    pieces, at = [], 0
-    for start, end in gaps:
-        pieces += [text[at:start], _NOT_SPACE.sub(" ", text[start:end])]
-        at = end
-    return "".join([*pieces, text[at:]]) if gaps else text
+    return text
 
 
 _MAY_BE_SILENT = re.compile(r"[<\]&]|://|www\.|```|~~~")
-# Each looks no further than the next mark, so that the whole is linear in the text.
-_SILENT = re.compile(
+# Long patterns are texts, which `re` compiles for the first text that needs them. Each looks no further than the next
+# mark, so that the whole is linear in the text.
+_SILENT = (
     r"</?[A-Za-z][^<>]{0,2000}>"
     r"|!\[[^\[\]\n]*\](?:\([^()\n]*\)|\[[^\[\]\n]*\])"
     r"|\](?:\([^()\n]*\)|\[[^\[\]\n]*\])"
@@ -198,10 +195,10 @@ _SILENT = re.compile(
     r"|&(?:[a-z]{2,8}|#[0-9]{1,7});"
 )
 _MARKS = str.maketrans(dict.fromkeys("`*#>|[]~\0", " "))
-# Data in code, which its readers see, and compressed or encoded data of any kind; of a picture, its name stays.
-_ADDRESS = r"\bdata:[\w.+/-]*[;,][^\s)>\"'`]{24,}"
-_PICTURE = re.compile(rf"!\[([^\[\]\n]*)\]\(<?(?i:{_ADDRESS})[^()\n]*\)?")
-_DATA = re.compile(rf"{_ADDRESS}|(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{{160,}}", re.IGNORECASE)
+# Of a picture whose data is gone, its name stays.
+_PICTURE = re.compile(r"!\[([^\[\]\n]*)\]\(<? {24,}[^()\n]*\)?")
+# Data in code, which its readers see, and compressed or encoded data of any kind.
+_DATA = re.compile(r"\bdata:[\w.+/-]*[;,][^\s)>\"'`]{24,}|(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{160,}", re.IGNORECASE)
 _LONG_WORD = 160
 _MAY_HIDE = ("<!--", "%%", "data:", "compressed-json")
 _NOT_SPACE = re.compile(r"\S")

@@ -230,7 +230,7 @@ class AdminService(NotebookService):
     def doctor(self, session: Session = OWNER) -> Results[Check]:
         """Check the environment, each problem with the command that helps.
 
-        Python and SQLite, git, the folders, what editors left behind, servers and embeddings. The exit code is 1 if
+        Python and SQLite, git, the folders, what editors left behind, settings and servers. The exit code is 1 if
         something is wrong, 4 if only a server is.
         """
         from notebook_sync.services.status import examine

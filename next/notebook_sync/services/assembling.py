@@ -111,6 +111,8 @@ class PromptFiles:
         # By path: the most tokens that a prompt shows of the file.
         self.caps = {file.path: file.max_tokens or settings.prompt.max_tokens_per_file for file in shown}
         self.paths = tuple(self.caps)
+        self.settings = settings
+        self.private = [f"{path}: {PRIVATE}" for path in private_paths(settings.prompt)]
         self._optional = {file.path for file in shown if file.optional}
         if not core.settings_problem:
             with suppress(OSError):  # for as long as notebook.toml has an error
@@ -157,10 +159,10 @@ def assemble_from(
     task: str = "",
 ) -> Prompt:
     """As `assemble`, from sources, and with all that is known of them."""
-    files, now = core.prompt_files, datetime.now(core.settings.timezone)
+    files = core.prompt_files
+    now = datetime.now(files.settings.timezone)
     assembler = files.assembler if max_tokens is None else files.assembler.limited_to(max_tokens)
-    problems = [core.settings_problem] if core.settings_problem else []
-    problems += [f"{path}: {PRIVATE}" for path in private_paths(core.settings.prompt)]
+    problems = [*files.private, *([core.settings_problem] if core.settings_problem else [])]
     for source in sources:
         if source.path in (RULES, REMINDERS) and source.content and not source.external:
             problems += _unread_in(source, now.replace(hour=0, minute=0, second=0, microsecond=0), files.counts)

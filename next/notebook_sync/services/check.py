@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from notebook_sync.errors import NoSuchNote, UnreadableFile, UnsafePath, UsageError
 from notebook_sync.files.names import copy_of, folded, why_not
@@ -24,7 +24,6 @@ from notebook_sync.services.assembling import PRIVATE, REMINDERS, RULES, assembl
 from notebook_sync.services.core import Core
 from notebook_sync.services.grammar import PLAIN
 from notebook_sync.services.lookup import Names, NoteName
-from notebook_sync.services.prompts import Finding
 from notebook_sync.services.trust import lines_added, waiting_files
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
@@ -50,6 +49,21 @@ _BLOCK_ID = re.compile(r"(?<=[ \n])(\^[\w-]+)[ \t]*$", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{\{|<%|\$\{")
 # The reasons that a session learns which does not see what the prompt hides.
 _SHOWN = ("", "cap", "not a prompt file")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One problem: `line` is 1-based, 0 for the whole file; `place` is path and line as editors open them.
+
+    error: a file or a rule does not do what it says. warning: it probably does not do what was meant. info: it can be
+    removed, or nobody sees it.
+    """
+
+    path: str
+    line: int
+    severity: Literal["error", "warning", "info"]
+    message: str
+    place: str = ""
 
 
 class _Note(NamedTuple):

@@ -5,7 +5,7 @@ Nothing here is an operation. Parts that depend on the settings are made again w
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -46,15 +46,13 @@ class part(Generic[_Value]):  # noqa: N801 - used as a decorator, like property
     def __init__(self, make: Callable[[Any], _Value]) -> None:
         self._make = make
         self._name = make.__name__
-        self.__doc__ = make.__doc__
 
     def __get__(self, core: Core, kind: type) -> _Value:
-        made = core.parts
-        if self._name not in made:
+        if self._name not in core.parts:
             with core.lock:
-                if self._name not in made:
-                    made[self._name] = self._make(core)
-        value: _Value = made[self._name]
+                if self._name not in core.parts:
+                    core.parts[self._name] = self._make(core)
+        value: _Value = core.parts[self._name]
         return value
 
 
@@ -241,7 +239,7 @@ class EventLog:
     def record(self, kind: str, session: Session, *, path: str = "", key: str = "", **fields: Any) -> None:
         """Record an event; one with the `key` of an earlier event is dropped. A log that cannot be written is no
         reason to fail what was done."""
-        id, longest = f"{time.time_ns():016x}{secrets.token_hex(4)}", _LONGEST_IN_EVENT
+        id, longest = f"{time.time_ns():016x}{os.urandom(4).hex()}", _LONGEST_IN_EVENT
         row = {
             "id": id,
             "key": key or id,
@@ -270,7 +268,7 @@ class EventLog:
         """Events as any process records them, from now on or after `since`, until `stop` is set."""
         last = since or next((row["id"] for row in self.read(limit=1)), "0")
         while not stop.is_set():
-            for event in self.read(last, 1000):
+            for event in self.read(last, 50_000):
                 last = event["id"]
                 yield event
             stop.wait(_POLL_SECONDS)

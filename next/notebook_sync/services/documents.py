@@ -25,8 +25,7 @@ from notebook_sync.services.results import Edited, Missing, Written
 from notebook_sync.services.view import View
 from notebook_sync.services.writing import Change, Saved, change_notes, digest_of, require_base, why_not_free
 from notebook_sync.sessions import Session
-from notebook_sync.sync.project import audience
-from prompt import compare, count_tokens, visible
+from prompt import compare, count_tokens
 
 if TYPE_CHECKING:
     from notebook_sync.services.notes import Step
@@ -110,7 +109,8 @@ def update_note(
         after = before
         if content is not None:
             language = parse(path, before, timezone=zone).fields.get("language")
-            after = _with_content(path, before, _as_code(content, language) if is_code else content, section, append)
+            text = _as_code(content, language) if is_code else content
+            after = _with_content(path, before, text, section, append=append)
         return _with_fields(path, after, given, in_heading=content is None)
 
     done, _ = rewrite(
@@ -163,12 +163,10 @@ def edit_note(
     parts = [part for part in prompt.parts if part.path == path] if prompt else []
     return Edited(
         **msgspec.structs.asdict(done),
-        success=True,
         tokens=_tokens_of(core, path, after),
         cap=cap,
         omitted=[asdict(each) for part in parts for each in part.omitted],
         prompt_change=compare(prompt_before, prompt).as_json() if prompt_before and prompt else None,
-        dry_run=dry_run,
     )
 
 
@@ -240,9 +238,7 @@ def _changed(core: Core, path: str, before: bytes, change: Callable[[bytes], byt
 
 def _tokens_of(core: Core, path: str, raw: bytes) -> int:
     """The tokens of a note; of a prompt file, those of what the prompt can show."""
-    text = raw.decode(errors="replace")
-    if audience(path, core.settings.prompt) == "apart":
-        text = visible(text, now=core.settings.local_now()).text
+    text = View(core, Session.task()).shown(path, raw.decode(errors="replace"))
     return count_tokens(text, core.settings.prompt.encoding)
 
 
@@ -281,7 +277,8 @@ def written(core: Core, saved: Saved, path: str, status: str) -> Written:
     own = [each for each in saved.changes if each.path == path]
     before, after = own[0].before, own[-1].after
     note = parse(path, after if after is not None else before or b"", timezone=core.settings.timezone)
-    texts = [(each.path, each.before or b"", each.after or b"") for each in saved.changes]
+    raws = [(each.path, each.before or b"", each.after or b"") for each in saved.changes]
+    texts = [(old.decode(errors="replace"), new.decode(errors="replace"), each) for each, old, new in raws]
     return Written(
         status="dry_run" if saved.dry_run else status,
         notebook_id=note.wanted_id,
@@ -291,14 +288,10 @@ def written(core: Core, saved: Saved, path: str, status: str) -> Written:
         digest=digest_of(after),
         version=saved.versions.get(path),
         changed=any(each.moved_from or each.before != each.after for each in saved.changes),
-        diff=""
-        if before is None
-        else "".join(
-            unified_diff(old.decode(errors="replace"), new.decode(errors="replace"), each) for each, old, new in texts
-        ),
+        diff="" if before is None else "".join(unified_diff(*each) for each in texts),
         commit=saved.commit,
         warnings=list(dict.fromkeys((*saved.warnings, *(said for each in saved.changes for said in each.warnings)))),
-        provenance=EXTERNAL if any(is_external(old) or is_external(new) for _, old, new in texts) else "",
+        provenance=EXTERNAL if any(is_external(old) or is_external(new) for _, old, new in raws) else "",
     )
 
 
@@ -322,7 +315,7 @@ def _as_code(content: str, language: Any) -> str:
     return f"{fence}{language or ''}\n{content}{last}{fence}\n"
 
 
-def _with_content(path: str, raw: bytes, content: str, section: str, append: bool) -> bytes:
+def _with_content(path: str, raw: bytes, content: str, section: str, *, append: bool) -> bytes:
     if section:
         action: Action = "append_to_section" if append else "replace_section"
         return apply_edits(path, raw, [Edit(action, section=section, content=content)])

@@ -16,8 +16,6 @@ import msgspec
 
 from notebook_sync.dates import moment
 from notebook_sync.errors import NotebookError, NotFound, UnreadableFile, UsageError
-from notebook_sync.files.frontmatter import EXTERNAL, is_external
-from notebook_sync.files.parse import parse
 from notebook_sync.model import HISTORY_LIMIT, Note, Section
 from notebook_sync.registry import Results, as_json
 from notebook_sync.services.core import Core
@@ -25,10 +23,8 @@ from notebook_sync.services.lookup import resolve
 from notebook_sync.services.results import COLUMNS, FoundNote, NoteRow, NoteText, SectionRow, Snippet, row_fields
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
-from notebook_sync.store.rows import NOTHING, Has, Is, Row, Where, both
+from notebook_sync.store.rows import Has, Is, Row, Where, both
 from notebook_sync.sync.project import fold_tags
-from prompt import count_tokens, visible
-from prompt.hidden import without
 
 if TYPE_CHECKING:
     from notebook_sync.search.query import Mode
@@ -40,8 +36,6 @@ _CUT_OFF = 0.5
 _MOST_CANDIDATES = 20
 # What a quote has of a picture, whose data is not quoted: its text and a bracket before it, a bracket behind it.
 _HALF_PICTURE = re.compile(r'!\[([^\]]*)\]\($|^(?:"[^"]*")?\)\s*')
-# What is shown of a change, in addition to its time.
-_CHANGE = ("version", "summary", "changed_by")
 # Characters that are counted for one page: more than any text has in so many tokens, on average.
 _CHARACTERS_A_TOKEN = 8
 # How `sync.journal` words the change of a note that left a channel: what was before is not for all who may read it now.
@@ -82,10 +76,10 @@ def search_notes(
     )
     ids = [hit.id for hit in found.hits]
     rows = {row["id"]: row for row in core.index.documents.find(Is("id", "in", ids), fields=COLUMNS)}
-    hits = [hit for hit in found.hits if hit.id in rows]
-    results = [_found(row_fields(rows[hit.id]), hit.score, hit.snippet, hit.parts) for hit in hits]
-    in_part = both(view.in_part, where)
-    for row in core.index.documents.find(in_part, fields=COLUMNS) if view.in_part != NOTHING else ():
+    results = [
+        _found(row_fields(rows[hit.id]), hit.score, hit.snippet, hit.parts) for hit in found.hits if hit.id in rows
+    ]
+    for row in core.index.documents.find(both(view.in_part, where), fields=COLUMNS):
         fields, note = row_fields(row), _shown_note(core, view, row["path"])
         content, sections = note.content, note.sections
         if section:
@@ -127,6 +121,9 @@ def read_note(
         found = _section_of(note, wanted)
         text, wanted = note.content[found.start : found.end], found.anchor
     encoding = core.settings.prompt.encoding
+    from prompt import count_tokens, visible
+    from prompt.hidden import without
+
     if max_tokens:
         text = without(text, [gap for gap in visible(text, now=None).gaps if gap.reason == "payload"])
     page, following = cut_page(text, offset, max_tokens, encoding)
@@ -155,7 +152,15 @@ def read_note(
         aliases=list(note.aliases),
         links=list(dict.fromkeys(link.target for link in note.links if link.target)),
         extra=as_json(dict(note.extra)),
-        history=[{"timestamp": each["at"], **{name: each[name] for name in _CHANGE}} for each in changes],
+        history=[
+            {
+                "timestamp": each["at"],
+                "version": each["version"],
+                "summary": each["summary"],
+                "changed_by": each["changed_by"],
+            }
+            for each in changes
+        ],
     )
 
 
@@ -173,6 +178,8 @@ def cut_page(text: str, offset: int, max_tokens: int, encoding: str) -> tuple[st
         )
     if not max_tokens:
         return text[offset:], None
+    from prompt import count_tokens
+
     fits = min(len(text), offset + max_tokens * _CHARACTERS_A_TOKEN)
     if count_tokens(text[offset:fits], encoding) > max_tokens:
         places = range(offset, fits)
@@ -259,7 +266,7 @@ def _shown_note(core: Core, view: View, path: str) -> Note:
     try:
         return _text_of(core, view, path, None)[1]
     except NotebookError:
-        return parse(path, b"", timezone=core.settings.timezone)
+        return _parsed(path, b"", core.settings.timezone)
 
 
 def _text_of(core: Core, view: View, path: str, row: Row | None) -> tuple[str, Note, str]:
@@ -272,21 +279,27 @@ def _text_of(core: Core, view: View, path: str, row: Row | None) -> tuple[str, N
         if row is None or view.sees_in_part(path):
             raise
         content = core.index.documents.find(Is("id", "=", row["id"]), fields=("content",))[0]["content"]
-        names = ("title", "summary", "provenance", "status", "created_by", "digest")
-        kept = {name: row[name] for name in names} | {"fields": row["fields"] or {}, "tags": tuple(row["tags"])}
-        return content, replace(parse(path, content.encode(), timezone=zone), **kept), str(error)
+        kept = {name: row[name] for name in ("title", "summary", "provenance", "status", "created_by", "digest")}
+        kept |= {"fields": row["fields"] or {}, "tags": tuple(row["tags"])}
+        return content, replace(_parsed(path, content.encode(), zone), **kept), str(error)
     text = raw.decode(errors="replace")
     if not view.sees_in_part(path):
-        return text, parse(path, raw, timezone=zone), (row["stale"] if row else "") or ""
+        return text, _parsed(path, raw, zone), (row["stale"] if row else "") or ""
+    from notebook_sync.files.frontmatter import EXTERNAL, is_external  # here, as the parser
+
     text = view.shown(path, text)
     provenance = EXTERNAL if is_external(raw) else ""
-    return text, replace(_parsed(path, text, zone), provenance=provenance), ""
+    return text, replace(_kept_parsed(path, text.encode(), zone), provenance=provenance), ""
 
 
-@lru_cache(maxsize=8)
-def _parsed(path: str, text: str, zone: tzinfo) -> Note:
-    """What a prompt file shows, parsed once: each search of an agent asks for all of them."""
-    return parse(path, text.encode(), timezone=zone)
+def _parsed(path: str, raw: bytes, zone: tzinfo) -> Note:
+    from notebook_sync.files.parse import parse  # loads the prompt's parts, which lists and searches do without
+
+    return parse(path, raw, timezone=zone)
+
+
+# Each search of an agent asks for all files of the prompt.
+_kept_parsed = lru_cache(maxsize=8)(_parsed)
 
 
 def _row_at(core: Core, path: str) -> Row | None:

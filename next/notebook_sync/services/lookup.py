@@ -72,13 +72,12 @@ class Names:
         if "/" not in plain and (path := self._guarded.get(guarded_key(plain))):
             return [(BY_NAME, path)] if (BY_PATH, path) in self._named.get(fold_name(path), ()) else []
         folder = posixpath.dirname(source)
-        places = [posixpath.normpath(plain.lstrip("/") or ".")]
-        if not plain.startswith("/"):
-            places.insert(0, posixpath.normpath(posixpath.join(folder, plain)))
+        spelled = [plain.lstrip("/")] if plain.startswith("/") else [posixpath.join(folder, plain), plain]
+        places = [posixpath.normpath(each) for each in spelled]
         for place in places:
             if exact := [path for rank, path in self._named.get(fold_name(place), ()) if rank == BY_PATH]:
-                spelled = (each for each in (place, f"{place}.md") if each in exact)
-                return [(BY_PATH, next(spelled, min(exact)))]
+                as_written = (each for each in (place, f"{place}.md") if each in exact)
+                return [(BY_PATH, next(as_written, min(exact)))]
         found = self._named.get(fold_name(plain), ()) if "/" not in plain else self._ending_in(places[-1])
         best = min((rank for rank, _ in found), default=0)
         paths = sorted((path for rank, path in found if rank == best), key=lambda path: _distance(path, folder))

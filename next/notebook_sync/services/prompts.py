@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
@@ -16,6 +16,7 @@ from notebook_sync.sessions import OWNER, Session
 from prompt import Found, Part, Prompt
 
 if TYPE_CHECKING:  # 8 ms that the prompt does not wait for
+    from notebook_sync.services.check import Finding
     from notebook_sync.services.reminders import Reminders
     from notebook_sync.services.rules import Standing
 
@@ -50,21 +51,6 @@ class AssembledPrompt:
     session: str
     parts: list[dict[str, Any]]
     problems: list[str]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Finding:
-    """One problem: `line` is 1-based, 0 for the whole file; `place` is path and line as editors open them.
-
-    error: a file or a rule does not do what it says. warning: it probably does not do what was meant. info: it can be
-    removed, or nobody sees it.
-    """
-
-    path: str
-    line: int
-    severity: Literal["error", "warning", "info"]
-    message: str
-    place: str = ""
 
 
 class PromptService(NotebookService):
@@ -153,6 +139,7 @@ class PromptService(NotebookService):
         sessions=OWNER_ONLY,
         refusal=_OWNERS,
         columns=("place", "severity", "message"),
+        result_in="notebook_sync.services.check",
         nothing_found="no problems",
         exit_code=lambda found: int(any(each.severity == "error" for each in found.results)),
         examples=("notebook-sync check",),

@@ -69,8 +69,10 @@ _EVERY = re.compile(
 )
 # A time is now, and not past, for as long.
 _A_MINUTE = timedelta(minutes=1)
-# Of the lines that cannot be read, an answer names so many.
+# Of the lines that cannot be read, an answer words so many.
 _MOST_NAMED = 20
+# Behind every date.
+_NEVER = "~"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,8 @@ class Due:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reminders:
-    """A list of reminders. `unread` are lines that look like reminders and cannot be read; `problems` say why."""
+    """A list of reminders. `unread` are lines that look like reminders and cannot be read; `problems` say why, of the
+    first 20."""
 
     results: list[Due]
     degraded: str | None
@@ -150,9 +153,8 @@ def read_reminders(text: str, now: datetime) -> tuple[list[Due], list[Malformed]
     """The reminders of a text that hold now, overdue ones first, then by time, then by line; and the entries that look
     like reminders and cannot be read. `now` is in the notebook's time zone."""
     found, malformed, _ = GRAMMAR.contents(text, now)
-    order, never = get_args(State), datetime.max.replace(tzinfo=UTC)
-    zone = now.tzinfo
-    found.sort(key=lambda one: (order.index(one.state), _moment_of(one, zone) or never, one.line))
+    order = get_args(State)
+    found.sort(key=lambda one: (order.index(one.state), one.when or _NEVER, one.line))
     return found, malformed
 
 
@@ -164,8 +166,6 @@ def list_reminders(core: Core, session: Session, *, due: bool) -> Reminders:
     named = ", ".join(map(str, unread[:_MOST_NAMED])) + (", …" if len(unread) > _MOST_NAMED else "")
     lack = f"line {named} of {REMINDERS} cannot be read, and may be due" if unread else None
     problems += [f"{REMINDERS}:{one.line}: {one.message}" for one in malformed[:_MOST_NAMED]]
-    if len(malformed) > _MOST_NAMED:
-        problems.append(f"{REMINDERS}: {len(malformed) - _MOST_NAMED:,} more are named by: notebook-sync check")
     degraded = None if shown else lack or next(iter(problems), None)
     return Reminders(results=shown, degraded=degraded, next=None, unread=unread, problems=problems)
 
@@ -190,9 +190,10 @@ def announce_due(core: Core) -> tuple[list[Due], float]:
 def seconds_until_next(now: datetime, reminders: Iterable[Due]) -> float:
     """From `now`, in the notebook's time zone, until an upcoming one falls due, or until the day ends and those that
     recur come again."""
-    tomorrow = in_zone(datetime.combine(now.date() + timedelta(1), time()), now.tzinfo).astimezone(UTC)
-    upcoming = (_moment_of(one, now.tzinfo) for one in reminders if one.state == "upcoming")
-    return max(0.0, min((moment - now).total_seconds() for moment in (tomorrow, *upcoming) if moment))
+    upcoming = (datetime.fromisoformat(one.when) for one in reminders if one.state == "upcoming" and one.when)
+    moments = (datetime.combine(now.date() + timedelta(1), time()), *upcoming)
+    aware = (each if each.tzinfo else in_zone(each, now.tzinfo) for each in moments)
+    return max(0.0, min((each.astimezone(UTC) - now.astimezone(UTC)).total_seconds() for each in aware))
 
 
 def in_zone(local: datetime, zone: tzinfo | None) -> datetime:
@@ -223,14 +224,6 @@ def _due(
         every=every,
         occurrence=sha256(occurrence.encode(errors="replace")).hexdigest()[:16],
     )
-
-
-def _moment_of(due: Due, zone: tzinfo | None) -> datetime | None:
-    """When a reminder falls due, in UTC; None for no date."""
-    if due.when is None:
-        return None
-    moment = datetime.fromisoformat(due.when)
-    return (moment if moment.tzinfo else in_zone(moment, zone)).astimezone(UTC)
 
 
 def _occurrence(every: str, today: date) -> datetime | None:

@@ -101,7 +101,7 @@ class _Move:
 
 
 def _with_links(core: Core, view: View, moved: Change, *, links: bool) -> tuple[list[Change], list[str]]:
-    """The changes of links that the move would break, where `links` asks for them; and what to say of them."""
+    """The changes of links that the move would break, where `links` asks for them; and what to say of the others."""
     path, target, raw = moved.moved_from, moved.path, moved.before or b""
     old, new = (parse(each, raw, timezone=core.settings.timezone) for each in (path, target))
     known = [each for each in note_names(core, view) if each.path != path]
@@ -126,14 +126,12 @@ def _with_links(core: Core, view: View, moved: Change, *, links: bool) -> tuple[
         if pieces:
             after = "".join([*pieces, text[done:]]).encode()
             changes.append(Change(place, before, after, "rename", reason=moved.reason))
-    said = [f"links rewritten in {', '.join(each.path for each in changes)}"] if changes else []
-    if broken:
-        more = f" and {len(broken) - _MOST_SHOWN} more" if len(broken) > _MOST_SHOWN else ""
-        said.append(
-            f"links that lead nowhere after renaming {path} to {target}: {', '.join(broken[:_MOST_SHOWN])}{more}; "
-            "rename with links to rewrite those in notes that you may change"
-        )
-    return changes, said
+    more = f" and {len(broken) - _MOST_SHOWN} more" if len(broken) > _MOST_SHOWN else ""
+    said = (
+        f"links that lead nowhere after renaming {path} to {target}: {', '.join(broken[:_MOST_SHOWN])}{more}; rename "
+        "with links to rewrite those in notes that you may change"
+    )
+    return changes, [said] if broken else []
 
 
 def _sources(core: Core, view: View, note: Note) -> list[str]:

@@ -14,7 +14,6 @@ import msgspec
 from msgspec.structs import replace
 
 from notebook_sync.store.rows import Row
-from prompt.layout import fence_external
 
 # What `row_fields` takes of a row of the index.
 COLUMNS = (
@@ -139,19 +138,17 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Edited(Written, frozen=True, kw_only=True):
-    """A note after `edit`, or as it would be (`dry_run`).
+    """A note after `edit`, or as it would be (`status` "dry_run").
 
     `tokens` counts the file, of a prompt file what is shown of it, against its `cap` (None for other notes). `omitted`
     is what the session's prompt leaves out of it, `prompt_change` what the edit does to the prompt: tokens before and
     after, sections that fall out or come back.
     """
 
-    success: bool
     tokens: int
     cap: int | None
     omitted: list[dict[str, Any]]
     prompt_change: dict[str, Any] | None
-    dry_run: bool
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,4 +196,6 @@ def neutral_name(id: str) -> str:
 
 def fenced(text: str) -> str:
     """External text in a fence, so that nothing in it can end the fence."""
+    from prompt.layout import fence_external  # loads the prompt's parts, which a person's lists do without
+
     return fence_external(text, "external")

@@ -16,7 +16,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
-from notebook_sync.errors import BackendDown, ConfigError, NotebookError
+from notebook_sync.errors import ConfigError, NotebookError
 from notebook_sync.files.locks import FollowLock
 from notebook_sync.files.names import copy_of
 from notebook_sync.files.private import printable
@@ -146,8 +146,7 @@ def examine(core: Core) -> list[Check]:
             checks.append(Check(name, False, str(error), f"edit {core.root / SETTINGS_FILE}"))
             break  # the looks below need them
         except NotebookError as error:
-            step = error.next or f'correct [search] in {SETTINGS_FILE}, or set embeddings = "off"'
-            checks.append(Check(name, False, error.message, step, is_server=isinstance(error, BackendDown)))
+            checks.append(Check(name, False, error.message, error.next))
     return checks
 
 
@@ -198,17 +197,6 @@ def _settings(core: Core) -> _Looked:
     return [(core.settings_problem or str(file), f"edit {file}" if core.settings_problem else "")]
 
 
-def _vocabulary(core: Core) -> _Looked:
-    from prompt import VocabularyMissing, count_tokens  # 200 ms, once everything else is known
-
-    encoding = core.settings.prompt.encoding
-    try:
-        count_tokens("a notebook", encoding)
-    except VocabularyMissing as error:
-        return [(str(error), 'set prompt.encoding = "cl100k_base"')]
-    return [(f"{encoding} is on this machine", "")]
-
-
 def _servers(core: Core) -> _Looked:
     step = f"start the server, or correct its url in {SETTINGS_FILE}"
     states = core.publisher.state() if core.has_targets else []
@@ -216,18 +204,4 @@ def _servers(core: Core) -> _Looked:
     return found or [("none is set, and none is needed", "")]
 
 
-def _embeddings(core: Core) -> _Looked:
-    """Search by words goes on where this is wrong."""
-    from notebook_sync.search.embed import embedder_of  # no other look needs a model
-
-    embedder = embedder_of(core.settings.search)
-    if embedder is None:
-        return [("off: notes are found by their words", "")]
-    dimensions = embedder.embed(["a notebook"]).shape[1]
-    return [(f"{embedder.model} answers, with vectors of {dimensions}", "")]
-
-
-_LOOKS: tuple[Callable[[Core], _Looked], ...] = (
-    *(_python, _git, _folder, _state, _editors),
-    *(_settings, _vocabulary, _servers, _embeddings),
-)
+_LOOKS: tuple[Callable[[Core], _Looked], ...] = (_python, _git, _folder, _state, _editors, _settings, _servers)

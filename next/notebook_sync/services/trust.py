@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -63,7 +63,7 @@ class ShownFiles:
         self.needs_trust = settings.prompt.trust == "committed"
         self._tree, self._place, self._git = tree, place, settings.git
         self._settle_ns = settings.sync.settle_ms * 1_000_000
-        self._copies: dict[Path, bytes] = {}
+        self._copies: dict[str, bytes] = {}
         self._trusted: dict[str, tuple[object, bytes | None]] = {}
         self._failed: tuple[float, str] | None = None
 
@@ -72,14 +72,14 @@ class ShownFiles:
         found, problem = self.found(path)
         if self.needs_trust:
             return self._vouched(path, found, problem)
-        copy = self._file(path)
         if not problem:
-            if found is not None:
-                self._keep(copy, found)
+            if found is not None and self._copies.get(path) != found:
+                self._copies[path] = found  # also where no copy can be written
+                keep_copy(self._file(path), found)
             return as_source(path, found)
-        good = self._kept(copy)
+        good = self._copy(path)
         if good is None and found is not None and problem != _BEING_WRITTEN:
-            with suppress(GitFailed):
+            with suppress(GitFailed), self._asking():
                 good = self._committed(path)
         if good is None and problem in (_BEING_WRITTEN, _EMPTY):  # it never said anything else
             return as_source(path, found, "" if problem == _EMPTY else problem)
@@ -93,39 +93,33 @@ class ShownFiles:
         try:
             read = self._tree.read(path)
         except NoSuchNote:
-            copy = self._file(path)
             # Editors may put the old file aside before the new one is there.
-            if self._kept(copy) is not None and self._is_recent(_changed_at((self._tree.root / path).parent)):
+            if self._is_recent(_changed_at((self._tree.root / path).parent)) and self._copy(path) is not None:
                 return None, _BEING_WRITTEN
-            self._copies.pop(copy, None)
+            self._copies.pop(path, None)
             with suppress(OSError):
-                copy.unlink()
+                self._file(path).unlink()
             return None, ""
         except (UnreadableFile, UnsafePath) as error:
             return None, error.reason
         if looks_unfinished(read.raw) and (not read.settled or self._is_recent(read.stamp.ctime_ns)):
             return read.raw, _BEING_WRITTEN
-        return read.raw, "" if self._copies.get(self._file(path)) == read.raw else why_unusable(read.raw)
+        return read.raw, "" if self._copies.get(path) == read.raw else why_unusable(read.raw)
 
     def trusted(self, path: str) -> bytes | None:
         """What the owner accepted since the last commit of the file, else what that commit has; None for neither.
 
         Raises GitFailed, after 3 s at most, and for a while at once.
         """
-        if self._failed and time.monotonic() - self._failed[0] < _PAUSE_SECONDS:
-            raise GitFailed(self._failed[1])
-        try:
+        with self._asking():
             stamp = (self._history.head_stamp(), _changed_at(self._place.state / "accepted"))
             known = self._trusted.get(path)
             if known is None or known[0] != stamp:
                 raw = self._history.accepted(path)
-                known = self._trusted[path] = stamp, self._committed(path) if raw is None else raw
-        except GitFailed as error:
-            self._failed = time.monotonic(), error.message
-            raise
-        if known[1] is not None:
-            self._keep(self._file(path, trusted=True), known[1])
-        return known[1]
+                raw = self._committed(path) if raw is None else raw
+                known = self._trusted[path] = stamp, raw
+                keep_copy(self._trusted_file(path), raw or b"")
+            return known[1]
 
     def accept(self, path: str, raw: bytes | None) -> None:
         """Trust this version until the last commit has another one; None for no file. Raises GitFailed."""
@@ -137,12 +131,25 @@ class ShownFiles:
         try:
             trusted, doubt = self.trusted(path), ""
         except GitFailed as error:
-            trusted, doubt = self._kept(self._file(path, trusted=True)), f"git does not say what is trusted: {error}"
+            trusted, doubt = None, f"git does not say what is trusted: {error}"
+            with suppress(OSError):
+                trusted = read_private(self._trusted_file(path)) or None
         if not doubt and is_same(trusted, found):
             return as_source(path, found)
         shown = f"[{path} waits for the owner's trust]\n".encode() if trusted is None else trusted
         problem = doubt or problem or f"changes wait for trust: notebook-sync trust {path}"
         return as_source(path, shown, problem, found)
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Ask git; for a while after it failed, raise GitFailed without asking."""
+        if self._failed and time.monotonic() - self._failed[0] < _PAUSE_SECONDS:
+            raise GitFailed(self._failed[1])
+        try:
+            yield
+        except GitFailed as error:
+            self._failed = time.monotonic(), error.message
+            raise
 
     @cached_property
     def _history(self) -> History:
@@ -158,22 +165,19 @@ class ShownFiles:
         """Within the settle time of now. A ctime, since an mtime can be set to anything."""
         return abs(time.time_ns() - ctime_ns) < self._settle_ns
 
-    def _keep(self, copy: Path, raw: bytes) -> None:
-        if self._copies.get(copy) != raw:
-            self._copies[copy] = raw  # also where no copy can be written
-            keep_copy(copy, raw)
-
-    def _kept(self, copy: Path) -> bytes | None:
-        if copy not in self._copies:
+    def _copy(self, path: str) -> bytes | None:
+        if path not in self._copies:
             with suppress(OSError):
-                raw = read_private(copy)
+                raw = read_private(self._file(path))
                 if raw is not None and not why_unusable(raw):
-                    self._copies[copy] = raw
-        return self._copies.get(copy)
+                    self._copies[path] = raw
+        return self._copies.get(path)
 
-    def _file(self, path: str, *, trusted: bool = False) -> Path:
-        folder = self._place.state / "trusted" if trusted else self._place.lock_folder / FOLDER
-        return folder / f"{sha256(path.encode()).hexdigest()[:16]}.md"
+    def _file(self, path: str) -> Path:
+        return self._place.lock_folder / FOLDER / _named(path)
+
+    def _trusted_file(self, path: str) -> Path:
+        return self._place.state / "trusted" / _named(path)
 
 
 def waiting_files(core: Core) -> Iterator[tuple[str, bytes | None, bytes | None]]:
@@ -263,9 +267,9 @@ def as_source(path: str, content: bytes | None, problem: str = "", found: bytes 
 
 
 def keep_copy(file: Path, raw: bytes) -> None:
-    """Write a copy; where the disk is full or cannot be written, the next call tries again."""
+    """Write a copy, which is checked when it is read, and made again where it is lost or could not be written."""
     with suppress(OSError, NotebookError):
-        write_private(file, raw)
+        write_private(file, raw, durable=False)
 
 
 def is_same(one: bytes | None, other: bytes | None) -> bool:
@@ -276,6 +280,10 @@ def is_same(one: bytes | None, other: bytes | None) -> bool:
 def lines_of(raw: bytes | None) -> list[str]:
     """The lines of a text without their ends."""
     return (raw or b"").decode(errors="replace").replace("\r\n", "\n").split("\n")
+
+
+def _named(path: str) -> str:
+    return f"{sha256(path.encode()).hexdigest()[:16]}.md"
 
 
 def _changed_at(folder: Path) -> int:

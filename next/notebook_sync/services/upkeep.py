@@ -107,9 +107,10 @@ def embed_missing(core: Core, limit: int) -> int:
 
 def note_faults(core: Core, batch: Mapping[str, Any]) -> None:
     """Remember what a look of the process that follows the files found, for `status`."""
-    gone = {*batch["paths"], *(each["path"] for each in batch["failed"])}
-    faults = [*(each for each in core.known_faults() if each["path"] not in gone), *batch["failed"]]
-    core.index.cache.put([{"id": FAULTS, "kind": FAULTS, "value": faults, "made_at": core.now()}])
+    known, gone = core.known_faults(), {*batch["paths"], *(each["path"] for each in batch["failed"])}
+    faults = [*(each for each in known if each["path"] not in gone), *batch["failed"]]
+    if faults != known:  # each save would wait for this
+        core.index.cache.put([{"id": FAULTS, "kind": FAULTS, "value": faults, "made_at": core.now()}])
 
 
 def write_dump(core: Core) -> None:

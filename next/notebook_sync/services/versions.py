@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from msgspec.structs import replace
-
 from notebook_sync.errors import EditFailed, NoSuchNote, NotFound
 from notebook_sync.files.frontmatter import EXTERNAL, is_external
 from notebook_sync.files.history import Version as Commit
@@ -76,10 +74,7 @@ def undo_change(core: Core, session: Session, name: str, *, rev: str, expected_d
 
     saved = change_notes(core, session, "undo", plan, dry_run=dry_run)
     end = next(each.path for each in saved.changes if path in (each.path, each.moved_from))
-    done = written(core, saved, end, "updated")
-    others = sorted({each.path for each in saved.changes} - {end})
-    also = [f"changed back with it: {', '.join(others)}"] if others else []
-    return replace(done, warnings=[*done.warnings, *also])
+    return written(core, saved, end, "updated")
 
 
 def _back(core: Core, view: View, path: str, to: str, rev: str = "") -> Change:

@@ -23,7 +23,6 @@ from notebook_sync.services.core import Core
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import EVERYTHING, NOTHING, Either, Is, Not, Where, both
 from notebook_sync.sync.project import audience
-from prompt import visible
 
 
 class View:
@@ -79,7 +78,11 @@ class View:
 
     def shown(self, path: str, text: str) -> str:
         """The text of a note as the session sees it."""
-        return visible(text, now=self.core.settings.local_now()).text if self.sees_in_part(path) else text
+        if not self.sees_in_part(path):
+            return text
+        from prompt import visible  # loads the prompt's parts, which most questions do without
+
+        return visible(text, now=self.core.settings.local_now()).text
 
     @property
     def _restricted(self) -> tuple[list[str], set[str]]:
@@ -88,8 +91,8 @@ class View:
         core, key = self.core, (self.core.index.rev(), self._prompt)
         if core.restricted is None or core.restricted[0] != key:
             rows = core.index.documents.tuples(("path", "audience"), Either((Is("audience", "!=", ""), self._guarded)))
-            paths = [path for path, audience in rows if path and not audience.startswith("channels/")]
-            core.restricted = key, (paths, {audience for _, audience in rows if audience.startswith("channels/")})
+            private = {audience for _, audience in rows if audience and audience.startswith("channels/")}
+            core.restricted = key, ([path for path, audience in rows if path and audience not in private], private)
         return core.restricted[1]
 
     @property

@@ -174,9 +174,8 @@ def why_not_free(core: Core, view: View, path: str, besides: str = "") -> str:
     if view.session.kind != "owner" and guarded_key(path) in guarded_names(core.settings.prompt):
         return "is a name that one of the owner's files answers to"
     folder, name = posixpath.split(path)
-    others: set[str] = set()
-    with suppress(OSError):  # the folder need not exist
-        others = {each.name for each in os.scandir(core.root / folder) if posixpath.join(folder, each.name) != besides}
+    there = os.listdir(core.root / folder) if (core.root / folder).is_dir() else []  # noqa: PTH208 - names alone
+    others = {each for each in there if posixpath.join(folder, each) != besides}
     if name in others or not view.may("read", path):
         return "already exists"
     other = twin(name, others)
@@ -209,8 +208,9 @@ def _checked(core: Core, view: View, change: Change, changes: Sequence[Change]) 
     if severe and not change.is_known:
         raise EditFailed(path, f"the new text would not be read: {severe.message}", line=severe.line)
     if before and not change.is_known and _loses_data(before, after):
-        reason = "`(…)` stands for a picture, whose data would be lost; change other sections, and leave its own"
-        raise EditFailed(path, reason)
+        raise EditFailed(
+            path, "`(…)` stands for a picture, whose data would be lost; change other sections, and leave its own"
+        )
     if note.has_own_id and was.wanted_id != note.wanted_id:
         _require_free_id(core, note, {path for each in changes for path in (each.path, each.moved_from)})
     return replace(change, after=after, warnings=tuple(f"{path}: {problem}" for problem in problems))
@@ -240,15 +240,17 @@ def _with_origin(core: Core, view: View, change: Change, after: bytes) -> bytes:
         if not is_kept or (says_external(before, was) and not says_external(text, now)):
             message = f"The frontmatter of {path} cannot be read; only the owner may repair it"
             raise view.refuse(path, change.action, message)
-        return after
     lost = {}
     for name in _ORIGIN:
         old, new = (front.values.get(front.key_of(name) or name) for front in (was, now))
         if old == new or (name == "provenance" and old is None and says_external(text, now)):
             continue
         if new is not None or not change.is_whole:
-            message = f"{name} says where a note comes from, and only the owner changes it; leave it out"
-            raise view.refuse(path, change.action, message)
+            raise view.refuse(
+                path,
+                change.action,
+                f"{name} says where a note comes from, and only the owner changes it; leave it out",
+            )
         lost[was.key_of(name) or name] = old
     if change.before is None and not says_external(text, now) and _was_external(core, path):
         lost["provenance"] = EXTERNAL

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection as AnyCollection
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import chain
@@ -27,7 +27,7 @@ from notebook_sync.store.rows import (
     both,
 )
 from notebook_sync.store.sqlite import Database
-from notebook_sync.store.tables import CODECS, LISTED, Cell, Decode, Table, as_json, beyond, clean, unpack
+from notebook_sync.store.tables import CODECS, LISTED, Cell, Table, as_json, beyond, clean, unpack
 from notebook_sync.store.words import NOWHERE, WordTables
 
 _YEAR = 365 * 86_400_000  # milliseconds
@@ -136,6 +136,8 @@ class Collection:
         A row equal to what was last put changes nothing. A row that cannot be stored raises before anything is
         written. Kept columns in a row are used only where it is inserted and nothing is kept of an ended one.
         """
+        if not rows:
+            return
         entries = {str(light[0]): (light, heavy, terms) for light, heavy, terms in map(self._encoded, rows)}
         name, ids = self._name, (as_json(list(entries)),)
         with self._db.write() as db:
@@ -186,16 +188,16 @@ class Collection:
         """Give rows other ids: what is kept of them, their breadcrumbs and vectors go along.
 
         Works for rows that exist and for ended ones, whose next `put` under the new id then restores them. Ids may be
-        exchanged; a new id that another row has raises ValueError.
+        exchanged; a new id that another row has is an error.
         """
+        if not pairs:
+            return
         name, moves = self._name, {clean(old): clean(new) for old, new in pairs.items() if old != new}
         with self._db.write() as db:
             asked = f"SELECT id, n FROM {name} WHERE id IN {LISTED} AND coalesce(ended_at, 0) >= 0"
             there = dict(db.execute(asked, (as_json(list(moves)),)).fetchall())
-            targets = [moves[old] for old in there if moves[old] not in there]
-            if self.count(Is("id", "in", targets)) or len(set(targets)) < len(targets):
-                raise ValueError(f"{name}: another row has one of the ids {targets}")
-            db.execute(f"DELETE FROM {name} WHERE id IN {LISTED}", (as_json(targets),))
+            targets = as_json([moves[old] for old in there if moves[old] not in there])
+            db.execute(f"DELETE FROM {name} WHERE id IN {LISTED} AND ended_at IS NOT NULL", (targets,))
             left = there.keys() - moves.values() if self.spec.feed else ()
             revs = self._db.next_revs(self.table.counter, len(there) + len(left))
             aside = [(f"\1{n}", 0, n) for n in there.values()]  # ids may be exchanged
@@ -206,6 +208,8 @@ class Collection:
 
     def delete(self, ids: AnyCollection[str]) -> None:
         """End rows. A collection with a feed publishes their end, and keeps their kept columns for a year."""
+        if not ids:
+            return
         name = self._name
         with self._db.write() as db:
             numbers = [n for (n,) in self._select(["n"], Is("id", "in", ids), "ORDER BY n")]
@@ -260,26 +264,18 @@ class Collection:
         with self._db.read() as db:
             asked = f"SELECT {columns}{', packed' * bool(heavy)} FROM {self._name} {joined}"
             found = db.execute(f"{asked} WHERE {alive} AND {condition} {tail}", values).fetchall()
+        decoders = {at: decode for at, name in enumerate(names) if (decode := CODECS[self.table.columns[name].type][1])}
+        if not found or not (heavy or decoders):
+            return found
+        cells: list[Iterable[Any]] = list(zip(*found, strict=True))
         if heavy:
             whole = any(name != self.table.heavy[0] for _, name in heavy)
-            found = [_filled(cells, heavy, unpack(packed, whole=whole)) for *cells, packed in found]
-        codecs = (CODECS[self.table.columns[name].type] for name in names)
-        decoders = [(at, decode) for at, (_, decode) in enumerate(codecs) if decode]
-        return [_decoded(cells, decoders) for cells in found] if decoders else found
-
-
-def _filled(cells: list[Any], places: Sequence[tuple[int, str]], held: Mapping[str, Any]) -> tuple[Any, ...]:
-    for at, name in places:
-        cells[at] = held.get(name)
-    return tuple(cells)
-
-
-def _decoded(cells: tuple[Any, ...], decoders: Sequence[tuple[int, Decode]]) -> tuple[Any, ...]:
-    values = list(cells)
-    for at, decode in decoders:
-        if values[at] is not None:
-            values[at] = decode(values[at])
-    return tuple(values)
+            held = [unpack(cell, whole=whole) for cell in cells.pop()]
+            for at, name in heavy:
+                cells[at] = [each.get(name) for each in held]
+        for at, decode in decoders.items():
+            cells[at] = [None if cell is None else decode(cell) for cell in cells[at]]
+        return list(zip(*cells, strict=True))
 
 
 def _now() -> int:

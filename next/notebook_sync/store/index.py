@@ -48,7 +48,7 @@ class Index:
         self.path = path
         self.damaged: Path | None = None
         self._version = SCHEMA * _ANALYZERS + analyzer.version
-        self._db = Database(path, self._version, schema_statements(), read_only=read_only)
+        self._db = Database(path, self._version, schema_statements, read_only=read_only)
         (
             self.documents,
             self.history,
@@ -107,10 +107,8 @@ class Index:
         return [Change(name, row_id, rev, rows[name].get(row_id)) for rev, name, row_id in found]
 
     def rev(self) -> int:
-        """The number of the last change in the feed, 0 before the first: a cursor there has seen everything."""
-        last = " UNION ALL ".join(f"SELECT max(rev) AS rev FROM {spec.name}" for spec in COLLECTIONS if spec.feed)
-        with self._db.read() as db:
-            return int(db.execute(f"SELECT coalesce(max(rev), 0) FROM ({last})").fetchone()[0])
+        """The last number that a change in the feed got, 0 before the first: a cursor there has seen everything."""
+        return self._db.get_state("rev")
 
     def raise_rev(self, to: int) -> None:
         """Let the next change be numbered above `to`."""

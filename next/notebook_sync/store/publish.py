@@ -212,8 +212,9 @@ class Publisher:
         else:
             published = 0
             if found is not None:
-                older = Is("at", "<=", found.written_at)  # such lines may be cut there
-                published = max((rev for (rev,) in self._index.stream.tuples(("rev",), older)), default=0)
+                newer = Is("at", ">", found.written_at)  # lines before may be there, or cut by another program
+                revs = [rev for (rev,) in self._index.stream.tuples(("rev",), newer)]
+                published = min(revs, default=self._index.rev() + 1) - 1
                 self._index.raise_rev(found.cursor)
                 who = self._begin_generation() if found.generation == who.generation else who
                 target.take_over()

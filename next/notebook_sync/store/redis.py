@@ -62,16 +62,14 @@ class RedisTarget:
 
     def read_mark(self) -> Mark | None:
         """The owner's mark. Raises BackendDown, as every method that asks the server does."""
-        with self._asking() as client:
-            found = client.get(self._key("notebook", "owner"))
+        (found,) = self._ask([("GET", self._key("notebook", "owner"))])
         if found is None:  # an emptied server has lost its search index
             self._has_index = False
         return None if found is None else Mark.read(found)
 
     def write_mark(self, mark: Mark) -> None:
         """Record owner and cursor."""
-        with self._asking() as client:
-            client.set(self._key("notebook", "owner"), json.dumps(asdict(mark)))
+        self._ask([("SET", self._key("notebook", "owner"), json.dumps(asdict(mark)))])
 
     def write(self, changes: Sequence[Change], mark: Mark, *, claim: bool = False) -> Refusals:
         """Write a batch; by "COLLECTION:ID", why a row was refused. `claim`: also over refs of others.

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -31,9 +31,9 @@ _Identity = tuple[int, int] | None
 
 
 class Database:
-    """A file that one transaction at a time writes. `statements` create its tables, `version` is its `user_version`."""
+    """A file that one transaction at a time writes. `statements` make its tables, `version` is its `user_version`."""
 
-    def __init__(self, path: Path, version: int, statements: Sequence[str], *, read_only: bool) -> None:
+    def __init__(self, path: Path, version: int, statements: Callable[[], Sequence[str]], *, read_only: bool) -> None:
         self.path = path
         self._version = version
         self._statements = statements
@@ -91,9 +91,10 @@ class Database:
 
     def next_revs(self, counter: str, count: int) -> range:
         """Numbers for `count` changes, from a counter row, inside `write`."""
-        last = self.get_state(counter)
-        self.set_state(counter, last + count)
-        return range(last + 1, last + 1 + count)
+        raised = "UPDATE state SET value = value + ? WHERE name = ? RETURNING value"
+        with self.read() as connection:
+            (last,) = connection.execute(raised, (count, counter)).fetchone()
+        return range(last + 1 - count, last + 1)
 
     def recreate(self, connection: sqlite3.Connection) -> None:
         """Drop all tables and create those of this version. Virtual ones go first, with the tables behind them."""
@@ -101,7 +102,7 @@ class Database:
             found = "SELECT type, name FROM sqlite_schema WHERE sql LIKE ? || '%' AND name NOT LIKE 'sqlite_%'"
             for type_, name in connection.execute(found, (kind,)).fetchall():
                 connection.execute(f'DROP {type_} "{name}"')
-        for statement in self._statements:
+        for statement in self._statements():
             connection.execute(statement)
         connection.execute("CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID")
         # No later file at this path repeats a number of commits: it is what readers cache by.

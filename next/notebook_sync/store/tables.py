@@ -188,7 +188,7 @@ class Table:
         self.light = ["id", "rev", *(column.name for column in columns if not column.heavy)]
         self.known_by = [name for name in ("path", "digest", "day") if name in self.columns]
 
-        # Those that are not read together with the row; of the first alone, reading takes less time.
+        # Heavy columns share one cell, of which the first alone takes less time to read.
         self.has_heavy = bool(self.heavy or spec.text)
         self._compresses = all(self.columns[name].type != "blob" for name in self.heavy)
 

@@ -17,7 +17,7 @@ _AT_ONCE = 4096
 class VectorIndex:
     """All vectors of one collection and model. May be used by several threads; it follows the index by itself.
 
-    Methods raise MissingExtra where numpy is not installed. With simsimd, a query takes a tenth of the time.
+    Methods raise MissingExtra where numpy or simsimd is not installed.
     """
 
     def __init__(self, index: Index, collection: str, model: str) -> None:
@@ -33,6 +33,7 @@ class VectorIndex:
         self._passages: Any = None  # codes, scales
         self._ids: list[str] = []  # of the rows with passages
         self._starts: Any = ()  # where their passages begin
+        self._at: dict[str, tuple[int, int]] = {}  # where those of each begin and end
 
     def nearest(self, query: Any, count: int, among: AnyCollection[str] | None = None) -> list[tuple[str, float]]:
         """At most `count` ids, of those in `among`, each with the cosine of its nearest passage, nearest first.
@@ -41,7 +42,8 @@ class VectorIndex:
         not positive is left out.
         """
         try:
-            import numpy as np  # of the extra `search`; to import it takes longer than most commands
+            import numpy as np  # of the extra `search`; to import them takes longer than most commands
+            import simsimd
         except ImportError:
             raise MissingExtra("search by meaning", "search") from None
         with self._lock:
@@ -49,10 +51,26 @@ class VectorIndex:
             ids, starts, (codes, scales) = self._ids, self._starts, self._passages
         if not ids:
             return []
-        best = np.maximum.reduceat(_products(np, codes, query) * scales, starts)
+        step = np.abs(query).max() / 127 or 1
+        asked = np.rint(query / step).astype(np.int8).reshape(1, -1)
+        products = np.asarray(simsimd.cdist(asked, codes, "dot"))[0] * step
+        best = np.maximum.reduceat(products * scales, starts)
         order = (int(at) for at in np.argsort(-best, kind="stable"))
         found = ((ids[at], float(best[at])) for at in takewhile(lambda at: best[at] > 0, order))
         return list(islice((each for each in found if among is None or each[0] in among), count))
+
+    def cosines(self, query: Any, ids: AnyCollection[str]) -> dict[str, float]:
+        """The exact cosine of the nearest passage of each row, less those without passages."""
+        import numpy as np  # there, since `query` is an array
+
+        with self._lock:
+            self._refresh(np, len(query))
+            at, (codes, scales) = self._at, self._passages
+        found = {}
+        for row_id in at.keys() & ids:
+            start, end = at[row_id]
+            found[row_id] = float((codes[start:end] @ query * scales[start:end]).max())
+        return found
 
     def _refresh(self, np: Any, dimensions: int) -> None:
         """Load the rows that changed since the last look, and drop what they had."""
@@ -82,16 +100,7 @@ class VectorIndex:
             held |= {row_id: (there[row_id], len(scales) // 4) for row_id, _, scales in found}
         self._held, self._passages = held, tuple(map(np.concatenate, zip(*parts, strict=True)))
         sizes = np.array([passages for _, passages in held.values()], np.int64)
+        places = zip(held, sizes.tolist(), np.cumsum(sizes).tolist(), strict=True)
+        self._at = {row_id.removeprefix(self._prefix): (end - size, end) for row_id, size, end in places if size}
         self._starts = (np.cumsum(sizes) - sizes)[sizes > 0]
         self._ids = [row_id.removeprefix(self._prefix) for row_id, (_, passages) in held.items() if passages]
-
-
-def _products(np: Any, codes: Any, query: Any) -> Any:
-    """The product of the query with the codes of each passage."""
-    try:
-        import simsimd
-    except ImportError:
-        return codes.astype(np.float32) @ query
-    step = np.abs(query).max() / 127 or 1
-    asked = np.rint(query / step).astype(np.int8).reshape(1, -1)
-    return np.asarray(simsimd.cdist(asked, codes, "dot"))[0] * step if len(codes) else np.zeros(0)

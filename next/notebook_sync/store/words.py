@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from notebook_sync.store.rows import EVERYTHING, Where, WordHit
 from notebook_sync.store.sqlite import is_damage
@@ -36,6 +36,8 @@ class WordTables:
         self._fields = dict(table.spec.text)
         self._columns = ", ".join(f'"{field}"' for field in self._fields)
         kinds = {EVERYONE: "words", PRIVATE: "private"} if "audience" in table.columns else {EVERYONE: "words"}
+        # The number of commits, of rows that everybody may read, and of those with each term that was asked for since.
+        self._known: tuple[int, int, dict[str, int]] = (-1, 0, {})
         self._tables = {held: f"{table.name}_{kind}" for held, kind in kinds.items() if self._fields}
 
     def statements(self) -> list[str]:
@@ -77,12 +79,18 @@ class WordTables:
             given = [(n, *terms) for n, at, terms in rows if at == held]
             db.executemany(f"INSERT INTO {table} (rowid, {self._columns}) VALUES ({marks})", given)
 
-    def frequencies(self, db: sqlite3.Connection, terms: Iterable[str]) -> tuple[int, dict[str, int]]:
+    def frequencies(self, db: sqlite3.Connection, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """How many rows everybody may read, and how many of them have each term in any field."""
-        (rows,) = db.execute(f"SELECT count(*) FROM {self._tables[EVERYONE]}_docsize").fetchone()
-        known = f"SELECT doc FROM {self._name}_terms WHERE term = ?"
-        counts = {term: db.execute(known, (clean(term),)).fetchone() for term in terms}
-        return int(rows), {term: found[0] if found else 0 for term, found in counts.items()}
+        (commits,) = db.execute("SELECT value FROM state WHERE name = 'commits'").fetchone()
+        held = self._known
+        if held[0] != commits or db.in_transaction:
+            (rows,) = db.execute(f"SELECT count(*) FROM {self._tables[EVERYONE]}_docsize").fetchone()
+            held = self._known = (-1 if db.in_transaction else commits, int(rows), {})
+        _, rows, known = held
+        for term in [term for term in terms if term not in known]:  # FTS5 reads where each word is to count its rows
+            found = db.execute(f"SELECT doc FROM {self._name}_terms WHERE term = ?", (clean(term),)).fetchone()
+            known[term] = found[0] if found else 0
+        return rows, {term: known[term] for term in terms}
 
     def search(
         self, db: sqlite3.Connection, terms: Iterable[str], where: Where, limit: int, private: bool
@@ -90,22 +98,26 @@ class WordTables:
         """Rows that have any of the terms, the most promising first."""
         rows, counts = self.frequencies(db, list(dict.fromkeys(map(clean, terms)))[:_MOST_TERMS])
         common = assume(where, "audience", "") if PRIVATE in self._tables else where
-        hits = self._among_everyone(db, {term: count for term, count in counts.items() if count}, common, limit)
+        hits = self._among_everyone(db, rows, {term: count for term, count in counts.items() if count}, common, limit)
         if private and PRIVATE in self._tables:
             rarity = {term: math.log(1 + (rows - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
             hits += self._among_private(db, rarity, where, limit)
         return [WordHit(row_id, score) for row_id, score in sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]]
 
     def _among_everyone(
-        self, db: sqlite3.Connection, counts: Mapping[str, int], where: Where, limit: int
+        self, db: sqlite3.Connection, rows: int, counts: Mapping[str, int], where: Where, limit: int
     ) -> list[tuple[str, float]]:
         """By FTS5's own score. To score a row costs many times as much as to find it: of very many rows, those with a
-        word in the first field are scored, and the newest of those with the rarest words."""
+        word in the first field are scored, and the newest of those with the rarest words. A word of half the rows
+        makes no difference then."""
         table = self._tables[EVERYONE]
         rarest = sorted(counts, key=lambda term: (counts[term], term))
         match, narrow = f"SELECT rowid FROM {table} WHERE {table} MATCH ?", ""
         values: list[Cell] = [_any_of(rarest)]
         if sum(counts.values()) > _MOST:
+            telling = [term for term in rarest if counts[term] * 2 <= rows]
+            rarest = telling if sum(counts[term] for term in telling) >= _ENOUGH else rarest
+            values = [_any_of(rarest)]
             few = rarest[:1]
             while sum(counts[term] for term in few) < _ENOUGH:
                 few = rarest[: len(few) + 1]

@@ -244,7 +244,8 @@ class MemoryTool:
 
         def change_raw(raw: bytes) -> bytes:
             text, mark, end = _without_ends(raw.decode())
-            return (mark + change(text).replace("\r\n", "\n").replace("\n", end)).encode()
+            changed = change(text)
+            return (mark + (changed if end == "\n" else re.sub(r"\r?\n", end, changed))).encode()
 
         return rewrite(self._core, self._session, place, change_raw, action=action)[1]
 
@@ -256,7 +257,10 @@ _COMMANDS = {
 
 
 def _without_ends(text: str) -> tuple[str, str, str]:
-    """A text as a model is shown it, its lines ending in \\n; its byte order mark, and the end that its lines have."""
+    """A text as a model is shown it, its lines ending in \\n; its byte order mark, and the end that its lines have.
+
+    Where only some lines end in \\r\\n, the text stays as it is: an edit changes no other line.
+    """
     mark = text[: text.startswith("\ufeff")]
     end = "\r\n" if "\r\n" in text and text.count("\r\n") == text.count("\n") else "\n"
     return text[len(mark) :].replace(end, "\n"), mark, end

@@ -9,17 +9,15 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from notebook_sync.errors import NotebookError, UsageError
+from notebook_sync.errors import LONGEST_NAME, NotebookError, UsageError, did_you_mean
 from notebook_sync.notebook import Notebook, load_operations
 from notebook_sync.registry import OPERATIONS, Operation, as_json, call, for_model
 from notebook_sync.schema import schema_of
 from notebook_sync.sessions import Session
-from prompt import PromptError
 
 Shape = Literal["openai", "anthropic", "mcp"]
 CORE = "core"
 ALL = "all"
-_LONGEST_NAME = 64
 # Arguments whose names say enough; their descriptions would only lengthen the list.
 _SELF_EXPLANATORY = frozenset({"limit", "name", "tags", "expected_digest", "reason"})
 
@@ -46,7 +44,7 @@ def tool_definitions(
     """The tools of `tools_of` as an API takes them: OpenAI's strict functions, Anthropic's, or MCP's."""
     if shape not in get_args(Shape):
         raise UsageError(f"there is no shape {shape!r}", next=f"use one of {', '.join(get_args(Shape))}")
-    return [_SHAPES[shape](each) for each in tools_of(notebook, session, toolsets)]
+    return [_definition(each, shape) for each in tools_of(notebook, session, toolsets)]
 
 
 def call_tool(
@@ -61,14 +59,12 @@ def call_tool(
         return run_tool(notebook, name, arguments, session)
     except NotebookError as error:
         return error.as_json()
-    except PromptError as error:
-        return {"error": {"type": "prompt_error", "message": str(error), "next": ""}}
 
 
 def run_tool(
     notebook: Notebook, name: str, arguments: Mapping[str, Any] | str | bytes | None, session: Session
 ) -> dict[str, Any]:
-    """As `call_tool`, but errors are raised: NotebookError, PromptError."""
+    """As `call_tool`, but errors are raised."""
     operation = _tool_named(notebook, name, session)
     given = {key: value for key, value in _object(name, arguments).items() if value is not None}
     result = call(notebook, operation, {**operation.for_models, **given}, session)
@@ -104,58 +100,34 @@ def _tool_named(notebook: Notebook, name: str, session: Session) -> Operation:
     for operation in OPERATIONS.values():
         if operation.tool == name:
             return operation
-    from difflib import get_close_matches  # only for a wrong call
-
     names = [each.tool for each in tools_of(notebook, session, ALL)]
-    near = get_close_matches(name[:_LONGEST_NAME], names, n=3)
-    raise UsageError(f"there is no tool {name[:_LONGEST_NAME]!r}", next=f"use one of {', '.join(near or names)}")
+    advice = did_you_mean(name, names, f"use one of {', '.join(names)}")
+    raise UsageError(f"there is no tool {name[:LONGEST_NAME]!r}", next=advice)
 
 
 def _object(name: str, arguments: Mapping[str, Any] | str | bytes | None) -> Mapping[str, Any]:
-    if isinstance(arguments, str | bytes):
-        try:
-            arguments = json.loads(arguments or "{}")
-        except (ValueError, RecursionError):
-            raise UsageError(f"the arguments of {name} are not valid JSON") from None
-    if arguments is None:
-        return {}
-    if not isinstance(arguments, Mapping):
+    try:
+        given = json.loads(arguments or "{}") if isinstance(arguments, str | bytes) else arguments or {}
+    except (ValueError, RecursionError):
+        raise UsageError(f"the arguments of {name} are not valid JSON") from None
+    if not isinstance(given, Mapping):
         raise UsageError(f"the arguments of {name} must be an object")
-    return arguments
+    return given
 
 
-def _openai(operation: Operation) -> dict[str, Any]:
-    function = {
-        "name": operation.tool,
-        "description": description_of(operation),
-        "strict": True,
-        "parameters": argument_schema(operation, strict=True),
-    }
-    return {"type": "function", "function": function}
-
-
-def _anthropic(operation: Operation) -> dict[str, Any]:
-    return {
-        "name": operation.tool,
-        "description": description_of(operation),
-        "input_schema": argument_schema(operation),
-    }
-
-
-def _mcp(operation: Operation) -> dict[str, Any]:
+def _definition(operation: Operation, shape: Shape) -> dict[str, Any]:
+    named = {"name": operation.tool, "description": description_of(operation)}
+    if shape == "openai":
+        strict = {"strict": True, "parameters": argument_schema(operation, strict=True)}
+        return {"type": "function", "function": named | strict}
+    schema = argument_schema(operation)
+    if shape == "anthropic":
+        return {**named, "input_schema": schema}
     # An unknown argument is refused with a message; to say so in each schema is a twentieth of the list.
-    schema = {key: value for key, value in argument_schema(operation).items() if key != "additionalProperties"}
+    schema.pop("additionalProperties", None)
     hints: dict[str, Any] = {"readOnlyHint": operation.effect == "read", "openWorldHint": False}
     if operation.effect != "read":
-        hints |= {"destructiveHint": operation.effect == "destructive"}
+        hints["destructiveHint"] = operation.effect == "destructive"
     if operation.idempotent:
-        hints |= {"idempotentHint": True}
-    return {
-        "name": operation.tool,
-        "description": description_of(operation),
-        "inputSchema": schema,
-        "annotations": hints,
-    }
-
-
-_SHAPES = {"openai": _openai, "anthropic": _anthropic, "mcp": _mcp}
+        hints["idempotentHint"] = True
+    return {**named, "inputSchema": schema, "annotations": hints}

@@ -152,12 +152,13 @@ class Applier:
         news = [
             put for put in puts if not (put.is_same and not put.is_moved) and (put.past is not None or not is_quiet)
         ]
-        ids = [put.id for put in news]
-        versions = dict(self.index.documents.tuples(("id", "version"), Is("id", "in", ids))) if ids else {}
+        is_new = Is("id", "in", [put.id for put in news])
+        stored = {id: more for id, *more in self.index.documents.tuples(("id", "version", "updated_at"), is_new)}
         crumbs, lines = [], [(before[row.id], "deleted", row.path) for row in ends]
         for put in news:
             was, path = before[put.past.id] if put.past is not None else None, put.look.path
-            note = {**put.projection.document, "id": put.id, "version": versions[put.id]}
+            version, updated_at = stored[put.id]
+            note = {**put.projection.document, "id": put.id, "version": version, "updated_at": updated_at}
             summary, action = what_happened(put, was)
             crumbs.append(crumb(note, summary, now if put.is_moved else put.look.mtime, intents.get(path)))
             crumbs[-1]["id"] += "+" if put.is_moved else ""  # a move makes no version
@@ -213,7 +214,7 @@ def what_happened(put: Put, was: Row | None) -> tuple[str, str]:
     if was is None:
         return "Created", "created"
     if not put.is_moved:
-        return "Changed the id" if put.is_same else describe_change(was, put.projection.document), "updated"
+        return "Changed the id" if put.onto is None else describe_change(was, put.projection.document), "updated"
     old, new = was["path"] or "", put.look.path
     if is_private(old) == is_private(new):
         return f"Moved from {old}", "moved"

@@ -35,7 +35,6 @@ from notebook_sync.store.rows import Row
 
 # What an earlier look, at least the settle time ago, found at some paths.
 Settled = Mapping[str, Stamp | None]
-_NOTHING: Settled = MappingProxyType({})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EMPTIED = "the file is empty, and it held text: the last good version is used"
 
@@ -157,7 +156,7 @@ def diff(
     vanished: Collection[Known] = (),
     others: Collection[Known] = (),
     *,
-    settled: Settled = _NOTHING,
+    settled: Settled = MappingProxyType({}),
     force: bool = False,
 ) -> list[Change]:
     """The changes that `looks` call for, deletions excepted: see `deletions`.

@@ -35,7 +35,8 @@ _AT_THE_LIMIT = (
 
 
 class EventSource:
-    """Watches one folder in a thread of its own. `shortfall` says why some folders send no events, "" where all do."""
+    """Watches one folder in a thread of its own, from `start` to `close`. `shortfall` says why some folders send no
+    events, "" where all do."""
 
     def __init__(self, root: Path) -> None:
         self.shortfall = ""
@@ -45,10 +46,10 @@ class EventSource:
         self._is_ready = threading.Event()
         self._is_closing = threading.Event()
         self._is_strict = True
-        threading.Thread(target=self._run, name="notebook-sync watch", daemon=True).start()
 
     def start(self) -> bool:
-        """Return once an event was seen to arrive; False where none does in time, so that only the timer is left."""
+        """Watch; return once an event was seen to arrive, False where none does in time: only the timer is left."""
+        threading.Thread(target=self._run, name="notebook-sync watch", daemon=True).start()
         probe, deadline = self._root / _PROBE, time.monotonic() + _READY_SECONDS
         with contextlib.suppress(OSError):
             while time.monotonic() < deadline and not (self._is_ready.is_set() or self._is_closing.is_set()):

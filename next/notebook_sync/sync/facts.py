@@ -62,11 +62,8 @@ def apply_facts(
     lately = index.gone(since=now - _REMEMBERED, collection="facts") if fresh else []
     lines = {place["fact"]: place["line"] for place in old.values()}
     was = reworded([*lost, *map(_as_it_was, lately)], fresh, lines)
-    sources = index.documents.tuples(
-        ("path", "provenance"), Is("path", "in", [each[0]["path"] for each in after.values()])
-    )
-    provenance = dict(sources)
-
+    paths = [each[0]["path"] for each in after.values()]
+    provenance = dict(index.documents.tuples(("path", "provenance"), Is("path", "in", paths)))
     puts, kept = [], {}
     for key, places in after.items():
         place, past = places[0], was.get(key) or pasts.get(key)
@@ -78,15 +75,14 @@ def apply_facts(
         row = {**source, **first, "audience": most_open(places), "provenance": provenance.get(place["path"], "")}
         puts.append({**with_fact_words(row, analyzer), **kept.get(key, {})})
     renamed = {past["id"]: key for key, past in was.items()}
-    ended = [past for past in lost if past["id"] not in renamed]
-    for past in ended:
-        event = _kept(past, "gone", past, now, actors.get(past["path"], ""), past)
-        facts.update(Is("id", "=", past["id"]), set=event)
-    facts.delete([past["id"] for past in ended])
+    ended = {past["id"]: past for past in lost if past["id"] not in renamed}
+    for key, past in ended.items():
+        kept[key] = _kept(past, "gone", past, now, actors.get(past["path"], ""), past)
     facts.rename(renamed)
     facts.put(puts)
     for key in kept.keys() & (pasts.keys() | was.keys()):
         facts.update(Is("id", "=", key), set=kept[key])
+    facts.delete(ended)
 
 
 def places_of(index: Index, facts: Sequence[str]) -> dict[str, list[Row]]:

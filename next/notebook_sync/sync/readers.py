@@ -102,8 +102,7 @@ def _start(reader: Reader, batches: Sequence[Sequence[Order]]) -> subprocess.Pop
 def _answer(other: subprocess.Popen[bytes]) -> list[Look] | None:
     """The next batch that the other process has read; None where it has ended, so that it is read here."""
     with suppress(OSError, EOFError, pickle.UnpicklingError):
-        looks: list[Look] = pickle.load(other.stdout)  # type: ignore[arg-type]  # noqa: S301 - from our own child
-        return looks
+        return pickle.load(other.stdout)  # type: ignore[arg-type, no-any-return]  # noqa: S301 - from our own child
     return None
 
 

@@ -62,7 +62,7 @@ class Watcher:
         self._lock = lock
         self._hooks = dict.fromkeys(hooks, 0.0)
         self._work = work
-        self._source: EventSource | None = None
+        self._source = EventSource(self._engine.tree.root)
         self._is_stopping = threading.Event()
         self._has_work = threading.Event()
         self._done: queue.SimpleQueue[WatchEvent] = queue.SimpleQueue()
@@ -75,24 +75,22 @@ class Watcher:
         """End `events()` after the look in hand."""
         self._is_stopping.set()
         self._has_work.set()
-        if self._source is not None:
-            self._source.close()
+        self._source.close()
 
     def events(self) -> Iterator[WatchEvent]:
         """What happens, until `stop`. Raises FollowLocked where another process follows this notebook."""
         if not self._lock.acquire(_LOCK_SECONDS):
             raise FollowLocked(self._lock.describe_holder())
-        self._source = source = EventSource(self._engine.tree.root)
         worker = threading.Thread(target=self._keep_working, name="notebook-sync work", daemon=True)
         try:
-            has_events = source.start()
-            if source.shortfall:
-                yield WatchEvent("trouble", {"message": source.shortfall})
+            has_events = self._source.start()
+            if self._source.shortfall:
+                yield WatchEvent("trouble", {"message": self._source.shortfall})
             yield from self._step(None)
             yield WatchEvent("ready", {"file_events": has_events})
             worker.start()
             while not self._is_stopping.is_set():
-                yield from self._step(source.wait(max(0.0, self._due() - time.monotonic())))
+                yield from self._step(self._source.wait(self._due() - time.monotonic()))
         finally:
             self.stop()
             if worker.is_alive():
@@ -166,6 +164,5 @@ class Watcher:
             events, seconds = self._work()
             for event in events:
                 self._done.put(event)
-                if self._source is not None:
-                    self._source.wake()
+                self._source.wake()
             self._has_work.wait(seconds)

@@ -88,6 +88,13 @@ def test_every_action_has_a_fixture() -> None:
         (b"---\nTags: [a]\n---\n", Edit("set_frontmatter", content="tags: [b]"), b"---\nTags: [b]\n---\n"),
         (b"---\nTags:\n- a\n...\n", Edit("set_frontmatter", content="tags: [b]"), b"---\nTags: [b]\n...\n"),
         (b"\n---\na: 1\n---\n", Edit("set_frontmatter", fields={"a": None, "b": "x: y"}), b'\n---\nb: "x: y"\n---\n'),
+        (
+            b"---\na:\nb:   # c\n---\n",
+            Edit("set_frontmatter", fields={"a": 1, "b": 2}),
+            b"---\na: 1\nb: 2   # c\n---\n",
+        ),
+        (b"---\na:   1  # c\n---\n", Edit("set_frontmatter", content="a:\n- b"), b"---\na:  # c\n- b\n---\n"),
+        (b"---\na:  # c\n- b\n---\n", Edit("set_frontmatter", content="a: 2"), b"---\na: 2  # c\n---\n"),
         (b"---\n---\n# A\n", Edit("set_frontmatter", fields={"a": [1, True]}), b"---\na: [1, true]\n---\n# A\n"),
     ],
 )

@@ -57,22 +57,14 @@ def test_commits_by_hand_and_their_trailers_are_read(repository: Repository) -> 
     assert subjects(repository.root, "a.md", limit=1) == ["x" * 200]
 
 
-def test_a_repository_made_later_and_the_private_one_tell_one_history(folder: Path) -> None:
-    history_of(folder).keep([Kept("a.md", b"one", "write")], OWNER)
-    repository = Repository(folder)
-    repository.edit("a.md", "two")
-    history = history_of(folder)
-    assert {history.text(version.rev, "a.md") for version in history.versions("a.md")} == {b"one", b"two"}
-
-
 @pytest.mark.parametrize("waits", ["found", "new"])
 def test_what_was_found_is_earlier_than_what_replaced_it_in_another_repository(
     repository: Repository, waits: str
 ) -> None:
     repository.commit("Begin", {"a.md": "one"})
     history = history_of(repository.root)
-    new = Kept("a.md", b"three", "write", apart=waits == "new")
-    history.keep([new], OWNER, found=[Kept("a.md", b"two", apart=waits == "found")])
+    found = [Kept("a.md", b"two", apart=waits == "found")]
+    history.keep([Kept("a.md", b"three", apart=waits == "new")], OWNER, found=found)
     texts = [history.text(version.rev, "a.md") for version in history.versions("a.md")]
     assert texts == [b"three", b"two", b"one"]
 

@@ -39,8 +39,7 @@ def test_finding_writes_nothing_and_opening_makes_everything_private(folder: Pat
     assert (folder / ".notebook/id").read_text().strip() == place.notebook_id
     assert place.findings() == {}
     place.remember(mounts=["disk"])
-    place.remember(generations=[])
-    assert place.findings() == {"mounts": ["disk"], "generations": []}
+    assert place.findings() == {"mounts": ["disk"]}
     assert file_system(folder)
     for path in (place.private, place.state, *place.private.iterdir(), *place.state.iterdir()):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0

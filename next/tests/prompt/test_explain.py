@@ -180,7 +180,7 @@ def test_a_change_has_its_documented_json_shape() -> None:
     assert set(answer) == {
         "tokens_before", "tokens_after", "fell_out", "came_back", "stable_changes", "kept_prefix_tokens",
     }  # fmt: skip
-    assert set(answer["fell_out"][0]) == set(Passage.__slots__)
+    assert set(answer["fell_out"][0]) == set(Passage._fields)
 
 
 def test_the_package_has_a_running_example_and_says_what_each_public_name_is() -> None:

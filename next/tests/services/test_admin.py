@@ -144,6 +144,15 @@ def test_events_are_listed_and_followed(notebook: Notebook) -> None:
     assert "may be missing" in str(notebook.admin.events(since="nothing").degraded)
 
 
+def test_following_skips_no_event_however_many_are_new(notebook: Notebook) -> None:
+    notebook.core.events.record("refused", SCRIBE, path="first")
+    following = notebook.core.events.follow(threading.Event(), since="0")
+    assert next(following)["path"] == "first"
+    rows = [{"id": f"f{number:05}", "key": f"{number}", "at": notebook.core.now()} for number in range(1_500)]
+    notebook.core.index.events.put(rows)
+    assert [event["id"] for event in itertools.islice(following, 1_500)] == [row["id"] for row in rows]
+
+
 def test_the_oldest_events_are_forgotten(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "_EVENTS", 3)
     for number in range(5):

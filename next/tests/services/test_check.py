@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from notebook_sync import Notebook
 from notebook_sync.errors import NotPermitted
-from notebook_sync.services.prompts import Finding
+from notebook_sync.services.check import Finding
 from notebook_sync.services.setup import initialize
 from tests.services.conftest import SCRIBE, write_files
 
@@ -195,6 +196,20 @@ def test_a_total_that_is_too_small_names_one_that_is_enough(opened: Notebook) ->
     assert (one.path, one.severity) == ("notebook.toml", "warning")
     enough = int(re.findall(r"set it to (\d+)", one.message)[0])
     assert found(opened, {"notebook.toml": f"[prompt]\nmax_tokens = {enough}\n"}) == []
+
+
+def test_what_a_prompt_found_of_a_large_file_is_not_found_again(
+    opened: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(opened.root, {ORDERS: "# a\n" * 20_000})
+    opened.prompt()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("read again")
+
+    for name in ("visible", "Cutting"):
+        monkeypatch.setattr(sys.modules["prompt.assemble"], name, refuse)
+    assert [(one.path, one.severity) for one in opened.prompts.check().results] == [(ORDERS, "warning")]
 
 
 def test_broken_settings_are_a_finding_and_other_sessions_are_refused(opened: Notebook) -> None:

@@ -23,7 +23,7 @@ def test_a_sound_notebook_is_right_and_left_as_it_was(notebook: Notebook) -> Non
     before = sorted(path.name for path in notebook.root.iterdir())
     found = notebook.admin.doctor()
     assert [each for each in found.results if not each.ok] == []
-    names = {"settings", "python", "git", "folder", "state", "editors", "vocabulary", "servers", "embeddings"}
+    names = {"settings", "python", "git", "folder", "state", "editors", "servers"}
     assert names <= {each.check for each in found.results}
     assert (sorted(path.name for path in notebook.root.iterdir()), EXIT(found)) == (before, 0)
 

@@ -28,7 +28,7 @@ def text_of(notebook: Notebook, path: str) -> str:
 def test_an_edit_changes_one_place_and_says_what_it_did(notebook: Notebook) -> None:
     done = edit(notebook, "reminders", "append_to_section", section="Today", content="- [ ] Paint", reason="spring")
     assert text_of(notebook, REMINDERS) == "# Reminders\n\n## Today\n\n- [ ] Call the mill\n- [ ] Paint\n"
-    assert (done.success, done.status, done.path, done.version, done.changed) == (True, "updated", REMINDERS, 2, True)
+    assert (done.status, done.path, done.version, done.changed) == ("updated", REMINDERS, 2, True)
     assert "+- [ ] Paint" in done.diff
     assert done.tokens > 0
     assert done.cap == 2000

@@ -175,18 +175,31 @@ def test_an_unchanged_prompt_asks_git_nothing(notebook: Notebook, monkeypatch: p
     assert notebook.prompt(OWNER).text == before.text
 
 
-def test_a_git_that_hangs_holds_up_no_prompt(
-    notebook: Notebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What a git that never answers has of each command: one line."""
+    (tmp_path / "git").write_text(f"#!/bin/sh\necho >>{tmp_path}/asked\nexec sleep 1000\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setattr("notebook_sync.files.git.ANSWER_SECONDS", 0.5)
+    return tmp_path / "asked"
+
+
+def test_a_git_that_hangs_holds_up_no_prompt(notebook: Notebook, asked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(notebook, RULES + ATTACK)
     notebook.prompt(OWNER)
-    asked = tmp_path / "asked"
-    (tmp_path / "git").write_text(f"#!/bin/sh\necho >>{asked}\nexec sleep 1000\n")
-    (tmp_path / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr("notebook_sync.files.git.ANSWER_SECONDS", 0.05)
+    monkeypatch.setenv("PATH", f"{asked.parent}:/usr/bin:/bin")
     with Notebook.open(notebook.root) as fresh:
         for prompt in (fresh.prompt(OWNER), fresh.prompt(SCRIBE)):
             assert ("Never promise a berth" in prompt.text, "tours@" in prompt.text) == (True, False)
             assert any("git does not say what is trusted" in problem for problem in prompt.problems)
+    assert asked.read_text() == "\n"
+
+
+def test_a_git_that_hangs_is_asked_once_for_a_file_that_cannot_be_used(
+    notebook: Notebook, asked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(notebook.root, {"notebook.toml": "", ORDERS: f"<<<<<<< HEAD\n{RULES}=======\n>>>>>>> b\n"})
+    monkeypatch.setenv("PATH", f"{asked.parent}:/usr/bin:/bin")
+    assert f"[{ORDERS} cannot be read and is not shown]" in notebook.prompt(OWNER).text
+    assert notebook.prompt(SCRIBE).text
     assert asked.read_text() == "\n"

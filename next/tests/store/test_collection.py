@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from notebook_sync.errors import NotebookError
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import EVERYTHING, Has, Is, Row, Where
 from tests.store.rows_for_tests import T0, document, entry, fact
@@ -189,7 +190,7 @@ def test_a_rename_takes_everything_along(index: Index) -> None:
     ]
     assert index.gone() == []
     assert [hit.id for hit in index.documents.search(["anchor"])] == ["pages/c"]
-    with pytest.raises(ValueError, match="another row"):
+    with pytest.raises(NotebookError, match="UNIQUE"):
         index.documents.rename({"pages/c": "pages/a"})
     assert index.documents.count() == 2
 

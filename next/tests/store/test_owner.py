@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from notebook_sync.errors import ForeignTarget
+from notebook_sync.errors import BackendDown, ForeignTarget
 from notebook_sync.store.owner import Identity, Mark, is_continued, name_of, without_secrets
-from tests.store.mirrors import Database, Keys, OpenWorld, World, line
+from tests.store.mirrors import TODAY, Database, Keys, OpenWorld, World, line
 from tests.store.rows_for_tests import document, fact
 
 WHO = Identity("n", "r", ("g1", "g2"))
@@ -166,6 +167,25 @@ def test_an_index_that_was_built_again_takes_back_what_it_lost(world: World, mon
     assert keys.ids() == ["first"]
     assert mongo.mark()["generation"] == keys.mark()["generation"] != generation
     assert world.is_equal()
+
+
+def test_a_line_that_a_new_index_logged_is_pushed_though_taking_over_was_interrupted(
+    world: World, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.index.stream.put([line("first"), line("second")])
+    world.publish_well()
+    keys.client.lpop(f"{keys.prefix}:daily:{TODAY}")
+    world.close()
+    for file in world.place.state.glob("index.db*"):
+        file.unlink()
+    world.open()
+    world.index.stream.put([line("first"), line("new", at=datetime.now(UTC) + timedelta(seconds=1))])
+    target = world.publisher._targets[1]
+    with monkeypatch.context() as broken:
+        broken.setattr(target, "write", Mock(side_effect=BackendDown("Redis", "reset")))
+        assert set(world.troubles()) == {"redis"}
+    world.publish_well()
+    assert keys.ids() == ["second", "new"]
 
 
 def test_a_restored_index_deletes_nothing_at_first_and_catches_up(

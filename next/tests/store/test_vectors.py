@@ -37,12 +37,7 @@ def agrees(found: list[tuple[str, float]], held: dict[str, Any], query: Any, cou
     assert cosines == pytest.approx([exact[name] for name, _ in found], abs=0.01)
 
 
-@pytest.mark.parametrize("has_simsimd", [True, False])
-def test_the_nearest_are_found_after_any_change(
-    index: Index, monkeypatch: pytest.MonkeyPatch, has_simsimd: bool
-) -> None:
-    if not has_simsimd:
-        monkeypatch.setitem(sys.modules, "simsimd", None)
+def test_the_nearest_are_found_after_any_change(index: Index) -> None:
     rng = np.random.default_rng(1)
     held = {f"n{n}": unit(rng, n % 4 + 1) for n in range(60)}
     index.vectors.put([row(name, vectors) for name, vectors in held.items()])
@@ -55,6 +50,8 @@ def test_the_nearest_are_found_after_any_change(
         agrees(vectors.nearest(query, 10), held, query, 10)
         some = {name: found for name, found in held.items() if name.endswith("3")}
         agrees(vectors.nearest(query, 10, set(some)), some, query, 10)
+        exact = {name: float((found @ query).max()) for name, found in some.items()}
+        assert vectors.cosines(query, [*some, "empty", "odd", "none"]) == pytest.approx(exact, abs=0.01)
         if change % 3 == 0:
             held["n1"] = unit(rng, 2)
             index.vectors.put([row("n1", held["n1"])])
@@ -69,14 +66,15 @@ def test_the_nearest_are_found_after_any_change(
 def test_nothing_is_near_where_there_are_no_vectors(index: Index, tmp_path: Path) -> None:
     vectors = VectorIndex(index, "documents", "m")
     query = unit(np.random.default_rng(1), 1)[0]
-    assert vectors.nearest(query, 5) == []
+    assert (vectors.nearest(query, 5), vectors.cosines(query, ["a"])) == ([], {})
     index.vectors.put([row("a", query[None])])
     assert [name for name, _ in vectors.nearest(query, 5)] == ["a"]
     (tmp_path / "index.db").unlink()
     assert vectors.nearest(query, 5) == []
 
 
-def test_without_numpy_the_extra_is_named(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "numpy", None)
+@pytest.mark.parametrize("missing", ["numpy", "simsimd"])
+def test_without_its_packages_the_extra_is_named(index: Index, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(MissingExtra, match="search by meaning"):
         VectorIndex(index, "documents", "m").nearest([], 1)

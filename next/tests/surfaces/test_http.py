@@ -284,33 +284,25 @@ class TestSlowClients:
         assert server.ask("GET", PLAN, STRANGER).status_code == 200
         held[SCRIBE] = 0
 
-    def test_a_request_that_is_never_sent_is_not_waited_for(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(
+        ("begun", "answer"),
+        [
+            ("", b""),
+            ("GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n", b""),
+            ("POST /api/v1/edit HTTP/1.1\r\nContent-Length: 100\r\n{}", b"HTTP/1.1 400"),
+            ("GET /api/v1/edit HTTP/1.1\r\nContent-Length: 100\r\n{}", b"HTTP/1.1 400"),
+        ],
+    )
+    def test_what_is_never_sent_is_not_waited_for(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, begun: str, answer: bytes
     ) -> None:
-        monkeypatch.setattr(serve, "HEAD_SECONDS", 0.2)
+        for module, name in ((serve, "HEAD_SECONDS"), (guard, "BODY_SECONDS")):
+            monkeypatch.setattr(module, name, 0.2)
         with Notebook.open(make_notebook(folder)) as notebook, on_a_port(asgi(notebook)) as address:
-            for begun in (b"", b"GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n"):
-                with socket.create_connection(address, timeout=30) as client:
-                    client.sendall(begun)
-                    assert client.recv(1) == b""
-
-    @pytest.mark.parametrize("head", [b"POST", b"GET"])
-    def test_a_body_that_never_ends_is_not_waited_for(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, head: bytes
-    ) -> None:
-        monkeypatch.setattr(guard, "BODY_SECONDS", 0.2)
-        with Notebook.open(make_notebook(folder)) as notebook, on_a_port(asgi(notebook)) as address:
-            token = token_of(notebook, OWNER)
+            head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token_of(notebook, OWNER)}\r\n"
             with socket.create_connection(address, timeout=30) as client:
-                lines = [
-                    head + b" /api/v1/edit HTTP/1.1",
-                    b"Host: 127.0.0.1",
-                    f"Authorization: Bearer {token}".encode(),
-                    b"Content-Type: application/json",
-                    b"Content-Length: 100",
-                ]
-                client.sendall(b"\r\n".join([*lines, b"", b"{"]))
-                assert client.recv(100).startswith(b"HTTP/1.1 400")
+                client.sendall(begun.format(f"{head}Content-Type: application/json\r\n\r\n{{").encode())
+                assert client.recv(12) == answer
 
     def test_a_client_that_leaves_leaves_no_trace(self, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
         with Notebook.open(make_notebook(folder)) as notebook, on_a_port(asgi(notebook)) as address:

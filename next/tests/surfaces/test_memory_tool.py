@@ -227,6 +227,7 @@ class TestInsert:
             (b"a\nb\n", 2, b"a\nb\nnew\n"),
             (b"a\nb", 2, b"a\nb\nnew"),
             (b"a\r\nb\r\n", 1, b"a\r\nnew\r\nb\r\n"),
+            (b"a\r\nb\n", 1, b"a\r\nnew\nb\n"),
             (b"\xef\xbb\xbfa\n", 0, b"\xef\xbb\xbfnew\na\n"),
             (b"---\ntitle: A\n---\na\n", 0, b"---\ntitle: A\n---\nnew\na\n"),
             (b"", 0, b"new\n"),

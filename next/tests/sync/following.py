@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ class Following:
         eventually(lambda: self._error or self.of("ready"), "ready")
         assert self._error is None, self._error
 
-    def stop(self) -> None:
+    def close(self) -> None:
         self.watcher.stop()
         self._thread.join(30)
         assert not self._thread.is_alive()
@@ -62,11 +63,13 @@ class Following:
 
     def _run(self) -> None:
         try:
-            self.events.extend(iter(()))
             for event in self.watcher.events():
                 self.events.append(event)
         except BaseException as error:
             self._error = error
+
+
+Follow = Callable[..., AbstractContextManager[Following]]
 
 
 @contextlib.contextmanager

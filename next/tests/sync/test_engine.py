@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import sqlite3
 from dataclasses import asdict
 from typing import Any
 
@@ -18,8 +20,7 @@ from tests.sync.world import World
 
 class TestSync:
     def test_the_report_has_the_documented_shape(self, world: World) -> None:
-        world.write("bad.md", b"\xff")
-        report = world.sync().as_dict()
+        report = world.save({"bad.md": b"\xff"}).as_dict()
         assert list(report) == ["added", "updated", "moved", "deleted", "unchanged", "failed", "warnings", "seconds"]
         assert (report["added"], report["unchanged"]) == (2, 0)
         assert [each["path"] for each in report["failed"]] == ["bad.md"]
@@ -73,16 +74,24 @@ class TestSync:
         (warning,) = world.sync().warnings
         assert warning == "good.md is still being written; sync again"
 
+    def test_a_checkpoint_moves_what_was_committed_to_the_file(self, world: World) -> None:
+        world.sync()
+        world.index.checkpoint()
+        with contextlib.closing(sqlite3.connect(f"{world.index.path.as_uri()}?immutable=1", uri=True)) as without_log:
+            assert without_log.execute("SELECT id FROM documents").fetchall() == [("good",)]
+
 
 class TestVerify:
     def test_every_kind_of_difference_is_found(self, world: World) -> None:
-        world.write("bad.md", "good")
-        world.write("gone.md", "x")
-        world.write("facts/a.md", "- Omar has the key\n- The toll is ten crowns\n")
-        world.write("changed.md", "one")
-        world.sync()
-        world.write("bad.md", b"\xff")
-        world.sync()
+        world.save(
+            {
+                "bad.md": "good",
+                "gone.md": "x",
+                "facts/a.md": "- Omar has the key\n- The toll is ten crowns\n",
+                "changed.md": "one",
+            }
+        )
+        world.save({"bad.md": b"\xff"})
         world.write("new.md", "new")
         world.write("changed.md", "two")
         world.delete("gone.md")

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from notebook_sync.sync import events
-from tests.sync.following import Following
+from tests.sync.following import Follow, Following
 from tests.waiting import eventually
-
-Follow = Callable[[], AbstractContextManager[Following]]
 
 
 class FakeWatcher:
@@ -38,13 +35,6 @@ class FakeWatcher:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "notebook"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def watcher(monkeypatch: pytest.MonkeyPatch) -> FakeWatcher:
     fake = FakeWatcher()
     monkeypatch.setattr(events, "watch_files", fake)
@@ -52,14 +42,13 @@ def watcher(monkeypatch: pytest.MonkeyPatch) -> FakeWatcher:
 
 
 def test_of_very_many_events_some_may_be_lost_so_everything_is_looked_at(
-    root: Path, watcher: FakeWatcher, following: Follow
+    root: Path, watcher: FakeWatcher, watch: Following
 ) -> None:
-    with following() as watch:
-        expected = {f"{number}.md": "x" for number in range(1200)}
-        for path in expected:
-            (root / path).write_text("x")
-        watcher.batches.put({(1, str(root / f"{number}.md")) for number in range(1000)})
-        watch.becomes(expected)
+    expected = {f"{number}.md": "x" for number in range(1200)}
+    for path in expected:
+        (root / path).write_text("x")
+    watcher.batches.put({(1, str(root / f"{number}.md")) for number in range(1000)})
+    watch.becomes(expected)
 
 
 @pytest.mark.parametrize(
@@ -67,16 +56,15 @@ def test_of_very_many_events_some_may_be_lost_so_everything_is_looked_at(
     [UnicodeDecodeError("utf-8", b"\xe9", 0, 1, "a name"), OSError(28, "no more watches"), BaseException("panic")],
 )
 def test_a_watcher_that_ends_is_started_again_and_the_gap_is_looked_at(
-    root: Path, watcher: FakeWatcher, following: Follow, error: BaseException
+    root: Path, watcher: FakeWatcher, watch: Following, error: BaseException
 ) -> None:
-    with following() as watch:
-        (root / "a.md").write_text("written without an event")
-        watcher.batches.put(error)
-        watch.becomes({"a.md": "written without an event"})
-        eventually(lambda: watcher.begun == 2, "it is started again")
-        (root / "b.md").write_text("b")
-        watcher.batches.put({(1, str(root / "b.md"))})
-        watch.becomes({"a.md": "written without an event", "b.md": "b"})
+    (root / "a.md").write_text("written without an event")
+    watcher.batches.put(error)
+    watch.becomes({"a.md": "written without an event"})
+    eventually(lambda: watcher.begun == 2, "it is started again")
+    (root / "b.md").write_text("b")
+    watcher.batches.put({(1, str(root / "b.md"))})
+    watch.becomes({"a.md": "written without an event", "b.md": "b"})
 
 
 def test_an_event_is_no_proof(root: Path, watcher: FakeWatcher, following: Follow) -> None:
@@ -92,12 +80,11 @@ def test_an_event_is_no_proof(root: Path, watcher: FakeWatcher, following: Follo
 
 @pytest.mark.parametrize("place", ["", ".gitignore", "d/.gitignore", "../elsewhere.md"])
 def test_an_event_of_the_root_of_rules_or_outside_is_a_doubt(
-    root: Path, watcher: FakeWatcher, following: Follow, place: str
+    root: Path, watcher: FakeWatcher, watch: Following, place: str
 ) -> None:
-    with following() as watch:
-        (root / "a.md").write_text("a")
-        watcher.batches.put({(3, f"{root.parent}/elsewhere.md" if ".." in place else str(root / place))})
-        watch.becomes({"a.md": "a"})
+    (root / "a.md").write_text("a")
+    watcher.batches.put({(3, f"{root.parent}/elsewhere.md" if ".." in place else str(root / place))})
+    watch.becomes({"a.md": "a"})
 
 
 def test_a_machine_without_watches_to_spare_says_so_and_the_rest_is_watched(

@@ -24,8 +24,7 @@ def actions(world: World, content: str) -> list[str]:
 
 @pytest.fixture
 def notebook(world: World) -> World:
-    world.write(NOTES, facts(FERRY, KEY))
-    world.sync()
+    world.save({NOTES: facts(FERRY, KEY)})
     world.index.facts.update(Is("id", "=", world.facts()[FERRY]["id"]), inc={"access_count": 7})
     return world
 
@@ -55,36 +54,27 @@ def test_a_fact_that_is_moved_keeps_its_use(notebook: World, path: str, text: st
     """Cut from one file and pasted into another, in one look or in two."""
     if path != NOTES:
         notebook.write(NOTES, facts(KEY))
-    notebook.write(path, text)
-    notebook.sync()
+    notebook.save({path: text})
     row = notebook.facts()[FERRY]
     assert (row["access_count"], actions(notebook, FERRY)[1:], row["path"]) == (7, expected, path)
     assert notebook.engine.verify().differences == []
 
 
 def test_a_fact_that_was_cut_and_saved_before_it_is_pasted(notebook: World) -> None:
-    notebook.write(NOTES, facts(KEY))
-    notebook.sync()
+    notebook.save({NOTES: facts(KEY)})
     assert FERRY not in notebook.facts()
-    notebook.write(CORE, facts(FERRY))
-    notebook.sync()
+    notebook.save({CORE: facts(FERRY)})
     assert notebook.facts()[FERRY]["access_count"] == 7
     assert actions(notebook, FERRY) == ["added", "gone", "promoted"]
-    notebook.write(CORE, facts("Another"))
-    notebook.sync()
-    notebook.write(CORE, facts("Another", FERRY))
-    notebook.sync()
+    notebook.save({CORE: facts("Another")})
+    notebook.save({CORE: facts("Another", FERRY)})
     assert actions(notebook, FERRY)[-2:] == ["gone", "returned"]
 
 
 def test_a_restored_fact_gains_and_a_pinned_one_does_not(notebook: World) -> None:
     for pin, base in (("", 0.6), (" <!-- importance: low -->", 0.6)):
-        notebook.write(ARCHIVE, facts(FERRY))
-        notebook.write(NOTES, facts(KEY))
-        notebook.sync()
-        notebook.write(ARCHIVE, facts("nothing"))
-        notebook.write(NOTES, facts(FERRY + pin, KEY))
-        notebook.sync()
+        notebook.save({ARCHIVE: facts(FERRY), NOTES: facts(KEY)})
+        notebook.save({ARCHIVE: facts("nothing"), NOTES: facts(FERRY + pin, KEY)})
         assert (actions(notebook, FERRY)[-1], notebook.facts()[FERRY]["base"]) == ("restored", pytest.approx(base))
 
 
@@ -92,10 +82,8 @@ def test_a_restored_fact_gains_and_a_pinned_one_does_not(notebook: World) -> Non
 def test_a_reworded_fact_keeps_its_use(notebook: World, in_between: bool) -> None:
     new = FERRY.replace("eight", "nine")
     if in_between:
-        notebook.write(NOTES, facts(KEY))
-        notebook.sync()
-    notebook.write(NOTES, facts(new, KEY))
-    notebook.sync()
+        notebook.save({NOTES: facts(KEY)})
+    notebook.save({NOTES: facts(new, KEY)})
     row = notebook.facts()[new]
     assert (row["access_count"], actions(notebook, new)[-1]) == (7, "reworded")
     assert row["source_history"][-1]["was"] == FERRY
@@ -103,52 +91,45 @@ def test_a_reworded_fact_keeps_its_use(notebook: World, in_between: bool) -> Non
 
 
 def test_another_text_or_section_is_another_fact(notebook: World) -> None:
-    notebook.write(NOTES, facts("The toll is ten crowns", KEY) + facts(FERRY.replace("eight", "nine"), section="Other"))
-    notebook.sync()
+    notebook.save(
+        {NOTES: facts("The toll is ten crowns", KEY) + facts(FERRY.replace("eight", "nine"), section="Other")}
+    )
     assert {content: row["access_count"] for content, row in notebook.facts().items()} == dict.fromkeys(
         ("The toll is ten crowns", KEY, FERRY.replace("eight", "nine")), 0
     )
 
 
 def test_a_fact_in_two_files_is_one_with_the_most_open_audience(notebook: World) -> None:
-    notebook.write(CORE, facts(FERRY))
-    notebook.sync()
+    notebook.save({CORE: facts(FERRY)})
     row = notebook.facts()[FERRY]
     assert (row["path"], row["audience"], row["access_count"]) == (CORE, "", 7)
-    notebook.write(NOTES, facts(KEY))
-    notebook.sync()
+    notebook.save({NOTES: facts(KEY)})
     assert notebook.facts()[FERRY]["audience"] == "apart"
-    notebook.delete(CORE)
-    notebook.sync()
+    notebook.save({CORE: None})
     assert FERRY not in notebook.facts()
 
 
 def test_a_withheld_file_hides_no_fact_of_an_open_one(world: World) -> None:
     world.write("notebook.toml", '[[prompt.files]]\npath = "facts/z.md"\nsessions = ["owner"]\n')
     world.engine = world.restarted()
-    world.write("facts/a.md", facts(FERRY))
-    world.write("facts/z.md", facts(FERRY, KEY))
-    world.sync()
+    world.save({"facts/a.md": facts(FERRY), "facts/z.md": facts(FERRY, KEY)})
     assert {content: row["audience"] for content, row in world.facts().items()} == {FERRY: "", KEY: "apart"}
 
 
 def test_provenance_is_that_of_the_first_place(notebook: World) -> None:
-    notebook.write("facts/a.md", "---\nprovenance: external\n---\n" + facts(FERRY, "Wire the money"))
-    notebook.sync()
+    notebook.save({"facts/a.md": "---\nprovenance: external\n---\n" + facts(FERRY, "Wire the money")})
     assert {content: row["provenance"] for content, row in notebook.facts().items()} == {
         FERRY: "external",
         "Wire the money": "external",
         KEY: "",
     }
-    notebook.delete("facts/a.md")
-    notebook.sync()
+    notebook.save({"facts/a.md": None})
     assert notebook.facts()[FERRY]["provenance"] == ""
 
 
 def test_the_facts_of_a_renamed_file_and_of_a_conflict_copy(notebook: World) -> None:
     notebook.rename(NOTES, "facts/other.md")
-    notebook.write("facts/other.sync-conflict-20261120-093012-ABCD123.md", facts("The toll is twelve crowns"))
-    notebook.sync()
+    notebook.save({"facts/other.sync-conflict-20261120-093012-ABCD123.md": facts("The toll is twelve crowns")})
     assert {content: row["path"] for content, row in notebook.facts().items()} == {
         FERRY: "facts/other.md",
         KEY: "facts/other.md",
@@ -184,9 +165,7 @@ def test_rewording_matches_the_best_then_the_nearest_and_gives_up_on_very_many()
 
 
 def test_ended_facts_are_compared_for_a_day(notebook: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    notebook.write(NOTES, facts(KEY))
-    notebook.sync()
+    notebook.save({NOTES: facts(KEY)})
     monkeypatch.setattr("notebook_sync.sync.facts._REMEMBERED", timedelta(hours=-1))
-    notebook.write(NOTES, facts(FERRY.replace("eight", "nine"), KEY))
-    notebook.sync()
+    notebook.save({NOTES: facts(FERRY.replace("eight", "nine"), KEY)})
     assert actions(notebook, FERRY.replace("eight", "nine")) == ["added"]

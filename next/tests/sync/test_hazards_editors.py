@@ -8,26 +8,22 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from tests.sync.following import Following, every_state_of
+from tests.sync.following import Follow, Following, every_state_of
 from tests.sync.world import World
 from tests.waiting import eventually
 
-Follow = Callable[[], AbstractContextManager[Following]]
 OLD, NEW = "---\ntitle: A\n---\nold\n", "---\ntitle: A\n---\nnew\n"
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "notebook"
-    folder.mkdir()
-    (folder / "other.md").write_text("other")
-    (folder / "a.md").write_text(OLD)
-    return folder
+def root(root: Path) -> Path:
+    (root / "other.md").write_text("other")
+    (root / "a.md").write_text(OLD)
+    return root
 
 
 def vim(*options: str) -> Callable[[Path], None]:
@@ -77,8 +73,8 @@ others = [sed, truncate_then_write, rename_away_then_create, delete_then_create,
 
 
 @pytest.mark.parametrize("save", [*(by_vim if shutil.which("vim") else ()), *others])
-def test_a_save_is_one_change_of_one_note(root: Path, following: Follow, save: Callable[[Path], None]) -> None:
-    with following() as watch, every_state_of(watch.world, "a.md") as seen:
+def test_a_save_is_one_change_of_one_note(root: Path, watch: Following, save: Callable[[Path], None]) -> None:
+    with every_state_of(watch.world, "a.md") as seen:
         eventually(lambda: seen == {"old\n"}, "the old text is seen")
         save(root / "a.md")
         watch.becomes({"a.md": "new\n", "other.md": "other"})
@@ -117,21 +113,19 @@ def test_a_writer_that_pauses_shows_no_half_file(
         assert watch.deleted() == 0
 
 
-def test_a_page_that_stays_empty_is_indexed_empty(root: Path, following: Follow) -> None:
-    with following() as watch:
-        (root / "a.md").write_text("")
-        watch.becomes({"a.md": "", "other.md": "other"})
+def test_a_page_that_stays_empty_is_indexed_empty(root: Path, watch: Following) -> None:
+    (root / "a.md").write_text("")
+    watch.becomes({"a.md": "", "other.md": "other"})
 
 
 @pytest.mark.parametrize("save", [lambda path: path.rename(path.with_name("b.md")), lambda path: _copied(path)])
-def test_a_renamed_note_keeps_its_past(root: Path, following: Follow, save: Callable[[Path], None]) -> None:
-    with following() as watch:
-        (root / "a.md").write_text(NEW)
-        watch.becomes({"a.md": "new\n", "other.md": "other"})
-        save(root / "a.md")
-        watch.becomes({"b.md": "new\n", "other.md": "other"})
-        assert watch.world.rows()["b.md"]["version"] == 2
-        eventually(lambda: watch.world.actions()[-1:] == [("moved", "b.md")], "the stream says so")
+def test_a_renamed_note_keeps_its_past(root: Path, watch: Following, save: Callable[[Path], None]) -> None:
+    (root / "a.md").write_text(NEW)
+    watch.becomes({"a.md": "new\n", "other.md": "other"})
+    save(root / "a.md")
+    watch.becomes({"b.md": "new\n", "other.md": "other"})
+    assert watch.world.rows()["b.md"]["version"] == 2
+    eventually(lambda: watch.world.actions()[-1:] == [("moved", "b.md")], "the stream says so")
 
 
 def test_every_look_has_one_of_the_versions_that_were_written(tmp_path: Path, rng: random.Random) -> None:

@@ -8,8 +8,6 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
@@ -20,21 +18,18 @@ from notebook_sync.files.locks import FollowLock
 from notebook_sync.settings import SyncTable
 from notebook_sync.sync import engine as engine_module
 from notebook_sync.sync.watch import Watcher, WatchEvent
-from tests.sync.following import Following
+from tests.sync.following import Follow, Following
 from tests.sync.world import World
 from tests.waiting import eventually
 
-Follow = Callable[..., AbstractContextManager[Following]]
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
 FIRST = {"first.md": "first"}
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "notebook"
-    folder.mkdir()
-    (folder / "first.md").write_text("first")
-    return folder
+def root(root: Path) -> Path:
+    (root / "first.md").write_text("first")
+    return root
 
 
 def delete(folder: Path) -> None:
@@ -113,53 +108,49 @@ class TestLostEvents:
 
 
 class TestRoot:
-    def test_the_root_deleted_and_made_again_is_followed_again(self, root: Path, following: Follow) -> None:
-        with following() as watch:
-            delete(root)
-            eventually(lambda: watch.of("trouble"), "the loss of the folder is reported")
-            assert not root.exists()
-            assert watch.world.texts() == FIRST
-            root.mkdir()
-            (root / "second.md").write_text("second")
-            eventually(lambda: watch.lock.holds(), "the lock is held again")
-            (root / "first.md").write_text("first")
-            watch.becomes({**FIRST, "second.md": "second"})
-            eventually(lambda: watch.of("recovered"), "the return is reported")
-            (root / "third.md").write_text("third")
-            watch.becomes({**FIRST, "second.md": "second", "third.md": "third"})
+    def test_the_root_deleted_and_made_again_is_followed_again(self, root: Path, watch: Following) -> None:
+        delete(root)
+        eventually(lambda: watch.of("trouble"), "the loss of the folder is reported")
+        assert not root.exists()
+        assert watch.world.texts() == FIRST
+        root.mkdir()
+        (root / "second.md").write_text("second")
+        eventually(lambda: watch.lock.holds(), "the lock is held again")
+        (root / "first.md").write_text("first")
+        watch.becomes({**FIRST, "second.md": "second"})
+        eventually(lambda: watch.of("recovered"), "the return is reported")
+        (root / "third.md").write_text("third")
+        watch.becomes({**FIRST, "second.md": "second", "third.md": "third"})
 
-    def test_the_root_moved_away_and_back_loses_nothing(self, root: Path, following: Follow, tmp_path: Path) -> None:
-        with following() as watch:
-            root.rename(tmp_path / "elsewhere")
-            eventually(lambda: watch.of("trouble"), "the loss of the folder is reported")
-            (tmp_path / "elsewhere" / "second.md").write_text("written meanwhile")
-            (tmp_path / "elsewhere").rename(root)
-            watch.becomes({**FIRST, "second.md": "written meanwhile"})
-            eventually(lambda: watch.of("recovered"), "the return is reported")
-            (root / "third.md").write_text("third")
-            watch.becomes({**FIRST, "second.md": "written meanwhile", "third.md": "third"})
-            assert watch.deleted() == 0
+    def test_the_root_moved_away_and_back_loses_nothing(self, root: Path, watch: Following, tmp_path: Path) -> None:
+        root.rename(tmp_path / "elsewhere")
+        eventually(lambda: watch.of("trouble"), "the loss of the folder is reported")
+        (tmp_path / "elsewhere" / "second.md").write_text("written meanwhile")
+        (tmp_path / "elsewhere").rename(root)
+        watch.becomes({**FIRST, "second.md": "written meanwhile"})
+        eventually(lambda: watch.of("recovered"), "the return is reported")
+        (root / "third.md").write_text("third")
+        watch.becomes({**FIRST, "second.md": "written meanwhile", "third.md": "third"})
+        assert watch.deleted() == 0
 
     def test_an_emptied_root_suspends_deletions_each_time_and_recovers(
-        self, root: Path, following: Follow, tmp_path: Path
+        self, root: Path, watch: Following, tmp_path: Path
     ) -> None:
-        with following() as watch:
-            for time in (1, 2):
-                (root / "first.md").rename(tmp_path / "first.md")
-                eventually(lambda time=time: len(watch.of("trouble")) == time, "the alarm is raised")
-                assert "nothing was deleted" in (watch.lock.holder() or {})["trouble"]
-                (tmp_path / "first.md").rename(root / "first.md")
-                eventually(lambda time=time: len(watch.of("recovered")) == time, "the alarm ends")
-                assert watch.world.texts() == FIRST
-                assert (watch.lock.holder() or {})["trouble"] == ""
-            assert watch.deleted() == 0
+        for time in (1, 2):
+            (root / "first.md").rename(tmp_path / "first.md")
+            eventually(lambda time=time: len(watch.of("trouble")) == time, "the alarm is raised")
+            assert "nothing was deleted" in (watch.lock.holder() or {})["trouble"]
+            (tmp_path / "first.md").rename(root / "first.md")
+            eventually(lambda time=time: len(watch.of("recovered")) == time, "the alarm ends")
+            assert watch.world.texts() == FIRST
+            assert (watch.lock.holder() or {})["trouble"] == ""
+        assert watch.deleted() == 0
 
-    def test_a_lock_that_was_deleted_is_taken_again(self, root: Path, following: Follow) -> None:
-        with following() as watch:
-            delete(root / ".notebook")
-            eventually(lambda: watch.lock.holds(), "the lock is held again")
-            (root / "second.md").write_text("second")
-            watch.becomes({**FIRST, "second.md": "second"})
+    def test_a_lock_that_was_deleted_is_taken_again(self, root: Path, watch: Following) -> None:
+        delete(root / ".notebook")
+        eventually(lambda: watch.lock.holds(), "the lock is held again")
+        (root / "second.md").write_text("second")
+        watch.becomes({**FIRST, "second.md": "second"})
 
     def test_one_watcher_a_notebook(self, root: Path, following: Follow, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("notebook_sync.sync.watch._LOCK_SECONDS", 0.1)
@@ -170,12 +161,11 @@ class TestRoot:
 
 
 class TestNames:
-    def test_a_name_that_is_not_utf8_is_reported_and_the_watcher_lives_on(self, root: Path, following: Follow) -> None:
-        with following() as watch:
-            Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.md")).write_text("latin")
-            eventually(lambda: "caf\\xe9.md" in watch.failures(), "the name is reported")
-            (root / "second.md").write_text("second")
-            watch.becomes({**FIRST, "second.md": "second"})
+    def test_a_name_that_is_not_utf8_is_reported_and_the_watcher_lives_on(self, root: Path, watch: Following) -> None:
+        Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.md")).write_text("latin")
+        eventually(lambda: "caf\\xe9.md" in watch.failures(), "the name is reported")
+        (root / "second.md").write_text("second")
+        watch.becomes({**FIRST, "second.md": "second"})
 
     @pytest.mark.parametrize("above", [".venv", "node_modules", ".git"])
     def test_a_notebook_below_a_folder_that_others_ignore(self, tmp_path: Path, following: Follow, above: str) -> None:
@@ -252,14 +242,13 @@ class TestTrouble:
             eventually(lambda: watch.of("recovered"), "the end is reported")
             assert [each["message"] for each in watch.of("trouble")] == ["the disk is full"]
 
-    def test_a_fault_of_a_file_is_reported_once(self, root: Path, following: Follow) -> None:
-        with following() as watch:
-            (root / "bad.md").write_text("---\nid: [\n---\n")
-            eventually(lambda: "bad.md" in watch.failures(), "the fault is reported")
-            (root / "first.md").write_text("second")
-            eventually(lambda: watch.world.texts()["first.md"] == "second", "others are followed")
-            alone = [batch for batch in watch.of("batch") if batch["failed"] and "first.md" not in batch["paths"]]
-            assert len(alone) == 1
+    def test_a_fault_of_a_file_is_reported_once(self, root: Path, watch: Following) -> None:
+        (root / "bad.md").write_text("---\nid: [\n---\n")
+        eventually(lambda: "bad.md" in watch.failures(), "the fault is reported")
+        (root / "first.md").write_text("second")
+        eventually(lambda: watch.world.texts()["first.md"] == "second", "others are followed")
+        alone = [batch for batch in watch.of("batch") if batch["failed"] and "first.md" not in batch["paths"]]
+        assert len(alone) == 1
 
 
 class TestHooksAndWork:
@@ -281,11 +270,10 @@ class TestHooksAndWork:
             eventually(lambda: [each["paths"] for each in watch.of("prompt")] == [["first.md"], ["a.md"]], "the hook")
             eventually(lambda: len(watch.of("published")) >= 2, "the work is done again")
         finally:
-            watch.stop()
+            watch.close()
 
-    def test_new_settings_are_followed(self, root: Path, following: Follow) -> None:
-        with following() as watch:
-            assert watch.world.rows()["first.md"]["audience"] == ""
-            (root / "notebook.toml").write_text('[[prompt.files]]\npath = "first.md"\n')
-            watch.engine = watch.world.restarted(watch.world._other_index)
-            eventually(lambda: watch.world.rows()["first.md"]["audience"] == "apart", "the audience follows")
+    def test_new_settings_are_followed(self, root: Path, watch: Following) -> None:
+        assert watch.world.rows()["first.md"]["audience"] == ""
+        (root / "notebook.toml").write_text('[[prompt.files]]\npath = "first.md"\n')
+        watch.engine = watch.world.restarted(watch.world._other_index)
+        eventually(lambda: watch.world.rows()["first.md"]["audience"] == "apart", "the audience follows")

@@ -7,9 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
 
@@ -17,10 +14,9 @@ import pytest
 
 from notebook_sync.sync import readers
 from tests.processes import start_process
-from tests.sync.following import Following
+from tests.sync.following import Follow
 from tests.sync.world import World
 
-Follow = Callable[..., AbstractContextManager[Following]]
 HEAD = "---\nid: x\n---\n"
 
 
@@ -70,8 +66,7 @@ def test_a_process_killed_at_any_step_leaves_what_the_next_one_completes(tmp_pat
 
 def test_two_processes_save_and_look_at_one_path(tmp_path: Path) -> None:
     world = World(tmp_path)
-    world.write("good.md", "good")
-    world.sync()
+    world.save({"good.md": "good"})
     processes = [start_process(save_and_look, tmp_path, name) for name in ("one", "two")]
     for process in processes:
         process.join(60)
@@ -146,20 +141,3 @@ class TestReaders:
         assert world.other.sync().added == 1
         assert not (tmp_path / "pwned").exists()
         world.close()
-
-
-@pytest.mark.soak
-def test_races_of_saves_and_looks(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    world.write("good.md", "good")
-    end = time.monotonic() + 20
-    number = 0
-    while time.monotonic() < end:
-        number += 1
-        writer = threading.Thread(target=world.write, args=("a.md", f"text {number}"))
-        writer.start()
-        world.engine.look(["a.md"])
-        writer.join()
-        world.engine.sync()
-        assert world.texts()["a.md"] == f"text {number}"
-    world.close()

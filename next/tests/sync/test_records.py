@@ -29,8 +29,7 @@ def intent(path: str, digest: str, **more: Any) -> dict[str, Any]:
 class TestHistory:
     def test_each_new_text_is_a_version_with_one_crumb(self, world: World) -> None:
         world.sync()
-        world.write("plan.md", PAGE)
-        world.sync()
+        world.save({"plan.md": PAGE})
         world.write("plan.md", PAGE.replace("[a]", "[b]").replace("Ten", "Nine").replace("Old", "New"))
         for _ in range(3):
             world.sync()
@@ -43,6 +42,11 @@ class TestHistory:
         ]
         assert world.rows()["winter.md"]["version"] == 2
 
+    def test_another_id_in_place_is_named(self, world: World) -> None:
+        world.save({"good.md": "---\nid: x\n---\ngood"})
+        world.save({"good.md": "---\nid: y\n---\ngood"})
+        assert crumbs(world, "y")[-1] == (2, "Changed the id", "owner")
+
     def test_only_fifty_crumbs_are_kept(self, world: World) -> None:
         for number in range(60):
             world.write("good.md", f"{number}")
@@ -52,8 +56,7 @@ class TestHistory:
 
     def test_a_rebuild_is_no_change(self, world: World) -> None:
         world.sync()
-        world.write("good.md", "two")
-        world.sync()
+        world.save({"good.md": "two"})
         before = crumbs(world, "good"), world.actions(), world.rows()["good.md"]["version"]
         assert world.engine.rebuild().updated == 1
         assert (crumbs(world, "good"), world.actions(), world.rows()["good.md"]["version"]) == before
@@ -69,11 +72,9 @@ class TestHistory:
         world.sync()
         years = {path: row["created_at"].year for path, row in world.rows().items()}
         assert years == {"good.md": 2020, "named.md": 2019, "new.md": datetime.now(UTC).year}
-        world.write("good.md", "---\ncreated_at: 2018-05-01T00:00:00Z\n---\ngood\n")
-        world.sync()
+        world.save({"good.md": "---\ncreated_at: 2018-05-01T00:00:00Z\n---\ngood\n"})
         assert world.rows()["good.md"]["created_at"].year == 2018
-        world.write("good.md", "good")
-        world.sync()
+        world.save({"good.md": "good"})
         assert world.rows()["good.md"]["created_at"].year == 2018
 
     @pytest.mark.parametrize(
@@ -102,14 +103,12 @@ class TestHistory:
 
 class TestStream:
     def test_the_first_sync_of_an_old_folder_is_one_line(self, world: World) -> None:
-        world.write("b.md", "b")
-        world.sync()
+        world.save({"b.md": "b"})
         (line,) = world.index.stream.find()
         assert (line["content"], line["note"]) == ("[Notebook CREATED] notebook: 2 notes indexed", "")
         assert crumbs(world, "good") == []
         assert world.index.events.count() == 0
-        world.write("c.md", "c")
-        world.sync()
+        world.save({"c.md": "c"})
         assert world.actions()[1:] == [("created", "c.md")]
 
     def test_a_tools_first_note_is_announced_before_the_first_sync(self, world: World) -> None:
@@ -118,14 +117,11 @@ class TestStream:
 
     def test_lines_say_what_happened(self, world: World) -> None:
         world.sync()
-        world.write("plan.md", PAGE)
-        world.sync()
-        world.write("plan.md", PAGE.replace("Ten", "Nine"))
-        world.sync()
+        world.save({"plan.md": PAGE})
+        world.save({"plan.md": PAGE.replace("Ten", "Nine")})
         world.rename("plan.md", "winter.md")
         world.sync()
-        world.delete("winter.md")
-        world.sync()
+        world.save({"winter.md": None})
         lines = world.index.stream.find(order=("at",))[1:]
         assert [(line["action"], line["path"]) for line in lines] == [
             ("created", "plan.md"),
@@ -147,8 +143,7 @@ class TestStream:
 
     def test_private_notes_have_no_line_and_leave_and_enter_as_new_and_deleted(self, world: World) -> None:
         world.sync()
-        world.write("channels/scribe/global/a.md", "---\nid: x\n---\n# Secret\n")
-        world.sync()
+        world.save({"channels/scribe/global/a.md": "---\nid: x\n---\n# Secret\n"})
         assert world.actions()[1:] == []
         world.rename("channels/scribe/global/a.md", "a.md")
         world.sync()
@@ -222,13 +217,9 @@ class TestAudience:
 
     def test_new_settings_give_every_row_its_audience_even_that_of_a_damaged_file(self, world: World) -> None:
         """The next look at everything does it, in whichever process that is."""
-        world.write("plan.md", "# Ferry plan\n")
-        world.write("facts/a.md", "- The toll is ten crowns\n")
-        world.sync()
+        world.save({"plan.md": "# Ferry plan\n", "facts/a.md": "- The toll is ten crowns\n"})
         assert world.index.documents.frequencies(["ferri"])[1]["ferri"] == 1
-        world.write("plan.md", b"# Ferry \0")
-        world.write("facts/a.md", b"- The toll \0")
-        world.sync()
+        world.save({"plan.md": b"# Ferry \0", "facts/a.md": b"- The toll \0"})
         paths = "".join(
             f'[[prompt.files]]\npath = "{path}"\nsessions = ["owner"]\n' for path in ("plan.md", "facts/a.md")
         )
@@ -262,17 +253,19 @@ class TestRows:
         assert fold_tags(tags) == expected
 
     def test_what_the_author_wrote_is_kept_beside_folded_tags(self, world: World) -> None:
-        world.write("a.md", "---\ntags: [Ferry/Winter]\naliases: [The Plan]\n---\nSee [[Good|it]] and [x](b.md).\n")
-        world.sync()
+        world.save({"a.md": "---\ntags: [Ferry/Winter]\naliases: [The Plan]\n---\nSee [[Good|it]] and [x](b.md).\n"})
         row = world.rows()["a.md"]
         assert (row["tags"], row["fields"]["tags"]) == (["ferry", "ferry/winter"], ["Ferry/Winter"])
         assert (row["aliases"], row["links"]) == (["The Plan"], ["Good", "b.md"])
 
     def test_two_engines_make_the_same_rows(self, world: World) -> None:
         """Law 1: drop the index, look again, and nothing that a file says is missing."""
-        world.write("facts/a.md", "- The toll is ten crowns\n")
-        world.write("memories/decision/a.md", "---\nkind: decision\npriority: 3\n---\n# Key\n\n## Context\n\nWhy.\n")
-        world.sync()
+        world.save(
+            {
+                "facts/a.md": "- The toll is ten crowns\n",
+                "memories/decision/a.md": "---\nkind: decision\npriority: 3\n---\n# Key\n\n## Context\n\nWhy.\n",
+            }
+        )
         before = world.rows(), world.facts().keys()
         world.index.documents.delete([row["id"] for row in world.rows().values()])
         world.index.counters.delete([row["id"] for row in world.index.counters.find(EVERYTHING)])

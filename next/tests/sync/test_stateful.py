@@ -60,9 +60,3 @@ def test_longer_lives_drawn_from_a_seed(tmp_path: Path, seed: int) -> None:
 
 def test_a_life_with_commits_and_checkouts(tmp_path: Path) -> None:
     play_round(tmp_path, random.Random(1), git=True)
-
-
-@pytest.mark.soak
-def test_many_lives(tmp_path: Path, rng: random.Random) -> None:
-    for number in range(50):
-        play_round(tmp_path / str(number), rng)

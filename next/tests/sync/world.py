@@ -9,7 +9,7 @@ import contextlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -196,6 +196,15 @@ class World:
 
     def sync(self, **options: Any) -> Report:
         return self.engine.sync(**{"allow_empty": True, **options})
+
+    def save(self, files: Mapping[str, bytes | str | None], **options: Any) -> Report:
+        """Write these files, delete those with None, and sync."""
+        for path, raw in files.items():
+            if raw is None:
+                self.delete(path)
+            else:
+                self.write(path, raw)
+        return self.sync(**options)
 
     def survive(self, work: Callable[[], object]) -> None:
         """Do this; let the fuse burn. A program that crashed is started again."""

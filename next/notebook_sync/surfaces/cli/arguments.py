@@ -10,7 +10,7 @@ from typing import Any, Literal, NoReturn, get_args, get_origin
 
 from msgspec import Meta
 
-from notebook_sync.errors import UsageError
+from notebook_sync.errors import UsageError, did_you_mean
 from notebook_sync.registry import Arg, Operation, annotation_of, plain_type
 from notebook_sync.surfaces.cli.index import PROGRAM
 
@@ -32,11 +32,14 @@ class Parser(argparse.ArgumentParser):
         """The parsed arguments. Raises UsageError; exits for --help."""
         found, unknown = self.parse_known_intermixed_args(argv)
         if unknown:
-            from difflib import get_close_matches  # only for a wrong call
-
-            near = get_close_matches(unknown[0].partition("=")[0], list(self._option_string_actions), n=1)
-            self.error(f"unknown argument {unknown[0]}" + (f"; did you mean {near[0]}?" if near else ""))
+            advice = did_you_mean(unknown[0].partition("=")[0], self.flags, f"see {self.prog} --help")
+            raise UsageError(f"unknown argument {unknown[0]}", next=advice)
         return found
+
+    @property
+    def flags(self) -> list[str]:
+        """The long options."""
+        return sorted(each for each in self._option_string_actions if each.startswith("--"))
 
     def format_help(self) -> str:
         """The help, as wide as the terminal. Measuring it loads every compression module, so no other call does."""
@@ -92,34 +95,28 @@ def read_text(file: str) -> str:
 
 
 def _add(parser: Parser, operation: Operation, name: str, hint: Any) -> None:
-    kind, arg = plain_type(hint), annotation_of(hint, Arg) or Arg()
-    described, default = annotation_of(hint, Meta), operation.parameters[name].default
-    text = arg.help or (described.description if described and described.description else "")
-    flag = f"--{name.replace('_', '-')}"
-    options: dict[str, Any] = {"default": None, "dest": name}
+    kind, arg, meta = plain_type(hint), annotation_of(hint, Arg) or Arg(), annotation_of(hint, Meta)
+    parameter, origin, flag = operation.parameters[name], get_origin(kind), f"--{name.replace('_', '-')}"
+    notes = [meta.description if meta and meta.description else ""]
     if kind is bool:
-        parser.add_argument(flag, action="store_true", help=text, **options)
+        parser.add_argument(flag, action="store_true", default=None, dest=name, help=notes[0])
         return
-    if get_origin(kind) is Literal:
-        text = f"{text}{text and ': '}{', '.join(map(str, get_args(kind)))}"
-    if get_origin(kind) is list:
-        text = f"{text}{text and ', '}separated by commas"
-    if get_origin(kind) is dict:
-        options["action"] = "append"
+    notes += [", ".join(map(str, get_args(kind)))] if origin is Literal else []
+    notes += ["separated by commas"] if origin is list else []
     if arg.from_file:
-        text = f"{text}{text and '; '}- reads standard input"
+        notes.append("- reads standard input")
         parser.add_argument(f"{flag}-file", metavar="FILE", help=f"read the {name.replace('_', ' ')} from a file")
-    if default not in (operation.parameters[name].empty, None, "", 0):
-        text = f"{text} (default {default})".lstrip()
-    metavar = arg.metavar or name.upper()
+    if parameter.default not in (parameter.empty, None, "", 0):
+        notes.append(f"default {parameter.default}")
+    shown: dict[str, Any] = {"metavar": arg.metavar or name.upper(), "help": "; ".join(filter(None, notes))}
+    if origin is dict:
+        shown["action"] = "append"
+    is_needed = parameter.default is parameter.empty
     if arg.positional:
-        needed = default is operation.parameters[name].empty and not arg.from_file
-        del options["dest"]
-        parser.add_argument(name, metavar=metavar, nargs=None if needed else "?", help=text, **options)
+        parser.add_argument(name, nargs=None if is_needed and not arg.from_file else "?", **shown)
     else:
         short = ("-n",) if name == "limit" else ()
-        needed = default is operation.parameters[name].empty
-        parser.add_argument(*short, flag, metavar=metavar, help=text, required=needed, **options)
+        parser.add_argument(*short, flag, dest=name, required=is_needed, **shown)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -14,11 +14,12 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from notebook_sync.errors import MissingExtra, UsageError
-from notebook_sync.notebook import Notebook
-from notebook_sync.registry import Arg, Operation, as_json, call
+from notebook_sync.notebook import Notebook, load_operations
+from notebook_sync.registry import OPERATIONS, Arg, Operation, as_json, call
 from notebook_sync.sessions import Kind, Session
 from notebook_sync.surfaces.cli import render
 from notebook_sync.surfaces.cli.arguments import given_in, parser_of
+from notebook_sync.surfaces.cli.index import ALIASES, NAMES, PROGRAM
 
 SESSION_VARIABLE = "NOTEBOOK_SESSION"
 _LONG_SECONDS = 0.5
@@ -212,9 +213,33 @@ def _completion(
     folder: str | None, shell: Annotated[Literal["bash", "zsh", "fish"], Arg("SHELL", positional=True)]
 ) -> None:
     """Print the completion script of a shell"""
-    from notebook_sync.surfaces.cli.completion import script  # loads every operation
+    load_operations()
+    words: dict[str, list[str]] = {name: [] for name in NAMES}
+    for operation in (*OPERATIONS.values(), *BY_HAND.values()):
+        command, _, member = operation.words.partition(" ")
+        words[command] += [member] if member else parser_of(operation).flags
+    words |= {alias: words[name] for alias, name in ALIASES.items()}
+    if shell == "fish":
+        print(f"complete -c {PROGRAM} -n __fish_use_subcommand -a '{' '.join(words)}'")
+        for name, follow in words.items():
+            print(f"complete -c {PROGRAM} -n '__fish_seen_subcommand_from {name}' -a '{' '.join(follow)}'")
+        return
+    cases = "\n".join(f'    {name}) options="{" ".join(follow)}" ;;' for name, follow in words.items())
+    before = "autoload -U +X bashcompinit && bashcompinit\n" if shell == "zsh" else ""
+    print(before + _COMPLETION.format(commands=" ".join(words), cases=cases, program=PROGRAM))
 
-    print(script(shell))
+
+_COMPLETION = """_notebook_sync() {{
+  local current="${{COMP_WORDS[COMP_CWORD]}}" options="{commands}" command="" word
+  for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+    case "$word" in -*) ;; *) command="$word"; break ;; esac
+  done
+  case "$command" in
+{cases}
+  esac
+  COMPREPLY=($(compgen -W "$options" -- "$current"))
+}}
+complete -o default -F _notebook_sync {program}"""
 
 
 @contextmanager

@@ -114,22 +114,16 @@ def _text_of(file: Path) -> str:
 
 def _merged(name: str, client: Client, before: str, command: list[str], file: Path) -> str:
     """The client's settings with our entry. Raises UsageError for a file that cannot be changed safely."""
-    if name == "codex":
-        try:
-            known = tomllib.loads(before)
-        except ValueError as error:
-            raise UsageError(f"{file}: {error}", next="fix it, or add the block by hand") from None
-        if NAME in known.get(client.key, {}):
-            if known[client.key][NAME].get("args") == command[1:]:
-                return before
-            raise UsageError(f"{file} already has [{client.key}.{NAME}]", next="remove it, then repeat the command")
-        gap = "\n" if before.endswith("\n") or not before else "\n\n"
-        return f"{before}{gap if before else ''}{_block(name, client.key, command)}\n"
+    block = _block(name, client.key, command)
     try:
+        if name == "codex":
+            gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
+            merged = before if block in before else f"{before}{gap}{block}\n"
+            tomllib.loads(merged)  # refuses an entry of ours that says something else, too
+            return merged
         settings = json.loads(before or "{}")
-        servers = settings.setdefault(client.key, {})
-        servers[NAME] = _entry(name, command)
-    except (ValueError, AttributeError, TypeError):
-        raise UsageError(f"{file} is not plain JSON", next="add the block by hand") from None
-    merged = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
-    return before if before and json.loads(before) == settings else merged
+        settings.setdefault(client.key, {})[NAME] = _entry(name, command)
+        merged = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+        return before if before and json.loads(before) == settings else merged
+    except (ValueError, AttributeError, TypeError) as error:
+        raise UsageError(f"{file} cannot be changed: {error}", next="fix it, or add the block by hand") from None

@@ -6,17 +6,19 @@ An error that nobody foresaw is not caught: its traceback is what helps.
 from __future__ import annotations
 
 import errno
+import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from notebook_sync import __version__
-from notebook_sync.errors import NotebookError, UsageError
-from notebook_sync.surfaces.cli.index import ALIASES, COMMANDS, NAMES, PROGRAM, module_of, overview
+from notebook_sync.errors import LONGEST_NAME, NotebookError, UsageError, did_you_mean
+from notebook_sync.surfaces.cli.index import ALIASES, NAMES, PROGRAM, module_of, overview
 
 _PIPE_CLOSED = 141
 _WITH_VALUE = ("--session", "--agent", "--limit", "-n", "--log-level")
+_LOG_LEVELS = ("debug", "info", "warning", "error")
 # Groups of commands whose own names are no commands.
 _GROUPS = ("token",)
 
@@ -65,24 +67,21 @@ def fail(error: NotebookError, *, as_json: bool) -> int:
 
 def arranged(argv: Sequence[str]) -> tuple[str | None, list[str]]:
     """The folder of -C, and the words with the command first: options that came before it follow it."""
-    words, folder = list(argv), None
-    end = words.index("--") if "--" in words else len(words)
-    for place in reversed([place for place in range(end) if words[place].startswith("-C")]):
-        joined = words[place][2:]
-        if not joined and place + 1 >= len(words):
-            raise UsageError("-C needs a folder")
-        folder = joined or words[place + 1]
-        del words[place : place + (1 if joined else 2)]
-    early = 0
-    while (
-        early < len(words) and words[early].startswith("-") and words[early] not in ("-h", "--help", "--version", "--")
-    ):
-        early += 1 + (words[early] in _WITH_VALUE)
-    before, rest = words[:early], words[early:]
-    if not rest:
-        return folder, before
-    end = rest.index("--") if "--" in rest else len(rest)
-    return folder, [ALIASES.get(rest[0], rest[0]), *rest[1:end], *before, *rest[end:]]
+    folder: str | None = None
+    end = argv.index("--") if "--" in argv else len(argv)
+    words, rest, before = iter(argv[:end]), list[str](), list[str]()
+    for word in words:
+        if word.startswith("-C"):
+            given = word[2:] or next(words, None)
+            if given is None:
+                raise UsageError("-C needs a folder")
+            folder = folder or given
+        elif rest or not word.startswith("-") or word in ("-h", "--help", "--version"):
+            rest.append(word)
+        else:
+            before += [word, *([next(words, "")] if word in _WITH_VALUE else [])]
+    command = [ALIASES.get(word, word) for word in rest[:1]]
+    return folder, [*command, *rest[1:], *before, *argv[end:]]
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -99,67 +98,44 @@ def _dispatch(argv: list[str]) -> int:
     command, rest = words[0], words[1:]
     if command not in NAMES:
         raise _unknown(command, NAMES)
+    from notebook_sync.registry import OPERATIONS  # what --version and --help need not load
+    from notebook_sync.surfaces.cli import commands
+
     if not module_of(command):
-        from notebook_sync.surfaces.cli.commands import run_by_hand
-
-        return run_by_hand(command, folder, rest)
-    return _run_operation(folder, command, rest)
-
-
-def _run_operation(folder: str | None, command: str, rest: list[str]) -> int:
-    import importlib
-
-    from notebook_sync.registry import OPERATIONS
-
+        return commands.run_by_hand(command, folder, rest)
     importlib.import_module(f"notebook_sync.services.{module_of(command)}")
     if command in _GROUPS:
-        known = [words.partition(" ")[2] for words in OPERATIONS if words.startswith(f"{command} ")]
+        members = {words: each for words, each in OPERATIONS.items() if words.startswith(f"{command} ")}
         if not rest or rest[0] in ("-h", "--help"):
-            return _show_group(command)
-        if rest[0] not in known:
-            raise _unknown(f"{command} {rest[0]}", [f"{command} {each}" for each in known])
+            print("\n".join(f"{PROGRAM} {words:<16} {each.summary}" for words, each in members.items()))
+            return 0
         command, rest = f"{command} {rest[0]}", rest[1:]
-    from notebook_sync.surfaces.cli.commands import run_operation
-
-    return run_operation(OPERATIONS[command], folder, rest)
-
-
-def _show_group(group: str) -> int:
-    from notebook_sync.registry import OPERATIONS
-
-    members = {words: each.summary for words, each in OPERATIONS.items() if words.startswith(f"{group} ")}
-    summary = next(commands[group][1] for _, commands in COMMANDS if group in commands)
-    print(f"{summary}\n")
-    for words, about in members.items():
-        print(f"  {PROGRAM} {words:<16} {about}")
-    return 0
+        if command not in members:
+            raise _unknown(command, members)
+    return commands.run_operation(OPERATIONS[command], folder, rest)
 
 
-def _unknown(name: str, known: Sequence[str]) -> UsageError:
-    from difflib import get_close_matches  # only for a wrong call
-
-    near = get_close_matches(name, known, n=1)
-    advice = f"did you mean {near[0]}?" if near else f"see {PROGRAM} --help"
-    return UsageError(f"there is no command {name!r}", next=advice)
+def _unknown(name: str, known: Collection[str]) -> UsageError:
+    advice = did_you_mean(name, known, f"see {PROGRAM} --help")
+    return UsageError(f"there is no command {name[:LONGEST_NAME]!r}", next=advice)
 
 
 def _set_verbosity(words: list[str]) -> None:
     """Take -q, -v and --log-level LEVEL out of the words, and set up logging where one was given."""
-    levels = {"-q": "ERROR", "-v": "INFO"}
-    level = ""
-    end = words.index("--") if "--" in words else len(words)
+    levels = {"-q": "error", "-v": "info"}
+    level, end = "", words.index("--") if "--" in words else len(words)
     for place in reversed(range(end)):
         if words[place] in levels:
             level = levels[words.pop(place)]
-        elif words[place] == "--log-level" and place + 1 < len(words):
-            level = words.pop(place + 1).upper()
-            words.pop(place)
+        elif words[place] == "--log-level":
+            level = "".join(words[place + 1 : place + 2]).lower()
+            del words[place : place + 2]
+            if level not in _LOG_LEVELS:
+                raise UsageError(f"there is no log level {level!r}", next=f"use {', '.join(_LOG_LEVELS)}")
     if level:
-        import logging
+        import logging  # nobody else needs it
 
-        if level not in logging.getLevelNamesMapping():
-            raise UsageError(f"there is no log level {level!r}", next="use debug, info, warning or error")
-        logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+        logging.basicConfig(level=level.upper(), stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
 
 
 def _drop_output() -> None:

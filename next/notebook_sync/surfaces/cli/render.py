@@ -18,8 +18,8 @@ _FIRST = 20
 
 def rendered(operation: Operation, answer: Any) -> str:
     """The text of an answer in JSON shape."""
-    if operation.words in SPECIAL:
-        return SPECIAL[operation.words](answer)
+    if operation.words in _SPECIAL:
+        return _SPECIAL[operation.words](answer)
     if operation.shows:
         return str(answer[operation.shows])
     if isinstance(answer, Mapping) and "results" in answer:
@@ -48,23 +48,31 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str
     cells = [[cell(row.get(name)) for name in names] for row in rows]
     widths = [min(_WIDEST, max(len(line[at]) for line in cells)) for at in range(len(names))]
     lines = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in cells]
-    return "\n".join(map(fitted, lines))
+    return "\n".join(map(_fitted, lines))
 
 
 def fields_of(answer: Any) -> str:
-    """An object as lines of name and value; what is empty is left out."""
+    """An object as lines of name and value, of a list the first items one a line; what is empty is left out."""
     if not isinstance(answer, Mapping):
         return safe(str(answer))
     shown = {name: value for name, value in answer.items() if value not in (None, "", [], {}, False)}
+    diff = [_diff_of(answer)] if shown.pop("diff", None) else []
     width = max((len(name) for name in shown), default=0)
     lines = []
     for name, value in shown.items():
-        if name == "diff":
-            continue
-        lines.append(f"{name.replace('_', ' '):<{width}}  {cell(value)}")
-    if diff := answer.get("diff"):
-        lines.append(safe_lines(diff).rstrip("\n"))
-    return "\n".join(lines)
+        rows = _rows_of(value)
+        lines += [f"{name.replace('_', ' '):<{width}}  {each}" for each in rows[:_FIRST]]
+        lines += [f"{'':<{width}}  … and {len(rows) - _FIRST:,} more; --json lists all"] if rows[_FIRST:] else []
+    return "\n".join(lines + diff)
+
+
+def _rows_of(value: Any) -> list[str]:
+    """A value on one line; a list of objects, and an object of objects, on one line for each."""
+    if isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
+        return [cell(each) for each in value]
+    if isinstance(value, Mapping) and all(isinstance(each, Mapping) for each in value.values()):
+        return [f"{safe(part)}: {cell(each)}" for part, each in value.items()]
+    return [cell(value)]
 
 
 def cell(value: Any) -> str:
@@ -83,21 +91,31 @@ def cell(value: Any) -> str:
     return safe(re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d).*", r"\1 \2", str(value)))
 
 
-def safe(line: str) -> str:
-    """Text on one line, with characters that would control the terminal escaped."""
-    return _CONTROL.sub(_escaped, line.replace("\n", "\\n").replace("\t", " "))
+def safe(text: str, *, is_line: bool = True) -> str:
+    """Text with characters that would control the terminal escaped. `is_line`: and on one line."""
+    text = text.replace("\n", "\\n").replace("\t", " ") if is_line else text.replace("\r\n", "\n")
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
-def safe_lines(text: str) -> str:
-    """Text with its lines and tabs, other control characters escaped."""
-    return _CONTROL.sub(_escaped, text.replace("\r\n", "\n"))
+def of_watch(event: Mapping[str, Any]) -> str:
+    """One event of `watch` on one line: its kind, then what it tells."""
+    kind = event["event"]
+    detail = event.get("message") or event.get("text")
+    rest = {name: value for name, value in event.items() if name != "event" and value not in (0, [])}
+    return f"{kind}: {safe(str(detail)) if detail else cell(rest)}".removesuffix(": ")
 
 
-def _escaped(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode()
+def _diff_of(answer: Mapping[str, Any]) -> str:
+    return safe(answer["diff"], is_line=False).rstrip("\n") or "no difference"
 
 
-def fitted(line: str) -> str:
+def _read_of(answer: Mapping[str, Any]) -> str:
+    """A note's text; escaped on a terminal, as it is in a pipe."""
+    text: str = answer["text"]
+    return (safe(text, is_line=False) if sys.stdout.isatty() else text).removesuffix("\n")
+
+
+def _fitted(line: str) -> str:
     """A line cut at the terminal's edge; whole in a pipe."""
     if not sys.stdout.isatty():
         return line
@@ -107,75 +125,4 @@ def fitted(line: str) -> str:
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
-def counts(number: int, noun: str) -> str:
-    """The number with its noun, in the plural unless it is one."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def of_sync(report: Mapping[str, Any]) -> str:
-    """The counts of a sync on one line, then the first files that failed."""
-    changed = ", ".join(f"{report[what]:,} {what}" for what in ("added", "updated", "moved", "deleted") if report[what])
-    lines = [
-        f"{changed or 'nothing to do'}; {counts(report['unchanged'], 'note')} unchanged ({report['seconds']:.1f} s)"
-    ]
-    return "\n".join(lines + first(failures_of(report), "failed"))
-
-
-def failures_of(report: Mapping[str, Any]) -> list[str]:
-    """The files that failed, as lines that editors can open."""
-    return [f"{each['path']}: {each['error']}" for each in report["failed"]]
-
-
-def first(lines: Sequence[str], what: str) -> list[str]:
-    """The first of many lines, indented, and how many more there are."""
-    shown = [f"  {safe(line)}" for line in lines[:_FIRST]]
-    more = len(lines) - _FIRST
-    return [*shown, f"  … and {more:,} more {what}; --json lists all"] if more > 0 else shown
-
-
-def of_watch(event: Mapping[str, Any]) -> str:
-    """One event of `watch` on one line."""
-    kind = event["event"]
-    if kind == "ready":
-        return "ready" if event.get("file_events", True) else "ready (no file events here: the timer finds changes)"
-    if kind == "batch":
-        names = [*event["paths"][:_FIRST], *(f"{each['path']} ({each['error']})" for each in event["failed"][:_FIRST])]
-        changed = [f"{event[what]:,} {what}" for what in ("added", "updated", "moved", "deleted") if event[what]]
-        return f"{', '.join(changed) or 'failed'}: {', '.join(map(safe, names))}"
-    detail = event.get("message") or event.get("text") or ""
-    rest = {name: value for name, value in event.items() if name not in ("event", "message", "text")}
-    return f"{kind}: {safe(str(detail)) or cell(rest)}"
-
-
-def of_status(status: Mapping[str, Any]) -> str:
-    """The parts of `status`, one a line; lists one item a line."""
-    lines = []
-    for key, value in status.items():
-        name = f"{key.replace('_', ' '):<13}"
-        if isinstance(value, list):
-            lines += [f"{name} {cell(each)}" for each in value[:_FIRST]]
-        elif isinstance(value, Mapping) and value and all(isinstance(each, Mapping) for each in value.values()):
-            lines += [f"{name} {safe(part)}: {cell(each)}" for part, each in value.items()]
-        elif value not in (None, "", {}):
-            lines.append(f"{name} {cell(value)}")
-    return "\n".join(lines)
-
-
-def of_diff(answer: Mapping[str, Any]) -> str:
-    """A unified diff, or a line that there is none."""
-    return safe_lines(answer["diff"]).rstrip("\n") or "no difference"
-
-
-def of_read(answer: Mapping[str, Any]) -> str:
-    """A note's text; escaped on a terminal, as it is in a pipe."""
-    text: str = answer["text"]
-    return (safe_lines(text) if sys.stdout.isatty() else text).removesuffix("\n")
-
-
-SPECIAL: dict[str, Callable[[Any], str]] = {
-    "sync": of_sync,
-    "rebuild": of_sync,
-    "status": of_status,
-    "diff": of_diff,
-    "read": of_read,
-}
+_SPECIAL: dict[str, Callable[[Any], str]] = {"diff": _diff_of, "read": _read_of}

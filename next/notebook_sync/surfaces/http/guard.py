@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal
-from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -34,7 +33,6 @@ from notebook_sync.errors import (
     UsageError,
 )
 from notebook_sync.sessions import OWNER, Session
-from prompt import PromptError
 
 LARGEST_BODY: Final = 4 << 20
 # Of a request that needs no token.
@@ -230,13 +228,7 @@ def is_own_host(host: str, hosts: Collection[str] = ()) -> bool:
 
 def is_own_origin(origin: str | None, host: str) -> bool:
     """Whether a request comes from no page, or from a page of this server."""
-    if origin is None:
-        return True
-    try:
-        found = urlsplit(origin)
-    except ValueError:
-        return False
-    return found.scheme in {"http", "https"} and found.netloc.casefold() == host.casefold()
+    return origin is None or origin.casefold() in (f"http://{host.casefold()}", f"https://{host.casefold()}")
 
 
 async def _with_body(receive: Receive, headers: Headers, largest: int) -> Receive:
@@ -270,8 +262,6 @@ def _known(error: Exception) -> NotebookError:
     """The error as one of ours. Of a fault of the program, an answer says nothing."""
     if isinstance(error, NotebookError):
         return error
-    if isinstance(error, PromptError):
-        return UsageError(str(error))
     if isinstance(error, HTTPException):
         allow = (error.headers or {}).get("Allow")
         return WrongMethod(f"this route takes {allow}", allow=allow) if allow else NotFound("route", "at this path")

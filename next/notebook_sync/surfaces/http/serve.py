@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import resource
@@ -11,7 +10,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
 
 import h11
 import uvicorn
@@ -27,8 +25,9 @@ HEAD_SECONDS = 10
 _END_SECONDS = 5
 _DESCRIPTORS = 4096
 _LONGEST_HEAD = 24 << 10
-_LARGEST_PORT = 65_535
 _BACKLOG = 2048
+_LARGEST_PORT = 65_535
+_ADVICE = "choose another --port, or 0 for a free one"
 
 
 def serve(notebook: Notebook, *, host: str = "", port: int | None = None, watch: bool = True) -> int:
@@ -94,22 +93,15 @@ class _Protocol(H11Protocol):
             self._late = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
 
-@contextlib.contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket for a host and a port; who connects from now on is answered once the server has started."""
     if not 0 <= port <= _LARGEST_PORT:
-        raise UsageError(f"there is no port {port}", next="choose one up to 65535, or 0 for a free one")
-    with contextlib.ExitStack() as opened:
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-            family, kind, protocol, _, address = found[0]
-            listener = opened.enter_context(socket.socket(family, kind, protocol))
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(_BACKLOG)  # who connects from now on is answered once the server has started
-        except OSError as error:
-            advice = "choose another --port, or 0 for a free one"
-            raise UsageError(f"cannot listen at {host}, port {port}: {error.strerror}", next=advice) from None
-        yield listener
+        raise UsageError(f"there is no port {port}", next=_ADVICE)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise UsageError(f"cannot listen at {host}, port {port}: {error}", next=_ADVICE) from None
 
 
 def _raise_descriptors() -> None:

@@ -26,7 +26,6 @@ from notebook_sync.notebook import Notebook
 from notebook_sync.registry import for_model
 from notebook_sync.sessions import Session
 from notebook_sync.surfaces.tools import CORE
-from prompt import PromptError
 
 Context = ServerRequestContext[Any, Any]
 MARKDOWN = "text/markdown"
@@ -72,7 +71,7 @@ def listed(notebook: Notebook) -> list[types.Resource]:
 
 
 def text_of(notebook: Notebook, uri: str, session: Session) -> str:
-    """What a resource says to the session. Raises NotFound, NotPermitted, UnreadableFile, PromptError."""
+    """What a resource says to the session. Raises NotFound, NotPermitted, UnreadableFile."""
     if uri == PROMPT:
         return notebook.prompt(session).text
     return str(for_model(notebook.notes.read(_name_in(uri), session)).text)
@@ -138,7 +137,7 @@ class Subscriptions:
         self._subscribers[bus] = subscriber
         try:
             for uri in list(dict.fromkeys(asked.notifications.resource_subscriptions or ()))[:_MOST_OF_ONE]:
-                with suppress(NotebookError, PromptError):
+                with suppress(NotebookError):
                     subscriber.states[uri] = await anyio.to_thread.run_sync(self._state_of, uri, asking.session)
             granted = types.SubscriptionFilter(resource_subscriptions=sorted(subscriber.states))
             return await ListenHandler(bus)(ctx, asked.model_copy(update={"notifications": granted}))
@@ -174,7 +173,7 @@ class Subscriptions:
             return self._state_of(uri, session)
         except NotFound:
             return ""
-        except (NotebookError, PromptError, OSError):
+        except (NotebookError, OSError):
             return None
 
 

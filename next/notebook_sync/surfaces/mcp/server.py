@@ -21,7 +21,6 @@ from notebook_sync.surfaces.background import Threads
 from notebook_sync.surfaces.mcp import resources
 from notebook_sync.surfaces.mcp.resources import Asking, Context, Subscriptions
 from notebook_sync.surfaces.tools import call_tool, is_writing_tool, tool_definitions
-from prompt import PromptError
 
 _Result = TypeVar("_Result")
 
@@ -130,7 +129,7 @@ class NotebookServer(Server[Any]):
         try:
             revision = self._notebook.prompt(session).revision
             return revision, self._notebook.prompt(session, max_tokens=_RULES_TOKENS).text
-        except (NotebookError, PromptError):
+        except NotebookError:
             return "", ""
 
     async def _list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
@@ -197,8 +196,6 @@ def _worded_errors() -> Iterator[None]:
         # From this status on, an error is the server's.
         code = types.INTERNAL_ERROR if error.status >= TooManyRequests.status else types.INVALID_PARAMS
         raise MCPError(code, str(error), error.as_json()["error"]) from None
-    except PromptError as error:
-        raise MCPError(types.INVALID_PARAMS, str(error)) from None
     except MCPError:
         raise
     except Exception:  # the edge: logged whole; the client learns that it happened, not its text

@@ -11,7 +11,7 @@ import signal
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, cast
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -23,9 +23,6 @@ from notebook_sync.sessions import Session
 from notebook_sync.surfaces.background import following
 from notebook_sync.surfaces.mcp.resources import Asking
 from notebook_sync.surfaces.mcp.server import NotebookServer
-
-if TYPE_CHECKING:
-    from anyio import AsyncFile
 
 _CHUNK = 1 << 16
 
@@ -47,7 +44,7 @@ def serve_stdio(notebook: Notebook, session: Session, *, toolsets: str = "core")
 async def _serve(server: NotebookServer) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_cancel_at_signal, tasks.cancel_scope)
-        lines = cast("AsyncFile[str]", _Lines(sys.stdin.fileno()))
+        lines: Any = _Lines(sys.stdin.fileno())  # of an AsyncFile, the SDK uses no more than this
         async with stdio_server(stdin=lines) as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
         tasks.cancel_scope.cancel()
