@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 COLLECTIONS = ("runtime", "pages", "code_snippets", "research_notes", "channels", "facts", "memories")
 STATUSES = ("draft", "in_progress", "complete", "archived")
@@ -80,8 +81,7 @@ class FactLine(NamedTuple):
     archived: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """Something wrong with a file that does not keep it out of the index. `line` is 1-based, 0 for the whole file.
 
     `severe`: what the file means is in doubt (undecodable bytes, broken frontmatter), so that the last good row is
@@ -96,8 +96,7 @@ class Problem:
         return f"line {self.line}: {self.message}" if self.line else self.message
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(msgspec.Struct, frozen=True):
     """One Markdown file, parsed. Equal bytes at an equal path give equal notes, on any machine.
 
     `wanted_id` is frontmatter `id`, else the path without `.md`; `has_own_id` says which. `created_at` is what
@@ -117,8 +116,8 @@ class Note:
     content: str
     sections: tuple[Section, ...] = ()
     code: str | None = None
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    extra: Mapping[str, Any] = msgspec.field(default_factory=dict)
     created_by: str = "owner"
     created_at: datetime | None = None
     tags: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ import functools
 import importlib
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date, datetime
 from typing import (
@@ -65,6 +65,14 @@ class Results(Generic[_Row]):
     results: list[_Row]
     degraded: str | None = None
     next: str | None = None
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What an operation returns: its fields are the JSON. It iterates over pairs of name and value, so `dict` takes it,
+    and a route of a FastAPI program may return it."""
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        return ((name, getattr(self, name)) for name in self.__struct_fields__)
 
 
 class Arg(msgspec.Struct, frozen=True):

@@ -101,7 +101,7 @@ class Assembler:
         more, left_out = fitted(volatile, prompt.stable, limit, self.count)
         problems = (f'prompt.max_tokens = {limit} leaves no room for "{heading}"' for heading in left_out)
         text = prompt.stable + more
-        return replace(prompt, text=text, tokens=self.count(text), problems=(*prompt.problems, *problems))
+        return prompt._replace(text=text, tokens=self.count(text), problems=(*prompt.problems, *problems))
 
     def _stable(self, sources: tuple[FileText, ...], session: Session, moments: tuple[datetime, ...]) -> Prompt:
         known = {source.path: (source, moment) for source, moment in zip(sources, moments, strict=True)}
@@ -149,7 +149,7 @@ class Assembler:
             Claim(part.tokens, file.priority, RESERVE, view.line_tokens)
             for part, file, view in zip(parts, files, views, strict=True)
         ]
-        frame = count(laid_out([replace(part, text="") for part in parts])) + SEAM * len(parts)
+        frame = count(laid_out([part._replace(text="") for part in parts])) + SEAM * len(parts)
         room, floors = limit - frame, sum(min(claim.need, claim.floor) for claim in claims)
         while room >= floors:
             granted = zip(parts, views, share(room, claims), strict=True)
@@ -182,14 +182,13 @@ class Assembler:
             if source.external:
                 line = f"[{file.path} was not written by the owner and is not shown here: notebook_read {file.path}]"
                 problem = source.problem or "not written by the owner, so it is not shown among the rules"
-                part = replace(part, gaps=(Gap(0, len(text), "quarantined"),), problem=problem)
-            return _View(replace(part, text=line, tokens=self.count(line)), self.count(line))
+                part = part._replace(gaps=(Gap(0, len(text), "quarantined"),), problem=problem)
+            return _View(part._replace(text=line, tokens=self.count(line)), self.count(line))
         shown = visible(text, now=now)
         tokens = self.count(shown.text) if shown.gaps else part.tokens_raw
         is_utf8 = text.isascii() or content == text.encode()
         undecoded = "" if is_utf8 else "not UTF-8; what could not be read is shown as \ufffd"
-        part = replace(
-            part,
+        part = part._replace(
             text=shown.text,
             tokens=tokens,
             whole=shown.text,
@@ -205,19 +204,18 @@ class Assembler:
 
     def _cut(self, view: _View, cap: int) -> Part:
         """What `view` shows within `cap` tokens."""
-        part = replace(view.whole, cap=cap)
+        part = view.whole._replace(cap=cap)
         if part.tokens <= cap:
-            return replace(part, closing=closing_line(part.text))
+            return part._replace(closing=closing_line(part.text))
         if not part.whole:  # a line about the file, which cannot be cut
-            return replace(part, text="", tokens=0)
+            return part._replace(text="", tokens=0)
         cutting = self._cuttings.get(
             view, lambda: Cutting(part.whole, part.tokens_whole, self.count, path=part.path, pinned=view.pinned)
         )
         cut = cutting.at(cap)
         before = Positions(part.gaps).before
         gaps = [Gap(before(start), before(end - 1) + 1, "cap") for start, end in cut.cut if start < end]
-        return replace(
-            part,
+        return part._replace(
             text=cut.text,
             tokens=cut.tokens,
             omitted=cut.omitted,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 Session = Literal["owner", "task", "external"]
@@ -139,8 +139,7 @@ class Gap(NamedTuple):
     shown: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Omission:
+class Omission(NamedTuple):
     """What the cap took from one section (anchor "" for the text above the first heading): its size."""
 
     anchor: str
@@ -157,8 +156,7 @@ class Expired(NamedTuple):
     until: str
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """One file of the prompt. `tokens_raw` counts the file as it is, `tokens` the `text` that is shown of it.
 
     `whole` is what the session would see without a cap, in `tokens_whole` tokens, and `cut` are the ranges
@@ -178,7 +176,7 @@ class Part:
     gaps: tuple[Gap, ...] = ()
     problem: str = ""
     tokens_whole: int = 0
-    whole: str = field(default="", repr=False)
+    whole: str = ""
     cut: tuple[tuple[int, int], ...] = ()
     closing: str = ""
 
@@ -196,8 +194,7 @@ class Part:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(NamedTuple):
     """An assembled prompt. `text` begins with `stable`, and `revision` is the SHA-256 of `stable`, in hex.
 
     `filtered` are the paths that this session does not see; `problems` are for people, never for the model. `tokens`

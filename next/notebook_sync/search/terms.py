@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -57,8 +56,7 @@ class Passage(NamedTuple):
     opens: str
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
+class Snippet(NamedTuple):
     """`text` on one line, from the 1-based `line` of the file on, below the section with this anchor ("" above the
     first heading)."""
 

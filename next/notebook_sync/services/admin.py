@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
 from notebook_sync.errors import NotPermitted, UsageError
-from notebook_sync.registry import OWNER_ONLY, Arg, Limit, Results, operation
+from notebook_sync.registry import OWNER_ONLY, Arg, Limit, Result, Results, operation
 from notebook_sync.services.core import NotebookService
 from notebook_sync.sessions import OWNER, Session
 from notebook_sync.settings import describe_settings
@@ -30,8 +30,7 @@ _DOWN, _FAILED = 4, 1
 AgentName = Annotated[str, Meta(max_length=64, description="the agent's name"), Arg("NAME", positional=True)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncReport:
+class SyncReport(Result, frozen=True, kw_only=True):
     """Counts of notes. `failed` are files that the index does not have as they are, each `{path, error}`. `embedded`
     counts rows that got vectors. `targets` are the servers; see `Status`. `hints` say what the owner may do next."""
 
@@ -48,8 +47,7 @@ class SyncReport:
     hints: list[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Result, frozen=True, kw_only=True):
     """Whether files, index and servers agree: how many notes each has (null for a server that is not set), and each
     difference as `{path, what, detail}`."""
 
@@ -61,8 +59,7 @@ class Verdict:
     differences: list[dict[str, str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class Status(Result, frozen=True, kw_only=True):
     """How a notebook is.
 
     `root` and `state` are its two folders. `notes` counts the notes of each collection. `follower` is the process that
@@ -89,8 +86,7 @@ class Status:
     attention: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Result, frozen=True):
     """One thing that `doctor` looked at. `next` is a command or a step that helps, "" where nothing is wrong."""
 
     check: str
@@ -100,8 +96,7 @@ class Check:
     is_server: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Result, frozen=True):
     """Whose token it is. `token` is "" in lists."""
 
     name: str

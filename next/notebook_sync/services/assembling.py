@@ -145,8 +145,8 @@ def assemble(
     prompt = assemble_from(core, session, sources, max_tokens=max_tokens, include=include, task=task)
     if session.kind == "owner":
         return prompt
-    parts = (replace(part, digest="", tokens_raw=part.tokens_whole, expired=(), gaps=()) for part in prompt.parts)
-    return replace(prompt, parts=tuple(parts))
+    parts = (part._replace(digest="", tokens_raw=part.tokens_whole, expired=(), gaps=()) for part in prompt.parts)
+    return prompt._replace(parts=tuple(parts))
 
 
 def assemble_from(
@@ -176,7 +176,7 @@ def assemble_from(
     except VocabularyMissing as error:
         raise ConfigError(str(error), path=SETTINGS_FILE) from None
     files.counts.save()
-    return replace(prompt, problems=(*prompt.problems, *problems))
+    return prompt._replace(problems=(*prompt.problems, *problems))
 
 
 def files_of(core: Core) -> PromptFiles:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -165,7 +164,7 @@ def edit_note(
         **msgspec.structs.asdict(done),
         tokens=_tokens_of(core, path, after),
         cap=cap,
-        omitted=[asdict(each) for part in parts for each in part.omitted],
+        omitted=[each._asdict() for part in parts for each in part.omitted],
         prompt_change=compare(prompt_before, prompt).as_json() if prompt_before and prompt else None,
     )
 

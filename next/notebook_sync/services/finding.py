@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import replace
 from datetime import datetime, tzinfo
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from notebook_sync.dates import moment
 from notebook_sync.errors import NotebookError, NotFound, UnreadableFile, UsageError
@@ -88,7 +88,7 @@ def search_notes(
         score, quote = core.searcher.score_text(query, note.title, note.summary, content, sections, mode=mode)
         if score > 0 and content:
             # Lines of what is shown are none of the file.
-            results.append(_found(fields | _words_of(note), score, quote and replace(quote, line=0)))
+            results.append(_found(fields | _words_of(note), score, quote and quote._replace(line=0)))
     results.sort(key=lambda row: (-row.score, row.path))
     kept = [row for row in results[:limit] if row.score >= _CUT_OFF * results[0].score]
     return Results(kept, found.degraded or core.behind() or None)

@@ -10,9 +10,9 @@ import hashlib
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
+from notebook_sync.registry import Result
 from notebook_sync.store.rows import Row
 
 # What `row_fields` takes of a row of the index.
@@ -22,7 +22,7 @@ COLUMNS = (
 )
 
 
-class NoteRow(msgspec.Struct, frozen=True, kw_only=True):
+class NoteRow(Result, frozen=True, kw_only=True):
     """A note without its content. `fields` is what its collection adds (language, source_url, topic …)."""
 
     id: str
@@ -49,7 +49,7 @@ class NoteRow(msgspec.Struct, frozen=True, kw_only=True):
         return {"id": name, "path": name, "title": name, "summary": "", "tags": [], "fields": {}}
 
 
-class Snippet(msgspec.Struct, frozen=True, kw_only=True):
+class Snippet(Result, frozen=True, kw_only=True):
     """Words of a note around its best passage: from the 1-based `line` of the file, below `section` (an anchor)."""
 
     text: str
@@ -69,7 +69,7 @@ class FoundNote(NoteRow, frozen=True, kw_only=True):
         return NoteRow._neutral(self) | {"snippet": snippet}
 
 
-class SectionRow(msgspec.Struct, frozen=True, kw_only=True):
+class SectionRow(Result, frozen=True, kw_only=True):
     """One heading of a note: its 1-based line in the file, and the words below it."""
 
     heading: str
@@ -104,7 +104,7 @@ class NoteText(NoteRow, frozen=True, kw_only=True):
         return NoteRow._neutral(self) | {"text": fenced(self.text), **hidden}
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class Written(Result, frozen=True, kw_only=True):
     """A note after a write. `digest` is "" for a deleted one; `version` is None where the index does not have it yet.
 
     `diff` is unified; `commit` the commit's id, "" for none. `warnings` name what did not work and what to do.
@@ -129,7 +129,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, notebook_id=name, path=name, title=name, diff=diff) if self.provenance else self
 
 
-class Missing(msgspec.Struct, frozen=True, kw_only=True):
+class Missing(Result, frozen=True, kw_only=True):
     """The answer of update and delete for an id that no note has."""
 
     notebook_id: str
@@ -151,7 +151,7 @@ class Edited(Written, frozen=True, kw_only=True):
     prompt_change: dict[str, Any] | None
 
 
-class Version(msgspec.Struct, frozen=True, kw_only=True):
+class Version(Result, frozen=True, kw_only=True):
     """One version of a note in its history. `rev` names it for `diff` and `undo`, "" where its text is not kept."""
 
     rev: str
@@ -168,7 +168,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, summary="", path="") if self.provenance else self
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
+class Difference(Result, frozen=True, kw_only=True):
     """A unified diff of two versions of a note; `since` and `until` name them, "" for the file as it is now."""
 
     path: str

@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import Conflict
-from notebook_sync.registry import OPERATIONS
+from notebook_sync.registry import OPERATIONS, as_json
 from notebook_sync.surfaces.http import guard, serve
 from notebook_sync.surfaces.http.app import asgi
 from notebook_sync.surfaces.http.guard import COSTLY_AT_ONCE, REQUESTS, STREAMS
@@ -332,6 +332,15 @@ def test_it_is_mounted_in_a_fastapi_program(folder: Path) -> None:
             hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
             accept = {"Accept": "application/json, text/event-stream"}
             assert client.post("/nb/mcp", json=hello, headers=bearer | accept).status_code < 500
+
+
+def test_a_fastapi_route_returns_results(folder: Path) -> None:
+    host = FastAPI()
+    with Notebook.open(make_notebook(folder)) as notebook, TestClient(host) as client:
+        results = {"found": notebook.search("small"), "read": notebook.read("pages/plan"), "sync": notebook.sync()}
+        for name, result in results.items():
+            host.add_api_route(f"/{name}", lambda result=result: result, response_model=None)
+            assert json.loads(client.get(f"/{name}").text.replace("+00:00", "Z")) == as_json(result)
 
 
 # ---- helpers
