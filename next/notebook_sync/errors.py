@@ -65,6 +65,9 @@ class NotebookError(Exception):
             raise AttributeError(f"{type(self).__name__} has no field {name!r}")
         return self.fields[name]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (type(self), self.args, vars(self))
+
     def __str__(self) -> str:
         return f"{self.message}; {self.next}" if self.next else self.message
 
@@ -76,6 +79,13 @@ class NotebookError(Exception):
     def as_json(self) -> dict[str, Any]:
         """The one error shape: `{"error": {"type", "message", "next", …}}`."""
         return {"error": {"type": self.type, "message": self.message, "next": self.next, **self.fields}}
+
+
+def _unpickled(kind: type[NotebookError], args: tuple[str], fields: Mapping[str, Any]) -> NotebookError:
+    """An error as another process raised it."""
+    error = kind.__new__(kind, *args)
+    vars(error).update(fields)
+    return error
 
 
 def did_you_mean(name: str, known: Collection[str], otherwise: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ import pytest
 from msgspec import Meta
 
 from notebook_sync import Session, registry
-from notebook_sync.errors import NotPermitted, UsageError
+from notebook_sync.errors import BackendDown, Conflict, NotebookError, NotPermitted, UsageError
 from notebook_sync.registry import (
     NOT_EXTERNAL,
     OWNER_ONLY,
@@ -219,3 +220,9 @@ def test_schemas_are_small_and_a_strict_one_requires_everything(notebook: Simple
     assert strict["properties"]["id"]["type"] == "string"
     assert "additionalProperties" not in schema_of(list[moor.arguments])["items"]  # type: ignore[name-defined]
     assert schema_of(list[moor.arguments], strict=True)["items"]["additionalProperties"] is False  # type: ignore[name-defined]
+
+
+@pytest.mark.parametrize("error", [Conflict("pages/a.md", "1", "2", "Now"), BackendDown("Redis", "silent")])
+def test_an_error_comes_whole_from_another_process(error: NotebookError) -> None:
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert (type(again), again.as_json(), str(again)) == (type(error), error.as_json(), str(error))

@@ -171,8 +171,9 @@ def why_not_free(core: Core, view: View, path: str, besides: str = "") -> str:
     owner's, and a withheld path counts as taken. `besides` is the path that the note has now."""
     if reason := why_not(path) or core.tree.why_left_out(path):
         return reason
-    if view.session.kind != "owner" and guarded_key(path) in guarded_names(core.settings.prompt):
-        return "is a name that one of the owner's files answers to"
+    guarded = guarded_names(core.settings.prompt).get(guarded_key(path))
+    if view.session.kind != "owner" and guarded:
+        return "is a name that one of the owner's files answers to" if view.may("read", guarded) else "already exists"
     folder, name = posixpath.split(path)
     there = os.listdir(core.root / folder) if (core.root / folder).is_dir() else []  # noqa: PTH208 - names alone
     others = {each for each in there if posixpath.join(folder, each) != besides}

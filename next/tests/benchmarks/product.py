@@ -5,11 +5,14 @@ Each function runs in a process of its own and returns seconds.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from tests.benchmarks.measure import timed
+
+EDITS = 10
 
 
 def prompts(root: Path, runs: int, orders: bytes = b"") -> list[float]:
@@ -34,6 +37,16 @@ def searches(root: Path, queries: list[str], limit: int, mode: str) -> list[floa
 
     with Notebook.open(root) as notebook:
         return _each([partial(notebook.search, query, limit=limit, mode=mode) for query in queries])
+
+
+def edits(root: Path, note: str) -> int:
+    """Edit one note ten times; how many of the edits it has then."""
+    from notebook_sync import Notebook
+
+    with Notebook.open(root) as notebook:
+        for _ in range(EDITS):
+            notebook.notes.edit(note, "add_section", section=f"By tool at {time.time_ns()}", content="An edit.\n")
+        return notebook.read(note).text.count("By tool")
 
 
 def statuses(root: Path, runs: int) -> list[float]:

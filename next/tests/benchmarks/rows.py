@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
@@ -139,6 +142,38 @@ def burst(bench: Bench) -> Iterator[Result]:
     yield Result("burst", "50 saves, all indexed", "s", statistics.median(seconds), bar=0.12)
 
 
+def edits(bench: Bench) -> Iterator[Result]:
+    root = bench.synced()
+    _git(root, "init", "--quiet")
+    _git(root, "commit", "--quiet", "--allow-empty", "--message=Begin")
+    notes = bench.chosen(8)
+    with ProcessPoolExecutor(len(notes), mp_context=get_context("spawn")) as agents:
+        list(agents.map(partial(product.edits, root), notes))  # processes and modules are there
+        begun = time.perf_counter()
+        kept = sum(agents.map(partial(product.edits, root), notes))
+        seconds = (time.perf_counter() - begun) / (len(notes) * product.EDITS)
+    if kept != 2 * len(notes) * product.EDITS:
+        raise RuntimeError(f"{kept} edits are in the notes")
+    yield Result("edits", "eight processes at once, an edit", "ms", seconds * 1000, bar=50)
+
+
+def checkout(bench: Bench) -> Iterator[Result]:
+    root, chosen = bench.synced(), bench.chosen(1000)
+    _git(root, "init", "--quiet")
+    _git(root, "add", "--all")
+    _git(root, "commit", "--quiet", "--message=Before")
+    for path in chosen:
+        _save(root / path)
+    _git(root, "commit", "--quiet", "--all", "--message=After")
+    run(bench.command("sync"))
+    with following(bench.command("watch", "--json")) as follower:
+        follower.forget(0.5)
+        begun = time.perf_counter()
+        _git(root, "checkout", "--quiet", "HEAD~1")
+        seconds = follower.wait_for("batch", chosen) - begun
+    yield Result("checkout", "git checkout of 1,000 notes, all indexed", "s", seconds, bar=1)
+
+
 def prompt(bench: Bench) -> Iterator[Result]:
     root = bench.synced()
     yield Result("prompt", "unchanged, p50", "ms", statistics.median(alone(product.prompts, root, 500)) * 1000, bar=0.2)
@@ -233,6 +268,11 @@ def _environment_of_servers() -> Iterator[dict[str, str]]:
         yield dict(zip(("MONGODB_URL", "REDIS_URL"), (server.url for server in servers), strict=True))
 
 
+def _git(root: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=A person", "-c", "user.email=person@ferry.example")
+    subprocess.run(["git", *who, *arguments], cwd=root, check=True, stdin=subprocess.DEVNULL)
+
+
 def _save(path: Path) -> None:
     path.write_bytes(path.read_bytes() + f"\nSaved at {time.time_ns()}.\n".encode())
 
@@ -249,6 +289,8 @@ ROWS: dict[str, Callable[[Bench], Iterator[Result]]] = {
     "ten-edits": ten_edits,
     "save": save,
     "burst": burst,
+    "edits": edits,
+    "checkout": checkout,
     "prompt": prompt,
     "search": search,
     "status": status,
