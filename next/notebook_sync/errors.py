@@ -28,6 +28,7 @@
     ├── GitFailed                    1        git failed; the files are as they should be
     ├── IndexOutdated                1        a newer version of the program changed the index
     ├── IndexDamaged                 1        the index file is damaged; it can be built again from the notes
+    ├── BadAnswer                    1, 502   a language model answered, with nothing that can be used
     └── BackendDown                  4, 503   MongoDB, Redis or another server does not answer
 
 The class gives the kind, the fields give the case, the message says what happened and where, `next` what to do.
@@ -322,6 +323,17 @@ class IndexDamaged(NotebookError):
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path} is damaged: {reason}", next="build it again with: notebook-sync rebuild", path=path)
+
+
+class BadAnswer(NotebookError):
+    """A language model answered with nothing that can be used. The model's own words are in no message."""
+
+    status = 502
+
+    def __init__(self, backend: str, reason: str) -> None:
+        advice = "try again, or name another model in llm.model"
+        super().__init__(f"{backend} gave no usable answer: {reason}", next=advice, backend=backend)
+        self.reason = reason
 
 
 class BackendDown(NotebookError):

@@ -20,7 +20,7 @@ SETTINGS_FILE = "notebook.toml"
 HISTORY_LIMIT = 50
 
 # Raised when the same bytes would be parsed into another Note or other rows; older rows are parsed again.
-PARSER = 1
+PARSER = 2
 
 
 class Stamp(NamedTuple):
@@ -103,7 +103,8 @@ class Note(msgspec.Struct, frozen=True):
     frontmatter names: aware UTC, or None. `fields` holds what its collection adds (language, source_url, topic,
     priority, relations …), `extra` all other frontmatter, safe for JSON and BSON: str, bool, int within 64 bits,
     finite float, None, aware UTC datetime, date, and lists and str-keyed dicts of these. `aliases` and `tags` are as
-    written (without `#`). `provenance` is "external" for text that others wrote, else "".
+    written (without `#`). `provenance` is "external" for text that others wrote, else "". `valid_until` is the last
+    moment at which the note holds, None for no end.
     """
 
     path: str
@@ -128,11 +129,17 @@ class Note(msgspec.Struct, frozen=True):
     facts: tuple[FactLine, ...] = ()
     problems: tuple[Problem, ...] = ()
     provenance: str = ""
+    valid_until: datetime | None = None
 
     @property
     def broken(self) -> bool:
         """Whether what the file means is in doubt."""
         return any(problem.severe for problem in self.problems)
+
+
+def is_current(superseded_by: str | None, valid_until: datetime | None, now: datetime) -> bool:
+    """Whether a note still holds: nothing replaces it, and its time is not over."""
+    return not superseded_by and (valid_until is None or now <= valid_until)
 
 
 def collection_of(path: str) -> str:

@@ -21,23 +21,34 @@ from notebook_sync.services.core import Core
 from notebook_sync.sessions import OWNER, Session
 
 if TYPE_CHECKING:
+    from notebook_sync.context.service import ContextService
     from notebook_sync.registry import Results
     from notebook_sync.services.admin import AdminService, SyncReport
+    from notebook_sync.services.channels import ChannelService
+    from notebook_sync.services.facts import FactService
+    from notebook_sync.services.memories import MemoryService
     from notebook_sync.services.notes import NoteService
     from notebook_sync.services.prompts import PromptService
     from notebook_sync.services.results import FoundNote, NoteText
+    from notebook_sync.services.stream import StreamService
     from notebook_sync.settings import Settings
     from notebook_sync.sync.watch import WatchEvent
     from prompt import Prompt
 
 # The modules whose import declares the operations.
-OPERATION_MODULES = ("notes", "prompts", "admin")
+OPERATION_MODULES = (
+    *("notes", "prompts", "facts", "memories", "stream", "channels", "admin"),
+    "notebook_sync.context.service",
+)
+
+# So often it is looked for saved specs and a new branch.
+_PREFETCH_SECONDS = 30.0
 
 
 def load_operations() -> None:
     """Import every service, so that `registry.OPERATIONS` is complete."""
     for name in OPERATION_MODULES:
-        importlib.import_module(f"notebook_sync.services.{name}")
+        importlib.import_module(name if "." in name else f"notebook_sync.services.{name}")
 
 
 class Notebook:
@@ -87,13 +98,50 @@ class Notebook:
         """The prompt, and the rules and reminders that are in it."""
         from notebook_sync.services.prompts import PromptService
 
-        return PromptService(self.core)
+        return PromptService(self.core, self._brief_of)
+
+    @cached_property
+    def context(self) -> ContextService:
+        """What the notebook knows about a task."""
+        from notebook_sync.context.service import ContextService
+
+        return ContextService(self.core)
+
+    @cached_property
+    def stream(self) -> StreamService:
+        """The daily stream and long-term memory: log, recall, checkpoints, rollback."""
+        from notebook_sync.services.stream import StreamService
+
+        return StreamService(self.core)
+
+    @cached_property
+    def channels(self) -> ChannelService:
+        """Private notes of agents."""
+        from notebook_sync.services.channels import ChannelService
+
+        return ChannelService(self.core)
+
+    @cached_property
+    def facts(self) -> FactService:
+        """Short facts: adding, finding, verifying and moving them."""
+        from notebook_sync.services.facts import FactService
+
+        return FactService(self.core)
+
+    @cached_property
+    def memories(self) -> MemoryService:
+        """Decisions, problems, patterns and insights, with links between them."""
+        from notebook_sync.services.memories import MemoryService
+
+        return MemoryService(self.core)
 
     @cached_property
     def admin(self) -> AdminService:
         """Looking after the notebook: sync, verify, status, tokens, events."""
         from notebook_sync.services.admin import AdminService
+        from notebook_sync.sync.upkeep import Chore
 
+        self.core.more_chores.append(Chore("prefetch", _PREFETCH_SECONDS, self._look_for_specs))
         return AdminService(self.core)
 
     def sync(self, *, allow_empty: bool = False) -> SyncReport:
@@ -117,6 +165,12 @@ class Notebook:
     def read(self, id: str, session: Session = OWNER, *, section: str = "") -> NoteText:
         """A note, or one section of it. Raises NoSuchNote."""
         return self.notes.read(id, session, section=section)
+
+    def _look_for_specs(self) -> None:
+        self.context.look_for_specs()
+
+    def _brief_of(self, task: str, session: Session, max_tokens: int) -> str:
+        return self.context.text_for_prompt(task, session, max_tokens)
 
     def close(self) -> None:
         """Close files and connections."""

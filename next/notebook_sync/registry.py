@@ -53,9 +53,7 @@ _NOT_SENT = ("session", "progress", "seen", "folder")
 _NOT_JSON = (str, Literal, date, datetime, Any, Union, types.UnionType)
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=10_000, description="at most this many")]
-When = Annotated[
-    str, msgspec.Meta(max_length=64, description="2026-02-18, 2026-02-18T09:30, yesterday, or 7d for days ago")
-]
+When = Annotated[str, msgspec.Meta(max_length=64, description="2026-02-18, 2026-02-18T09:30, yesterday or 7d")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +77,13 @@ class Arg(msgspec.Struct, frozen=True):
     """How a parameter looks on the command line, where its type does not say it.
 
     `positional`: given without a flag, shown as `metavar`. `from_file`: the value may come from `--NAME-file` or, as
-    `-`, from standard input.
+    `-`, from standard input. `is_file`: the positional value itself is the path of a file, whose text it means.
     """
 
     metavar: str = ""
     positional: bool = False
     from_file: bool = False
+    is_file: bool = False
 
 
 class Operation(msgspec.Struct, frozen=True, dict=True, kw_only=True):
@@ -95,9 +94,10 @@ class Operation(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     a session that is not among `sessions`; `widened` opens it to further sessions where the settings say so. A session
     of a kind in `needs_agent` has the tool only if it names its agent.
 
-    `aliases` are further names of arguments. `unlisted` arguments are accepted from models without being offered, and
-    `for_models` are the defaults of a model's call. `columns` are the fields that a table shows, `shows` the one field
-    that is printed as it is; `nothing_found` is printed for an empty list. `creates`: HTTP answers 201.
+    `aliases` are further names of arguments, `tool_aliases` of the tool. `unlisted` arguments are accepted from models
+    without being offered, and `for_models` are the defaults of a model's call. `columns` are the fields that a table
+    shows, `shows` the one field that is printed as it is; `nothing_found` is printed for an empty list. `creates`: HTTP
+    answers 201.
     `result_in`: the module of the result's type, where it is loaded only to describe that type.
     """
 
@@ -105,6 +105,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     words: str = ""
     service: str = ""
     tool: str = ""
+    tool_aliases: tuple[str, ...] = ()
     toolset: str = "core"
     route: str = ""
     sessions: frozenset[Kind] = EVERYONE

@@ -45,6 +45,7 @@ def _small(schema: dict[str, Any], shared: dict[str, Any], strict: bool) -> dict
             properties = {name: each for name, each in properties.items() if each != {"type": "object"}}
             properties = {name: each if name in required else _or_null(each) for name, each in properties.items()}
             required = list(properties)
+            small["additionalProperties"] = False
         small["properties"] = properties
         if required:
             small["required"] = required

@@ -242,6 +242,10 @@ class Recent(Generic[Value]):
         self._size = size
         self._values: dict[Hashable, Value] = {}
 
+    def knows(self, key: Hashable) -> bool:
+        """Whether the value of `key` is there."""
+        return key in self._values
+
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """The value of `key`, made if it is not known."""
         value = self._values.get(key)

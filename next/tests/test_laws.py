@@ -185,9 +185,11 @@ def test_law_10_every_edit_names_its_base(notebook: Notebook) -> None:
 def test_law_11_the_session_decides(notebook: Notebook, session: Any) -> None:
     listed = {each["name"] for each in tool_definitions(notebook, session, "mcp", ALL)}
     for operation in filter(lambda each: each.tool, OPERATIONS.values()):
-        given = dict.fromkeys({"id", "title", "action"} & operation.parameters.keys(), "write")
+        given = dict.fromkeys({"id", "title", "action", "content"} & operation.parameters.keys(), "write")
+        given |= {"channel": "scribe"} if operation.tool == "peek_agent_notes" else {}
         answer = str(call_tool(notebook, operation.tool, given, session))
-        assert ("not_permitted" in answer) == (operation.tool not in listed), operation.tool
+        is_refused = "not_permitted" in answer or "no_agent_named" in answer
+        assert is_refused == (operation.tool not in listed), operation.tool
     assert ("notebook_edit" in listed) == (session == OWNER)
 
 

@@ -54,11 +54,14 @@ def fact_id(text: str) -> str:
     return hashlib.sha256(text.strip().encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def as_bullet(text: str, *, pin: float | None = None, archived: Mapping[str, str] | None = None) -> str:
+def as_bullet(
+    text: str, *, pin: float | None = None, archived: Mapping[str, str] | None = None, is_known: bool = False
+) -> str:
     """`text` as one list item, without the end of its last line: it reads back as exactly this fact.
 
-    `archived` is `{date, reason, from}`. Raises UsageError for a text that no list item can hold: empty, too long, with
-    control characters or the mark of a comment; and for a pin that is not from 0 to 1.
+    `archived` is `{date, reason, from}`. `is_known`: a file has this fact already, maybe with comments in it. Raises
+    UsageError for a text that no list item can hold: empty, too long, with control characters or the mark of a comment;
+    and for a pin that is not from 0 to 1.
     """
     from notebook_sync.files.edits import characters_refused  # reading facts needs no edits
 
@@ -68,7 +71,11 @@ def as_bullet(text: str, *, pin: float | None = None, archived: Mapping[str, str
     if len(content) > LONGEST:
         reason = f"a fact has at most {LONGEST:,} characters, and this text has {len(content):,}"
         raise UsageError(reason, next="make a page of it")
-    reason = "it holds a comment (<!--), which nobody sees" if "<!--" in content else characters_refused(content)
+    reason = (
+        "it holds a comment (<!--), which nobody sees"
+        if "<!--" in content and not is_known
+        else characters_refused(content)
+    )
     if reason:
         raise UsageError(f"the text cannot be a fact: {reason}", next="leave it out")
     if pin is not None and not 0 <= pin <= 1:

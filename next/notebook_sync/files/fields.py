@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from datetime import datetime, tzinfo
+from datetime import date, datetime, tzinfo
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
@@ -104,6 +104,10 @@ def _number(value: Any, least: float, most: float, reason: str) -> float:
     return number
 
 
+def _share(value: Any, _: object = None) -> float:
+    return _number(value, 0, 1, "must be a number from 0 to 1")
+
+
 def _converted(value: Any, kind: Any, reason: str) -> Any:
     try:
         return msgspec.convert(value, kind, strict=False)
@@ -138,6 +142,25 @@ def _moment(value: Any, zone: tzinfo) -> datetime:
     if moment is None or (utc := as_utc(moment, zone)) is None:
         raise ValueError("must be a date or time like 2026-02-18 or 2026-02-18T10:30:00Z")
     return utc
+
+
+def _until(value: Any, zone: tzinfo) -> date:
+    """A day, or a moment in UTC."""
+    moment = read_time(_text(value), zone) if isinstance(value, str) else None
+    if moment is None:
+        raise ValueError("must be a date or time like 2026-02-18 or 2026-02-18T10:30:00Z")
+    return moment
+
+
+def _note(value: Any, _: tzinfo) -> str:
+    """The name of a note. Without quotes, YAML reads a `[[link]]` as a list in a list."""
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return _line(value).removeprefix("[[").removesuffix("]]").partition("|")[0].strip()
+
+
+def _notes(value: Any, zone: tzinfo) -> list[str]:
+    return [_note(each, zone) for each in (value if isinstance(value, list) else [value])]
 
 
 def _texts(value: Any, separator: str | None) -> list[str]:
@@ -178,17 +201,22 @@ _COMMON: dict[str, _Reader] = {
     "tags": _tags,
     "aliases": _aliases,
     "status": _status,
+    "superseded_by": _note,
+    "supersedes": _notes,
+    "valid_until": _until,
 }
+# What says whether a note still holds.
+CURRENCY = ("superseded_by", "supersedes", "valid_until")
 # By collection, the fields that only its notes have.
 FIELDS: dict[str, dict[str, _Reader]] = {
     "code_snippets": {"language": _line, "description": _text, "related_page": _line},
     "research_notes": {
         "source_url": _line,
         "key_findings": _list,
-        "confidence": lambda value, _: _number(value, 0, 1, "must be a number from 0 to 1"),
+        "confidence": _share,
         "related_pages": _list,
     },
-    "channels": {"topic": _line, "session_id": _line},
+    "channels": {"topic": _line, "session_id": _line, "confidence": _share},
     "memories": {
         "kind": lambda value, _: _converted(_text(value).casefold(), Kind, f"must be one of {', '.join(KINDS)}"),
         "domain": _line,

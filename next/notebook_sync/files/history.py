@@ -26,7 +26,7 @@ from notebook_sync.model import HISTORY_LIMIT
 from notebook_sync.sessions import Session, maker_of
 from notebook_sync.settings import GitTable
 
-_PRIVATE = "history.git"
+PRIVATE = "history.git"
 _SUBJECT_LIMIT = 200
 _Texts = Mapping[str, bytes | None]
 _REV = re.compile(r"[0-9a-f]{4,64}")
@@ -99,7 +99,7 @@ class History:
 
     def pack(self) -> None:
         """Let git tidy up the private repository, now and then."""
-        if (self._state / _PRIVATE).exists():
+        if (self._state / PRIVATE).exists():
             self._private_repository().pack()
 
     # Reading.
@@ -194,11 +194,11 @@ class History:
 
     def _repositories(self) -> list[Repository]:
         user = self._user_repository()
-        private = [self._private_repository()] if (self._state / _PRIVATE).exists() else []
+        private = [self._private_repository()] if (self._state / PRIVATE).exists() else []
         return [user, *private] if user else private
 
     def _private_repository(self) -> Repository:
-        return Repository.private(self._state / _PRIVATE)
+        return Repository.private(self._state / PRIVATE)
 
 
 @lru_cache

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import tzinfo
+from datetime import date, datetime, time, tzinfo
 from hashlib import sha256
 from typing import Any, Literal
 from urllib.parse import unquote
 
 from notebook_sync.files.fact_text import FOLDER, facts_of
-from notebook_sync.files.fields import AGENT, DEFAULT_PRIORITY, FIELDS, KINDS, read_fields
-from notebook_sync.files.frontmatter import EXTERNAL, Frontmatter, read_frontmatter, says_external, storable
+from notebook_sync.files.fields import AGENT, CURRENCY, DEFAULT_PRIORITY, FIELDS, KINDS, read_fields
+from notebook_sync.files.frontmatter import EXTERNAL, Frontmatter, as_utc, read_frontmatter, says_external, storable
 from notebook_sync.files.names import copy_of
 from notebook_sync.files.page import shorten
 from notebook_sync.files.usable import MERGE_CONFLICT, conflict_marks, fault_of
@@ -40,6 +40,7 @@ def parse(path: str, raw: bytes, *, timezone: tzinfo) -> Note:
     seen = visible(content, now=None) if "%%" in content else Visible(content)
     tags = tuple(dict.fromkeys((*known.get("tags", ()), *tags_of(outline, seen.gaps))))
     fields, code = _fields_of(collection, path, known, tags, outline)
+    fields |= {name: known[name] for name in CURRENCY if name in known}
     shown = Outline(seen.text) if seen.gaps else outline
     own_id = known.get("id")
     first_title = next((each.title for each in shown.sections if each.level == 1 and each.title), "")
@@ -63,10 +64,11 @@ def parse(path: str, raw: bytes, *, timezone: tzinfo) -> Note:
         aliases=known.get("aliases", ()),
         status=known.get("status") or "draft",
         word_count=_count_words(content),
-        links=links_of(outline, seen.gaps, lines_above),
+        links=(*links_of(outline, seen.gaps, lines_above), *_replacements(fields, front)),
         facts=facts_of(path, outline, lines_above) if has_facts else (),
         problems=(*_problems(raw, text, front, outline, lines_above), *front.problems, *problems),
         provenance=EXTERNAL if says_external(text, front) else "",
+        valid_until=_end_of(known["valid_until"], timezone) if "valid_until" in known else None,
     )
 
 
@@ -109,6 +111,20 @@ def parts_missing(outline: Outline) -> list[str]:
         each.title.strip(" :").casefold() for each in outline.sections if outline.text[each.body : each.end].strip()
     }
     return [part for part in PARTS if part not in said]
+
+
+def _replacements(fields: Mapping[str, Any], front: Frontmatter) -> Iterator[Link]:
+    """The notes that this one replaces, or is replaced by, as links."""
+    for key, names in (("superseded_by", [fields.get("superseded_by")]), ("supersedes", fields.get("supersedes", []))):
+        for target, _, fragment in (name.partition("#") for name in names if name):
+            yield Link(target, fragment, front.line_of(front.key_of(key) or key))
+
+
+def _end_of(until: date, zone: tzinfo) -> datetime | None:
+    """The last moment of a day; a moment itself."""
+    if isinstance(until, datetime):
+        return until
+    return as_utc(datetime.combine(until, time.max, zone), zone)
 
 
 # 2 ms to compile, which texts in Latin letters need not wait for.

@@ -144,6 +144,14 @@ class Tree:
         except (NoSuchNote, UnreadableFile, UnsafePath):
             return NO_MEMBERS
 
+    def folders(self, path: str) -> list[str]:
+        """The names of the folders in a folder, sorted; none where it does not exist, or only through a link."""
+        try:
+            with opened_folder(self.root, path) as folder, os.scandir(folder) as entries:
+                return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
+        except OSError:
+            return []
+
     def scan(self, places: Collection[str] | None = None) -> Scan:
         """Look at `places`, files or folders with all below them; at everything for None. Raises RootLost."""
         scan = Scan()

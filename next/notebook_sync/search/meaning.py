@@ -20,6 +20,8 @@ from notebook_sync.store.vectors import VectorIndex
 
 # By collection: the column that says which words a vector was made of, and what else is read to make it.
 SOURCES: Final = {"documents": ("words_digest", "title", "content", "sections"), "facts": ("id", "content")}
+# Before the ids of vectors that the second stage made.
+SECOND_STAGE: Final = "2:"
 _UNKNOWN = "the model of embeddings knows no word of this query"
 # A search embeds no more rows first than these; of a server, which may take long, nothing is asked for it.
 _FEW_BEHIND = 200
@@ -40,13 +42,14 @@ FAR = Nearness(0.0, None)
 
 
 class Meaning:
-    """Queries and rows compared by their vectors. May be used by several threads."""
+    """Queries and rows compared by their vectors. May be used by several threads. `stage`: see `SECOND_STAGE`."""
 
-    def __init__(self, index: Index, embedder: Embedder) -> None:
+    def __init__(self, index: Index, embedder: Embedder, *, stage: str = "") -> None:
         self.embedder = embedder
-        self.queue = VectorQueue(index, embedder)
+        self.queue = VectorQueue(index, embedder, stage=stage)
         self._index = index
-        self._indexes = {name: VectorIndex(index, name, embedder.model) for name in SOURCES}
+        self._stage = stage
+        self._indexes = {name: VectorIndex(index, f"{stage}{name}", embedder.model) for name in SOURCES}
         self._trouble = ""
         self._again_at = 0.0
 
@@ -78,26 +81,50 @@ class Meaning:
         """The cosine of the nearest passage of rows; those without vectors are left out."""
         return self._indexes[collection].cosines(vector, ids)
 
+    def directions(self, vector: Vector, collection: str, ids: Collection[str]) -> dict[str, Vector]:
+        """The sum of each row's passages as one vector of length 1; rows without vectors are left out."""
+        return self._indexes[collection].directions(vector, ids)
+
     def nearness(
         self, vector: Vector, collection: str, ids: Collection[str], spans: Mapping[str, Spans] | None = None
     ) -> dict[str, Nearness]:
         """How near rows are; those without vectors are left out. `spans`: only passages that begin there count."""
         import numpy as np  # of the extra `search`, as all that makes vectors
 
-        keys = Is("id", "in", [f"{collection}:{row_id}" for row_id in ids])
+        keys = Is("id", "in", [f"{self._stage}{collection}:{row_id}" for row_id in ids])
         of_model = both(keys, Is("model", "=", self.embedder.model))
         rows = self._index.vectors.tuples(("id", "places", "codes", "scales"), of_model)
         found: dict[str, Nearness] = {}
         for key, places, codes, packed in rows:
             if not packed or len(codes) * 4 != len(packed) * len(vector):
                 continue
-            row_id, scales = key.partition(":")[2], np.frombuffer(packed, np.float32)
+            row_id, scales = key.removeprefix(f"{self._stage}{collection}:"), np.frombuffer(packed, np.float32)
             cosines = np.frombuffer(codes, np.int8).reshape(scales.size, -1) @ vector * scales
             if spans is not None:
                 cosines[[not is_within(start, spans[row_id]) for start, _ in places]] = -1.0
             best = int(cosines.argmax())
             found[row_id] = Nearness(float(cosines[best]), places[best][0])
         return found
+
+    def alike(self, collection: str, ids: Collection[str], above: float) -> list[tuple[float, str, str]]:
+        """The pairs of rows whose sums of passages have at least this cosine, nearest first, equal ones by id."""
+        import numpy as np  # of the extra `search`, as all that makes vectors
+
+        keys = Is("id", "in", [f"{collection}:{row_id}" for row_id in ids])
+        rows = self._index.vectors.tuples(("id", "codes", "scales"), both(keys, Is("model", "=", self.embedder.model)))
+        named, sums = list[str](), []
+        for key, codes, packed in sorted(rows):
+            scales = np.frombuffer(packed or b"", np.float32)
+            vector = scales @ np.frombuffer(codes or b"", np.int8).reshape(scales.size, -1) if scales.size else scales
+            if length := float(np.linalg.norm(vector)):
+                named.append(key.partition(":")[2])
+                sums.append(vector / length)
+        cosines = np.triu(np.stack(sums) @ np.stack(sums).T, k=1) if sums else np.zeros((0, 0))
+        near = [
+            (-round(float(cosines[one, other]), 4), named[one], named[other])
+            for one, other in np.argwhere(cosines >= above)
+        ]
+        return [(-cosine, one, other) for cosine, one, other in sorted(near)]
 
 
 def is_within(position: int, spans: Spans) -> bool:
@@ -116,9 +143,10 @@ class Embedded(NamedTuple):
 class VectorQueue:
     """The rows of an index that lack vectors of one embedder. May be used by several threads and processes."""
 
-    def __init__(self, index: Index, embedder: Embedder) -> None:
+    def __init__(self, index: Index, embedder: Embedder, *, stage: str = "") -> None:
         self._index = index
         self._embedder = embedder
+        self._stage = stage
         self._lock = Lock()
         self._seen = -1
         self._behind: dict[str, set[str]] = {name: set() for name in SOURCES}
@@ -143,7 +171,10 @@ class VectorQueue:
             waiting = sorted((name, row_id) for name, ids in self._behind.items() for row_id in ids)[:limit]
         rows = [row for name in SOURCES for row in self._read(name, [row_id for at, row_id in waiting if at == name])]
         refused = self._add_vectors(rows)
-        self._index.vectors.put(rows)
+        with self._index.write():
+            self._index.vectors.put(rows)
+            facts = [row_id for name, row_id in waiting if name == "facts"]
+            self._index.facts.update(Is("id", "in", facts), stamp=True)  # their vectors are published
         with self._lock:  # a row that changed meanwhile is found by the next look
             for name, row_id in waiting:
                 self._behind[name].discard(row_id)
@@ -154,10 +185,10 @@ class VectorQueue:
         of_model = Is("model", "=", self._embedder.model)
         since = Either((Is("rev", ">", self._seen), Is("id", "in", self._behind[name])))
         rows = self._index.collections[name].tuples(("id", SOURCES[name][0], "audience"), since)
-        among = Is("id", "in", [f"{name}:{row_id}" for row_id, _, _ in rows])
+        among = Is("id", "in", [f"{self._stage}{name}:{row_id}" for row_id, _, _ in rows])
         wanted = of_model if self._seen < 0 else both(of_model, among)
         known = {key: made_of for key, *made_of in self._index.vectors.tuples(("id", "digest", "audience"), wanted)}
-        return {row_id for row_id, *made_of in rows if known.get(f"{name}:{row_id}") != made_of}
+        return {row_id for row_id, *made_of in rows if known.get(f"{self._stage}{name}:{row_id}") != made_of}
 
     def _read(self, name: str, ids: Sequence[str]) -> list[Row]:
         """Rows for `vectors`, with the passages' texts instead of vectors."""
@@ -167,7 +198,7 @@ class VectorQueue:
             texts = texts_to_embed(row.get("title") or "", row["content"] or "", row.get("sections") or ())
             found.append(
                 {
-                    "id": f"{name}:{row['id']}",
+                    "id": f"{self._stage}{name}:{row['id']}",
                     "model": self._embedder.model,
                     "digest": row[digest],
                     "audience": row["audience"],

@@ -7,16 +7,21 @@ session may not read. Without vectors, words alone answer, and the answer says w
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
 from posixpath import dirname
 from typing import Literal, NamedTuple
 
-from notebook_sync.search.embed import Embedder, Vector
-from notebook_sync.search.meaning import FAR, Meaning, Nearness, Spans, is_within
+from notebook_sync.errors import BackendDown, MissingExtra
+from notebook_sync.model import is_current
+from notebook_sync.search.embed import Embedder, Matrix, Vector
+from notebook_sync.search.meaning import FAR, SECOND_STAGE, Meaning, Nearness, Spans, is_within
 from notebook_sync.search.ranking import (
+    OUTDATED,
     Features,
     Question,
     best_of,
+    likeness,
     natural_order,
     passage_rarity,
     score_of,
@@ -50,6 +55,8 @@ _SHORT = 100
 _MOST_WORDS = 300
 _SOME_BEHIND = "some notes have no vectors yet"
 _OFF = "embeddings are off in notebook.toml"
+_WORDS_ONLY = "found by words alone: no embedding server is asked for short texts"
+_SECOND_BEHIND = "the second stage lacks some notes; `watch`, `serve` and `mcp` embed them"
 
 
 class Hit(NamedTuple):
@@ -70,34 +77,47 @@ class Found(NamedTuple):
 
 class _Asked(NamedTuple):
     """A query, ready for one collection. `vector` is None without meaning, and `degraded` may say why. What is not
-    nearer than `unrelated`, and has no word of the query, is no result."""
+    nearer than `unrelated`, and has no word of the query, is no result. `second` is the vector of the second stage."""
 
     collection: Name
     question: Question
     vector: Vector | None
     unrelated: float
     degraded: str | None
+    now: datetime
+    second: Vector | None
 
 
 class _Candidate(NamedTuple):
-    """A row and how well it answers. `spans`: which parts of its content count, None for all."""
+    """A row and how well it answers. `spans`: which parts of its content count, None for all. `second`: the cosine of
+    the second stage, None where there is none."""
 
     row: Row
     features: Features
     near: Nearness
     spans: Spans | None = None
+    second: float | None = None
 
     def score(self, asked: _Asked) -> float:
         if self.features.bm25 or self.near.cosine > asked.unrelated:
-            return score_of(self.features, self.near.cosine)
+            return score_of(self.features, self.near.cosine, self.second or 0.0) * self.currency(asked)
         return 0.0
+
+    def currency(self, asked: _Asked) -> float:
+        """What the score is multiplied by: less than 1 for a note that no longer holds."""
+        still = is_current(self.row.get("superseded_by"), self.row.get("valid_until"), asked.now)
+        return 1.0 if still else OUTDATED
 
 
 class Searcher:
-    """Finds rows of one index. May be used by several threads. `meaning` is None if embeddings are off."""
+    """Finds rows of one index. May be used by several threads. `meaning` is None if embeddings are off,
+    `second` without a second stage."""
 
-    def __init__(self, index: Index, analyzer: WordAnalyzer, embedder: Embedder | None) -> None:
+    def __init__(
+        self, index: Index, analyzer: WordAnalyzer, embedder: Embedder | None, second: Embedder | None = None
+    ) -> None:
         self.meaning = Meaning(index, embedder) if embedder else None
+        self.second = Meaning(index, second, stage=SECOND_STAGE) if second else None
         self._index = index
         self._analyzer = analyzer
         self._lengths: dict[Name, tuple[int, float]] = {}
@@ -118,7 +138,7 @@ class Searcher:
         A smaller `limit` gives a prefix of a larger one; equal scores are in order of id. `section`: an anchor or a
         heading, and only what is below it counts. If meaning is not to be had, the words decide in every mode.
         """
-        behind = mode != "keyword" and self.meaning is not None and self.meaning.catch_up()
+        behind = _SOME_BEHIND if mode != "keyword" and self.meaning and self.meaning.catch_up() else None
         asked = self._ask(query, collection, mode)
         found = self._candidates(asked, where)
         chains: list[list[str]] = []
@@ -142,12 +162,30 @@ class Searcher:
                 id,
                 score,
                 self._quote(asked, found[id], texts[id]),
-                _parts(found[id], score - scores[id]) if explain else None,
+                _parts(asked, found[id], score - scores[id]) if explain else None,
             )
             for id, score in best
             if id in texts
         ]
-        return Found(hits, asked.degraded or (_SOME_BEHIND if behind else None))
+        if asked.second is not None and not section and any(found[id].second is None for id, _ in best):
+            behind = behind or _SECOND_BEHIND
+        return Found(hits, asked.degraded or behind)
+
+    def rate(
+        self, query: str, *, where: Where, among: Collection[str], collection: Name = "documents"
+    ) -> tuple[dict[str, float], str | None]:
+        """How well rows answer the query, 0 to 1, of those that do: the most promising that match `where`, and all of
+        `among`, which match it, too. And why meaning does not count, or not for all."""
+        behind = self.meaning is not None and self.meaning.catch_up()
+        asked = self._ask(query, collection, "hybrid")
+        found = self._candidates(asked, where)
+        found |= self._scored(asked, where, set(among) - found.keys())
+        rated = dict[str, float]()
+        for id, each in found.items():
+            if each.score(asked) > 0:
+                cosine = None if asked.vector is None else each.near.cosine
+                rated[id] = likeness(each.features, cosine) * each.currency(asked)
+        return rated, asked.degraded or (_SOME_BEHIND if behind else None)
 
     def score_text(
         self, query: str, title: str, summary: str, content: str, sections: Sections, *, mode: Mode = "hybrid"
@@ -163,6 +201,27 @@ class Searcher:
         candidate = _Candidate(row, asked.question.features(columns.terms), near)
         score = candidate.score(asked)
         return score, self._quote(asked, candidate, row) if score > 0 else None
+
+    def vectors_of(self, query: str, texts: Sequence[str]) -> tuple[Vector, Matrix] | str:
+        """The vectors of a query and of texts that the index has none of; or why there are none, "" with embeddings
+        off. No server is asked for texts."""
+        if self.meaning is None or not self.meaning.embedder.is_local:
+            return _WORDS_ONLY if self.meaning else ""
+        asked = self._ask(query, "documents", "hybrid")
+        try:
+            return (
+                (asked.degraded or "") if asked.vector is None else (asked.vector, self.meaning.embedder.embed(texts))
+            )
+        except (BackendDown, MissingExtra) as error:
+            return str(error)
+
+    def ask(self, text: str) -> _Asked:
+        """A text of any length, ready to be compared with documents by meaning; see `nearest` and `Meaning`."""
+        return self._ask(text, "documents", "hybrid")
+
+    def nearest(self, asked: _Asked, where: Where) -> list[str]:
+        """The ids of the nearest rows that match, nearest first; none without meaning."""
+        return self._nearest(asked, where)
 
     # ---- the query
 
@@ -180,9 +239,11 @@ class Searcher:
         if mode != "keyword" and self.meaning:
             vector, degraded = self.meaning.of(query, rarity)
             unrelated = self.meaning.embedder.unrelated
+        second, without = self.second.of(query, rarity) if mode != "keyword" and self.second else (None, None)
         by_meaning = mode == "semantic" and vector is not None
         question = Question.of(() if by_meaning else terms, total, having, length)
-        return _Asked(collection, question, vector, unrelated, degraded)
+        degraded = degraded or (without and f"the second stage: {without}")
+        return _Asked(collection, question, vector, unrelated, degraded, datetime.now(UTC), second)
 
     def _average_length(self, collection: Name, total: int) -> float:
         """Words of a row that everybody may read; remembered until the number of such rows changes."""
@@ -211,18 +272,24 @@ class Searcher:
         if len(among) >= BY_MEANING or len(near) < _MORE * BY_MEANING:
             return [id for id in near if id in among][:BY_MEANING]
         among = {id for (id,) in rows.tuples(("id",), where)}
-        return self.meaning.nearest(asked.vector, asked.collection, among, BY_MEANING)
+        return self.meaning.nearest(asked.vector, asked.collection, among, BY_MEANING) if among else []
 
     def _scored(self, asked: _Asked, where: Where, ids: Collection[str]) -> dict[str, _Candidate]:
-        light = ("path", "title", "word_count") if asked.collection == "documents" else ()
+        light = (
+            ("path", "title", "word_count", "superseded_by", "valid_until") if asked.collection == "documents" else ()
+        )
         rows = self._rows(asked.collection, ids, "terms", *light, where=where)
         cosines: dict[str, float] = {}
         if self.meaning and asked.vector is not None:
             cosines = self.meaning.cosines(asked.vector, asked.collection, rows.keys())
-        return {
+        found = {
             id: _Candidate(row, asked.question.features(row["terms"] or NO_TERMS), Nearness(cosines.get(id, 0.0), None))
             for id, row in rows.items()
         }
+        if self.second and asked.second is not None:
+            cosines = self.second.cosines(asked.second, asked.collection, rows.keys())
+            found = {id: each._replace(second=cosines.get(id)) for id, each in found.items()}
+        return found
 
     def _in_section(self, asked: _Asked, found: Mapping[str, _Candidate], section: str) -> dict[str, _Candidate]:
         """The candidates with such a section, by what is below it."""
@@ -283,6 +350,9 @@ class Searcher:
         return chosen and snippet_of(chosen, lambda text: self._analyzer.first_place(text, wanted))
 
 
-def _parts(candidate: _Candidate, neighbours: float) -> dict[str, float]:
+def _parts(asked: _Asked, candidate: _Candidate, neighbours: float) -> dict[str, float]:
     parts = {**candidate.features._asdict(), "meaning": candidate.near.cosine, "neighbours": neighbours}
+    parts |= {"outdated": OUTDATED} if candidate.currency(asked) < 1 else {}
+    if candidate.second is not None:
+        parts["second_stage"] = candidate.second
     return {name: round(value, 4) for name, value in parts.items()}

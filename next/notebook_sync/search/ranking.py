@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from math import fsum, log
 from typing import NamedTuple
@@ -16,12 +18,20 @@ from notebook_sync.search.terms import HEADING
 
 # Measured on held-out halves of several corpora of other people's texts; see docs/search.md.
 BM25, COVER, PAIRS, MEANING = 0.20, 0.10, 0.15, 0.55
+SECOND_STAGE = 0.30
 _K1, _B = 2.0, 0.9
+_K1_OF_FEW, _B_OF_FEW = 1.2, 0.75
 _TITLE, _SUMMARY = 8, 2
 _WORDS_APART = 3
 _PASSAGE_LENGTH = 45  # words, on the average
 _NEXT, _NEXT_BUT_ONE = 0.30, 0.15
 _CUT_OFF = 0.5
+# Of so many of the best, those that repeat others come later; what is worth less keeps its place behind them.
+_WEIGHED = 50
+RELEVANCE = 0.7
+# What the score of a note is multiplied by that no longer holds.
+OUTDATED = 0.5
+_WORDS = 0.6  # of a likeness; the rest is meaning
 
 
 class Features(NamedTuple):
@@ -146,10 +156,18 @@ def _places(text: str, part: str) -> Iterator[int]:
         at = text.find(part, at + 1)
 
 
-def score_of(features: Features, cosine: float) -> float:
-    """The score: absolute, 0 to 1.4."""
+def score_of(features: Features, cosine: float, second: float = 0.0) -> float:
+    """The score: absolute, 0 to 1.4; with `second`, the cosine of the second stage, 0.3 more."""
     words = BM25 * features.bm25 + COVER * features.cover + PAIRS * features.pairs
-    return words + MEANING * max(cosine, 0.0)
+    return words + MEANING * max(cosine, 0.0) + SECOND_STAGE * max(second, 0.0)
+
+
+def likeness(features: Features, cosine: float | None) -> float:
+    """How well a text answers, 0 to 1, for formulas that weigh it with other things: of its words and its meaning;
+    of words alone where there is no cosine."""
+    words = BM25 * features.bm25 + COVER * features.cover + PAIRS * features.pairs
+    words = min(words / (BM25 + COVER + PAIRS), 1.0)
+    return words if cosine is None else _WORDS * words + (1 - _WORDS) * max(cosine, 0.0)
 
 
 def with_neighbours(scores: Mapping[str, float], chains: Iterable[Sequence[str]]) -> dict[str, float]:
@@ -178,3 +196,85 @@ def best_of(scores: Mapping[str, float]) -> list[tuple[str, float]]:
     """What scores at least half of the best, best first; equal ones by id."""
     ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
     return [(id, score) for id, score in ranked if score >= _CUT_OFF * ranked[0][1]]
+
+
+def decay(age: timedelta, half_life: timedelta) -> float:
+    """What is left of a worth of 1 after some time: half of it after each half-life, all of it in the future."""
+    return float(2.0 ** -max(age / half_life, 0.0))
+
+
+def shares_of(words: Collection[str], texts: Sequence[Mapping[str, float]]) -> list[float]:
+    """Of each text, the share of `words` that it has, those that few texts have counting more: 0 to 1. A text says by
+    word how much that counts in it."""
+    asked = sorted(set(words))
+    hits = [{word: text[word] for word in asked if word in text} for text in texts]
+    matches, having = sum(map(bool, hits)), Counter(word for each in hits for word in each)
+    rarity = {word: log(1 + (matches + 1) / (having[word] + 0.5)) for word in asked}
+    whole = fsum(rarity.values()) or 1.0
+    return [fsum(rarity[word] * counts for word, counts in each.items()) / whole for each in hits]
+
+
+def diversified(
+    ranked: Sequence[tuple[str, float]], alike: Callable[[str, str], float], relevance: float = RELEVANCE
+) -> list[tuple[str, float]]:
+    """Ids and their scores, best first, in the order of maximal marginal relevance (Carbonell and Goldstein, 1998): the
+    second does not repeat the first. `alike` says how much two are the same, 0 to 1; `relevance` is the share of the
+    score, against that of the likeness to those before."""
+    weighed, behind = dict(ranked[:_WEIGHED]), ranked[_WEIGHED:]
+    highest = max(weighed.values(), default=0.0) or 1.0
+    relative = {id: score / highest for id, score in weighed.items()}
+    return [*((id, weighed[id]) for id in mmr(relative, alike, relevance, _WEIGHED)), *behind]
+
+
+def fuse(words: Mapping[str, float], cosines: Mapping[str, float], share: float) -> dict[str, float]:
+    """Two scores as one, relative to the best: `share` of the cosines', the rest of the words'.
+
+    Where one of the two found nothing, the other decides. What has no word of the query scores at most its cosine: the
+    best of what is far is still far.
+    """
+    best = max(words.values(), default=0.0)
+    low, high = max(min(cosines.values(), default=0.0), 0.0), max(cosines.values(), default=0.0)
+    share = share if best > 0 and high > 0 else float(best <= 0)
+    fused: dict[str, float] = {}
+    for id in words.keys() | cosines.keys():
+        cosine = cosines.get(id, 0.0)
+        near = (cosine - low) / (high - low) if high > low else float(cosine > 0)
+        score = (1 - share) * (words.get(id, 0.0) / best if best > 0 else 0.0) + share * max(near, 0.0)
+        fused[id] = score if words.get(id) else min(score, max(cosine, 0.0))
+    return fused
+
+
+def bm25(weights: Mapping[str, float], texts: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
+    """How well each of a few texts, given as counts of terms, has weighted terms (Robertson and Zaragoza, 2009); those
+    that have none are left out. How rare a term is, these texts alone decide."""
+    having = Counter(term for counts in texts.values() for term in weights.keys() & counts.keys())
+    worth = {term: weights[term] * rarity_of(len(texts), count) for term, count in having.items()}
+    sizes = {id: sum(counts.values()) for id, counts in texts.items()}
+    usual = sum(sizes.values()) / max(len(sizes), 1) or 1.0
+    scores: dict[str, float] = {}
+    for id, counts in texts.items():
+        length = _K1_OF_FEW * (1 - _B_OF_FEW + _B_OF_FEW * sizes[id] / usual)
+        if said := worth.keys() & counts.keys():
+            scores[id] = fsum(worth[term] * counts[term] / (counts[term] + length) for term in said)
+    return scores
+
+
+def mmr(scores: Mapping[str, float], similarity: Callable[[str, str], float], share: float, limit: int) -> list[str]:
+    """At most `limit` ids by maximal marginal relevance, in the order in which they are chosen.
+
+    The next is the one with the highest share * score - (1 - share) * its similarity (0 to 1) to the most similar that
+    is chosen (Carbonell and Goldstein, 1998); of equal ones the first id.
+    """
+    # Less margin, id, how many of the chosen it was compared with, the greatest similarity. Margins only fall, so one
+    # that was compared with all, and is still the best, is the best.
+    waiting = [(-share * score, id, 0, 0.0) for id, score in scores.items()]
+    heapify(waiting)
+    chosen: list[str] = []
+    while waiting and len(chosen) < limit:
+        _, id, compared, highest = heappop(waiting)
+        if compared == len(chosen):
+            chosen.append(id)
+            continue
+        highest = max(highest, *(similarity(id, other) for other in chosen[compared:]))
+        heappush(waiting, ((1 - share) * highest - share * scores[id], id, len(chosen), highest))
+    return chosen

@@ -76,6 +76,10 @@ class WordAnalyzer:
         kept = [term for term in asked if term not in self._stop_words]
         return (kept or asked)[:MOST_ASKED]
 
+    def content_terms(self, text: str) -> list[str]:
+        """All terms to ask for, in order, with repeats, without stop words."""
+        return [term for term in self._asked.of(text).split() if term not in self._stop_words]
+
     def first_place(self, text: str, terms: Set[str]) -> int:
         """Where the first word of a text begins that has one of these terms; 0 where none has."""
         words = re.finditer(_PLACE, text)

@@ -66,7 +66,8 @@ class Status(Result, frozen=True, kw_only=True):
     follows the files, null for none. `targets` are the servers: name, kind, cursor, behind, trouble, refused, owner.
     `search` is null where embeddings are off. `only_in_index` counts what no file holds; `dumped_at` is when it was
     last dumped. `prompt` is the room of each kind of session. `stale` are files that the index does not have as they
-    are, each `{path, error}`. `attention` is what somebody should look at.
+    are, each `{path, error}`. `proposals` are what the owner may do with facts, by path and line. `chores` are what the
+    follower does by the clock, each with its last and next run. `attention` is what somebody should look at.
     """
 
     name: str
@@ -83,6 +84,8 @@ class Status(Result, frozen=True, kw_only=True):
     dumped_at: str | None
     prompt: dict[str, dict[str, int]]
     stale: list[dict[str, str]]
+    proposals: list[str]
+    chores: list[dict[str, str]]
     attention: list[str]
 
 

@@ -32,7 +32,7 @@ from notebook_sync.errors import (
 from notebook_sync.files.private import read_json, read_private
 from notebook_sync.files.state import Place
 from notebook_sync.model import CORE_FACTS, RUNTIME_FILES, SETTINGS_FILE
-from notebook_sync.permissions import is_private, require
+from notebook_sync.permissions import is_private, may, require
 from notebook_sync.services.trust import FOLDER, ShownFiles, as_source, keep_copy
 from notebook_sync.sessions import Session
 from notebook_sync.settings import PromptTable, load_settings
@@ -299,7 +299,7 @@ def _sections(
     if "notes" in include and session.kind == "external":
         problems.append("notes: left out, since an external session reads no channel")
     elif "notes" in include:
-        found.append(VolatileSection("Recent Notes", tuple(islice(_notes(core, session, count), _NOTES)), 1))
+        found.append(VolatileSection("Recent Notes", tuple(islice(_notes(core, session, count, problems), _NOTES)), 1))
     if task.strip():
         source = "the task of an external session" if session.kind == "external" else ""
         found.append(VolatileSection("Task Brief", (Entry(task, source),), 3))
@@ -339,12 +339,18 @@ def _facts(core: Core, problems: list[str]) -> Iterator[Entry]:
         yield Entry(f"- {' '.join(fact.text.split())}", "external" if source.external else "", rank)
 
 
-def _notes(core: Core, session: Session, count: Count) -> Iterator[Entry]:
-    """The agent's private notes, the newest first, each under its path."""
+def _notes(core: Core, session: Session, count: Count, problems: list[str]) -> Iterator[Entry]:
+    """The agent's private notes that the session may read, the newest first, each under its path."""
     stamps = core.tree.scan([f"channels/{session.agent}"]).seen
-    for path in sorted(stamps, key=lambda path: (-stamps[path].mtime_ns, path)):
-        with suppress(NoSuchNote, UnreadableFile, UnsafePath):
+    readable = [path for path in stamps if may(session, "read", path, core.settings.prompt)]
+    for path in sorted(readable, key=lambda path: (-stamps[path].mtime_ns, path)):
+        try:
             source = as_source(path, core.tree.read(path).raw)
+        except NoSuchNote:
+            continue
+        except (UnreadableFile, UnsafePath) as error:
+            problems.append(f"notes: left out: {error}")
+        else:
             text = visible((source.content or b"").decode(errors="replace"), now=core.settings.local_now()).text.strip()
             shown = trim(text, _NOTE_TOKENS, lambda each: count(quote(each)), path=path).text
             if shown and source.external:

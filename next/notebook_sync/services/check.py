@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from notebook_sync.errors import NoSuchNote, UnreadableFile, UnsafePath, UsageError
+from notebook_sync.errors import NoSuchNote, NotebookError, UnreadableFile, UnsafePath, UsageError
 from notebook_sync.files.names import copy_of, folded, why_not
 from notebook_sync.files.parse import parse
 from notebook_sync.files.tree import Scan
@@ -22,6 +22,7 @@ from notebook_sync.permissions import guarded_key, guarded_names
 from notebook_sync.services import reminders, rules
 from notebook_sync.services.assembling import PRIVATE, REMINDERS, RULES, assemble_from, files_of, private_paths
 from notebook_sync.services.core import Core
+from notebook_sync.services.fact_upkeep import proposals_of
 from notebook_sync.services.grammar import PLAIN
 from notebook_sync.services.lookup import Names, NoteName
 from notebook_sync.services.trust import lines_added, waiting_files
@@ -299,6 +300,13 @@ def _cut_lines(part: Part, text: str) -> list[int]:
     return sorted({lines.at(before(start)) + 1 for start in starts})
 
 
+def proposed_facts(files: _Files) -> Iterator[Finding]:
+    """Facts that the owner may keep for good, or merge; none where there is no index."""
+    with suppress(NotebookError):
+        for path, line, message in proposals_of(files.core):
+            yield Finding(path, line, "info", message)
+
+
 FINDINGS: tuple[Callable[[_Files], Iterator[Finding]], ...] = (
     doubtful_files,
     misleading_names,
@@ -306,6 +314,7 @@ FINDINGS: tuple[Callable[[_Files], Iterator[Finding]], ...] = (
     prompt_files,
     too_large,
     waiting_lines,
+    proposed_facts,
 )
 
 

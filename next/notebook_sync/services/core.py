@@ -25,12 +25,14 @@ from notebook_sync.settings import Settings, load_settings
 if TYPE_CHECKING:
     from notebook_sync.files.history import History
     from notebook_sync.files.save import Saver
+    from notebook_sync.files.snapshots import Snapshots
     from notebook_sync.search.query import Searcher
     from notebook_sync.search.words import WordAnalyzer
     from notebook_sync.services.assembling import PromptFiles
     from notebook_sync.store.index import Index
     from notebook_sync.store.publish import Publisher
     from notebook_sync.sync.engine import Engine
+    from notebook_sync.sync.upkeep import Chore
 
 _Value = TypeVar("_Value")
 # The row of the cache that holds them.
@@ -70,6 +72,8 @@ class Core:
         self.settings_problem = ""
         self.lag = ""
         self.last_good = last_good
+        # The chores of what is built on the services.
+        self.more_chores: list[Chore] = []
         # What the index says of files and notes that are not for all: see `View`.
         self.restricted: tuple[object, tuple[list[str], set[str]]] | None = None
         self._stamp: tuple[int, ...] | None = None
@@ -113,6 +117,14 @@ class Core:
         return History(self.place, self.tree, self.settings.git)
 
     @part
+    def snapshots(self) -> Snapshots:
+        """What all notes said at each checkpoint, in the private repository."""
+        from notebook_sync.files.history import PRIVATE
+        from notebook_sync.files.snapshots import Snapshots
+
+        return Snapshots(self.place.state / PRIVATE)
+
+    @part
     def analyzer(self) -> WordAnalyzer:
         """Cuts text into the terms that are indexed and searched."""
         from notebook_sync.search.words import WordAnalyzer
@@ -142,7 +154,12 @@ class Core:
         from notebook_sync.search.embed import embedder_of
         from notebook_sync.search.query import Searcher
 
-        return Searcher(self.index, self.analyzer, embedder_of(self.settings.search))
+        search, second = self.settings.search, None
+        if search.second_stage:
+            from notebook_sync.search.second_stage import second_stage_of  # few notebooks have one
+
+            second = second_stage_of(search, self.root)
+        return Searcher(self.index, self.analyzer, embedder_of(search), second)
 
     @part
     def publisher(self) -> Publisher:

@@ -10,19 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from notebook_sync.errors import EditFailed, NoSuchNote, OverCap, UsageError
+from notebook_sync.errors import EditFailed, NoSuchNote, OverCap, UnsafePath, UsageError
 from notebook_sync.files.edits import Action, Edit, apply_edits, entries_of
 from notebook_sync.files.frontmatter import EXTERNAL, is_external, read_frontmatter
 from notebook_sync.files.new_note import new_id, note_text, slug
 from notebook_sync.files.parse import parse
 from notebook_sync.files.unified import unified_diff
-from notebook_sync.model import collection_of
-from notebook_sync.permissions import guarded_names
+from notebook_sync.model import collection_of, id_from_path
+from notebook_sync.permissions import channel_of, guarded_names
 from notebook_sync.services.core import Core
 from notebook_sync.services.lookup import resolve
 from notebook_sync.services.results import Edited, Missing, Written
 from notebook_sync.services.view import View
-from notebook_sync.services.writing import Change, Saved, change_notes, digest_of, require_base, why_not_free
+from notebook_sync.services.writing import (
+    NOT_OWN,
+    Change,
+    Saved,
+    change_notes,
+    digest_of,
+    owns,
+    require_base,
+    why_not_free,
+)
 from notebook_sync.sessions import Session
 from prompt import compare, count_tokens
 
@@ -68,15 +77,26 @@ def create_note(
         **_given(collection, fields),
     }
     body = _as_code(content, head.get("language")) if collection == _CODE else content
+    return create_file(view, f"{collection}/{slug(title, collection.removesuffix('s'))}", head, body)
+
+
+def create_file(view: View, stem: str, head: Mapping[str, Any], body: str) -> Written:
+    """A new note at the path `stem`, numbered where that is taken, with these fields above its body: the way of every
+    kind of note. The caller has checked that the session may add one there.
+
+    Raises UsageError for what a note cannot say, UnsafePath where no file would be a note.
+    """
+    core, collection = view.core, collection_of(f"{stem}.md")
     raw = note_text(head, body, collection=collection)
-    stem = slug(title, collection.removesuffix("s"))
+    if reason := core.tree.why_left_out(f"{stem}.md"):  # as every number of it would be
+        raise UnsafePath(f"{stem}.md", reason)
 
     def plan() -> list[Change]:
-        paths = (f"{collection}/{stem}{f'-{number}' if number > 1 else ''}.md" for number in count(1))
+        paths = (f"{stem}{f'-{number}' if number > 1 else ''}.md" for number in count(1))
         path = next(each for each in paths if not why_not_free(core, view, each))
         return [Change(path, None, raw, "create", is_new=True)]
 
-    saved = change_notes(core, session, "create", plan)
+    saved = change_notes(core, view.session, "create", plan)
     return written(core, saved, saved.changes[0].path, "created")
 
 
@@ -89,6 +109,7 @@ def update_note(
     *,
     section: str,
     append: bool,
+    supersedes: str,
     collection: str,
     expected_digest: str,
     reason: str,
@@ -101,7 +122,8 @@ def update_note(
     section = section or fragment
     collection, zone = collection_of(path), core.settings.timezone
     is_code, given = collection == _CODE and not section, _given(collection, fields)
-    if content is None and not given:
+    replaced = _replaced(core, session, path, supersedes) if supersedes else ""
+    if content is None and not given and not replaced:
         raise UsageError("there is nothing to change", next="give content, title, tags, summary, status or a field")
 
     def change(before: bytes) -> bytes:
@@ -110,7 +132,15 @@ def update_note(
             language = parse(path, before, timezone=zone).fields.get("language")
             text = _as_code(content, language) if is_code else content
             after = _with_content(path, before, text, section, append=append)
-        return _with_fields(path, after, given, in_heading=content is None)
+        fields = given | (_as_successor(core, path, before, replaced) if replaced else {})
+        return _with_fields(path, after, fields, in_heading=content is None)
+
+    def also() -> list[Change]:
+        if not replaced:
+            return []
+        old, successor = core.tree.read(replaced).raw, parse(path, core.tree.read(path).raw, timezone=zone)
+        new = _with_fields(replaced, old, {"superseded_by": successor.wanted_id}, in_heading=False)
+        return [Change(replaced, old, new, "update", reason=reason)]
 
     done, _ = rewrite(
         core,
@@ -122,6 +152,7 @@ def update_note(
         reason=reason,
         expected_digest=expected_digest,
         is_whole=content is not None,
+        also=also,
     )
     return done
 
@@ -198,23 +229,25 @@ def rewrite(
     expected_digest: str = "",
     is_whole: bool = False,
     edits: Sequence[Edit] = (),
+    also: Callable[[], Sequence[Change]] = tuple,
     allow_over_cap: bool = False,
     dry_run: bool = False,
 ) -> tuple[Written, bytes]:
-    """Apply a pure change to one note, as `change_notes` does; the answer and the new text. Raises OverCap, too."""
+    """Apply a pure change to one note, and plan `also` those of others, as `change_notes` does; the answer and the new
+    text. Raises OverCap, too."""
     view = View(core, session)
 
     def plan() -> list[Change]:
         before = core.tree.read(path).raw
         require_base(view, path, before, expected_digest)
-        after = _changed(core, path, before, change, allow_over_cap=allow_over_cap)
-        return [Change(path, before, after, action, section, reason, is_whole=is_whole, edits=tuple(edits))]
+        after = changed(core, path, before, change, allow_over_cap=allow_over_cap)
+        return [Change(path, before, after, action, section, reason, is_whole=is_whole, edits=tuple(edits)), *also()]
 
     saved = change_notes(core, session, action, plan, dry_run=dry_run)
     return written(core, saved, path, "updated"), saved.changes[0].after or b""
 
 
-def _changed(core: Core, path: str, before: bytes, change: Callable[[bytes], bytes], *, allow_over_cap: bool) -> bytes:
+def changed(core: Core, path: str, before: bytes, change: Callable[[bytes], bytes], *, allow_over_cap: bool) -> bytes:
     """The note after a pure change. Raises OverCap where a prompt file grows beyond its cap: one that shrinks may stay
     over. An error about the text of others quotes nothing of it."""
     try:
@@ -256,19 +289,15 @@ def require_change(core: Core, view: View, path: str, operation: str) -> None:
     view.require("read", path, operation)
     view.require("write", path, operation)
     if not may_change(core, view, path):
-        raise view.refuse(path, operation, "This conversation may change only the pages that its agent created")
+        raise view.refuse(path, operation, NOT_OWN)
 
 
 def may_change(core: Core, view: View, path: str) -> bool:
     """Whether the session may read and change the note; with `permissions.pages = "own"`, an agent changes only the
     pages that it created."""
-    session, pages = view.session, core.settings.permissions.pages
     if not view.may("read", path) or not view.may("write", path):
         return False
-    if session.kind == "owner" or pages == "shared" or collection_of(path) not in FIELDS:
-        return True
-    is_gone = core.tree.stat(path) is None
-    return is_gone or parse(path, core.tree.read(path).raw, timezone=UTC).created_by == session.changed_by
+    return core.tree.stat(path) is None or owns(core, view.session, path, core.tree.read(path).raw)
 
 
 def written(core: Core, saved: Saved, path: str, status: str) -> Written:
@@ -302,6 +331,27 @@ def _given(collection: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         advice = f"it may have {', '.join((*_COMMON, *known))}"
         raise UsageError(f"a note in {collection} has no field {name!r}", next=advice)
     return given | ({"title": " ".join(given["title"].split())} if "title" in given else {})
+
+
+def _replaced(core: Core, session: Session, path: str, name: str) -> str:
+    """The path of the note that the one at `path` is to replace. Raises as `note_to_change`, UsageError."""
+    _, replaced, _ = note_to_change(core, session, name, "notebook_update")
+    if replaced == path:
+        raise UsageError(f"{path} cannot replace itself", next="name the older note")
+    if channel_of(replaced) != channel_of(path):  # each of the two names the other
+        raise UsageError("a private note is replaced within its channel only", next="name a note of the same channel")
+    return replaced
+
+
+def _as_successor(core: Core, path: str, raw: bytes, replaced: str) -> dict[str, Any]:
+    """The fields of a note that replaces another one, and is no longer replaced by that one."""
+    fields = parse(path, raw, timezone=UTC).fields
+    id = parse(replaced, core.tree.read(replaced).raw, timezone=UTC).wanted_id
+    is_back = fields.get("superseded_by") in (id, replaced, id_from_path(replaced))
+    return {
+        "supersedes": list(dict.fromkeys((*fields.get("supersedes", ()), id))),
+        **({"superseded_by": ""} if is_back else {}),
+    }
 
 
 def _as_code(content: str, language: Any) -> str:

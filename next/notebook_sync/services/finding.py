@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from datetime import datetime, tzinfo
+from collections.abc import Iterable
+from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,10 +18,10 @@ from msgspec.structs import replace
 
 from notebook_sync.dates import moment
 from notebook_sync.errors import NotebookError, NotFound, UnreadableFile, UsageError
-from notebook_sync.model import HISTORY_LIMIT, Note, Section
+from notebook_sync.model import HISTORY_LIMIT, Note, Section, is_current
 from notebook_sync.registry import Results, as_json
 from notebook_sync.services.core import Core
-from notebook_sync.services.lookup import resolve
+from notebook_sync.services.lookup import NoteName, linking, note_names, resolve, shown_names
 from notebook_sync.services.results import COLUMNS, FoundNote, NoteRow, NoteText, SectionRow, Snippet, row_fields
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 _ORDER = ("-updated_at", "path")
 # A result that scores less than this part of the best one is left out.
 _CUT_OFF = 0.5
-_MOST_CANDIDATES = 20
+_MOST_CANDIDATES, _MOST_LINKED = 20, 10
 # What a quote has of a picture, whose data is not quoted: its text and a bracket before it, a bracket behind it.
 _HALF_PICTURE = re.compile(r'!\[([^\]]*)\]\($|^(?:"[^"]*")?\)\s*')
 # Characters that are counted for one page: more than any text has in so many tokens, on average.
@@ -151,6 +153,7 @@ def read_note(
         created_at=note.created_at or (own["created_at"] if own else None),
         aliases=list(note.aliases),
         links=list(dict.fromkeys(link.target for link in note.links if link.target)),
+        linked_from=_linked_from(core, view, NoteName(fields["id"], path, note.title, note.aliases)) if row else [],
         extra=as_json(dict(note.extra)),
         history=[
             {
@@ -203,6 +206,7 @@ def _filters(
     author: str = "",
     since: str = "",
     until: str = "",
+    linked_to: str = "",
 ) -> Where:
     """The rows that the session may read and a caller names. Tags match their descendants, `a` matches `a/b`.
 
@@ -216,12 +220,23 @@ def _filters(
         of_file.append(Is("updated_at", ">=", moment(since, zone, now)))
     if until:
         of_file.append(Is("updated_at", "<", moment(until, zone, now)))
+    if linked_to:
+        path, _ = resolve(core, view, linked_to)
+        linked = [
+            source for note in note_names(core, view, Is("path", "=", path)) for source in linking(core, view, note)
+        ]
+        of_file.append(Is("path", "in", linked))
     said: list[Where] = [Is("status", "=", status)] if status else []
     if author:
         said.append(Is("created_by", "=", author if author == "owner" or ":" in author else f"agent:{author}"))
     if tags:
-        said.append(Has("tags", tuple(folded[-1] for tag in tags if (folded := fold_tags([tag])))))
+        said.append(any_tag(tags))
     return both(*of_file, *said, view.whole if said else view.where)
+
+
+def any_tag(tags: Iterable[str]) -> Where:
+    """The rows with any of these tags or their descendants: `a` matches `a/b`."""
+    return Has("tags", tuple(folded[-1] for tag in tags if (folded := fold_tags([tag]))))
 
 
 def _cursor(last: Row) -> str:
@@ -258,6 +273,7 @@ def _words_of(note: Note) -> dict[str, Any]:
     """What a note itself says of the fields that every shape of a note has."""
     names = ("path", "collection", "title", "summary", "status", "created_by", "word_count", "provenance")
     said = {name: getattr(note, name) for name in names}
+    said["current"] = is_current(note.fields.get("superseded_by"), note.valid_until, datetime.now(UTC))
     return said | {"id": note.wanted_id, "tags": list(note.tags), "fields": as_json(dict(note.fields))}
 
 
@@ -300,6 +316,10 @@ def _parsed(path: str, raw: bytes, zone: tzinfo) -> Note:
 
 # Each search of an agent asks for all files of the prompt.
 _kept_parsed = lru_cache(maxsize=8)(_parsed)
+
+
+def _linked_from(core: Core, view: View, note: NoteName) -> list[str]:
+    return shown_names(core, list(islice(linking(core, view, note), _MOST_LINKED)))
 
 
 def _row_at(core: Core, path: str) -> Row | None:

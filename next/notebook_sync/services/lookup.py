@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from notebook_sync.errors import NoSuchNote, NotebookError
@@ -18,7 +18,8 @@ from notebook_sync.permissions import fold_name, guarded_key, guarded_names, is_
 from notebook_sync.services.core import Core
 from notebook_sync.services.results import neutral_name
 from notebook_sync.services.view import View
-from notebook_sync.store.rows import Is, both
+from notebook_sync.store.rows import EVERYTHING, Has, Is, Where, both
+from notebook_sync.sync.project import name_keys
 
 _MOST_CANDIDATES = 5
 # How good a name is: a note's path, its file's name, its title, id or alias, and the name of a file that is no note.
@@ -91,14 +92,26 @@ class Names:
         return [(BY_PATH, path) for path in ends] or list(self._named.get(folded, ()))
 
 
-def note_names(core: Core, view: View) -> list[NoteName]:
+def linking(core: Core, view: View, note: NoteName) -> Iterator[str]:
+    """The paths of the other notes with a link to this one that the session may read whole, the latest change first."""
+    keys = tuple(name_keys((note.path, note.title, note.id, *note.aliases)))
+    where = both(view.whole, Has("linked", keys), Is("path", "!=", None), Is("path", "!=", note.path))
+    rows = core.index.documents.find(where, order=("-updated_at", "path"), fields=("path", "links"))
+    if rows:  # another note may have the same name, and be nearer
+        names = Names(note_names(core, view, Has("names", keys)), (), guarded_names(core.settings.prompt))
+        for row in rows:
+            if any(names.find(link, row["path"])[:1] == [note.path] for link in row["links"]):
+                yield row["path"]
+
+
+def note_names(core: Core, view: View, among: Where = EVERYTHING) -> list[NoteName]:
     """The notes that a session may read; one that it sees in part answers to its path alone. A note that others wrote
     answers to its neutral name, too."""
     documents = core.index.documents
-    rows = list(documents.tuples(("id", "path", "title", "aliases", "provenance"), view.whole))
+    rows = list(documents.tuples(("id", "path", "title", "aliases", "provenance"), both(view.whole, among)))
     rows += [
         (id_from_path(path), path, "", [], provenance)
-        for path, provenance in documents.tuples(("path", "provenance"), view.in_part)
+        for path, provenance in documents.tuples(("path", "provenance"), both(view.in_part, among))
     ]
     return [
         NoteName(id, path, title, [*aliases, neutral_name(id)] if provenance else aliases)
@@ -172,15 +185,15 @@ def _in_index(core: Core, view: View, target: str, name: str) -> str:
     alike = [each for each in names if each.aliases or wanted in fold_name(f"{each.path}\n{each.title}\n{each.id}")]
     found = Names(alike).find(target)
     if len(found) != 1:
-        raise NoSuchNote(name, candidates=_candidates(core, found[:_MOST_CANDIDATES]))
+        raise NoSuchNote(name, candidates=tuple(shown_names(core, found[:_MOST_CANDIDATES])))
     return str(found[0])
 
 
-def _candidates(core: Core, paths: Sequence[str]) -> tuple[str, ...]:
+def shown_names(core: Core, paths: Sequence[str]) -> list[str]:
     """The paths; a neutral name for a note whose file may be named in somebody else's words."""
     rows = core.index.documents.tuples(("path", "id", "provenance"), Is("path", "in", tuple(paths)))
     neutral = {path: neutral_name(id) for path, id, provenance in rows if provenance}
-    return tuple(neutral.get(path, path) for path in paths)
+    return [neutral.get(path, path) for path in paths]
 
 
 def _distance(path: str, folder: str) -> tuple[int, int, str]:

@@ -136,10 +136,14 @@ class NoteService(NotebookService):
         "list",
         tool="notebook_list",
         route="GET /notes",
-        unlisted=("author", "since", "until", "after"),
+        unlisted=("author", "since", "until", "linked_to", "after"),
         columns=("updated_at", "path", "title", "status"),
         nothing_found="no notes",
-        examples=("notebook-sync list --collection pages --status draft", "notebook-sync list --since 7d"),
+        examples=(
+            "notebook-sync list --collection pages --status draft",
+            "notebook-sync list --since 7d",
+            "notebook-sync list --linked-to pages/plan",
+        ),
     )
     def list(
         self,
@@ -151,6 +155,7 @@ class NoteService(NotebookService):
         author: Author = "",
         since: When = "",
         until: When = "",
+        linked_to: Annotated[str, Meta(max_length=_LONGEST_NAME, description="with a link to it"), Arg("NOTE")] = "",
         limit: Limit = 10,
         after: Annotated[
             str, Meta(max_length=_LONGEST_NAME, description="`next` of the last page"), Arg("CURSOR")
@@ -170,6 +175,7 @@ class NoteService(NotebookService):
             author=author,
             since=since,
             until=until,
+            linked_to=linked_to,
         )
 
     @operation(
@@ -196,7 +202,7 @@ class NoteService(NotebookService):
         """Read a note, or one section of it, as its file is now."""
         from notebook_sync.services.finding import read_note
 
-        return read_note(
+        found = read_note(
             self.core,
             session,
             id,
@@ -206,6 +212,11 @@ class NoteService(NotebookService):
             max_tokens=max_tokens,
             offset=offset,
         )
+        if session.agent:
+            from notebook_sync.services.lines import note_opened
+
+            note_opened(self.core, session, found.path)
+        return found
 
     # ---- creating and changing
 
@@ -274,6 +285,7 @@ class NoteService(NotebookService):
         examples=(
             "notebook-sync update pages/plan --status complete",
             "notebook-sync update pages/plan --section Risks --append --content '- Fog in May'",
+            "notebook-sync update pages/plan --supersedes pages/idea",
         ),
     )
     def update(
@@ -297,13 +309,15 @@ class NoteService(NotebookService):
         key_findings: Texts = None,
         confidence: Confidence = None,
         related_pages: Texts = None,
+        supersedes: Annotated[str, Meta(max_length=_LONGEST_NAME, description="note it replaces"), Arg("NOTE")] = "",
         expected_digest: Digest = "",
         reason: Reason = "",
         collection: Collection = None,
     ) -> Written | Missing:
         """Change the content or some fields of a note; every other byte stays as it is.
 
-        Content replaces the text, or the own text of `section`; `append` adds it at the end instead.
+        Content replaces the text, or the own text of `section`; `append` adds it at the end instead. `supersedes` marks
+        another note as replaced by this one, in both; one `undo` takes it all back.
         """
         from notebook_sync.services.documents import update_note
 
@@ -328,6 +342,7 @@ class NoteService(NotebookService):
             fields,
             section=section,
             append=append,
+            supersedes=supersedes,
             collection=collection or "",
             expected_digest=expected_digest,
             reason=reason,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
+from notebook_sync.errors import NotebookError
 from notebook_sync.registry import OWNER_ONLY, Arg, Results, found_any, operation
 from notebook_sync.services.assembling import NO_CONTENTS, assemble, files_of
-from notebook_sync.services.core import NotebookService
+from notebook_sync.services.core import Core, NotebookService
 from notebook_sync.services.trust import Trusted, accept_changes
 from notebook_sync.sessions import OWNER, Session
 from prompt import Found, Part, Prompt
@@ -57,6 +58,11 @@ class PromptService(NotebookService):
     """Assemble the prompt, and show what gets into it and why."""
 
     name = "prompts"
+
+    def __init__(self, core: Core, brief_of: Callable[[str, Session, int], str] | None = None) -> None:
+        """`brief_of` makes of a task what is shown of it, in at most so many tokens; None shows the task itself."""
+        super().__init__(core)
+        self._brief_of = brief_of
 
     @operation(
         "prompt",
@@ -105,7 +111,15 @@ class PromptService(NotebookService):
     ) -> Prompt:
         """The prompt as an object, with the text of each part; `contents` are bytes that files are taken to have, None
         for no file. Raises ConfigError, UsageError, NoAgentNamed."""
-        return assemble(self.core, session, max_tokens=max_tokens, include=include, task=task, contents=contents)
+        problem = ""
+        if task.strip() and self._brief_of:
+            limit = (max_tokens or files_of(self.core).settings.prompt.max_tokens) // 2
+            try:
+                task = self._brief_of(task, session, limit)
+            except NotebookError as error:  # the task itself is shown
+                problem = f"task: without what the notebook knows about it: {error}"
+        found = assemble(self.core, session, max_tokens=max_tokens, include=include, task=task, contents=contents)
+        return found._replace(problems=(*found.problems, problem)) if problem else found
 
     @operation(
         "explain",

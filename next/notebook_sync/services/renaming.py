@@ -15,7 +15,7 @@ from notebook_sync.files.frontmatter import read_frontmatter
 from notebook_sync.files.names import is_note_name
 from notebook_sync.files.parse import parse
 from notebook_sync.model import Note, id_from_path
-from notebook_sync.permissions import fold_name, guarded_names
+from notebook_sync.permissions import guarded_names
 from notebook_sync.services.core import Core
 from notebook_sync.services.documents import may_change, note_to_change, written
 from notebook_sync.services.lookup import BY_NAME, BY_PATH, Names, NoteName, file_names, note_names
@@ -23,6 +23,8 @@ from notebook_sync.services.results import Written
 from notebook_sync.services.view import View
 from notebook_sync.services.writing import Change, change_notes, require_base
 from notebook_sync.sessions import Session
+from notebook_sync.store.rows import Has, both
+from notebook_sync.sync.project import name_keys
 from prompt.outline import Outline
 
 _MOST_SHOWN = 10
@@ -136,14 +138,9 @@ def _with_links(core: Core, view: View, moved: Change, *, links: bool) -> tuple[
 
 def _sources(core: Core, view: View, note: Note) -> list[str]:
     """The notes with a link that may lead to this one, by the last part of its names."""
-    names = (note.path, id_from_path(note.path), note.title, note.wanted_id, *note.aliases)
-    wanted = {fold_name(posixpath.basename(name)) for name in names}
-    rows = core.index.documents.tuples(("path", "links"), view.whole)
-    return [
-        path
-        for path, links in rows
-        if path and path != note.path and any(fold_name(posixpath.basename(link)) in wanted for link in links)
-    ]
+    keys = tuple(name_keys((note.path, note.title, note.wanted_id, *note.aliases)))
+    rows = core.index.documents.tuples(("path",), both(view.whole, Has("linked", keys)))
+    return sorted(path for (path,) in rows if path and path != note.path)
 
 
 def _broken(move: _Move, source: str, text: str) -> Iterator[tuple[int, int, str]]:

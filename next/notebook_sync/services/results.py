@@ -7,23 +7,26 @@ msgspec's, which take a tenth of a dataclass's time to make.
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from msgspec.structs import replace
 
+from notebook_sync.model import is_current
 from notebook_sync.registry import Result
 from notebook_sync.store.rows import Row
 
 # What `row_fields` takes of a row of the index.
 COLUMNS = (
     *("id", "path", "collection", "title", "summary", "tags", "updated_at", "status", "created_by", "word_count"),
-    *("version", "fields", "provenance", "stale"),
+    *("version", "fields", "provenance", "stale", "superseded_by", "valid_until"),
 )
+_OF_CURRENCY = ("superseded_by", "valid_until")
 
 
 class NoteRow(Result, frozen=True, kw_only=True):
-    """A note without its content. `fields` is what its collection adds (language, source_url, topic …)."""
+    """A note without its content. `fields` is what its collection adds (language, source_url, topic …). `current`:
+    no other note replaces it, and its `valid_until` is not over."""
 
     id: str
     path: str
@@ -39,6 +42,7 @@ class NoteRow(Result, frozen=True, kw_only=True):
     fields: dict[str, Any]
     provenance: str
     stale: str
+    current: bool
 
     def for_model(self) -> NoteRow:
         """The row with neutral words for a note that others wrote; `id` is a name that every operation takes."""
@@ -85,6 +89,7 @@ class NoteText(NoteRow, frozen=True, kw_only=True):
     `text` is the file's, or the section's; where it is longer than `max_tokens`, `next` is the offset of the next page,
     and `tokens` counts this page (None where no limit was given). `digest` is that of the whole file, "" where the
     session sees a part of it. `sections`, `extra` and `history` (the newest 50 changes) belong to the whole note.
+    `linked_from` names at most 10 notes that link to it, the latest change first; `list` has them all.
     """
 
     digest: str
@@ -96,6 +101,7 @@ class NoteText(NoteRow, frozen=True, kw_only=True):
     created_at: datetime | None
     aliases: list[str]
     links: list[str]
+    linked_from: list[str]
     extra: dict[str, Any]
     history: list[dict[str, Any]]
 
@@ -184,9 +190,11 @@ class Difference(Result, frozen=True, kw_only=True):
 
 def row_fields(row: Row) -> dict[str, Any]:
     """The fields that every shape of a note has, from the `COLUMNS` of its row."""
-    said = dict(row["fields"] or {})
+    said, rest = dict(row["fields"] or {}), {name: value for name, value in row.items() if name not in _OF_CURRENCY}
+    current = is_current(row["superseded_by"], row["valid_until"], datetime.now(UTC))
     plain = {name: row[name] or "" for name in ("path", "provenance", "stale")}
-    return {**row, **plain, "tags": said.pop("tags", None) or row["tags"], "fields": said}  # as written, else folded
+    tags = said.pop("tags", None) or row["tags"]  # as written, else folded
+    return {**rest, **plain, "tags": tags, "fields": said, "current": current}
 
 
 def neutral_name(id: str) -> str:

@@ -16,13 +16,17 @@ from notebook_sync.model import SETTINGS_FILE
 from notebook_sync.services.admin import EMBEDDED, SyncReport
 from notebook_sync.services.core import FAULTS, Core
 from notebook_sync.sessions import OWNER
-from notebook_sync.sync.upkeep import Chore
+from notebook_sync.store.rows import Is, from_milliseconds, to_milliseconds
+from notebook_sync.sync.upkeep import Chore, last_runs
 
 # What `sync` waits for another process to publish, and the most that it publishes itself while servers answer.
 _PUBLISH_SECONDS, _FEED_SECONDS = 10.0, 3_600.0
+_USAGE_SECONDS = 600.0
 _COMMIT_SECONDS, _TIDY_SECONDS, _DAY, _WEEK = 60.0, 3_600.0, 86_400.0, 7 * 86_400.0
 _ALL = 1 << 30
 _COMMITTED, _MOST_COMMITTED = "committed", 500
+# Up to when use is published; a fact's importance is published where it moved so much, of so many facts in one run.
+_USED, _MOVED, _MOST_MOVED = "used", 0.01, 2_000
 # So many events are kept.
 _EVENTS = 50_000
 # Texts of so many rows are in memory at once.
@@ -55,8 +59,10 @@ def sync_notebook(
         embedded = embed_missing(core, _ALL)
     except (BackendDown, MissingExtra) as error:
         warnings.append(f"notes are found by their words only: {error}")
+    if embedded and not any(each["trouble"] for each in targets):
+        targets = publish_changes(core)  # the vectors of facts
     if embedded:
-        hints.append(f"{embedded:,} notes and facts can be found by their meaning now")
+        hints.append(f"found by their meaning from now on: {embedded:,} notes and facts")
     if is_first and not (core.root / SETTINGS_FILE).exists():
         hints.append(f"for rules and settings of your own, run: notebook-sync init {core.root}")
     write_dump(core)
@@ -105,6 +111,12 @@ def embed_missing(core: Core, limit: int) -> int:
     return made
 
 
+def embed_second(core: Core, limit: int) -> int:
+    """Make at most `limit` missing vectors of the second stage; how many. Raises BackendDown, MissingExtra."""
+    second = core.searcher.second if core.settings.search.second_stage else None
+    return second.queue.embed(limit).embedded if second else 0
+
+
 def note_faults(core: Core, batch: Mapping[str, Any]) -> None:
     """Remember what a look of the process that follows the files found, for `status`."""
     known, gone = core.known_faults(), {*batch["paths"], *(each["path"] for each in batch["failed"])}
@@ -118,6 +130,13 @@ def write_dump(core: Core) -> None:
     at = core.index.dumped_at()
     if at is None or abs(core.now() - at) > timedelta(days=1):
         core.index.dump(core.place.state / "dump")
+
+
+def score_all(core: Core) -> None:
+    """Compute what each memory counts for."""
+    from notebook_sync.services.memory_care import score_memories  # not loaded before it is due
+
+    score_memories(core)
 
 
 def finish_open_writes(core: Core) -> None:
@@ -134,11 +153,44 @@ def chores_of(core: Core) -> Sequence[Chore]:
     """What the process that follows the files does by the clock."""
     chores = [
         Chore("commit", _COMMIT_SECONDS, lambda: commit_open(core)),
+        Chore("usage", _USAGE_SECONDS, lambda: stamp_usage(core)),
         Chore("tidy", _TIDY_SECONDS, lambda: _log.info("tidied: %s", tidy(core))),
+        Chore("expiry", _TIDY_SECONDS, lambda: expire(core)),
+        Chore("facts", core.settings.memory.recalculate_hours * 3_600, lambda: look_at_facts(core)),
+        Chore("scores", core.settings.memory.recalculate_hours * 3_600, lambda: score_all(core)),
         Chore("dump", _DAY, lambda: write_dump(core)),
         Chore("pack", _WEEK, core.history.pack),
+        *core.more_chores,
     ]
     return [*chores, Chore("reconcile", _DAY, core.publisher.reconcile_all)] if core.has_targets else chores
+
+
+def chore_times(core: Core) -> list[dict[str, str]]:
+    """When each chore ran last and is due next: `{chore, last, next}`, "" for what only the process that follows the
+    files will know."""
+    found, last = [], last_runs(core.index)
+    for chore in chores_of(core):
+        ran = last.get(chore.name)
+        times = ["", ""] if ran is None else [_moment(ran), _moment(ran + chore.every)]
+        found.append({"chore": chore.name, "last": times[0], "next": times[1]})
+    return found
+
+
+def _moment(seconds: float) -> str:
+    return from_milliseconds(int(seconds) * 1_000).isoformat()
+
+
+def expire(core: Core) -> None:
+    """Forget what was kept for a while only, a week after its time: until then an old answer is better than none."""
+    expired = core.index.cache.tuples(("id",), Is("expires_at", "<=", core.now() - timedelta(days=7)))
+    core.index.cache.delete([id for (id,) in expired])
+
+
+def look_at_facts(core: Core) -> None:
+    """Archive facts that faded, and propose what the owner may do with others."""
+    from notebook_sync.services.fact_upkeep import tend_facts  # not loaded before it is due
+
+    tend_facts(core)
 
 
 def commit_open(core: Core) -> bool:
@@ -168,6 +220,27 @@ def commit_open(core: Core) -> bool:
     if changes:
         core.index.counters.put([{"id": _COMMITTED, "value": changes[-1].rev}])
     return len(changes) == _MOST_COMMITTED
+
+
+def stamp_usage(core: Core) -> bool:
+    """Let what was used since the last time be published, and the importance of facts that has moved since; whether
+    there are more of these."""
+    from notebook_sync.services.fact_rows import importance  # `sync` and `status` would wait for it
+
+    index, now = core.index, core.now()
+    held = index.counters.one(_USED)
+    since = min(from_milliseconds(held["value"] if held else 0), now)
+    columns = ("id", "base", "pin", "access_count", "path", "created_at", "last_accessed", "decay_rate", "importance")
+    rows = [dict(zip(columns, values, strict=True)) for values in index.facts.tuples(columns)]
+    weights = [(row["id"], row["importance"], importance(row, now)) for row in rows]
+    moved = [(id, weight) for id, was, weight in weights if was is None or abs(was - weight) >= _MOVED]
+    with index.write():
+        for id, weight in moved[:_MOST_MOVED]:
+            index.facts.update(Is("id", "=", id), set={"importance": weight}, stamp=True)
+        for used in (index.documents, index.facts):
+            used.update(Is("last_accessed", ">", since), stamp=True)
+        index.counters.put([{"id": _USED, "value": to_milliseconds(now)}])
+    return len(moved) > _MOST_MOVED
 
 
 def tidy(core: Core) -> list[str]:

@@ -85,6 +85,11 @@ class View:
         return visible(text, now=self.core.settings.local_now()).text
 
     @property
+    def channels(self) -> set[str]:
+        """The audiences of all private notes there are: which of them the session may know, `may` says."""
+        return self._restricted[1]
+
+    @property
     def _restricted(self) -> tuple[list[str], set[str]]:
         """The paths of files that are withheld or shown in part, and the audiences of private notes. What the index
         says of them is kept until it changes."""

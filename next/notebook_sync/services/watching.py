@@ -14,7 +14,7 @@ from notebook_sync.files.locks import FollowLock
 from notebook_sync.services.assembling import REMINDERS, assemble, files_of
 from notebook_sync.services.core import Core
 from notebook_sync.services.reminders import announce_due
-from notebook_sync.services.upkeep import chores_of, embed_missing, note_faults
+from notebook_sync.services.upkeep import chores_of, embed_missing, embed_second, note_faults
 from notebook_sync.sessions import OWNER
 from notebook_sync.sync.engine import Engine
 from notebook_sync.sync.upkeep import run_chores
@@ -24,6 +24,8 @@ from prompt import Prompt, compare
 # How long publishing may take at once, and how soon changes of other processes are looked for.
 _PUBLISH_SECONDS, _POLL_SECONDS = 10.0, 0.5
 _EMBEDDED_AT_ONCE = 64
+# A model of sentences takes a hundred times as long.
+_FEW_EMBEDDED = 8
 # After trouble it is tried again so soon, and else so late.
 _RETRY_SECONDS, _IDLE_SECONDS = 5.0, 60.0
 _Answer = tuple[Iterable[WatchEvent], float]
@@ -100,7 +102,8 @@ class Work:
                 events += [WatchEvent("published", published)] if published else []
                 seconds = _POLL_SECONDS
             try:
-                seconds = 0.0 if embed_missing(core, _EMBEDDED_AT_ONCE) else seconds
+                made = embed_missing(core, _EMBEDDED_AT_ONCE) or embed_second(core, _FEW_EMBEDDED)
+                seconds = 0.0 if made else seconds
             except (BackendDown, MissingExtra) as error:
                 troubles["embeddings"] = str(error)
             seconds = min(seconds, run_chores(core.index, chores_of(core)))

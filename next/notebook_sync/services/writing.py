@@ -22,13 +22,16 @@ from notebook_sync.files.history import Kept
 from notebook_sync.files.locks import write_lock
 from notebook_sync.files.names import twin, why_not
 from notebook_sync.files.parse import parse
-from notebook_sync.model import Note
+from notebook_sync.model import Note, collection_of
 from notebook_sync.permissions import guarded_key, guarded_names
 from notebook_sync.services.core import Core
 from notebook_sync.services.view import View
 from notebook_sync.sessions import OWNER, PROGRAM, Session
 from notebook_sync.store.rows import Is, Row
 
+# What anybody may create, as far as the session allows it.
+PAGES = ("pages", "code_snippets", "research_notes")
+NOT_OWN = "This conversation may change only the pages that its agent created"
 _PUBLISH_SECONDS = 1.0
 _ATTEMPTS = 5
 _NO_HISTORY = f"{NO_GIT}: earlier texts are not kept, and nothing can be undone"
@@ -97,6 +100,11 @@ def writing(core: Core, operation: str) -> Iterator[None]:
     second, unless another process follows the notebook; that fails no write. Raises Busy."""
     with write_lock(core.place, operation):
         yield
+    publish_now(core)
+
+
+def publish_now(core: Core) -> None:
+    """Publish for at most a second before a write returns, unless another process follows the notebook."""
     if core.has_targets:
         core.publisher.publish_inline(_PUBLISH_SECONDS)
 
@@ -177,7 +185,7 @@ def why_not_free(core: Core, view: View, path: str, besides: str = "") -> str:
     folder, name = posixpath.split(path)
     there = os.listdir(core.root / folder) if (core.root / folder).is_dir() else []  # noqa: PTH208 - names alone
     others = {each for each in there if posixpath.join(folder, each) != besides}
-    if name in others or not view.may("read", path):
+    if name in others or not (view.may("read", path) or view.may("add", path)):
         return "already exists"
     other = twin(name, others)
     return f"differs from {other} only in a way that some systems ignore" if other else ""
@@ -191,8 +199,18 @@ def require_base(view: View, path: str, raw: bytes, expected_digest: str) -> Non
         raise Conflict(path, expected_digest, digest_of(raw), text)
 
 
+def owns(core: Core, session: Session, path: str, raw: bytes) -> bool:
+    """Whether a session may change this text of a note as far as it matters who made it: with `permissions.pages =
+    "own"`, an agent changes only the pages that it created."""
+    if session.kind == "owner" or core.settings.permissions.pages == "shared" or collection_of(path) not in PAGES:
+        return True
+    return parse(path, raw, timezone=core.settings.timezone).created_by == session.changed_by
+
+
 def _checked(core: Core, view: View, change: Change, changes: Sequence[Change]) -> Change:
     path, before, after, zone = change.path, change.before, change.after, core.settings.timezone
+    if before is not None and not owns(core, view.session, change.moved_from or path, before):
+        raise view.refuse(path, change.action, NOT_OWN)
     if after is None:
         return change
     is_placed = change.moved_from or (before is None and not change.is_new)
@@ -363,7 +381,7 @@ def _trust(core: Core, changes: Sequence[Change], session: Session) -> list[str]
 
     try:
         for each in changes:
-            if each.action not in ("undo", "rename"):
+            if each.action not in ("undo", "rename", "rollback"):
                 trust_edit(core, session, each.path, each.before, each.after, each.edits)
     except GitFailed as error:
         return [f"saved; it waits for trust, since git failed: {error.message}"]

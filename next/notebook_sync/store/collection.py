@@ -106,6 +106,11 @@ class Collection:
         found = self._select(names, where, "ORDER BY ended_at DESC, id", f"ended_at > {_now() - _YEAR}")
         return [dict(zip(names, values, strict=True)) for values in found]
 
+    def known(self, ids: AnyCollection[str]) -> set[str]:
+        """Those of the ids that a row has, or had within a year."""
+        lately = f"coalesce(abs(ended_at), {_now()}) > {_now() - _YEAR}"
+        return {id for (id,) in self._select(["id"], Is("id", "in", ids), alive=lately)}
+
     def search(
         self, terms: Sequence[str], where: Where = EVERYTHING, *, limit: int = 100, private: bool = False
     ) -> list[WordHit]:

@@ -22,6 +22,8 @@ DOCUMENTS = CollectionSpec(
         Column("created_by"),
         Column("language"),
         Column("provenance"),
+        Column("superseded_by"),
+        Column("valid_until", "time"),
         Column("word_count", "int"),
         Column("updated_at", "time", indexed=True, observed=True),  # the file's mtime
         Column("digest"),
@@ -44,7 +46,7 @@ DOCUMENTS = CollectionSpec(
         Column("sections", "json", heavy=True),  # model.Section as lists
         Column("extra", "json", heavy=True),
     ),
-    many=("tags", "links", "aliases", "relations"),
+    many=("tags", "links", "aliases", "relations", "linked", "names"),
     text=(("title", 8.0), ("summary", 2.0), ("content", 1.0), ("code", 1.0)),
     unique="path",
     versioned_by="digest",
@@ -78,6 +80,7 @@ FACTS = CollectionSpec(
         Column("terms", heavy=True),
         Column("base", "real", kept=True, default=0.5),
         Column("decay_rate", "real", kept=True, default=0.01),
+        Column("importance", "real", kept=True),  # with use and age, as of the last upkeep: for programs that read it
         Column("access_count", "int", kept=True, default=0),
         Column("created_at", "time", kept=True),
         Column("updated_at", "time", kept=True),
@@ -186,7 +189,8 @@ INTENTS = CollectionSpec(
 )
 # Files that are not notes, so that links to them can be checked. `id` is the path.
 ATTACHMENTS = CollectionSpec("attachments", (Column("size", "int"), Column("mtime_ns", "int")))
-# Vectors of passages. `id` is "COLLECTION:ID"; `places` are the passages' spans.
+# Vectors of passages. `id` is "COLLECTION:ID", or "2:COLLECTION:ID" for the second stage of search; `places` are the
+# passages' spans.
 VECTORS = CollectionSpec(
     "vectors",
     (

@@ -25,7 +25,7 @@ from notebook_sync.store.tables import CODECS, TRIGGERS, Table, from_json, unpac
 from notebook_sync.store.words import WordTables
 
 # Raised when the tables change. An index with a lower number, or of an older analyzer, is emptied and filled again.
-SCHEMA = 1
+SCHEMA = 2
 _ANALYZERS = 1000
 _DUMP_FILE = "index.jsonl"
 _YEAR = timedelta(days=365)
@@ -74,13 +74,13 @@ class Index:
                 raise
             self.recover()
 
-    def write(self, *, durable: bool = False) -> AbstractContextManager[Any]:
+    def write(self, *, durable: bool = False, patience: float = 20.0) -> AbstractContextManager[Any]:
         """One transaction: all that is put, updated, renamed and deleted inside it, or nothing after an exception.
 
-        The thread may open it again inside itself; other threads and processes wait, and Busy is raised after 20 s.
-        `durable`: the commit survives a power failure; only the outermost may ask for it.
+        The thread may open it again inside itself; other threads and processes wait, and Busy is raised after
+        `patience`, in seconds. `durable`: the commit survives a power failure; only the outermost may ask for it.
         """
-        return self._db.write(durable=durable)
+        return self._db.write(durable=durable, patience=patience)
 
     def version(self) -> int:
         """A number that differs after every commit by any process: the key of what readers cache. Inside `write` it

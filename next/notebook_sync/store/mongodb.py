@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -77,13 +78,14 @@ class MongoTarget:
         """Write a batch; by "COLLECTION:ID", why a row was refused. `claim`: also over what others wrote."""
         refused: Refusals = {}
         history = _history_of(self._index, [each.id for each in changes if each.collection == "documents"])
+        vectors = _vectors_of(self._index, [each.id for each in changes if each.collection == "facts"])
         with self._asking() as database:
             if not self._has_indexes:
                 _make_indexes(database)
                 self._has_indexes = True
             for place, name in _PLACES.items():
                 if some := [each for each in changes if each.collection == name]:
-                    work = self._work(database[place], some, history, refused, claim=claim)
+                    work = self._work(database[place], some, history, vectors, refused, claim=claim)
                     _run(database[place], work, refused)
         return refused
 
@@ -123,6 +125,7 @@ class MongoTarget:
         collection: Collection[Document],
         changes: Sequence[Change],
         history: Mapping[str, list[Document]],
+        vectors: Mapping[str, Document],
         refused: Refusals,
         *,
         claim: bool,
@@ -151,8 +154,10 @@ class MongoTarget:
                 refused[change.key] = FOREIGN
                 continue
             if change.collection == "facts":
-                fields, greatest = fact_of(change.row, self._notebook, change.rev)
-                request: Any = UpdateOne(as_seen, {"$set": fields, "$max": greatest}, upsert=True)
+                vector = vectors.get(change.id)
+                fields, greatest = fact_of(change.row, vector, self._notebook, change.rev)
+                first: Document = {} if vector else {"$setOnInsert": {"embedding": []}}
+                request: Any = UpdateOne(as_seen, {"$set": fields, "$max": greatest, **first}, upsert=True)
                 raw = _encoded({**fields, **greatest}, change.key, refused)
             else:
                 document = document_of(change.row, history.get(change.id, []), self._notebook, change.rev)
@@ -285,12 +290,16 @@ def document_of(row: Row, history: Sequence[Document], notebook: str, rev: int) 
     }
 
 
-def fact_of(row: Row, notebook: str, rev: int) -> tuple[Document, Document]:
-    """A row of `facts` as (fields to set, fields of which the greater value wins)."""
-    metadata = _safe({**(row["metadata"] or {}), "base": row["base"], "pin": row["pin"]})
+def fact_of(row: Row, vector: Document | None, notebook: str, rev: int) -> tuple[Document, Document]:
+    """A row of `facts`, and the vector of its text, as (fields to set, fields of which the greater value wins)."""
+    model, embedding = (vector["model"], {"embedding": vector["embedding"]}) if vector else (None, {})
+    metadata = {**(row["metadata"] or {}), "base": row["base"], "pin": row["pin"], "embedding_model": model}
+    metadata = _safe(metadata)
+    weights = (row["importance"], row["pin"], row["base"])
     fields = {
         "note_id": row["id"],
-        "importance": row["base"] if row["pin"] is None else row["pin"],
+        "importance": next((each for each in weights if each is not None), None),
+        **embedding,
         "metadata": metadata,
         **{name: row[name] for name in _OF_FACTS},
         "notebook": notebook,
@@ -323,6 +332,19 @@ def _history_of(index: Index, ids: Sequence[str]) -> dict[str, list[Document]]:
         entry = {"version": crumb["version"], "timestamp": crumb["at"]}
         found[crumb["note"]].append({**entry, "summary": crumb["summary"], "changed_by": crumb["changed_by"]})
     return {note: crumbs[-HISTORY_LIMIT:] for note, crumbs in found.items()}
+
+
+def _vectors_of(index: Index, facts: Sequence[str]) -> dict[str, Document]:
+    """The vectors of facts as floats, each with its model; of a long fact, that of its first passage."""
+    asked = Is("id", "in", [f"facts:{id}" for id in facts])
+    found: dict[str, Document] = {}
+    for row in index.vectors.find(asked, fields=("id", "model", "codes", "scales")) if facts else ():
+        scales = array("f", row["scales"] or b"")
+        if scales:
+            codes = array("b", row["codes"][: len(row["codes"]) // len(scales)])
+            embedding = [code * scales[0] for code in codes]
+            found[row["id"].partition(":")[2]] = {"model": row["model"], "embedding": embedding}
+    return found
 
 
 # ---- requests

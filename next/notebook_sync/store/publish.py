@@ -16,10 +16,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from notebook_sync.errors import BackendDown, ForeignTarget, NotebookError
 from notebook_sync.files.locks import FollowLock
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     Target = MongoTarget | RedisTarget
 
+_Answer = TypeVar("_Answer")
 _BATCH = 500
 # A server that failed is left alone, longer each time.
 _PAUSES = (0.5, 30.0)
@@ -62,11 +64,12 @@ class Published:
 
 @dataclass(slots=True)
 class _State:
-    """What this process knows of one server. It has every change up to `through`."""
+    """What this process knows of one server. It has every change up to `through`; questions wait until `ask_at`."""
 
     through: int = 0
     trouble: str = ""
     retry_at: float = 0.0
+    ask_at: float = 0.0
     pause: float = _PAUSES[0]
 
 
@@ -176,6 +179,23 @@ class Publisher:
             self._state_of(each, *answers.get(each.kind, (None, self._states[each.kind].trouble)))
             for each in self._targets
         ]
+
+    def ask(self, kind: str, work: Callable[[Any], _Answer], seconds: float) -> tuple[_Answer | None, str]:
+        """What a server answers within so many seconds: `work` gets the target. None where there is none, and why,
+        "" for a server that is not set. One that did not answer lately is not asked."""
+        target = next((each for each in self._targets if each.kind == kind), None)
+        if target is None:
+            return None, ""
+        state, answers, trouble = self._states[kind], list[_Answer](), f"{target.name} does not answer"
+
+        def run() -> None:
+            with suppress(BackendDown):
+                answers.append(work(target))
+
+        if time.monotonic() >= max(state.retry_at, state.ask_at):
+            _run_for(seconds, [run])
+            state.ask_at = 0.0 if answers else time.monotonic() + _REST_SECONDS
+        return (answers[0], "") if answers else (None, trouble)
 
     def close(self) -> None:
         """Close the connections."""

@@ -28,6 +28,7 @@ from notebook_sync.store.tables import as_json
 _SUMMARY = 200
 _SCORE = 0.8
 _BATCH = 500
+_MOST_FOUND = 1000
 # An emptied server gets the stream of so many days; older lines are of interest to nobody there.
 _REFILL = timedelta(days=30)
 _SESSIONS = (Session.task(), Session.external())
@@ -118,9 +119,8 @@ class RedisTarget:
             ("longterm", "longterm", "HGETALL", row_of_hash),
             ("checkpoints", "checkpoint", "GET", row_of_checkpoint),
         ):
-            pattern = re.sub(r"([*?\[\]\\])", r"\\\1", self._key(part, "")) + "*"
             with self._asking() as client:
-                keys = list(client.scan_iter(pattern, count=1000))
+                keys = list(client.scan_iter(self._pattern(part), count=1000))
             self._load(name, read, zip(keys, self._ask([(command, key) for key in keys]), strict=True))
 
     def _load(self, name: str, read: Callable[..., Row], values: Iterable[tuple[Any, ...]]) -> None:
@@ -130,6 +130,60 @@ class RedisTarget:
             with suppress(ValueError, KeyError, TypeError, AttributeError):
                 lines.append(as_json({"in": name, "row": read(*each)}))
         self._index.load(lines)
+
+    # ---- what other programs wrote, read when somebody asks
+
+    def read_days(self, days: Sequence[str]) -> tuple[Mark | None, dict[str, list[bytes]]]:
+        """The owner's mark, and the lines of each of these days; a day whose key is no list is left out."""
+        lists = [("LRANGE", self._key("daily", day), 0, -1) for day in days]
+        mark, *found = self._ask([("GET", self._key("notebook", "owner")), *lists])
+        here = {day: lines for day, lines in zip(days, found, strict=True) if isinstance(lines, list)}
+        return Mark.read(mark) if isinstance(mark, bytes) else None, here
+
+    def find_hashes(self, words: Sequence[str]) -> dict[str, dict[str, str]]:
+        """The hashes of others in which the search index finds one of these words, by key without the prefix; none
+        without the module. `words` have letters and digits only."""
+        from redis.exceptions import ResponseError
+
+        asked = ("FT.SEARCH", self._key("memory", "idx"), f"@content:({'|'.join(words)})", "NOCONTENT")
+        with self._asking() as client:
+            try:
+                found = client.execute_command(*asked, "LIMIT", 0, _MOST_FOUND, "DIALECT", 2)
+            except ResponseError:
+                return {}
+        # By protocol 2 a number and the keys, by protocol 3 an object.
+        return self._hashes(found[1:] if isinstance(found, list) else [each[b"id"] for each in found[b"results"]])
+
+    def read_longterm(self) -> dict[str, dict[str, str]]:
+        """What others keep in long-term memory, as `find_hashes`."""
+        with self._asking() as client:
+            return self._hashes(list(client.scan_iter(self._pattern("longterm"), count=1000)))
+
+    def exchange_lines(self, gone: Sequence[tuple[str, bytes]], back: Sequence[tuple[str, bytes]]) -> None:
+        """Remove lines from the lists of their days, and append others."""
+        removed = [("LREM", self._key("daily", day), 0, line) for day, line in gone]
+        self._ask([*removed, *(("RPUSH", self._key("daily", day), line) for day, line in back)])
+
+    def _hashes(self, keys: Sequence[bytes]) -> dict[str, dict[str, str]]:
+        """Hashes of others: those whose id the index does not know. A key is KIND:PART:ID, or longterm:ID."""
+        start, index = len(self._key("")), self._index
+        names = [_text(key)[start:] for key in keys]
+        ids = {name: name.split(":", 1 if name.startswith("longterm:") else 2)[-1] for name in names}
+        ours = set[str]()
+        for rows, kind in ((index.stream, "daily:"), (index.longterm, "longterm:"), (index.documents, "notebook:")):
+            known = rows.known([ids[name] for name in names if name.startswith(kind)])
+            ours |= {name for name in names if name.startswith(kind) and ids[name] in known}
+        wanted = [(key, name) for key, name in zip(keys, names, strict=True) if name not in ours]
+        found = self._ask([("HGETALL", key) for key, _ in wanted])
+        return {
+            name: {_text(field): _text(value) for field, value in each.items()}
+            for (_, name), each in zip(wanted, found, strict=True)
+            if isinstance(each, dict)
+        }
+
+    def _pattern(self, part: str) -> str:
+        """The pattern of all keys of one kind."""
+        return re.sub(r"([*?\[\]\\])", r"\\\1", self._key(part, "")) + "*"
 
     def close(self) -> None:
         """Close the connection."""

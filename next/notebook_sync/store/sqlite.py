@@ -53,12 +53,15 @@ class Database:
             yield connection
 
     @contextmanager
-    def write(self, *, durable: bool = False, upgrade: bool = False) -> Iterator[sqlite3.Connection]:
+    def write(
+        self, *, durable: bool = False, upgrade: bool = False, patience: float = _BUSY_SECONDS
+    ) -> Iterator[sqlite3.Connection]:
         """One immediate transaction: what is read inside it cannot be out of date when it is written.
 
-        The thread may open it again inside. `upgrade`: the file may be of an older version.
+        The thread may open it again inside. `upgrade`: the file may be of an older version. `patience`: Busy is raised
+        after so many seconds in which others write.
         """
-        with self._lock, self.read() as connection:
+        with self._locked(patience), self.read() as connection:
             if self._is_writing:
                 if durable and not self._is_durable:
                     raise ValueError("only the outermost transaction can be made durable")
@@ -68,6 +71,8 @@ class Database:
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._is_writing, self._is_durable = True, durable
             try:
+                if patience != _BUSY_SECONDS:
+                    connection.execute(f"PRAGMA busy_timeout = {patience * 1000:.0f}")
                 with _transaction(connection, "BEGIN IMMEDIATE"):
                     if self._connections[threading.get_ident()][1] != self._identity():
                         raise Busy("the index was replaced")
@@ -77,6 +82,18 @@ class Database:
                     connection.execute("UPDATE state SET value = value + 1 WHERE name = 'commits'")
             finally:
                 self._is_writing = False
+                if patience != _BUSY_SECONDS:
+                    connection.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000:.0f}")
+
+    @contextmanager
+    def _locked(self, patience: float) -> Iterator[None]:
+        """Keep other threads from writing; those that may wait long wait for ever."""
+        if not self._lock.acquire(timeout=-1 if patience == _BUSY_SECONDS else patience):
+            raise Busy("another thread writes to the index")
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def get_state(self, name: str) -> int:
         """One number of the table `state`, 0 where there is none."""

@@ -159,12 +159,14 @@ TRIGGERS: Final = (
         for statement in (
             """CREATE TRIGGER NAME_moved AFTER UPDATE OF id ON NAME BEGIN
                 UPDATE state SET value = value + 1 WHERE name = 'local_rev';
-                UPDATE OR REPLACE vectors SET id = 'NAME:' || new.id,
-                    rev = (SELECT value FROM state WHERE name = 'local_rev') WHERE id = 'NAME:' || old.id;
+                UPDATE OR REPLACE vectors SET id = substr(id, 1, length(id) - length(old.id)) || new.id,
+                    rev = (SELECT value FROM state WHERE name = 'local_rev')
+                    WHERE id IN ('NAME:' || old.id, '2:NAME:' || old.id);
             END""",
             """CREATE TRIGGER NAME_left AFTER UPDATE OF ended_at ON NAME WHEN new.ended_at IS NOT NULL BEGIN
-                DELETE FROM vectors_heavy WHERE n IN (SELECT n FROM vectors WHERE id = 'NAME:' || old.id);
-                DELETE FROM vectors WHERE id = 'NAME:' || old.id;
+                DELETE FROM vectors_heavy WHERE n IN
+                    (SELECT n FROM vectors WHERE id IN ('NAME:' || old.id, '2:NAME:' || old.id));
+                DELETE FROM vectors WHERE id IN ('NAME:' || old.id, '2:NAME:' || old.id);
             END""",
         )
     ),

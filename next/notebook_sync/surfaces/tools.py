@@ -98,7 +98,7 @@ def argument_schema(operation: Operation, *, strict: bool = False) -> dict[str, 
 def _tool_named(notebook: Notebook, name: str, session: Session) -> Operation:
     load_operations()
     for operation in OPERATIONS.values():
-        if operation.tool == name:
+        if name and name in (operation.tool, *operation.tool_aliases):
             return operation
     names = [each.tool for each in tools_of(notebook, session, ALL)]
     advice = did_you_mean(name, names, f"use one of {', '.join(names)}")

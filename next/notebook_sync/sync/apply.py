@@ -117,6 +117,8 @@ class Applier:
                 row["created_at"] = created.get(put.look.path) or row["updated_at"]
             elif put.past is not None and before[put.past.id]["created_at"] != row["created_at"]:
                 documents.update(Is("id", "=", put.id), set={"created_at": row["created_at"]})
+            if row["collection"] == "memories":
+                row["score"] = row["fields"]["priority"] / 10  # until it is computed
         documents.put(rows)
 
     def _apply_facts(self, files: Mapping[str, Projection | None], intents: Mapping[str, Row]) -> None:
@@ -224,16 +226,16 @@ def what_happened(put: Put, was: Row | None) -> tuple[str, str]:
 def stream_entry(note: Row, action: str, at: datetime, zone: tzinfo, agent: str = "") -> Row:
     """The stream line of what happened to a note, a light row of `documents`.
 
-    The text of a note that some session sees in part may be what it must not see, so its line has the title alone.
+    The text of a note that some session sees in part may be what it must not see, so its line has the path alone.
     """
-    summary = "" if note["audience"] else note["summary"][:_SUMMARY]
+    title, summary = (note["path"], "") if note["audience"] else (note["title"], note["summary"][:_SUMMARY])
     identity = (note["id"], to_milliseconds(at), note["version"], action, note["digest"], note["path"])
-    ref = {name: note[name] for name in ("title", "collection", "status", "version")}
+    ref = {"title": title, **{name: note[name] for name in ("collection", "status", "version")}}
     return {
         "id": hashlib.sha256("\n".join(map(str, identity)).encode()).hexdigest()[:16],
         "day": at.astimezone(zone).date().isoformat(),
         "at": at,
-        "content": f"[Notebook {action.upper()}] {note['title']}" + (f": {summary}" if summary else ""),
+        "content": f"[Notebook {action.upper()}] {title}" + (f": {summary}" if summary else ""),
         "source": "notebook",
         "score": _SCORE,
         "agent": agent,

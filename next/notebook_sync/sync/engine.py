@@ -21,6 +21,7 @@ from notebook_sync.errors import IndexDamaged
 from notebook_sync.files.state import Place
 from notebook_sync.files.tree import Tree
 from notebook_sync.model import UNSETTLED, Stamp
+from notebook_sync.permissions import is_private
 from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.settings import Settings
 from notebook_sync.store.index import Index
@@ -160,8 +161,8 @@ class Engine:
             is_first, seen = True, self._look(report, None, is_first=True, **options)
         if is_first:
             with self.index.write():
-                if seen:
-                    self._applier.note_first_sync(self.settings.notebook.name or self.tree.root.name, len(seen))
+                if shown := [path for path in seen if not is_private(path)]:
+                    self._applier.note_first_sync(self.settings.notebook.name or self.tree.root.name, len(shown))
                 self.index.counters.put([{"id": _ADOPTED, "value": 1}])
         if self.tree.mounts:
             with suppress(OSError):

@@ -1,11 +1,13 @@
 """A parsed note → the rows that the index holds of it. Pure; equal files give equal rows on any machine.
 
 `tags` are folded and have their ancestors, so that `Has` finds `a/b` for `a`; where that differs from what the author
-wrote, `fields["tags"]` has the author's. `links` and `aliases` are as written, `relations` are the targets.
+wrote, `fields["tags"]` has the author's. `links` and `aliases` are as written, `relations` are the targets. By `linked`
+and `names`, the notes are found that may have a link to one.
 """
 
 from __future__ import annotations
 
+import posixpath
 import unicodedata
 from collections.abc import Iterable
 from datetime import datetime
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from notebook_sync.files.names import copy_of
 from notebook_sync.model import CORE_FACTS, PARSER, FactLine, Note, Stamp
-from notebook_sync.permissions import audience_of, guarded_names
+from notebook_sync.permissions import audience_of, guarded_key, guarded_names
 from notebook_sync.settings import PromptTable
 from notebook_sync.store.rows import Row
 from notebook_sync.sync.diff import Projection
@@ -58,6 +60,8 @@ def project(
         "created_by": note.created_by,
         "language": fields.get("language") or "",
         "provenance": note.provenance,
+        "superseded_by": fields.get("superseded_by") or "",
+        "valid_until": note.valid_until,
         "word_count": note.word_count,
         "updated_at": mtime,
         "digest": note.digest,
@@ -73,12 +77,19 @@ def project(
         "extra": dict(note.extra),
         "tags": tags,
         "links": list(dict.fromkeys(link.target for link in note.links if link.target)),
+        "linked": name_keys(link.target for link in note.links),
+        "names": name_keys((note.path, note.title, note.wanted_id, *note.aliases)),
         "aliases": list(note.aliases),
         "relations": list(dict.fromkeys(each["to"] for each in fields.get("relations") or ())),
     }
     facts = {fact.id: _fact_row(fact, note, private) for fact in reversed(note.facts)}
     places = tuple(_place_row(fact, note.path, private) for fact in note.facts)
     return Projection(with_words(document, analyzer), tuple(facts.values()), places)
+
+
+def name_keys(names: Iterable[str]) -> list[str]:
+    """What names that may lead to one note have in common: the last part, without `.md`, case, hyphens and spaces."""
+    return list(dict.fromkeys(filter(None, (guarded_key(posixpath.basename(name)) for name in names))))
 
 
 def audience(path: str, prompt: PromptTable) -> str:

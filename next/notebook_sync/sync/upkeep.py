@@ -30,17 +30,23 @@ class Chore:
 def run_chores(index: Index, chores: Sequence[Chore]) -> float:
     """Run what is due, and return in how many seconds to come again. A chore that fails ends no other one, and is tried
     again after its period."""
-    ran = {row["id"]: row["value"] / 1000 for row in index.counters.find() if row["id"].startswith(_PREFIX)}
+    ran = last_runs(index)
     again = _LONGEST_SECONDS
     for chore in chores:
-        now, key = time.time(), _PREFIX + chore.name
-        waited = now - ran.get(key, now + 1)
+        now = time.time()
+        waited = now - ran.get(chore.name, now + 1)
         if not 0 <= waited < chore.every:
             is_believed = 0 <= waited <= chore.every + _WEEK
             waited = chore.every if is_believed and _run(chore) else 0.0
-            index.counters.put([{"id": key, "value": int((now - waited) * 1000)}])
+            index.counters.put([{"id": _PREFIX + chore.name, "value": int((now - waited) * 1000)}])
         again = min(again, max(0.0, chore.every - waited))
     return again
+
+
+def last_runs(index: Index) -> dict[str, float]:
+    """By name, when each chore ran last, or was noted, in seconds since 1970."""
+    rows = index.counters.find()
+    return {row["id"].removeprefix(_PREFIX): row["value"] / 1000 for row in rows if row["id"].startswith(_PREFIX)}
 
 
 def _run(chore: Chore) -> bool:

@@ -38,6 +38,7 @@ _TABLE = """\
 | `second` | 17:30 | {0} |
 
 """
+KINDS = ("decision", "problem", "pattern", "insight")
 STATUSES = ("draft", "in_progress", "complete", "archived")
 
 NOTEBOOK = """\
@@ -119,6 +120,26 @@ def write_corpus(root: Path, count: int, embeddings: str = "off") -> int:
             place.parent.mkdir(parents=True)
         size += place.write_bytes(text.encode())
     return size
+
+
+def write_memories(root: Path, count: int) -> int:
+    """Write a notebook of `count` memories, searched by words and meaning; returns how many there are."""
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "notebook.toml").write_text(NOTEBOOK.format("wordllama"))
+    (root / "memories").mkdir()
+    for number, (_, text) in enumerate(_notes(count)):
+        kind, other = KINDS[number % len(KINDS)], f"memories/{number * 7 % count:06}"
+        fields = f"kind: {kind}\ndomain: area-{number % 12}\nrelations: [{{type: expands, to: {other}}}]\n"
+        (root / f"memories/{number:06}.md").write_text(text.replace("---\n", f"---\n{fields}", 1))
+    return count
+
+
+def specs(count: int) -> list[str]:
+    """Tasks of about 150 words."""
+    words, weights = vocabulary()
+    rng = random.Random(f"specs {SEED}")
+    taken = (rng.choices(words, cum_weights=weights, k=150) for _ in range(count))
+    return [f"# {' '.join(each[:5])}\n\n{' '.join(each[5:])}\n" for each in taken]
 
 
 def standing_orders(size: int, *, nested: bool = False) -> bytes:

@@ -49,6 +49,14 @@ def edits(root: Path, note: str) -> int:
         return notebook.read(note).text.count("By tool")
 
 
+def briefs(root: Path, specs: list[str]) -> list[float]:
+    from notebook_sync import Notebook, Session
+
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        return _each([partial(notebook.context.brief, spec, Session.task()) for spec in specs])
+
+
 def statuses(root: Path, runs: int) -> list[float]:
     from notebook_sync import Notebook
 

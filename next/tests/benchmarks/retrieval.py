@@ -1,30 +1,42 @@
-"""How well notes are found: READMEs of installed npm packages are the notes, what the packages say of themselves in one
-sentence the queries, and the right answer to each is its own package. Nobody here wrote any of them.
+"""How well notes are found, on texts that nobody here wrote. Nothing is tuned on the half that is measured, which is
+always the same for the same texts.
 
-    python -m tests.benchmarks.retrieval node_modules [QUERIES]
+    python -m tests.benchmarks.retrieval FOLDER_OR_FILE [--queries N] [--second-stage onnx:DIR]
 
-"Reworded" leaves out the sentences of a README that have most of the query's words. Half of the queries are held out:
-what is tuned is tuned on the other half, which is always the same for the same packages.
+A `node_modules` folder: READMEs of installed npm packages are the notes, what the packages say of themselves in one
+sentence the queries, and the right answer to each is its own package. "Reworded" leaves out the sentences of a README
+that have most of the query's words.
+
+A file of conversations, as the LoCoMo data set has them: each turn is a note, each conversation a notebook, and the
+right answers to a question are the turns that it names as evidence. "Answered" are questions with one of these turns
+among the first.
+
+With a second stage, `hybrid` alone is measured, and of the READMEs only the reworded ones: its vectors take minutes.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import math
 import re
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import NamedTuple, get_args
 
 from notebook_sync.files.parse import parse
 from notebook_sync.model import UNSETTLED
-from notebook_sync.search.embed import StaticEmbedder
+from notebook_sync.search.embed import Embedder, StaticEmbedder
 from notebook_sync.search.query import Mode, Searcher
+from notebook_sync.search.second_stage import second_stage_of
 from notebook_sync.search.words import WordAnalyzer
-from notebook_sync.settings import Settings
+from notebook_sync.settings import SearchTable, Settings
 from notebook_sync.store.index import Index
 from notebook_sync.sync.project import project
 
@@ -72,41 +84,123 @@ def reworded(package: Package) -> str:
     )
 
 
-def searcher_of(readmes: Mapping[str, str], index: Index, analyzer: WordAnalyzer) -> Searcher:
-    """Of these notes, indexed as sync does it, with vectors."""
+def searcher_of(
+    notes: Mapping[str, str], index: Index, analyzer: WordAnalyzer, second: Embedder | None = None
+) -> Searcher:
+    """Of these notes by path, indexed as sync does it, with vectors."""
     settings, now = Settings(), datetime(2026, 1, 1, tzinfo=UTC)
-    for name, text in readmes.items():
-        note = parse(f"pages/{name}.md", text.encode(errors="replace"), timezone=settings.timezone)
-        index.documents.put([{**project(note, UNSETTLED, now, settings.prompt, analyzer).document, "id": name}])
-    searcher = Searcher(index, analyzer, StaticEmbedder())
-    while searcher.meaning and searcher.meaning.queue.embed(500).behind:
-        pass
+    rows = []
+    for path, text in notes.items():
+        note = parse(path, text.encode(errors="replace"), timezone=settings.timezone)
+        rows.append(project(note, UNSETTLED, now, settings.prompt, analyzer).document | {"id": path})
+    index.documents.put(rows)
+    searcher = Searcher(index, analyzer, StaticEmbedder(), second)
+    for meaning in filter(None, (searcher.meaning, searcher.second)):
+        while meaning.queue.embed(500).behind:
+            pass
     return searcher
 
 
-def figures(searcher: Searcher, asked: Sequence[Package], mode: Mode) -> Iterator[float]:
-    """How often the right note is first, how often among the first ten, and the mean of 1 / its rank."""
-    ranks = []
-    for package in asked:
-        hits = [hit.id for hit in searcher.search(package.description, mode=mode, limit=100).hits]
-        ranks += [hits.index(package.name) + 1] if package.name in hits else []
-    for points in (lambda rank: rank == 1, lambda rank: rank <= 10, lambda rank: 1 / rank):
-        yield sum(map(points, ranks)) / len(asked)
+@contextmanager
+def notebook_of(notes: Mapping[str, str], second: Embedder | None = None) -> Iterator[Searcher]:
+    """A search over these notes, in an index that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="notebook-retrieval-") as state:
+        analyzer = WordAnalyzer()
+        index = Index(Path(state) / "index.db", analyzer)
+        yield searcher_of(notes, index, analyzer, second)
+        index.close()
 
 
-def main(folder: str, queries: str = "1000000") -> None:
-    packages = packages_in(Path(folder))
-    asked = held_out(packages)[: int(queries)]
+def ranks(searcher: Searcher, query: str, right: Collection[str], mode: Mode) -> list[int]:
+    """At which places the right notes are found, from 1 on; those that are not found are left out."""
+    hits = [hit.id for hit in searcher.search(query, mode=mode, limit=100).hits]
+    return [place for place, id in enumerate(hits, 1) if id in right]
+
+
+# ---- READMEs
+
+
+def measure_readmes(folder: Path, queries: int | None, second: Embedder | None) -> None:
+    packages = packages_in(folder)
+    asked = held_out(packages)[:queries]
     print("| texts | by | queries | recall@1 | recall@10 | MRR |\n|---|---|--:|--:|--:|--:|")
     for texts, text_of in {"as they are": lambda package: package.readme, "reworded": reworded}.items():
-        with tempfile.TemporaryDirectory(prefix="notebook-retrieval-") as state:
-            analyzer = WordAnalyzer()
-            index = Index(Path(state) / "index.db", analyzer)
-            searcher = searcher_of({package.name: text_of(package) for package in packages}, index, analyzer)
-            for mode in get_args(Mode):
-                found = " | ".join(f"{figure:.3f}" for figure in figures(searcher, asked, mode))
-                print(f"| {texts} | {mode} | {len(asked)} | {found} |", flush=True)
-            index.close()
+        if second and text_of is not reworded:
+            continue
+        with notebook_of({f"pages/{package.name}.md": text_of(package) for package in packages}, second) as searcher:
+            for mode in _modes(second):
+                found = [ranks(searcher, each.description, [f"pages/{each.name}.md"], mode) for each in asked]
+                first = [places[0] if places else math.inf for places in found]
+                figures = [sum(place <= most for place in first) / len(first) for most in (1, 10)]
+                figures.append(sum(1 / place for place in first) / len(first))
+                print(f"| {texts} | {mode} | {len(asked)} | {_row(figures)} |", flush=True)
+
+
+# ---- conversations
+
+
+class Talk(NamedTuple):
+    """`turns` are notes by path, `questions` each with the paths of the turns that answer it."""
+
+    turns: dict[str, str]
+    questions: list[tuple[str, set[str]]]
+
+
+def talks_in(file: Path) -> list[Talk]:
+    """The conversations of a file."""
+    found = []
+    for number, talk in enumerate(json.loads(file.read_text(encoding="utf-8"))):
+        said = talk["conversation"]
+        title = f"{said['speaker_a']} and {said['speaker_b']}"
+        turns = {
+            f"pages/{number}/{turn['dia_id'].lstrip('D').replace(':', '-')}.md": (
+                f"# {title}\n\n{turn['speaker']}: {turn['text']}\n"
+            )
+            for turns in said.values()
+            if isinstance(turns, list)
+            for turn in turns
+        }
+        asked = [
+            (each["question"], {f"pages/{number}/{at.lstrip('D').replace(':', '-')}.md" for at in each["evidence"]})
+            for each in talk["qa"]
+        ]
+        found.append(Talk(turns, [(question, right) for question, right in asked if right and right <= turns.keys()]))
+    return found
+
+
+def measure_conversations(file: Path, queries: int | None, second: Embedder | None) -> None:
+    talks = talks_in(file)
+    Random(_SPLIT).shuffle(talks)
+    print("| by | questions | answered in 5 | in 10 | turns in 5 | in 10 |\n|---|--:|--:|--:|--:|--:|")
+    found = defaultdict(list)
+    for talk in talks[len(talks) // 2 :]:
+        with notebook_of(talk.turns, second) as searcher:
+            for mode, (question, right) in product(_modes(second), talk.questions[:queries]):
+                places = ranks(searcher, question, right, mode)
+                among = [sum(place <= most for place in places) for most in (5, 10)]
+                found[mode].append([*(float(count > 0) for count in among), *(count / len(right) for count in among)])
+    for mode, shares in found.items():
+        figures = [sum(share) / len(shares) for share in zip(*shares, strict=True)]
+        print(f"| {mode} | {len(shares)} | {_row(figures)} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.retrieval")
+    parser.add_argument("corpus", type=Path, help="a node_modules folder, or a file of conversations")
+    parser.add_argument("--queries", type=int, help="so many queries, of each conversation")
+    parser.add_argument("--second-stage", default="", help="as search.second_stage in notebook.toml")
+    asked = parser.parse_args()
+    second = second_stage_of(SearchTable(second_stage=asked.second_stage), Path.cwd())
+    measure = measure_readmes if asked.corpus.is_dir() else measure_conversations
+    measure(asked.corpus, asked.queries, second)
+
+
+def _modes(second: Embedder | None) -> tuple[Mode, ...]:
+    return ("hybrid",) if second else get_args(Mode)
+
+
+def _row(figures: Sequence[float]) -> str:
+    return " | ".join(f"{figure:.3f}" for figure in figures)
 
 
 def _words(text: str) -> set[str]:
@@ -114,4 +208,4 @@ def _words(text: str) -> set[str]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -19,7 +19,16 @@ from random import Random
 import psutil
 
 from tests.benchmarks import limits, product
-from tests.benchmarks.corpus import SEED, note_paths, queries, standing_orders, vocabulary, write_corpus
+from tests.benchmarks.corpus import (
+    SEED,
+    note_paths,
+    queries,
+    specs,
+    standing_orders,
+    vocabulary,
+    write_corpus,
+    write_memories,
+)
 from tests.benchmarks.measure import Cost, Result, alone, following, medians, peak_of, percentile, run
 from tests.processes import command
 from tests.servers import start_mongod, start_redis
@@ -200,6 +209,14 @@ def search(bench: Bench) -> Iterator[Result]:
         yield Result("search", f"{mode}, p95 (limit: raw FTS5)", "ms", percentile(seconds, 95) * 1000, limit, most)
 
 
+def brief(bench: Bench) -> Iterator[Result]:
+    root = bench.folder / "memories"
+    bench.sizes[root] = write_memories(root, bench.notes)
+    seconds = alone(product.briefs, root, specs(100))
+    bar = 40 if bench.notes <= 1_500 else 120 if bench.notes <= 20_000 else None
+    yield Result("brief", "of as many memories, p95", "ms", percentile(seconds, 95) * 1000, bar=bar)
+
+
 def status(bench: Bench) -> Iterator[Result]:
     seconds = alone(product.statuses, bench.synced(), 50)
     yield Result("status", "warm, p50", "ms", statistics.median(seconds) * 1000, bar=5)
@@ -293,6 +310,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Result]]] = {
     "checkout": checkout,
     "prompt": prompt,
     "search": search,
+    "brief": brief,
     "status": status,
     "start-up": start_up,
     "memory": memory,

@@ -258,8 +258,10 @@ def test_research_notes() -> None:
 
 
 def test_private_notes() -> None:
-    read = with_fields("topic: gate", "session_id: s1", "provenance: task", path="channels/scribe/global/a.md")
-    assert (read.fields, read.extra) == ({"topic": "gate", "session_id": "s1"}, {"provenance": "task"})
+    fields = ("topic: gate", "session_id: s1", "provenance: task", "confidence: 0.8")
+    read = with_fields(*fields, path="channels/scribe/global/a.md")
+    assert read.fields == {"topic": "gate", "session_id": "s1", "confidence": 0.8}
+    assert read.extra == {"provenance": "task"}
 
 
 LINK = {"type": "causes", "to": "pier", "confidence": 1.0, "reasoning": "", "source": "", "synthesis_id": ""}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
@@ -13,10 +15,16 @@ from notebook_sync.search.ranking import (
     Features,
     Question,
     best_of,
+    bm25,
+    decay,
+    diversified,
+    fuse,
+    mmr,
     natural_order,
     passage_rarity,
     rarity_of,
     score_of,
+    shares_of,
     with_neighbours,
 )
 from notebook_sync.search.terms import NO_TERMS, search_columns
@@ -123,3 +131,75 @@ def test_numbers_in_paths_are_in_order() -> None:
 def test_less_than_half_of_the_best_is_left_out_and_ties_are_in_order_of_id() -> None:
     assert best_of({"c": 0.4, "b": 0.8, "d": 0.39, "a": 0.8}) == [("a", 0.8), ("b", 0.8), ("c", 0.4)]
     assert best_of({}) == []
+
+
+def test_worth_halves_with_each_half_life() -> None:
+    month, ages = timedelta(days=30), (-1, 0, 30, 60, 10**6)
+    assert [decay(timedelta(days=days), month) for days in ages] == [1.0, 1.0, 0.5, 0.25, 0.0]
+
+
+def test_a_share_is_that_of_the_rarity_of_the_words_that_a_text_has() -> None:
+    texts = [{"a": 1.0, "b": 1.0}, {"a": 1.0, "x": 1.0}, {"b": 0.5}, {"x": 1.0}]
+    rarity = {word: math.log(1 + (3 + 1) / (n + 0.5)) for word, n in (("a", 2), ("b", 2), ("c", 0))}
+    whole = sum(rarity.values())
+    wanted = [rarity["a"] + rarity["b"], rarity["a"], 0.5 * rarity["b"], 0.0]
+    assert shares_of(["c", "a", "b", "a"], texts) == pytest.approx([each / whole for each in wanted])
+    assert shares_of([], texts) == [0.0] * 4
+
+
+@given(st.lists(st.floats(0, 1), max_size=60))
+def test_diversity_changes_the_order_of_the_best_alone(scores: list[float]) -> None:
+    ranked = [(str(number), score) for number, score in enumerate(sorted(scores, reverse=True))]
+    chosen = diversified(ranked, lambda one, other: float(int(one) % 3 == int(other) % 3))
+    assert sorted(chosen) == sorted(ranked)
+    assert chosen[:1] == ranked[:1]
+    assert chosen[50:] == ranked[50:]
+
+
+def test_what_repeats_the_first_comes_after_what_does_not() -> None:
+    ranked = [("a", 1.0), ("b", 0.9), ("c", 0.6)]
+    alike = {frozenset("ab"): 1.0, frozenset("ac"): 0.0, frozenset("bc"): 0.0}
+    found = diversified(ranked, lambda one, other: alike[frozenset((one, other))])
+    assert [id for id, _ in found] == ["a", "c", "b"]
+    assert diversified(ranked, lambda *_: 1.0, 1.0) == ranked
+
+
+@given(
+    st.dictionaries(st.text(max_size=3), st.floats(0, 1), max_size=12),
+    st.floats(0, 1),
+    st.integers(0, 14),
+    st.randoms(),
+)
+def test_each_choice_has_the_greatest_margin_then_the_first_id(
+    scores: dict[str, float], share: float, limit: int, chance: random.Random
+) -> None:
+    alike = {(one, other): chance.choice((0.0, 0.5, chance.random())) for one in scores for other in scores}
+
+    def similarity(one: str, other: str) -> float:
+        return alike[min(one, other), max(one, other)]
+
+    chosen = mmr(scores, similarity, share, limit)
+    assert len(chosen) == len(set(chosen)) == min(limit, len(scores))
+    for place, id in enumerate(chosen):
+        margins = {
+            each: (1 - share) * max((similarity(each, one) for one in chosen[:place]), default=0.0)
+            - share * scores[each]
+            for each in scores.keys() - chosen[:place]
+        }
+        assert (margins[id], id) == min((margin, each) for each, margin in margins.items())
+
+
+def test_two_scores_are_fused_relative_to_the_best() -> None:
+    assert fuse({"a": 4.0, "b": 2.0}, {"a": 0.2, "b": 0.6, "c": 0.4}, 0.4) == pytest.approx(
+        {"a": 0.6, "b": 0.7, "c": 0.2}
+    )
+    assert fuse({}, {"a": 0.3, "b": -0.1}, 0.4) == pytest.approx({"a": 0.3, "b": 0.0})
+    assert fuse({"a": 3.0}, {}, 0.4) == {"a": 1.0}
+    assert fuse({}, {}, 0.4) == {}
+
+
+def test_a_rare_word_counts_more_and_a_long_text_less() -> None:
+    texts = {"a": {"rope": 1, "ferry": 1}, "b": {"ferry": 1, "x": 1}, "c": {"ferry": 1, "x": 40}, "d": {"x": 1}}
+    scores = bm25({"rope": 1.0, "ferry": 1.0}, texts)
+    assert sorted(scores, key=scores.__getitem__) == ["c", "b", "a"]
+    assert bm25({"rope": 1.0}, {}) == {}

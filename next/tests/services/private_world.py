@@ -44,6 +44,9 @@ PUBLIC = {
 HIDDEN = {
     TILL: f"---\nid: {CANARY}-id\naliases: [{CANARY}]\n---\n# {CANARY} rope\n\nrope rope [[ferry]] #rope\n",
     TILL.replace(".md", ".sync-conflict-20260101-101010.md"): f"# {CANARY} copy\n\nrope\n",
+    "facts/core.md": (
+        f"# Core\n\n- The harbour is called Quay<!-- {CANARY} rope -->\n- {CANARY} rope [until 2020-01-01]\n"
+    ),
     "runtime/standing-orders.md": (
         f"---\ntitle: {CANARY}\nid: {CANARY}-orders\ntags: [rope]\nstatus: complete\ncreated_by: agent:scribe\n---\n"
         f"# Standing Orders\n\n- Pay for the ferry<!-- {CANARY} rope -->\n\n- Sail\n"
@@ -73,6 +76,7 @@ def build(root: Path, *, with_private: bool) -> Notebook:
     os.utime(root / "pages/ferry.md", (_NOON + 50, _NOON + 50))
     notebook.core.engine.sync()
     assert bool(notebook.notes.search(CANARY, SCRIBE).results) == with_private
+    assert bool(notebook.channels.search(CANARY, SCRIBE).results) == with_private
     return notebook
 
 
@@ -90,6 +94,9 @@ def _work_in_private(notebook: Notebook) -> None:
     notes.delete(GONE, SCRIBE)
     notes.update(TILL, OWNER, summary=f"{CANARY} till")
     assert CANARY in notes.read(f"{CANARY}-kept", SCRIBE).text
+    own = {"topic": f"{CANARY}-topic", "tags": [f"{CANARY}tag", "rope"], "metadata": {CANARY: "rope"}}
+    for project in ("", f"{CANARY}-project"):
+        notebook.channels.write(f"{CANARY} rope of the ferry", SCRIBE, project=project, session_id=CANARY, **own)
 
 
 # Sessions that see no note of the scribe and nothing that is hidden.
@@ -98,7 +105,15 @@ OUTSIDERS = [PILOT, NAMELESS, Session.external("herald"), STRANGER]
 Asked = tuple[Operation, dict[str, Any]]
 
 # What every argument of this name may be, where its type does not say it.
-_USUAL = {"id": "pages/ferry.md", "query": "rope", "to": "pages/taken.md", "text": "rope", "title": " "}
+_USUAL = {
+    "id": "pages/ferry.md",
+    "query": "rope",
+    "to": "pages/taken.md",
+    "text": "rope",
+    "title": " ",
+    "content": " ",
+    "fact": "Rope is dear",
+}
 _EXTRAS: dict[str, Any] = {
     "limit": 100,
     "dry_run": True,
@@ -131,9 +146,20 @@ def plain_questions() -> Iterator[Asked]:
             yield ask("search"), {"query": "rope the plan hides", **filters, "limit": limit, "explain": True}
     for name in (*PUBLIC, "standing-orders", "core", "reminders", "channels", FOLDER, f"{FOLDER}/global"):
         if CANARY not in name:
+            yield ask("list"), {"linked_to": name, "limit": 1}
+            yield ask("update"), {"id": "pages/nowhere", "supersedes": name}
             yield ask("read"), {"id": name, "history": True}
             yield ask("history"), {"id": name}
             yield ask("diff"), {"id": name}
+    for channel in ("scribe", "odile", "pilot", ""):
+        for query in ("", "rope"):
+            for project in ("", "global"):
+                of = {"project": project, "channel": channel} if channel else {"project": project}
+                yield ask("note search"), {"query": query, **of, "tags": ["rope"]}
+                yield ask("note search"), {"query": query, **of, "profile": "similarity", "limit": 1}
+                yield ask("note peek"), {"channel": "scribe", "query": query, **of}
+        yield ask("note recent"), {"channel": channel}
+        yield ask("note write"), {"channel": channel, "content": " "}
     yield ask("rename"), {"id": "research_notes/ice", "to": "pages/ice", "dry_run": True}
 
 
@@ -162,6 +188,8 @@ def guesses() -> Iterator[Asked]:
         ):
             yield ask("read"), {"id": spelled}
         yield ask("update"), {"id": name, "title": "x"}
+        yield ask("update"), {"id": "pages/idea", "supersedes": name}
+        yield ask("list"), {"linked_to": name}
         yield ask("update"), {"id": name, "title": "x", "expected_digest": "0" * 64}
         yield ask("delete"), {"id": name, "expected_digest": "0" * 64}
         if name.startswith("channels"):
@@ -195,6 +223,9 @@ def answer(notebook: Notebook, asked: Asked, session: Session) -> str:
 _PASSING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(Z|\+\d\d:\d\d)?"), "TIME"),
     (re.compile(r"\b[0-9a-f]{40}\b"), "COMMIT"),
+    (re.compile(r'"id": "[0-9a-f]+", "kept"|"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"'), "ID"),
+    (re.compile(r"(sha256:|- context `)[0-9a-f]{64}"), r"\1HASH"),  # of the question, too
+    (re.compile(r'"token_count": \d+'), "TOKENS"),  # of the question
     (re.compile(r'"(seconds|p50_ms|p95_ms)": ?[-\d.e]+'), r'"\1": 0'),
 )
 

@@ -240,17 +240,6 @@ def test_an_outsider_changes_nothing_and_leaves_an_event_for_each_try(notebook: 
     assert [event["kind"] for event in notebook.core.events.read()] == ["refused"] * 5
 
 
-def test_with_own_pages_an_agent_changes_only_what_it_created(root: Path) -> None:
-    with (root / "notebook.toml").open("a") as settings:
-        settings.write('[permissions]\npages = "own"\n')
-    with Notebook.open(root) as notebook:
-        path = notebook.notes.create("Mine", SCRIBE).path
-        assert update(notebook, path, content="x").changed
-        for other, session in (("pages/ferry.md", SCRIBE), (path, PILOT)):
-            with pytest.raises(NotPermitted, match="its agent created"):
-                notebook.notes.update(other, session, content="x")
-
-
 # ---- read
 
 

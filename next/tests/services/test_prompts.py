@@ -156,6 +156,14 @@ def test_recent_notes_facts_own_notes_and_the_task_come_last(notebook: Notebook)
     assert any("reads no channel" in problem for problem in external.problems)
 
 
+def test_a_private_note_that_the_settings_withhold_is_not_among_the_agents_own(notebook: Notebook) -> None:
+    shown = notebook.prompt(SCRIBE, include=["notes"])
+    hidden = '[[prompt.files]]\npath = "channels/scribe/global/plan.md"\nsessions = ["owner"]\n'
+    write_files(notebook.root, {"notebook.toml": f'[search]\nembeddings = "off"\n{hidden}'})
+    withheld = notebook.prompt(SCRIBE, include=["notes"])
+    assert ("Buy rope" in shown.text, "Buy rope" in withheld.text) == (True, False)
+
+
 def test_what_cannot_be_included_is_an_error(notebook: Notebook) -> None:
     with pytest.raises(UsageError, match="there is no part 'all'"):
         notebook.prompts.assemble(SCRIBE, include=("all",))

@@ -6,11 +6,14 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pymongo import ReturnDocument
 
+from notebook_sync import Notebook
+from tests.services.conftest import FILES, SCRIBE, write_files
 from tests.store.mirrors import TODAY, Database, Keys, World, line
 from tests.store.rows_for_tests import document
 
@@ -69,6 +72,11 @@ def host(servers: dict[str, str]) -> Iterator[AgentHost]:
 
 
 @pytest.fixture
+def root(folder: Path) -> Path:
+    return write_files(folder, FILES)
+
+
+@pytest.fixture
 def servers(mongodb_url: str, new_mongo_database: str, redis_url: str, redis_prefix: str) -> dict[str, str]:
     return {"mongodb": mongodb_url, "database": new_mongo_database, "redis": redis_url, "prefix": redis_prefix}
 
@@ -112,6 +120,37 @@ def test_nothing_of_an_agent_host_fails_vanishes_or_becomes_unfindable(
     assert mongo.texts("pages")["pages/shared"] == "words of the file"
     assert mongo.texts("pages")["theirs"] == "a lamp on a rock"
     assert world.state("mongodb")["refused"] == 0
+
+
+def test_recall_checkpoint_and_rollback_include_what_an_agent_host_writes(
+    root: Path, servers: dict[str, str], host: AgentHost, keys: Keys
+) -> None:
+    host.connect()
+    settings = f'[mirror]\nurl = "{servers["mongodb"]}"\ndatabase = "{servers["database"]}"\n'
+    settings += f'[refs]\nurl = "{servers["redis"]}"\nprefix = "{servers["prefix"]}"\ntimeout_seconds = 5.0\n'
+    write_files(root, {"notebook.toml": FILES["notebook.toml"] + settings})
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        host.create("early", "A heron at dawn", "theirs")
+        notebook.stream.log("a heron of ours", SCRIBE)
+        found = [each.content for each in notebook.stream.recall("heron", SCRIBE).results]
+        assert sorted(found) == ["[Notebook CREATED] A heron at dawn: ", "a heron of ours"]
+        made = notebook.stream.checkpoint("by hand")
+        host.create("late", "A heron at dusk", "theirs")
+        host.keys.client.rpush(f"{keys.prefix}:daily:{TODAY}", '{"content": "logged by the host"}')
+        notebook.stream.log("late heron of ours", SCRIBE)
+        assert "logged by the host" in [each.content for each in notebook.stream.show(SCRIBE).results]
+        notebook.stream.rollback(made.id)
+        notebook.sync()
+        assert [each.get("content") or each.get("title") for each in keys.lines()][1:] == [
+            "A heron at dawn",
+            "a heron of ours",
+        ]
+        blob = json.loads(keys.client.get(f"{keys.prefix}:checkpoint:{made.id}"))
+        assert [each["title"] for each in blob["daily"][TODAY] if "title" in each] == ["A heron at dawn"]
+    assert (host.search("dusk"), host.search("dawn")) == (["late"], ["early"])
+    assert {page["_id"] for page in host.db.pages.find({"content": "theirs"})} == {"early", "late"}
+    assert host.recall("heron") >= {"early", "late"}
 
 
 def test_a_page_of_theirs_that_has_an_id_of_ours_is_theirs_until_it_is_claimed(

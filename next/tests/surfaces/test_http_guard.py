@@ -17,6 +17,14 @@ from tests.surfaces.serving import BASE, OWNER, SCRIBE, STRANGER, Served, bytes_
 
 load_operations()
 API = "/api/v1"
+_FILLED = {"id": "pages/plan.md", "name": "notebook_read"}
+
+
+def _filled(path: str) -> str:
+    """A path with a value for each of its parameters."""
+    return re.sub(r"\{(\w+)[^}]*\}", lambda found: _FILLED.get(found[1], "scribe"), path)
+
+
 OPEN = [("GET", f"{API}/health"), ("GET", f"{API}/openapi.json")]
 BY_HAND = [
     *[("GET", f"{API}/{name}") for name in ("tools", "events", "metrics")],
@@ -25,7 +33,7 @@ BY_HAND = [
 ]
 ROUTED = [each for each in OPERATIONS.values() if each.route]
 GUARDED = [
-    *[tuple(re.sub(r"\{[^}]*\}", "pages/plan.md", each.route.replace(" ", f" {API}")).split()) for each in ROUTED],
+    *[(method, _filled(f"{API}{path}")) for method, path in (each.route.split() for each in ROUTED)],
     *BY_HAND,
 ]
 ROUTES = [*OPEN, *GUARDED]
@@ -67,10 +75,7 @@ def assert_all_answer(
 
 def test_the_table_holds_every_route_of_the_application(server: Served) -> None:
     app: Any = server.client.app
-    paths = {
-        route.path.replace("{id:path}", "pages/plan.md").replace("{name}", "notebook_read") for route in app._app.routes
-    }
-    assert paths == {path for _, path in ROUTES}
+    assert {_filled(route.path) for route in app._app.routes} == {path for _, path in ROUTES}
     assert len(ROUTES) >= 20
 
 
@@ -286,7 +291,7 @@ def test_a_quota_keeps_a_reserve_for_the_owner(quota: Quota) -> None:
 
 def _sent_as(operation: Any) -> tuple[str, str]:
     method, path = operation.route.split()
-    return method, f"{API}{re.sub(r'{[^}]*}', 'pages/plan.md', path)}"
+    return method, _filled(f"{API}{path}")
 
 
 def _usual(operation: Any) -> dict[str, Any]:

@@ -90,7 +90,9 @@ def test_tools_say_what_they_do_and_are_small(root: Path) -> None:
         for name, tool in tools.items():
             assert tool.description
             assert tool.annotations is not None
-            assert tool.annotations.read_only_hint is (name in READING | {"notebook_rules", "notebook_reminders"})
+            reading = {*READING, "notebook_rules", "notebook_reminders", "notebook_recall"}
+            reading |= {"search_my_notes", "compile_context"}
+            assert tool.annotations.read_only_hint is (name in reading)
             assert bool(tool.annotations.destructive_hint) is (name == "notebook_delete")
 
     async def talking_of_all(client: Client) -> None:

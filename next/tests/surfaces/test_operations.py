@@ -16,13 +16,15 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotebookError
 from notebook_sync.notebook import load_operations
-from notebook_sync.registry import OPERATIONS, Operation, as_json, call, plain_type
+from notebook_sync.registry import OPERATIONS, Arg, Operation, annotation_of, as_json, call, plain_type
 from notebook_sync.surfaces.cli.arguments import parser_of
 from notebook_sync.surfaces.cli.commands import BY_HAND
 from notebook_sync.surfaces.cli.index import COMMANDS
 from notebook_sync.surfaces.cli.main import run
 from notebook_sync.surfaces.http.app import API, openapi
 from notebook_sync.surfaces.tools import ALL, call_tool, tool_definitions
+from tests.context.bridge_server import bridge_command
+from tests.llm_server import LlmServer, llm_server, says
 from tests.services.conftest import FILES, write_files
 
 load_operations()
@@ -49,12 +51,41 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("explain", {"text": "three crowns"}, ""),
     ("rules", {"identity": "o@q.example"}, ""),
     ("reminders", {}, ""),
+    ("context brief", {"task_spec": "# Ferry\n\nBuy rope in winter."}, ""),
+    ("context brief", {"task_spec": "rope", "max_tokens": 200, "explain": True, "exclude_tags": ["winter"]}, ""),
+    ("context brief", {"task_spec": " "}, "usage_error"),
+    ("context brief", {"task_spec": "rope", "top_k": 0}, "usage_error"),
+    ("context synthesize", {"task_spec": "rope"}, "usage_error"),
+    ("context prefetch", {"specs": ["pages/ferry"]}, "usage_error"),
+    ("context cached", {}, ""),
+    ("context cached", {"id": "none", "clear": True}, "not_found"),
     ("check", {}, ""),
     ("config", {}, ""),
+    ("fact list", {"scope": "core"}, ""),
+    ("fact search", {"query": "", "scope": "all"}, ""),
+    ("fact verify", {"content": "Nothing such"}, ""),
+    ("fact archive", {"fact": "nothing such"}, "not_found"),
+    ("fact add", {"content": "x", "importance": "great"}, "usage_error"),
+    ("fact decay", {"dry_run": True}, ""),
+    ("fact dedupe", {"dry_run": True}, ""),
+    ("memory list", {"kind": "decision"}, ""),
+    ("memory list", {"kind": "rumour"}, "usage_error"),
+    ("memory search", {"query": "rope"}, ""),
+    ("memory add", {"content": " "}, "usage_error"),
+    ("memory link", {"from_id": "none", "type": "solves", "to_id": "none"}, "no_such_note"),
+    ("memory infer", {}, "usage_error"),
+    ("memory audit", {}, ""),
+    ("memory graph", {"format": "mermaid"}, ""),
     ("update", {"id": "pages/none", "title": "x"}, "not_found"),
     ("delete", {"id": "pages/none"}, "not_found"),
     ("edit", {"id": "pages/ferry", "action": "remove_entry", "entry_match": "nothing such"}, "edit_failed"),
     ("edit", {"id": "pages/ferry", "action": "fly"}, "usage_error"),
+    ("note search", {"query": "rope", "channel": "scribe"}, ""),
+    ("note search", {"channel": "scribe", "profile": "best"}, "usage_error"),
+    ("note recent", {"channel": "scribe", "limit": 3}, ""),
+    ("note peek", {"channel": "pilot"}, ""),
+    ("note channels", {}, ""),
+    ("note write", {"content": " ", "channel": "scribe"}, "usage_error"),
     ("rename", {"id": "pages/ferry", "to": "pages/x\\y.md", "dry_run": True}, "unsafe_path"),
 ]
 
@@ -79,6 +110,8 @@ def _by_command(
     words = [*operation.words.split()]
     for name, value in given.items():
         text = ",".join(value) if isinstance(value, list) else str(value)
+        if (annotation_of(operation.hints[name], Arg) or Arg()).is_file:
+            text = str(write_files(notebook.root.parent, {"given.md": text}) / "given.md")
         positional = any(action.dest == name and not action.option_strings for action in parser_of(operation)._actions)
         flag = f"--{name.replace('_', '-')}"
         words += [text] if positional else [flag] if value is True else [flag, text]
@@ -143,7 +176,7 @@ def test_the_index_of_commands_is_the_registry_s() -> None:
     written = {name: row for _, commands in COMMANDS for name, row in commands.items()}
     every = [*OPERATIONS.values(), *BY_HAND.values()]
     singles = {each.words: each for each in every if each.words and " " not in each.words}
-    groups = {each.words.split()[0] for each in OPERATIONS.values() if " " in each.words}
+    groups = {each.words.split()[0] for each in every if " " in each.words}
     assert set(written) == set(singles) | groups
     assert {name: written[name][1] for name in singles} == {name: each.summary for name, each in singles.items()}
 
@@ -167,22 +200,51 @@ def test_every_operation_explains_itself(name: str) -> None:
         assert "$ref" in responses["201" if operation.creates else "200"]["content"]["application/json"]["schema"]
 
 
+@pytest.fixture
+def llm() -> Iterator[LlmServer]:
+    with llm_server() as running:
+        yield running
+
+
 @pytest.mark.parametrize(
-    "example", [each for one in OPERATIONS.values() for each in one.examples if "--follow" not in each]
+    "example",
+    # Without an end, and without a language model.
+    [
+        each
+        for name, one in OPERATIONS.items()
+        for each in one.examples
+        if "--follow" not in each and "infer" not in name
+    ],
 )
 def test_every_example_runs(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], example: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], llm: LlmServer, example: str
 ) -> None:
     plan = "---\ntags: [timetable]\nstatus: draft\n---\n# Plan\n\nThe ferry, a race condition.\n\n## Risks\n\n- Ice\n"
     orders = f"{FILES['runtime/standing-orders.md']}- Always respond\n- No tea after nine\n"
-    files = {"pages/plan.md": plan, "draft.md": "A draft.\n", "runtime/standing-orders.md": orders}
+    facts = {
+        "facts/notes.md": "- The ferry leaves at eight\n- Odile runs the ferry\n",
+        "facts/archive.md": "- The toll is ten crowns\n",
+    }
+    llm.say(says({"additions": [], "removals": [], "summary": ""}))
+    talk = {"talk.json": '[{"role": "user", "content": "The ferry is late."}]'}
+    facts |= {**talk, "notebook.toml": FILES["notebook.toml"] + llm.toml()}
+    files = {**facts, "pages/plan.md": plan, "draft.md": "A draft.\n", "runtime/standing-orders.md": orders}
+    memory = "---\nid: {}\nkind: {}\n---\n# The dark pier and its lamps\n"
+    for id, kind in (("k3v9x1q8m2ab", "decision"), ("p7c2w5z4n3de", "problem")):
+        files[f"memories/{kind}/{id}.md"] = memory.format(id, kind)
     write_files(folder, {**FILES, **files})
+    if "synthesize" in example or "prefetch" in example:
+        command = json.dumps(bridge_command())
+        write_files(
+            folder, {"notebook.toml": f"{FILES['notebook.toml']}[tier2]\nenabled = true\ncommand = {command}\n"}
+        )
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(folder.parent))
     monkeypatch.setenv("NOTEBOOK_SESSION", "owner")
-    for before in ("sync", "update pages/plan --content '- Fog' --section Risks", "token add herald --kind external"):
+    made = ("update pages/plan --content '- Fog' --section Risks", "note write 'A boathouse' --tags key --agent scribe")
+    for before in ("sync", *made, "token add herald --kind external"):
         assert run(shlex.split(before)) == 0
-    is_unknown = "1a2b3c4d" in example
+    is_unknown = "1a2b3c4d" in example  # a brief, a version
     assert run(shlex.split(example.replace("revoke scribe", "revoke herald"))[1:]) == int(is_unknown)
     assert ("1a2b3c4d" in capsys.readouterr().err) == is_unknown
 
@@ -192,6 +254,7 @@ def test_the_lists_of_tools_are_short_and_use_common_keywords(notebook: Notebook
     sizes = {sets: len(json.dumps(tool_definitions(notebook, owner, "mcp", sets))) for sets in ("core", ALL)}
     assert sizes["core"] <= 8 * 1024
     assert sizes[ALL] <= 16 * 1024
+    assert len(tool_definitions(notebook, owner, "mcp", ALL)) <= 28
     known = {"type", "description", "enum", "format", "minimum", "maximum", "items", "properties", "required"}
     for definition in tool_definitions(notebook, owner, "anthropic", ALL):
         waiting = [definition["input_schema"]]

@@ -153,7 +153,7 @@ class TestStream:
         assert world.actions()[2:] == [("deleted", "a.md")]
         assert world.rows()["channels/scribe/global/b.md"]["version"] == 1
 
-    def test_a_file_that_sessions_see_in_part_shows_its_title_only(self, world: World) -> None:
+    def test_a_file_that_sessions_see_in_part_shows_its_path_only(self, world: World) -> None:
         """And one that some session is denied as a whole is not named."""
         world.write("notebook.toml", '[[prompt.files]]\npath = "gift.md"\nsessions = ["owner"]\n')
         world.engine = world.restarted()
@@ -161,7 +161,8 @@ class TestStream:
         for path in ("runtime/reminders.md", "gift.md", "facts/core.md"):
             world.write(path, "# Title\n\nSecret %% hidden %%\n")
         world.sync()
-        assert [line["content"] for line in world.index.stream.find(order=("at",))[1:]] == ["[Notebook CREATED] Title"]
+        contents = [line["content"] for line in world.index.stream.find(order=("at",))[1:]]
+        assert contents == ["[Notebook CREATED] runtime/reminders.md"]
 
 
 class TestAuthors:

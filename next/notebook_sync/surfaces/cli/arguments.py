@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -73,8 +74,9 @@ def given_in(operation: Operation, parsed: argparse.Namespace) -> dict[str, Any]
         file = getattr(parsed, f"{name}_file", None)
         if file is not None:
             value = read_text(file)
-        elif value == "-" and (annotation_of(hint, Arg) or Arg()).from_file:
-            value = read_text("-")
+        elif value is not None:
+            arg = annotation_of(hint, Arg) or Arg()
+            value = read_text(value) if arg.is_file or (arg.from_file and value == "-") else value
         if value is None or name == "return":
             continue
         if get_origin(plain_type(hint)) is dict:
@@ -102,7 +104,8 @@ def _add(parser: Parser, operation: Operation, name: str, hint: Any) -> None:
         parser.add_argument(flag, action="store_true", default=None, dest=name, help=notes[0])
         return
     notes += [", ".join(map(str, get_args(kind)))] if origin is Literal else []
-    notes += ["separated by commas"] if origin is list else []
+    is_many = arg.positional and origin is list and plain_type(get_args(kind)[0]) is str
+    notes += ["separated by commas"] if origin is list and not is_many else []
     if arg.from_file:
         notes.append("- reads standard input")
         parser.add_argument(f"{flag}-file", metavar="FILE", help=f"read the {name.replace('_', ' ')} from a file")
@@ -113,14 +116,22 @@ def _add(parser: Parser, operation: Operation, name: str, hint: Any) -> None:
         shown["action"] = "append"
     is_needed = parameter.default is parameter.empty
     if arg.positional:
-        parser.add_argument(name, nargs=None if is_needed and not arg.from_file else "?", **shown)
+        parser.add_argument(name, nargs="+" if is_many else None if is_needed and not arg.from_file else "?", **shown)
     else:
         short = ("-n",) if name == "limit" else ()
         parser.add_argument(*short, flag, dest=name, required=is_needed, **shown)
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _pair(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
         raise UsageError(f"{text!r} is not a pair", next="write it as KEY=VALUE")
-    return name, value
+    return name, _read_json(value)
+
+
+def _read_json(text: str) -> Any:
+    """The value that a text is as JSON, else the text itself."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

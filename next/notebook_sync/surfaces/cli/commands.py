@@ -32,9 +32,14 @@ def run_operation(operation: Operation, folder: str | None, argv: list[str]) -> 
     parser = parser_of(operation)
     if operation.words == "events":
         parser.add_argument("--follow", action="store_true", help="print new events until stopped")
+    if operation.words == "memory graph":
+        parser.add_argument("picture", metavar="FILE", nargs="?", help="where to write it; default standard output")
     parsed = parser.parse(argv)
     session = session_of(parsed.session, parsed.agent, asks=operation.asks)
     given = given_in(operation, parsed)
+    file = Path(parsed.picture) if getattr(parsed, "picture", None) else None
+    if file and file.suffix in (".mmd", ".md"):
+        given.setdefault("format", "mermaid")
     with Notebook.find(folder or ".", adopt=operation.adopts) as notebook:
         if getattr(parsed, "follow", False):
             return _follow_events(notebook, session, parsed.json)
@@ -48,7 +53,10 @@ def run_operation(operation: Operation, folder: str | None, argv: list[str]) -> 
             if progress:
                 unchecked["progress"] = progress
             result = call(notebook, operation, given, session, from_text=True, **unchecked)
-    show(operation, result, as_json_text=parsed.json)
+    if file:
+        _write_picture(file, result.text)
+    else:
+        show(operation, result, as_json_text=parsed.json)
     return operation.exit_code(result)
 
 
@@ -112,6 +120,18 @@ def _is_confirmed(operation: Operation, seen: Any, parsed: Namespace) -> bool:
     if not as_json(seen).get("results", True):
         return False
     return input("Go on? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _write_picture(file: Path, text: str) -> None:
+    """Write a picture of memories; of files that exist, only such a picture is replaced. Raises UsageError."""
+    from notebook_sync.services.memory_graph import MARK  # no other command draws
+
+    try:
+        if file.exists() and MARK not in file.read_text(encoding="utf-8", errors="replace")[:1_000]:
+            raise UsageError(f"{file} exists and is no picture of memories", next="give another name")
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
 
 
 def _follow_events(notebook: Notebook, session: Session, as_json_text: bool) -> int:
@@ -199,14 +219,32 @@ def _connect(
     session_: Annotated[Kind, Meta(description="of the agent")] = "task",
     agent: Annotated[str, Meta(description="the agent's name"), Arg("NAME")] = "",
     tools: Tools = "core",
+    recall: Annotated[bool, Meta(description="the hook that points to notes at each message")] = False,
     write: Annotated[bool, Meta(description="change the client's file, after showing the difference")] = False,
     yes: Annotated[bool, Meta(description="do not ask")] = False,
 ) -> None:
     """Set up an agent program: claude, codex, cursor, vscode, gemini, opencode"""
     from notebook_sync.surfaces.cli.connect import connect  # knows other programs' files
 
-    options = ["--session", session_, "--tools", tools, *(["--agent", agent] if agent else [])]
-    connect(Path(folder or "."), client, options, write=write, ask=not yes)
+    who = ["--session", session_, *(["--agent", agent] if agent else [])]
+    connect(Path(folder or "."), client, who, tools=tools, recall=recall, write=write, ask=not yes)
+
+
+def _context_hook(
+    folder: str | None,
+    *,
+    session_: Annotated[Kind | None, Meta(description="who asks (default task)")] = None,
+    agent: Annotated[str, Meta(description="the agent that asks"), Arg("NAME")] = "",
+) -> None:
+    """Answer an agent program's hook with pointers to notes
+
+    Reads the hook's JSON from standard input. For a message, it prints at most five pointers in 600 tokens, or nothing.
+    Before the conversation is compacted, it takes a checkpoint. It ends within a second, and the exit code is always 0:
+    a message is never held up.
+    """
+    from notebook_sync.surfaces.cli.hook import answer_hook  # asks the search, which other commands by hand do not
+
+    answer_hook(folder, session_of(session_ or os.environ.get(SESSION_VARIABLE) or "task", agent))
 
 
 def _completion(
@@ -253,5 +291,5 @@ def missing_extra(feature: str, extra: str) -> Iterator[None]:
         raise MissingExtra(feature, extra) from error
 
 
-_WRITTEN: tuple[Callable[..., Any], ...] = (_init, _demo, _watch, _serve, _mcp, _connect, _completion)
-BY_HAND = {run.__name__[1:]: Operation(run=run, words=run.__name__[1:]) for run in _WRITTEN}
+_WRITTEN: tuple[Callable[..., Any], ...] = (_init, _demo, _watch, _serve, _mcp, _connect, _context_hook, _completion)
+BY_HAND = {words: Operation(run=run, words=words) for run in _WRITTEN if (words := run.__name__[1:].replace("_", " "))}

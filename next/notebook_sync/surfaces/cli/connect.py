@@ -1,4 +1,4 @@
-"""`connect`: the MCP server and the prompt hook in the settings of an agent program.
+"""`connect`: the MCP server, the prompt hook and the recall hook in the settings of an agent program.
 
 Files of other programs are changed only with --write, after the difference was shown, and only by adding our entry.
 """
@@ -10,7 +10,9 @@ import json
 import shlex
 import sys
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,47 +21,97 @@ from notebook_sync.files.state import find_root
 from notebook_sync.surfaces.cli.index import PROGRAM
 
 NAME = "notebook"
+_IS_OURS = "context hook"
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
     """Where an agent program keeps its MCP servers: a file below the home or the project folder, and a key in it.
 
-    `hook` is how its start-of-session hook prints the prompt, "" where it has none.
+    `hook` is how its start-of-session hook prints the prompt, "" where it has none. `hooks_file` is where it keeps
+    hooks that may add to a conversation, "" where it has no such, and `events` are those that recall needs.
     """
 
     file: str
     key: str
     in_home: bool = False
     hook: str = ""
+    hooks_file: str = ""
+    events: tuple[str, ...] = ("UserPromptSubmit", "SessionStart", "PreCompact")
 
 
 CLIENTS = {
-    "claude": Client(".mcp.json", "mcpServers", hook="SessionStart in .claude/settings.json"),
-    "codex": Client(".codex/config.toml", "mcp_servers", in_home=True, hook="the top of AGENTS.md"),
+    "claude": Client(
+        ".mcp.json", "mcpServers", hook="SessionStart in .claude/settings.json", hooks_file=".claude/settings.json"
+    ),
+    "codex": Client(
+        ".codex/config.toml",
+        "mcp_servers",
+        in_home=True,
+        hook="the top of AGENTS.md",
+        hooks_file=".codex/hooks.json",
+    ),
     "cursor": Client(".cursor/mcp.json", "mcpServers", hook="sessionStart in .cursor/hooks.json"),
     "vscode": Client(".vscode/mcp.json", "servers"),
-    "gemini": Client(".gemini/settings.json", "mcpServers", in_home=True, hook="SessionStart in .gemini/settings.json"),
+    "gemini": Client(
+        ".gemini/settings.json",
+        "mcpServers",
+        in_home=True,
+        hook="SessionStart in .gemini/settings.json",
+        hooks_file=".gemini/settings.json",
+        events=("BeforeAgent", "SessionStart", "PreCompress"),
+    ),
     "opencode": Client("opencode.json", "mcp", hook="instructions in opencode.json"),
 }
 
 
-def connect(folder: Path, name: str, options: list[str], *, write: bool, ask: bool) -> None:
-    """Print the configuration for a client, or merge it into the client's file. `options` are those of `mcp`. Raises
-    UsageError, Refused."""
+def connect(folder: Path, name: str, who: list[str], *, tools: str, recall: bool, write: bool, ask: bool) -> None:
+    """Print the configuration for a client, or merge it into the client's file: with `recall` that of the hook, else
+    that of the server. `who` are the options that say who asks. Raises UsageError, Refused."""
     root = find_root(folder, adopt=True)
-    command = [PROGRAM, "-C", str(root), "mcp", *options]
-    prompt = f"{PROGRAM} -C {shlex.quote(str(root))} prompt {' '.join(options[:2])}"
+    command = [PROGRAM, "-C", str(root), "mcp", *who, "--tools", tools]
+    prompt = f"{PROGRAM} -C {shlex.quote(str(root))} prompt {' '.join(who[:2])}"
     client = CLIENTS.get(name)
-    if client is None:
+    if recall:
+        _connect_recall(client, name, shlex.join([PROGRAM, "-C", str(root), "context", "hook", *who]), write, ask=ask)
+    elif client is None:
         print(f"{_block('other', 'mcpServers', command)}\n\nAt the start of a session, add the output of: {prompt}")
     elif write:
-        _write(client, name, command, ask=ask)
+        file = _place(client, client.file)
+        _write(file, partial(_merged, name, client, command, file), ask=ask)
     else:
         place = f"~/{client.file}" if client.in_home else client.file
         print(f"Add to {place}, or repeat the command with --write:\n\n{_block(name, client.key, command)}")
         if client.hook:
             print(f"\nTo have the prompt in each session, run this in {client.hook}:\n\n  {prompt}")
+
+
+def _connect_recall(client: Client | None, name: str, command: str, write: bool, *, ask: bool) -> None:
+    if client is None or not client.hooks_file:
+        able = ", ".join(each for each, known in CLIENTS.items() if known.hooks_file)
+        raise UsageError(
+            f"no hook of {name} is known that may add to a message",
+            next=f"use one of {able}, or have its hook run this and add the output: {command}",
+        )
+    file = _place(client, client.hooks_file)
+    if write:
+        _write(file, partial(_with_hooks, client, command, file), ask=ask)
+    else:
+        print(
+            f"Add to {file}, or repeat the command with --write:\n\n{_with_hooks(client, command, file, '').rstrip()}"
+        )
+
+
+def _with_hooks(client: Client, command: str, file: Path, before: str) -> str:
+    """The settings with our command at each event, once; what else is there stays. Raises UsageError."""
+
+    def add(settings: dict[str, Any]) -> None:
+        hooks = settings.setdefault("hooks", {})
+        for event in client.events:
+            others = [each for each in hooks.get(event, []) if _IS_OURS not in json.dumps(each)]
+            hooks[event] = [*others, {"hooks": [{"type": "command", "command": command}]}]
+
+    return _changed_json(before, file, add)
 
 
 def _entry(client: str, command: list[str]) -> dict[str, Any]:
@@ -76,10 +128,13 @@ def _block(client: str, key: str, command: list[str]) -> str:
     return json.dumps({key: {NAME: _entry(client, command)}}, indent=2, ensure_ascii=False)
 
 
-def _write(client: Client, name: str, command: list[str], *, ask: bool) -> None:
-    file = (Path.home() if client.in_home else Path.cwd()) / client.file
+def _place(client: Client, file: str) -> Path:
+    return (Path.home() if client.in_home else Path.cwd()) / file
+
+
+def _write(file: Path, change: Callable[[str], str], *, ask: bool) -> None:
     before = _text_of(file)
-    after = _merged(name, client, before, command, file)
+    after = change(before)
     if after == before:
         print(f"{file} is up to date")
         return
@@ -112,18 +167,32 @@ def _text_of(file: Path) -> str:
         raise UsageError(f"{file} cannot be read: {error}", next="add the block by hand") from None
 
 
-def _merged(name: str, client: Client, before: str, command: list[str], file: Path) -> str:
+def _merged(name: str, client: Client, command: list[str], file: Path, before: str) -> str:
     """The client's settings with our entry. Raises UsageError for a file that cannot be changed safely."""
+    if name != "codex":
+        return _changed_json(
+            before, file, lambda settings: settings.setdefault(client.key, {}).update({NAME: _entry(name, command)})
+        )
     block = _block(name, client.key, command)
+    gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
+    merged = before if block in before else f"{before}{gap}{block}\n"
     try:
-        if name == "codex":
-            gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
-            merged = before if block in before else f"{before}{gap}{block}\n"
-            tomllib.loads(merged)  # refuses an entry of ours that says something else, too
-            return merged
+        tomllib.loads(merged)  # refuses an entry of ours that says something else, too
+    except ValueError as error:
+        raise _unchangeable(file, error) from None
+    return merged
+
+
+def _changed_json(before: str, file: Path, change: Callable[[dict[str, Any]], None]) -> str:
+    """Settings in JSON, changed; as they are written where nothing changes. Raises UsageError."""
+    try:
         settings = json.loads(before or "{}")
-        settings.setdefault(client.key, {})[NAME] = _entry(name, command)
+        change(settings)
         merged = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
         return before if before and json.loads(before) == settings else merged
     except (ValueError, AttributeError, TypeError) as error:
-        raise UsageError(f"{file} cannot be changed: {error}", next="fix it, or add the block by hand") from None
+        raise _unchangeable(file, error) from None
+
+
+def _unchangeable(file: Path, error: Exception) -> UsageError:
+    return UsageError(f"{file} cannot be changed: {error}", next="fix it, or add the block by hand")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 PROGRAM = "notebook-sync"
 
-# title → command → (module of `services` or "" for one written by hand, summary)
+# title → command → (module of `services`, a module's whole name, or "" for one written by hand; summary)
 COMMANDS: tuple[tuple[str, dict[str, tuple[str, str]]], ...] = (
     (
         "Start",
@@ -50,8 +50,21 @@ COMMANDS: tuple[tuple[str, dict[str, tuple[str, str]]], ...] = (
     (
         "Agents",
         {
+            "note": ("channels", "Keep and find the private notes of agents"),
+            "stream": ("stream", "Log what happened, show a day, and recall it"),
+            "checkpoint": ("stream", "Save the notebook's state, to go back to it with rollback"),
+            "rollback": ("stream", "Restore the stream, and with --files the notes, of a checkpoint"),
             "events": ("admin", "Show what was done and refused, and by whom"),
             "token": ("admin", "Manage the tokens of `serve`"),
+        },
+    ),
+    (
+        "Memory",
+        {
+            "fact": ("facts", "Short facts that count for more with use, and for less without it"),
+            "conversation": ("facts", "Keep what a conversation says that is worth knowing"),
+            "memory": ("memories", "Save, search, link and look after decisions, problems, patterns and insights"),
+            "context": ("notebook_sync.context.service", "Compile what the notebook knows about a task"),
         },
     ),
     (
@@ -68,7 +81,7 @@ ALIASES = {"ls": "list", "show": "read", "find": "search", "mv": "rename", "rm":
 
 
 def module_of(command: str) -> str:
-    """The module of `services` that declares a command; "" for one written by hand."""
+    """The module that declares a command, by its name in `services` or its whole name; "" for one written by hand."""
     return next(commands[command][0] for _, commands in COMMANDS if command in commands)
 
 

@@ -20,7 +20,9 @@ _PIPE_CLOSED = 141
 _WITH_VALUE = ("--session", "--agent", "--limit", "-n", "--log-level")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 # Groups of commands whose own names are no commands.
-_GROUPS = ("token",)
+_GROUPS = ("note", "token", "stream", "checkpoint", "fact", "conversation", "memory", "context")
+# An agent program would take its failure for a reason to stop.
+_NEVER_FAILS = "context hook"
 
 
 def run(argv: Sequence[str]) -> int:
@@ -101,11 +103,15 @@ def _dispatch(argv: list[str]) -> int:
     from notebook_sync.registry import OPERATIONS  # what --version and --help need not load
     from notebook_sync.surfaces.cli import commands
 
-    if not module_of(command):
+    if " ".join(words[:2]) == _NEVER_FAILS:
+        return _run_hook(folder, words[2:])
+    if not module_of(command) and command not in _GROUPS:
         return commands.run_by_hand(command, folder, rest)
-    importlib.import_module(f"notebook_sync.services.{module_of(command)}")
+    if module := module_of(command):
+        importlib.import_module(module if "." in module else f"notebook_sync.services.{module}")
     if command in _GROUPS:
-        members = {words: each for words, each in OPERATIONS.items() if words.startswith(f"{command} ")}
+        every = {**OPERATIONS, **commands.BY_HAND}
+        members = {words: each for words, each in every.items() if words.startswith(f"{command} ")}
         if not rest or rest[0] in ("-h", "--help"):
             print("\n".join(f"{PROGRAM} {words:<16} {each.summary}" for words, each in members.items()))
             return 0
@@ -113,6 +119,16 @@ def _dispatch(argv: list[str]) -> int:
         if command not in members:
             raise _unknown(command, members)
     return commands.run_operation(OPERATIONS[command], folder, rest)
+
+
+def _run_hook(folder: str | None, rest: list[str]) -> int:
+    from notebook_sync.surfaces.cli import commands
+
+    try:
+        commands.run_by_hand(_NEVER_FAILS, folder, rest)
+    except NotebookError as error:
+        fail(error, as_json=False)
+    return 0
 
 
 def _unknown(name: str, known: Collection[str]) -> UsageError:

@@ -42,8 +42,8 @@ def complaints_of(answer: Any) -> list[str]:
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
     """Rows as aligned columns; the last one is cut at the terminal's edge."""
-    if not rows:
-        return ""
+    if not rows or isinstance(rows[0], str):
+        return "\n".join(map(str, rows))
     names = columns or [name for name, value in rows[0].items() if not isinstance(value, list | dict)]
     cells = [[cell(row.get(name)) for name in names] for row in rows]
     widths = [min(_WIDEST, max(len(line[at]) for line in cells)) for at in range(len(names))]

@@ -1,0 +1,1 @@
+"""What the notebook knows about one task, compiled into a brief without asking anybody."""

@@ -1,0 +1,260 @@
+"""A model's answer about a task brief: asked for once, cached while what it rests on stays the same, and replaced by
+the brief where nobody can be asked.
+
+Every question is counted before it is asked, and no lock that writers need is held meanwhile.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from notebook_sync.context.answer import INSTRUCTIONS, Answer, check_links, one_line, question, read_answer
+from notebook_sync.context.cache import SynthesisCache
+from notebook_sync.context.figures import SYNTHESIS
+from notebook_sync.errors import BackendDown, BadAnswer, MissingExtra, NotebookError, UsageError
+from notebook_sync.files.locks import FileLock
+from notebook_sync.services.core import Core
+from notebook_sync.services.memory_links import ingest_links
+from notebook_sync.services.memory_results import DroppedLink, IngestedLinks
+from notebook_sync.sessions import Session
+from notebook_sync.settings import Settings
+from notebook_sync.store.rows import Row
+from prompt import count_tokens
+
+if TYPE_CHECKING:
+    from notebook_sync.context.compiler import Compiled, Compiler
+
+LOCAL = "local"
+MARK = "**Not a synthesis.**"
+# Threads of one process that ask or wait: a server has four for all that write.
+MOST_WAITING = 3
+# Models take longer questions than bridges that enter them into a page.
+_LLM_CHARACTERS = 100_000
+_LONGEST_TROUBLE = 400
+
+NO_LINKS = IngestedLinks(ingested=[], kept=[], dropped=[], warnings=[])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synthesis:
+    """`source`: bridge or llm; local where the model could not be asked: then `trouble` says why, and the text is the
+    brief. A memory used: id, path, title, score, contribution."""
+
+    synthesis_md: str
+    source: str
+    context_hash: str
+    memories_used: list[dict[str, Any]]
+    synthesis_id: str = ""
+    cached: bool = False
+    links: IngestedLinks = NO_LINKS
+    trouble: str | None = None
+    warnings: list[str] = field(default_factory=list)
+    calls_today: int = 0
+    daily_limit: int = 0
+    latency_ms: int = 0
+
+
+class Reasoner(NamedTuple):
+    """Who is asked. `ask(instructions, question)` raises BackendDown or BadAnswer."""
+
+    source: str
+    characters: int
+    ask: Callable[[str, str], str]
+
+
+class _Wanted(NamedTuple):
+    """A task and who asks. Answers made before `since` do not count; `most` questions may be asked today."""
+
+    spec: str
+    session: Session
+    options: Mapping[str, Any]
+    since: datetime | None
+    most: int
+
+
+class Synthesizer:
+    """Of one notebook, for any number of threads and processes."""
+
+    # Of the process, whatever its notebooks: what runs out are its threads.
+    _places = threading.BoundedSemaphore(MOST_WAITING)
+
+    def __init__(self, core: Core, compiler: Compiler) -> None:
+        self._core = core
+        self._compiler = compiler
+        self.cache = SynthesisCache(core)
+
+    def ask(
+        self,
+        spec: str,
+        session: Session,
+        *,
+        refresh: bool = False,
+        most: int | None = None,
+        counts_use: bool = True,
+        **options: Any,
+    ) -> Synthesis:
+        """The synthesis for a task, the cached one unless `refresh`. `options` are those of `Compiler.compile`; nobody
+        is asked where `most` questions were asked today. Raises UsageError where nobody is set to be asked."""
+        require_tier2(self._core.settings)
+        limit, clock = self._core.settings.tier2.daily_limit, time.perf_counter()
+        since = self._core.now() if refresh else None
+        wanted = _Wanted(spec, session, options, since, limit if most is None else min(most, limit))
+        compiled = self._compiler.compile(spec, session, counts_use=counts_use, **options)
+        found = self._cached(wanted, compiled) or self._in_turn(wanted, compiled)
+        latency = round((time.perf_counter() - clock) * 1000)
+        outcome = "cached" if found.cached else "failed" if found.source == LOCAL else "answered"
+        about: Row = {"hash": compiled.hash, "memories": [used.id for used in compiled.used]}
+        self._core.events.record(SYNTHESIS, session, outcome=outcome, latency_ms=latency, **about)
+        return dataclasses.replace(found, calls_today=self.cache.spent_today(), daily_limit=limit, latency_ms=latency)
+
+    def cached_text(self, spec: str, session: Session, compiled: Compiled, max_tokens: int) -> str:
+        """The cached synthesis for a task whose brief is known; "" where none fits. Asks nobody and writes nothing, so
+        that a prompt waits for nobody."""
+        row = self.cache.find(self.cache.key_of(spec, compiled), compiled, session)
+        text: str = row["value"]["text"] if row else ""
+        return text if count_tokens(text, self._core.settings.prompt.encoding) <= max_tokens else ""
+
+    def _cached(self, wanted: _Wanted, compiled: Compiled) -> Synthesis | None:
+        row = self.cache.find(self.cache.key_of(wanted.spec, compiled), compiled, wanted.session, wanted.since)
+        if row is None:
+            return None
+        self.cache.count_use(row["id"])
+        links = msgspec.convert(row["value"]["links"], IngestedLinks)
+        kept = [replace(link, action="kept") for link in (*links.ingested, *links.kept)]
+        found = _synthesis(compiled, row["value"], replace(links, ingested=[], kept=kept))
+        return dataclasses.replace(found, cached=True)
+
+    def _in_turn(self, wanted: _Wanted, compiled: Compiled) -> Synthesis:
+        """One question at a time, whichever process asks it. Who waited may find the answer there, or its failure."""
+        reasoner, seconds = reasoner_of(self._core.settings), self._core.settings.tier2.timeout_seconds
+        if not self._places.acquire(blocking=False):
+            return _local(compiled, f"{MOST_WAITING} others ask or wait in this process; ask again later")
+        lock = FileLock(self._core.place.lock_folder / "synthesis.lock")
+        try:
+            if not lock.acquire(seconds):
+                return _local(compiled, f"others were asking for {seconds:g} seconds; ask again later")
+            compiled = self._compile(wanted)
+            if found := self._cached(wanted, compiled):
+                return found
+            if trouble := self.cache.failure(self.cache.key_of(wanted.spec, compiled), wanted.since):
+                return _local(compiled, f"the same question failed less than a minute ago: {trouble}")
+            return self._asked_now(wanted, compiled, reasoner)
+        finally:
+            lock.release()
+            self._places.release()
+
+    def _asked_now(self, wanted: _Wanted, compiled: Compiled, reasoner: Reasoner) -> Synthesis:
+        asked = question(compiled.stable, reasoner.characters)
+        if not self.cache.spend(wanted.most):
+            limit, zone = self._core.settings.tier2.daily_limit, self._core.settings.timezone
+            rest = f", of which {wanted.most:,} may be asked ahead" if wanted.most < limit else ""
+            return _local(compiled, f"the day's questions are asked (tier2.daily_limit is {limit:,}{rest}; {zone})")
+        try:
+            answer = read_answer(reasoner.ask(INSTRUCTIONS, asked), asked)
+            trouble = "the answer is empty" if answer.is_empty else ""
+        except (BackendDown, BadAnswer) as error:
+            trouble = error.message
+        if trouble:
+            self.cache.put_failure(self.cache.key_of(wanted.spec, compiled), trouble)
+            return _local(compiled, trouble)
+        return self._taken(wanted, compiled, reasoner.source, answer)
+
+    def _taken(self, wanted: _Wanted, compiled: Compiled, source: str, answer: Answer) -> Synthesis:
+        """Save the links of an answer, and cache it unless somebody changed what it rests on meanwhile."""
+        id = sha256(f"{wanted.spec} {self._core.now()}".encode(errors="replace")).hexdigest()[:12]
+        links = self._saved(answer, compiled, wanted.session, {"source": source, "synthesis_id": id})
+        text = answer.markdown([*links.ingested, *links.kept])
+        value: Row = {"id": id, "text": text, "source": source, "warnings": [*answer.problems, *links.warnings]}
+        # The links may have changed the brief: what is cached answers the brief that the next call will compile.
+        now = self._compile(wanted)
+        if self.cache.has_changed(compiled.words, wanted.session, now.words):
+            value["warnings"].append("it is not cached: a memory that it rests on was changed meanwhile")
+        else:
+            known = {"links": msgspec.to_builtins(links), "words": {**compiled.words, **now.words}}
+            self.cache.put(self.cache.key_of(wanted.spec, now), {**value, **known})
+        return _synthesis(compiled, value, links)
+
+    def _saved(self, answer: Answer, compiled: Compiled, session: Session, shared: Mapping[str, str]) -> IngestedLinks:
+        """What became of the links that an answer suggests. The answer is not lost where they cannot be saved."""
+        links, dropped = check_links(answer, names_of(compiled))
+        try:
+            found = ingest_links(self._core, session, links, shared) if links else NO_LINKS
+        except NotebookError as error:
+            lost = [DroppedLink(link, error.message) for link in links]
+            found = replace(NO_LINKS, dropped=lost, warnings=[f"no link was saved: {error}"])
+        return replace(found, dropped=[*dropped, *found.dropped])
+
+    def _compile(self, wanted: _Wanted) -> Compiled:
+        return self._compiler.compile(wanted.spec, wanted.session, counts_use=False, **wanted.options)
+
+
+def require_tier2(settings: Settings) -> None:
+    """Raises UsageError where no syntheses are wanted."""
+    if not settings.tier2.enabled:
+        advice = (
+            "in notebook.toml, set tier2.enabled = true, and tier2.command to an MCP server with the tool "
+            "ask_question; without a command, the model of [llm] is asked"
+        )
+        raise UsageError("syntheses are off", next=advice)
+
+
+def reasoner_of(settings: Settings) -> Reasoner:
+    """Who is asked, by the settings. Raises UsageError for nobody, ConfigError for a program
+    that is not there, MissingExtra."""
+    module, extra = ("mcp", "mcp") if settings.tier2.command else ("httpx2", "llm")
+    if find_spec(module) is None:
+        raise MissingExtra("a synthesis", extra)
+    if settings.tier2.command:
+        from notebook_sync.context.bridge import Bridge  # loads asyncio, and most commands ask nobody
+
+        bridge = Bridge(settings.tier2)
+        bridge.program()
+        return Reasoner("bridge", settings.tier2.question_characters, bridge.ask)
+    from notebook_sync.llm import llm_of
+
+    llm = llm_of(settings.llm)
+    if llm is None:
+        raise UsageError("no model is set", next="set tier2.command or llm.model in notebook.toml")
+    return Reasoner("llm", _LLM_CHARACTERS, llm.text)
+
+
+def names_of(compiled: Compiled) -> dict[str, str]:
+    """The ids of a brief's memories by every name that it gives them."""
+    paths = {used.path: used.id for used in compiled.used}
+    stems = {path.removesuffix(".md"): id for path, id in paths.items()}
+    return {**stems, **paths, **{used.id: used.id for used in compiled.used}}
+
+
+def _synthesis(compiled: Compiled, value: Mapping[str, Any], links: IngestedLinks) -> Synthesis:
+    return Synthesis(
+        synthesis_md=value["text"],
+        source=value["source"],
+        context_hash=f"sha256:{compiled.hash}",
+        memories_used=[used._asdict() for used in compiled.used],
+        synthesis_id=value["id"],
+        links=links,
+        warnings=value["warnings"],
+    )
+
+
+def _local(compiled: Compiled, trouble: str) -> Synthesis:
+    """The brief, marked, in place of a synthesis."""
+    said = one_line(trouble, _LONGEST_TROUBLE)
+    value = {
+        "text": f"> {MARK} {said}. This is the brief.\n\n{compiled.text}",
+        "source": LOCAL,
+        "id": "",
+        "warnings": [],
+    }
+    return dataclasses.replace(_synthesis(compiled, value, NO_LINKS), trouble=trouble)

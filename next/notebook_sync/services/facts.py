@@ -1,0 +1,380 @@
+"""The operations on facts: short statements that count for more with use, and for less without it.
+
+What other services use of facts is in `fact_rows` (facts_of, importance, used) and `fact_changes` (move_facts).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import Meta
+
+from notebook_sync.registry import NOT_EXTERNAL, Arg, Limit, Results, found_any, operation
+from notebook_sync.services.core import NotebookService
+from notebook_sync.sessions import OWNER, Session
+
+if TYPE_CHECKING:
+    from notebook_sync.services.extract import Extracted
+    from notebook_sync.services.fact_dedupe import Deduped
+    from notebook_sync.services.fact_rows import ChangedFact, FactRow, FoundFact, Verdict
+    from notebook_sync.services.fact_store import FactStore
+    from notebook_sync.services.fact_upkeep import Decayed
+
+# Where the types of results are, which take time to load.
+_ROWS = "notebook_sync.services.fact_rows"
+_UPKEEP = "notebook_sync.services.fact_upkeep"
+_DEDUPE = "notebook_sync.services.fact_dedupe"
+_EXTRACT = "notebook_sync.services.extract"
+_NO_CHANGES = "Facts are not changed in this conversation"
+_LONGEST = 20_000
+
+Scope = Annotated[Literal["notes", "core", "archive", "all"], Meta(description="where to look"), Arg("SCOPE")]
+FactName = Annotated[str, Meta(max_length=_LONGEST, description="its id or its text"), Arg("FACT", positional=True)]
+Content = Annotated[
+    str, Meta(max_length=_LONGEST, description="one sentence"), Arg("TEXT", positional=True, from_file=True)
+]
+Heading = Annotated[str, Meta(max_length=256, description="heading of its section"), Arg("HEADING")]
+Importance = Annotated[
+    str | float | None, Meta(description="core, high, medium, low, or a number from 0 to 1"), Arg("N")
+]
+# `list` is a method of the service, so these types are named outside it.
+Messages = Annotated[
+    list[dict[str, Any]],
+    Meta(max_length=10_000, description='JSON, as [{"role": "user", "content": "…"}], the oldest first'),
+    Arg("MESSAGES", positional=True, from_file=True),
+]
+TwoFacts = Annotated[
+    Annotated[list[str], Meta(max_length=2, description="the ids of two facts that are not the same")] | None,
+    Arg("ID,ID"),
+]
+DryRun = Annotated[bool, Meta(description="only show what would happen")]
+_COLUMNS = ("id", "importance", "path", "content")
+
+
+class FactService(NotebookService):
+    """Short facts that count for more with use, and for less without it.
+
+    A fact is one bullet of a file in facts/: core.md has those that last, archive.md those that were put away. Its
+    importance, 0 to 1, is computed when it is asked for; a person may write it as <!-- importance: 0.9 -->.
+    """
+
+    name = "facts"
+
+    @operation(
+        "fact add",
+        tool="fact_add",
+        toolset="facts",
+        route="POST /facts",
+        result_in=_ROWS,
+        creates=True,
+        sessions=NOT_EXTERNAL,
+        refusal=_NO_CHANGES,
+        effect="write",
+        asks="caller",
+        hint="For one sentence that stays true: a name, a date, a preference.",
+        examples=(
+            "notebook-sync fact add 'The ferry leaves at eight' --importance high",
+            "notebook-sync fact add 'Odile runs the ferry' --section 'People & Entities'",
+        ),
+    )
+    def add(
+        self,
+        content: Content,
+        session: Session = OWNER,
+        *,
+        section: Heading = "Important Facts",
+        importance: Importance = None,
+    ) -> ChangedFact:
+        """Add a fact, or reinforce the one that says the same.
+
+        The fact becomes a bullet at the end of its section in facts/notes.md; a missing section is added. If a fact
+        says the same, in these or other words, that one is reinforced; an archived one is restored. Texts that differ
+        in a number, a name, a date or a "not" are never the same.
+        """
+        from notebook_sync.services.fact_keeping import add_fact
+
+        return add_fact(self.core, session, content, section=section, importance=importance)
+
+    @operation(
+        "fact list",
+        route="GET /facts",
+        result_in=_ROWS,
+        columns=_COLUMNS,
+        nothing_found="no facts; add one with: notebook-sync fact add TEXT",
+        examples=("notebook-sync fact list", "notebook-sync fact list --scope all --section 'Key Topics' --json"),
+    )
+    def list(
+        self,
+        session: Session = OWNER,
+        *,
+        scope: Scope = "notes",
+        section: Heading = "",
+        stale: Annotated[bool, Meta(description="only facts that were not used for memory.stale_days (30)")] = False,
+        limit: Limit = 50,
+        after: Annotated[str, Meta(max_length=64, description="`next` of the last page"), Arg("ID")] = "",
+    ) -> Results[FactRow]:
+        """List facts, the most important first.
+
+        `scope`: core is core.md, archive is archive.md, notes are all other files. Nothing counts as used by this.
+        """
+        from notebook_sync.services.fact_finding import list_facts
+
+        return list_facts(self.core, session, scope=scope, section=section, stale=stale, limit=limit, after=after)
+
+    @operation(
+        "fact search",
+        tool="fact_search",
+        toolset="facts",
+        route="GET /facts/search",
+        result_in=_ROWS,
+        aliases={"q": "query"},
+        unlisted=("scope",),
+        columns=("score", *_COLUMNS),
+        nothing_found="no fact matches; --scope all also searches core.md and archive.md",
+        exit_code=found_any,
+        examples=("notebook-sync fact search 'when does the ferry leave'",),
+    )
+    def search(
+        self,
+        query: Annotated[str, Meta(max_length=4_096), Arg("QUERY", positional=True)] = "",
+        session: Session = OWNER,
+        *,
+        scope: Scope = "notes",
+        limit: Limit = 10,
+    ) -> Results[FoundFact]:
+        """Search facts by words and meaning, best first.
+
+        A fact that an agent finds counts as used: the best one, and each whose `similarity` is at least memory.related
+        (0.6). Without a query, the most important facts come first. The exit code is 1 if nothing is found.
+        """
+        from notebook_sync.services.fact_finding import search_facts
+
+        return search_facts(self.core, session, query, scope=scope, limit=limit)
+
+    @operation(
+        "fact verify",
+        tool="fact_verify",
+        toolset="facts",
+        route="POST /facts/verify",
+        result_in=_ROWS,
+        hint="A related fact may contradict the claim.",
+        examples=("notebook-sync fact verify 'The ferry leaves at eight'",),
+    )
+    def verify(
+        self,
+        content: Annotated[
+            str, Meta(max_length=_LONGEST, description="the claim"), Arg("TEXT", positional=True, from_file=True)
+        ],
+        session: Session = OWNER,
+    ) -> Verdict:
+        """Check whether a claim is known: CONFIRMED, RELATED or NEW.
+
+        CONFIRMED: a fact says so. RELATED: a similar fact is known, which may also contradict the claim. NEW: nothing
+        similar is known. Archived facts do not count.
+        """
+        from notebook_sync.services.fact_finding import verify_claim
+
+        return verify_claim(self.core, session, content)
+
+    @operation(
+        "fact reinforce",
+        tool="fact_reinforce",
+        toolset="facts",
+        route="POST /facts/reinforce",
+        result_in=_ROWS,
+        sessions=NOT_EXTERNAL,
+        refusal=_NO_CHANGES,
+        effect="write",
+        asks="caller",
+        examples=("notebook-sync fact reinforce 'The ferry leaves at eight'",),
+    )
+    def reinforce(self, fact: FactName, session: Session = OWNER) -> ChangedFact:
+        """Reinforce a fact that proved right.
+
+        Counts as a use, and adds 0.1 to its importance, unless it is pinned or in core.md. A text that no fact has
+        exactly names the most similar fact, unless something that decides differs.
+        """
+        from notebook_sync.services.fact_keeping import reinforce_fact
+
+        return reinforce_fact(self.core, session, fact)
+
+    @operation(
+        "fact archive",
+        route="POST /facts/archive",
+        result_in=_ROWS,
+        sessions=NOT_EXTERNAL,
+        refusal=_NO_CHANGES,
+        effect="write",
+        asks="caller",
+        examples=("notebook-sync fact archive 'The ferry leaves at eight' --reason 'the timetable changed'",),
+    )
+    def archive(
+        self,
+        fact: FactName,
+        session: Session = OWNER,
+        *,
+        reason: Annotated[str, Meta(max_length=1_000, description="why, in a few words"), Arg("TEXT")] = "",
+    ) -> ChangedFact:
+        """Move a fact to facts/archive.md, with the date and the reason.
+
+        It keeps its history, and `fact restore` brings it back.
+        """
+        from notebook_sync.services.fact_keeping import archive_fact
+
+        return archive_fact(self.core, session, fact, reason=reason)
+
+    @operation(
+        "fact restore",
+        route="POST /facts/restore",
+        result_in=_ROWS,
+        sessions=NOT_EXTERNAL,
+        refusal=_NO_CHANGES,
+        effect="write",
+        asks="caller",
+        examples=("notebook-sync fact restore 'The toll is ten crowns'",),
+    )
+    def restore(self, fact: FactName, session: Session = OWNER) -> ChangedFact:
+        """Move a fact from facts/archive.md back to the file and section that it came from.
+
+        It gains 0.1 importance. A fact that came from a file that agents may not write goes to facts/notes.md.
+        """
+        from notebook_sync.services.fact_keeping import restore_fact
+
+        return restore_fact(self.core, session, fact)
+
+    @operation(
+        "fact promote",
+        route="POST /facts/promote",
+        result_in=_ROWS,
+        sessions=NOT_EXTERNAL,
+        refusal=_NO_CHANGES,
+        effect="write",
+        asks="caller",
+        examples=("notebook-sync fact promote 'Odile runs the ferry' --section Relationships",),
+    )
+    def promote(
+        self,
+        fact: FactName,
+        session: Session = OWNER,
+        *,
+        section: Annotated[str, Meta(max_length=256, description="heading of core.md"), Arg("HEADING")] = "",
+    ) -> ChangedFact:
+        """Move a fact to facts/core.md, where its importance does not fade.
+
+        core.md is in the prompt of the owner and of agents, and only the owner changes it. A task session proposes the
+        fact instead: `action` is "proposed", and the event `fact_proposed` tells the owner.
+        """
+        from notebook_sync.services.fact_keeping import promote_fact
+
+        return promote_fact(self.core, session, fact, section=section)
+
+    @operation(
+        "fact decay",
+        route="POST /facts/decay",
+        result_in=_UPKEEP,
+        sessions=NOT_EXTERNAL,
+        refusal=_NO_CHANGES,
+        effect="write",
+        asks="caller",
+        examples=("notebook-sync fact decay --dry-run",),
+    )
+    def decay(self, session: Session = OWNER, *, dry_run: DryRun = False) -> Decayed:
+        """Archive facts that faded, and propose proven ones for core.md.
+
+        A fact whose importance is below memory.archive_below (0.05) moves to archive.md, at most ten of them at once,
+        or a tenth of all facts. One above memory.promote_above (0.8) that was used memory.promote_accesses (3) times is
+        proposed for core.md; with memory.promote = "auto" it moves there if the owner reinforced it, too.
+
+        The process that follows the notebook does this every memory.recalculate_hours (6), and archives a fact when it
+        finds it faded twice.
+        """
+        from notebook_sync.services.fact_upkeep import decay_facts
+
+        return decay_facts(self.core, session, dry_run=dry_run)
+
+    @operation(
+        "fact dedupe",
+        route="POST /facts/dedupe",
+        result_in=_DEDUPE,
+        sessions=NOT_EXTERNAL,
+        refusal=_NO_CHANGES,
+        effect="write",
+        asks="caller",
+        examples=(
+            "notebook-sync fact dedupe --dry-run",
+            "notebook-sync fact dedupe --not-same 2bbbf0,bf3623",
+        ),
+    )
+    def dedupe(
+        self,
+        session: Session = OWNER,
+        *,
+        dry_run: DryRun = False,
+        not_same: TwoFacts = None,
+    ) -> Deduped:
+        """Merge facts that say the same, in these or other words.
+
+        Each pair is shown with what differs: [-only in one-]{+only in the other+}. Texts that differ in a number, a
+        name, a date, a choice or a "not" are never the same. The fact in core.md stays, or the pinned, the more
+        important, the longer, the older one; it takes over the other's uses, and the other moves to archive.md. At most
+        ten are merged at once, or a tenth.
+
+        --not-same names two facts that are not the same: they are not shown again, and nothing is merged.
+        """
+        from notebook_sync.services.fact_dedupe import dedupe_facts
+
+        return dedupe_facts(self.core, session, dry_run=dry_run, not_same=not_same or ())
+
+    @operation(
+        "fact extract",
+        route="POST /facts/extract",
+        result_in=_EXTRACT,
+        sessions=NOT_EXTERNAL,
+        refusal=_NO_CHANGES,
+        effect="destructive",
+        asks="caller",
+        examples=("notebook-sync fact extract --messages-file talk.json --dry-run",),
+    )
+    def extract(self, messages: Messages, session: Session = OWNER, *, dry_run: DryRun = False) -> Extracted:
+        """Extract facts from a conversation with a language model.
+
+        The last 20 messages count. New facts are added as by `fact add`, with an importance of 0.7 at most; facts that
+        a person in the conversation says are no longer true are archived, at most five, and never those in core.md or
+        pinned ones. All of it is one edit. The model is the one that [llm] of notebook.toml names; if its answer cannot
+        be used, `error` says why and nothing is changed.
+        """
+        from notebook_sync.services.extract import extract_facts
+
+        return extract_facts(self.core, session, messages, dry_run=dry_run)
+
+    @operation(
+        "conversation end",
+        tool="conversation_end",
+        toolset="facts",
+        route="POST /conversation",
+        result_in=_EXTRACT,
+        sessions=NOT_EXTERNAL,
+        refusal=_NO_CHANGES,
+        effect="destructive",
+        asks="caller",
+        hint="Call it once, when a conversation ends.",
+        examples=("notebook-sync conversation end --messages-file talk.json",),
+    )
+    def end_conversation(self, messages: Messages, session: Session = OWNER) -> Extracted:
+        """End a conversation: keep what it says that is worth knowing.
+
+        The same as `fact extract` if [llm] of notebook.toml names a language model; else nothing is done, and `error`
+        says so.
+        """
+        from notebook_sync.services.extract import Extracted, extract_facts
+
+        if not self.settings.llm.model:
+            return Extracted(error="no language model is set, so nothing was extracted")
+        return extract_facts(self.core, session, messages)
+
+    @property
+    def store(self) -> FactStore:
+        """The calls of the flat-notes store, for the owner."""
+        from notebook_sync.services.fact_store import FactStore
+
+        return FactStore(self.core)
