@@ -28,8 +28,8 @@ _MOST_AT_ONCE = 5
 # A model that fails so often in a row is away: each further question would cost a call, and minutes.
 _MOST_FAILURES = 2
 _RETRY_SECONDS = (60.0, 300.0)
-# A synthesis writes links into memories, and no private note is a task.
-_NEVER = ("memories/", "channels/")
+# A synthesis writes links into memories; and no private note is a task, nor is what rules the agent.
+_NEVER = ("memories/", "channels/", "runtime/", "facts/")
 _STATE, _FIELDS = "prefetch", ("path", "updated_at", "rev")
 _WORD = re.compile(r"[^\W_]+")
 _log = logging.getLogger(__name__)

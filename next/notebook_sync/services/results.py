@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from notebook_sync.model import is_current
+from notebook_sync.model import STATUSES, is_current
 from notebook_sync.registry import Result
 from notebook_sync.store.rows import Row
 
@@ -49,8 +49,9 @@ class NoteRow(Result, frozen=True, kw_only=True):
         return replace(self, **self._neutral()) if self.provenance else self
 
     def _neutral(self) -> dict[str, Any]:
-        name = neutral_name(self.id)
-        return {"id": name, "path": name, "title": name, "summary": "", "tags": [], "fields": {}}
+        name, status = neutral_name(self.id), self.status if self.status in STATUSES else "draft"
+        hidden = {"created_by": "external", "status": status, "summary": "", "tags": [], "fields": {}}
+        return {"id": name, "path": name, "title": name, **hidden}
 
 
 class Snippet(Result, frozen=True, kw_only=True):
