@@ -14,7 +14,7 @@ from notebook_sync.errors import EditFailed, OverCap
 from notebook_sync.files.fact_text import ARCHIVE
 from notebook_sync.model import CORE_FACTS
 from notebook_sync.registry import Result
-from notebook_sync.services.core import Core
+from notebook_sync.services.core import PROPOSALS, Core
 from notebook_sync.services.documents import require_change
 from notebook_sync.services.fact_changes import NOTES, Draft, Move, change_facts
 from notebook_sync.services.fact_dedupe import find_pairs, most_at_once
@@ -27,8 +27,8 @@ from notebook_sync.store.rows import Row
 
 # So many reinforcements, on different days or by different actors, the owner's among them, let a fact move to core.md.
 _REINFORCEMENTS = 3
-# The rows of the cache that hold what the last look by the clock found.
-FADING, PROPOSALS = "facts:fading", "facts:proposals"
+# The row of the cache that holds what the last look by the clock found.
+FADING = "facts:fading"
 
 
 class Decayed(Result, frozen=True):

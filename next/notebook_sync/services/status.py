@@ -24,8 +24,7 @@ from notebook_sync.files.state import file_system
 from notebook_sync.model import SETTINGS_FILE
 from notebook_sync.services.admin import EMBEDDED, Check, Status
 from notebook_sync.services.assembling import assemble, files_of
-from notebook_sync.services.core import Core
-from notebook_sync.services.fact_upkeep import proposals_of
+from notebook_sync.services.core import PROPOSALS, Core
 from notebook_sync.services.upkeep import chore_times
 from notebook_sync.sessions import KINDS, Session
 from notebook_sync.store.rows import Is
@@ -66,11 +65,19 @@ def status_of(core: Core) -> Status:
         search=_search_state(core),
         dumped_at=dumped_at.isoformat() if dumped_at else None,
         prompt={kind: _room(prompt, core.settings.prompt.max_tokens) for kind, prompt in prompts.items()},
-        proposals=[f"{each.path}:{each.line}: {each.message}" for each in proposals_of(core)],
+        proposals=_proposals(core),
         chores=chore_times(core),
         attention=attention,
         **counts,
     )
+
+
+def _proposals(core: Core) -> list[str]:
+    if core.index.cache.one(PROPOSALS) is None:
+        return []
+    from notebook_sync.services.fact_upkeep import proposals_of  # loads all that changes facts
+
+    return [f"{each.path}:{each.line}: {each.message}" for each in proposals_of(core)]
 
 
 def numbers_of(core: Core) -> dict[str, tuple[str, float]]:
