@@ -41,7 +41,7 @@ Importance = Annotated[
 Messages = Annotated[
     list[dict[str, Any]],
     Meta(max_length=10_000, description='JSON, as [{"role": "user", "content": "…"}], the oldest first'),
-    Arg("MESSAGES", positional=True, from_file=True),
+    Arg("MESSAGES.json", positional=True, is_file=True),
 ]
 TwoFacts = Annotated[
     Annotated[list[str], Meta(max_length=2, description="the ids of two facts that are not the same")] | None,
@@ -333,7 +333,7 @@ class FactService(NotebookService):
         refusal=_NO_CHANGES,
         effect="destructive",
         asks="caller",
-        examples=("notebook-sync fact extract --messages-file talk.json --dry-run",),
+        examples=("notebook-sync fact extract talk.json --dry-run",),
     )
     def extract(self, messages: Messages, session: Session = OWNER, *, dry_run: DryRun = False) -> Extracted:
         """Extract facts from a conversation with a language model.
@@ -358,7 +358,7 @@ class FactService(NotebookService):
         effect="destructive",
         asks="caller",
         hint="Call it once, when a conversation ends.",
-        examples=("notebook-sync conversation end --messages-file talk.json",),
+        examples=("notebook-sync conversation end talk.json",),
     )
     def end_conversation(self, messages: Messages, session: Session = OWNER) -> Extracted:
         """End a conversation: keep what it says that is worth knowing.

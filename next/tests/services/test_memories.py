@@ -491,5 +491,6 @@ def test_the_command_writes_a_picture_and_replaces_only_pictures(
     assert run([*where, str(tmp_path / "no" / "a.svg")]) == 2
     assert (tmp_path / "mine.svg").read_text() == "<svg>mine</svg>"
     capsys.readouterr()
-    assert run([*where, "--format", "mermaid"]) == 0
-    assert capsys.readouterr().out.startswith("flowchart TD")
+    for named in ([], ["-"]):
+        assert run([*where, *named, "--format", "mermaid"]) == 0
+        assert capsys.readouterr().out.startswith("flowchart TD")

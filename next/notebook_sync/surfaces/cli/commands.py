@@ -37,7 +37,7 @@ def run_operation(operation: Operation, folder: str | None, argv: list[str]) -> 
     parsed = parser.parse(argv)
     session = session_of(parsed.session, parsed.agent, asks=operation.asks)
     given = given_in(operation, parsed)
-    file = Path(parsed.picture) if getattr(parsed, "picture", None) else None
+    file = Path(parsed.picture) if getattr(parsed, "picture", None) not in (None, "-") else None
     if file and file.suffix in (".mmd", ".md"):
         given.setdefault("format", "mermaid")
     with Notebook.find(folder or ".", adopt=operation.adopts) as notebook:
