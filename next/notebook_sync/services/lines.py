@@ -97,8 +97,7 @@ def note_opened(core: Core, session: Session, path: str) -> None:
         (note,) = core.index.documents.find(Is("path", "=", path), fields=_OF_NOTE, limit=1) or (None,)
         if note is None:
             return
-        said = {**note, "title": path} if note["audience"] else note  # a title may be in what the prompt hides
-        line = stream_entry(said, "opened", core.now(), core.settings.timezone, session.agent)
+        line = stream_entry(note, "opened", core.now(), core.settings.timezone, session.agent)
         once = "\n".join(map(str, ("opened", note["id"], note["version"], session.agent, line["day"])))
         line["id"] = sha256(once.encode()).hexdigest()[:16]
         if not core.index.stream.known([line["id"]]):

@@ -166,12 +166,12 @@ def chores_of(core: Core) -> Sequence[Chore]:
 
 
 def chore_times(core: Core) -> list[dict[str, str]]:
-    """When each chore ran last and is due next: `{chore, last, next}`, "" for what only the process that follows the
-    files will know."""
+    """When each chore ran last and is due next: `{chore, last, next}`; "never" and "" before the process that follows
+    the files has run it."""
     found, last = [], last_runs(core.index)
     for chore in chores_of(core):
         ran = last.get(chore.name)
-        times = ["", ""] if ran is None else [_moment(ran), _moment(ran + chore.every)]
+        times = ["never", ""] if ran is None else [_moment(ran), _moment(ran + chore.every)]
         found.append({"chore": chore.name, "last": times[0], "next": times[1]})
     return found
 

@@ -295,7 +295,7 @@ def test_each_chore_has_its_last_and_next_run_in_the_status(notebook: Notebook) 
     core.more_chores.append(Chore("prefetch", 60.0, lambda: ran.append("prefetch")))
     names = [each["chore"] for each in notebook.admin.status().chores]
     assert {"commit", "tidy", "expiry", "facts", "dump", "pack", "prefetch"} <= set(names)
-    assert {each["last"] for each in notebook.admin.status().chores} == {""}
+    assert {each["last"] for each in notebook.admin.status().chores} == {"never"}
     run_chores(core.index, chores_of(core))
     (facts,) = [each for each in notebook.admin.status().chores if each["chore"] == "facts"]
     assert datetime.fromisoformat(facts["next"]) - datetime.fromisoformat(facts["last"]) == timedelta(hours=6)
