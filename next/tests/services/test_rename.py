@@ -53,6 +53,17 @@ def test_a_path_that_is_taken_or_no_notes_is_refused(notebook: Notebook, to: str
     assert texts(notebook) == before
 
 
+def test_a_name_of_a_withheld_file_is_refused_as_a_taken_one(notebook: Notebook) -> None:
+    gift = '[[prompt.files]]\npath = "pages/gift.md"\nsessions = ["owner"]\n'
+    write_files(notebook.root, {"notebook.toml": gift, "pages/gift.md": "A boat.\n"})
+    said = []
+    for to in ("thoughts/gift.md", "pages/ferry.md", "thoughts/reminders.md"):
+        with pytest.raises(UnsafePath) as refused:
+            notebook.notes.rename("idea", to, SCRIBE)
+        said.append(refused.value.reason)
+    assert said == ["already exists", "already exists", "is a name that one of the owner's files answers to"]
+
+
 LINKS = """[[idea]] [[idea|label]] [[idea#Part|x]] ![[idea]] [[pages/idea]] [[idea.md]] `[[idea]]`
 [x](idea.md#part) [y](./idea.md "title") [z](<idea.md>) ![p](idea.md) [w](/pages/idea.md) [ref]
 

@@ -103,7 +103,7 @@ class TestHistory:
 
 class TestStream:
     def test_the_first_sync_of_an_old_folder_is_one_line(self, world: World) -> None:
-        world.save({"b.md": "b"})
+        world.save({"b.md": "b", "channels/scribe/global/c.md": "private, so not counted"})
         (line,) = world.index.stream.find()
         assert (line["content"], line["note"]) == ("[Notebook CREATED] notebook: 2 notes indexed", "")
         assert crumbs(world, "good") == []
