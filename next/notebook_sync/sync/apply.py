@@ -127,7 +127,7 @@ class Applier:
             from notebook_sync.sync.facts import apply_facts  # most batches have no facts, and loading takes time
 
             actors = {path: changed_by(intents.get(path)) for path in files}
-            apply_facts(self.index, files, self.analyzer, datetime.now(UTC), actors)
+            apply_facts(self.index, files, self.analyzer, datetime.now(UTC), actors, self.settings.memory.decay_rate)
 
     def _intents_of(self, files: Mapping[str, Projection | None]) -> dict[str, Row]:
         """By path, the open intent of the tool that made the change: it names path and digest."""

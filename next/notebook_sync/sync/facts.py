@@ -37,9 +37,10 @@ def apply_facts(
     analyzer: WordAnalyzer,
     now: datetime,
     actors: Mapping[str, str],
+    decay_rate: float,
 ) -> None:
     """Bring the rows in step with what the files state now; None for a file that is gone. `actors`: by path, who
-    changed it.
+    changed it. `decay_rate`: that of new facts, a day.
 
     All files of a batch come together, so that a fact which was cut from one and pasted into another is moved.
     """
@@ -71,6 +72,8 @@ def apply_facts(
         action = "reworded" if key in was else _action(past, place, is_back=key not in rows)
         if action:
             kept[key] = _kept(past, action, place, now, actors.get(place["path"], ""), source)
+            if past is None:
+                kept[key]["decay_rate"] = decay_rate
         first = {name: place[name] for name in ("section", "path", "pin")}
         row = {**source, **first, "audience": most_open(places), "provenance": provenance.get(place["path"], "")}
         puts.append({**with_fact_words(row, analyzer), **kept.get(key, {})})

@@ -90,6 +90,13 @@ def test_a_reworded_fact_keeps_its_use(notebook: World, in_between: bool) -> Non
     assert FERRY not in notebook.facts()
 
 
+def test_a_new_fact_decays_as_the_settings_say(world: World) -> None:
+    world.save({"notebook.toml": "[memory]\ndecay_rate = 0.5\n", NOTES: facts(FERRY)})
+    world.engine = world.restarted()
+    world.save({NOTES: facts(FERRY, KEY)})
+    assert world.facts()[KEY]["decay_rate"] == 0.5
+
+
 def test_another_text_or_section_is_another_fact(notebook: World) -> None:
     notebook.save(
         {NOTES: facts("The toll is ten crowns", KEY) + facts(FERRY.replace("eight", "nine"), section="Other")}
