@@ -68,12 +68,6 @@ _MEMBERSHIP: Mapping[str, frozenset[Verb]] = {
 # The first that fits, by resource and verb.
 _REFUSALS: tuple[tuple[Collection[Resource], frozenset[Verb], str], ...] = (
     ({"outside", "hidden"}, _ALL, "Only notes in the notebook are available to tools"),
-    (
-        {"stream"},
-        frozenset[Verb](("write",)),
-        "Rolling back to a checkpoint is only available in owner conversations",
-    ),
-    ({"stream"}, _ALL, "The daily stream is not available in this conversation"),
     ({"another's channel"}, _ALL, "The private notes of another agent are not available in this conversation"),
     (TABLE, _READ, "This part of the notebook is not available in this conversation"),
     (TABLE, _ALL, "Notebook editing is only available in owner conversations"),
@@ -101,12 +95,6 @@ def require(session: Session, verb: Verb, path: str, prompt: PromptTable, member
 def may_in_stream(session: Session, verb: Verb) -> bool:
     """Whether `session` may read, add to or roll back the daily stream."""
     return verb in TABLE["stream"][session.kind]
-
-
-def require_in_stream(session: Session, verb: Verb) -> None:
-    """Raises NotPermitted where `may_in_stream` is False."""
-    if not may_in_stream(session, verb):
-        raise NotPermitted(_refusal(verb, frozenset({"stream"})))
 
 
 def resources_of(path: str, session: Session, prompt: PromptTable) -> frozenset[Resource]:

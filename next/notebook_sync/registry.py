@@ -182,7 +182,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True, kw_only=True):
         return msgspec.defstruct(name, given, kw_only=True, forbid_unknown_fields=True)
 
     def checked(self, given: Mapping[str, object], *, from_text: bool = False) -> dict[str, Any]:
-        """The arguments by the names of their parameters; None stands for one that is left out.
+        """The arguments by the names of their parameters; None means that it is left out.
 
         `from_text`: numbers, lists and truth values come as text. What a model sends in a neighbouring type is taken
         where it is unambiguous. Raises UsageError with the argument's name.

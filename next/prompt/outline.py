@@ -76,7 +76,7 @@ class Outline:
         self._links: list[Event] = []
         self._hashes: list[Event] = []
         self._end = self._trimmed = 0
-        self.is_dense = False  # whether the last block is all that is behind the first thousands
+        self.is_dense = False  # whether the last block is all that follows the first thousands
         self._read(pyromark.events_with_range(parsed, options=_OPTIONS, merge_text=True))
         if "]:" in text:
             self._add_definitions()

@@ -48,7 +48,7 @@ class Berth:
 
 @pytest.fixture
 def notebook(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Stands for a notebook: one service `harbour`, and its operations `moor` and `clear`, which no other test sees."""
+    """A notebook of one service, `harbour`, whose operations `moor` and `clear` no other test sees."""
     monkeypatch.setattr(registry, "OPERATIONS", {})
 
     class HarbourService(Service):

@@ -16,9 +16,9 @@ from typing import Any, get_args
 
 import msgspec
 
+from notebook_sync.context.brief import one_line
 from notebook_sync.errors import ConfigError
 from notebook_sync.files.fields import RelationType
-from notebook_sync.files.page import plain, shorten, without_comments
 from notebook_sync.services.memory_results import DroppedLink, Link
 from prompt import fence_external, quote, trim, visible
 
@@ -182,11 +182,6 @@ def check_links(answer: Answer, names: Mapping[str, str]) -> tuple[list[Row], li
         link = {"from": start, "to": end, "type": _text_in(suggested, _TYPE)}
         links.append({**link, "confidence": confidence, "reasoning": reasoning})
     return links, dropped
-
-
-def one_line(text: str, length: int) -> str:
-    """A text without comments and marks, on one line."""
-    return shorten(plain(without_comments(text)), length)
 
 
 def _shown(text: str) -> str:

@@ -14,11 +14,11 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from notebook_sync.context.intent import Intent, fold
-from notebook_sync.files.fields import DEFAULT_PRIORITY, HIGHEST_PRIORITY
 from notebook_sync.model import id_from_path
 from notebook_sync.search.ranking import bm25, fuse, mmr, rarity_of
 from notebook_sync.search.terms import HEADING
 from notebook_sync.services.core import Core
+from notebook_sync.services.remembering import score_of_row
 from notebook_sync.services.view import View
 from notebook_sync.settings import ContextTable
 from notebook_sync.store.rows import EVERYTHING, Either, Has, Is, Not, Row, Where, both
@@ -199,7 +199,7 @@ class Candidates:
             labels = Labels(rev, {}, {}, {})
             fields, where = ("id", "domain", "tags", "score", "fields"), both(_MEMORY, Is("audience", "=", ""))
             for id, domain, tags, score, more in index.documents.tuples(fields, where):
-                labels.scores[id] = score_of_memory(score, more)
+                labels.scores[id] = score_of_row({"score": score, "fields": more})
                 labels.by_domain.setdefault(fold(domain), []).append(id)
                 for tag in tags:
                     labels.by_tag.setdefault(tag, []).append(id)
@@ -292,15 +292,10 @@ def _ranked(gathered: Gathered, intent: Intent, share: float) -> dict[str, Ranke
     ranked: dict[str, Ranked] = {}
     for id, row in gathered.rows.items():
         if similarity[id] > least or not intent.labels.isdisjoint((fold(row["domain"]), *row["tags"])):
-            score = score_of_memory(row["score"], row["fields"])
+            score = score_of_row(row)
             combined = share * similarity[id] + (1 - share) * score
             ranked[id] = Ranked(similarity[id], score, combined, newer.get(id, ""))
     return dict(sorted(ranked.items(), key=lambda item: (-item[1].combined, item[0])))
-
-
-def score_of_memory(score: float | None, fields: Mapping[str, Any] | None) -> float:
-    """The score of a memory, 0 to 1: its own, or a tenth of its priority until it has one."""
-    return (fields or {}).get("priority", DEFAULT_PRIORITY) / HIGHEST_PRIORITY if score is None else score
 
 
 def _similarities(gathered: Gathered, intent: Intent) -> dict[str, float]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -32,6 +31,7 @@ from notebook_sync.files.parse import parse
 from notebook_sync.model import UNSETTLED
 from notebook_sync.search.query import Mode
 from notebook_sync.services.core import Core
+from notebook_sync.services.remembering import count_uses
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Has, Is, Not, Row, both
@@ -174,7 +174,7 @@ class Compiler:
         )
         brief = write_brief(material, max_tokens, partial(self._count, core.settings.prompt.encoding))
         if counts_use and not is_external:
-            self._count_use([id for id in brief.kept if id in choice.primary])
+            count_uses(core, [id for id in brief.kept if id in choice.primary])
         lost = len(choice.chosen) - len(brief.kept)
         omitted = f"{lost} of {len(choice.chosen)} memories omitted: max_tokens is {max_tokens:,}" if lost else ""
         return Compiled(
@@ -236,12 +236,6 @@ class Compiler:
         if len(text) > _LONGEST_COUNTED:
             return count_tokens(text, encoding)
         return self._counts.get((encoding, text), partial(count_tokens, text, encoding))
-
-    def _count_use(self, ids: Sequence[str]) -> None:
-        with suppress(NotebookError):  # the brief is there all the same
-            self._core.index.documents.update(
-                Is("id", "in", ids), set={"last_accessed": self._core.now()}, inc={"access_count": 1}
-            )
 
 
 def _check(spec: str, max_tokens: int, top_k: int, largest_file: int, *, is_external: bool) -> None:

@@ -1,4 +1,4 @@
-"""Syntheses made ahead of whoever asks: of specs that were saved, and of those that a new branch is about.
+"""Syntheses made before they are asked for: of specs that were saved, and of those that a new branch is about.
 
 They never use the last quarter of a day's questions, and never wait on the thread that follows the files.
 """

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from notebook_sync.context.answer import INSTRUCTIONS, Answer, check_links, one_line, question, read_answer
+from notebook_sync.context.answer import INSTRUCTIONS, Answer, check_links, question, read_answer
+from notebook_sync.context.brief import one_line
 from notebook_sync.context.cache import SynthesisCache
 from notebook_sync.context.figures import SYNTHESIS
 from notebook_sync.errors import BackendDown, BadAnswer, MissingExtra, NotebookError, UsageError

@@ -77,7 +77,7 @@ class _Field(NamedTuple):
     """A field in its YAML: `text` is its lines, which begin at `start`, without comments and blank lines below it.
 
     `key` is how it begins. On its first line, `value` is where in `text` the value begins, 0 where it has lines of its
-    own, and `comment` what is behind the value, or the begin of it.
+    own, and `comment` what follows the value, or the begin of it.
     """
 
     start: int

@@ -162,7 +162,7 @@ class VectorQueue:
             return sum(map(len, self._behind.values()))
 
     def embed(self, limit: int) -> Embedded:
-        """Embed at most `limit` of the rows that are behind, in one transaction. Raises BackendDown and MissingExtra.
+        """Embed at most `limit` of the rows that lack vectors, in one transaction. Raises BackendDown and MissingExtra.
 
         A row whose text the embedder refuses gets no passages, and is tried again when its text changes.
         """

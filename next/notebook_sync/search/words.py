@@ -30,7 +30,7 @@ your yours
 
 # ASCII letters and digits with whatever is beyond ASCII, so that one pass finds all words. Negated, since a class that
 # names what is beyond ASCII takes milliseconds to compile; so do the texts below, which wait for the first word that
-# needs them. What is behind a word may make another one of it: C++, C#, 1,000.
+# needs them. What follows a word may make another one of it: C++, C#, 1,000.
 _PART = r"[^\0-/:-@\[-`{-\x7f]"
 _RAW = re.compile(rf"{_PART}+(?:\+\+|#|(?:,[0-9]{{3}})+(?![0-9A-Za-z]))?")
 _ASCII_WORD = re.compile(r"[0-9A-Za-z]+")

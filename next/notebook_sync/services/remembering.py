@@ -14,7 +14,7 @@ import msgspec
 
 from notebook_sync.errors import BackendDown, BadAnswer, MissingExtra, NoSuchNote, NotebookError, UsageError
 from notebook_sync.files.edits import characters_refused
-from notebook_sync.files.fields import AGENT, HIGHEST_PRIORITY, Kind
+from notebook_sync.files.fields import AGENT, DEFAULT_PRIORITY, HIGHEST_PRIORITY, Kind
 from notebook_sync.files.frontmatter import storable
 from notebook_sync.files.new_note import new_id, slug
 from notebook_sync.files.parse import PARTS
@@ -243,8 +243,8 @@ def memories_where(
 
 def score_of_row(row: Row) -> float:
     """What a memory counts for: its score as it was computed last, else a tenth of its priority."""
-    score, priority = row["score"], (row["fields"] or {}).get("priority")
-    return float(score) if score is not None else float(priority or 0) / HIGHEST_PRIORITY
+    score, priority = row["score"], (row["fields"] or {}).get("priority", DEFAULT_PRIORITY)
+    return float(score) if score is not None else float(priority) / HIGHEST_PRIORITY
 
 
 def links_of(core: Core, view: View, rows: Sequence[Row]) -> dict[str, list[dict[str, Any]]]:

@@ -228,7 +228,7 @@ def _checked(core: Core, view: View, change: Change, changes: Sequence[Change]) 
         raise EditFailed(path, f"the new text would not be read: {severe.message}", line=severe.line)
     if before and not change.is_known and _loses_data(before, after):
         raise EditFailed(
-            path, "`(…)` stands for a picture, whose data would be lost; change other sections, and leave its own"
+            path, "`(…)` is short for a picture, whose data would be lost; change other sections, and leave its own"
         )
     if note.has_own_id and was.wanted_id != note.wanted_id:
         _require_free_id(core, note, {path for each in changes for path in (each.path, each.moved_from)})

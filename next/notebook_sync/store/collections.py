@@ -94,7 +94,7 @@ FACTS = CollectionSpec(
     dumped=True,
 )
 
-# Where each fact stands. `id` is "PATH:LINE"; apply replaces its own file's rows.
+# Where each fact is stated. `id` is "PATH:LINE"; apply replaces its own file's rows.
 FACT_PLACES = CollectionSpec(
     "fact_places",
     (

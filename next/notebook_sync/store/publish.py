@@ -101,7 +101,7 @@ class Publisher:
         """Publish what is new for about so many seconds, at least a batch; by kind of server, what was done.
 
         A server that failed lately is left alone for a while. `claim` takes over servers that another copy of this
-        notebook published to, and overwrites documents and refs there that have ids of ours, whoever wrote them.
+        notebook published to, and overwrites documents and refs of others that have ids of ours.
         Raises errors of the index only.
         """
         until = time.monotonic() + seconds

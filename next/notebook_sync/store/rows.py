@@ -23,7 +23,7 @@ ColumnType = Literal["text", "int", "real", "time", "json", "bytes", "blob", "li
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One column of a collection. `default` stands for a missing value when a row is inserted.
+    """One column of a collection. `default` is used for a missing value when a row is inserted.
 
     `observed`: a projected column that says how the file was last seen, not what is in it; `update` may set it too.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection as AnyCollection
+from collections.abc import Iterator
 from itertools import islice, takewhile
 from typing import Any
 
@@ -61,30 +62,26 @@ class VectorIndex:
 
     def cosines(self, query: Any, ids: AnyCollection[str]) -> dict[str, float]:
         """The exact cosine of the nearest passage of each row, less those without passages."""
-        import numpy as np  # there, since `query` is an array
-
-        with self._lock:
-            self._refresh(np, len(query))
-            at, (codes, scales) = self._at, self._passages
-        found = {}
-        for row_id in at.keys() & ids:
-            start, end = at[row_id]
-            found[row_id] = float((codes[start:end] @ query * scales[start:end]).max())
-        return found
+        of_rows = self._passages_of(query, ids)
+        return {row_id: float((codes @ query * scales).max()) for row_id, codes, scales in of_rows}
 
     def directions(self, query: Any, ids: AnyCollection[str]) -> dict[str, Any]:
         """The sum of each row's passages as a vector of length 1, less rows without passages."""
-        import numpy as np  # as in `cosines`
+        import numpy as np  # there, since `query` is an array
+
+        totals = {row_id: scales @ codes for row_id, codes, scales in self._passages_of(query, ids)}
+        return {row_id: total / (np.linalg.norm(total) or 1) for row_id, total in totals.items()}
+
+    def _passages_of(self, query: Any, ids: AnyCollection[str]) -> Iterator[tuple[str, Any, Any]]:
+        """The codes and scales of each of these rows that has passages."""
+        import numpy as np  # as in `directions`
 
         with self._lock:
             self._refresh(np, len(query))
             at, (codes, scales) = self._at, self._passages
-        found = {}
         for row_id in at.keys() & ids:
             start, end = at[row_id]
-            total = scales[start:end] @ codes[start:end]
-            found[row_id] = total / (np.linalg.norm(total) or 1)
-        return found
+            yield row_id, codes[start:end], scales[start:end]
 
     def _refresh(self, np: Any, dimensions: int) -> None:
         """Load the rows that changed since the last look, and drop what they had."""

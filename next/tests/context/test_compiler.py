@@ -116,7 +116,7 @@ def test_the_hash_is_of_spec_options_and_files_alone(notebook: Notebook, folder:
     assert len({compiled(notebook, **each).hash for each in ({}, {"top_k": 9}, {"exclude_tags": ["x"]})}) == 3
     assert compiled(notebook, SPEC + " ").hash != before.hash
     write_files(folder, {f"{ICE}.md": FILES[f"{ICE}.md"] + "Salt helps.\n"})
-    # The index is behind, and the file counts.
+    # The index lacks the change, and the file counts.
     after = compiled(notebook)
     assert "> Salt helps." in after.text
     assert after.hash != before.hash

@@ -177,7 +177,7 @@ def test_the_settings_name_it(tmp_path: Path) -> None:
     assert model.model == f"onnx:{tmp_path}/models/mini:"
 
 
-# ---- a model in a folder: the runtime is large, so a small one of the same interface stands in for it
+# ---- a model in a folder: the runtime is large, so a small one of the same interface replaces it
 
 
 class Session:

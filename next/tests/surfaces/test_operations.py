@@ -148,8 +148,8 @@ def test_every_way_gives_the_same_answer(
         assert _fault_of(answer) == fault
     assert _plain(_by_command(notebook, operation, given, session, capsys)) == _plain(answer)
     if operation.tool:
-        told = call_tool(notebook, operation.tool, {**operation.for_models, **given}, session)
-        assert told.get("error") == answer.get("error")
+        shown = call_tool(notebook, operation.tool, {**operation.for_models, **given}, session)
+        assert shown.get("error") == answer.get("error")
 
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS))

@@ -114,7 +114,7 @@ class NotebookServer(Server[Any]):
         return types.CallToolResult(content=content, structured_content=answer, is_error="error" in answer)
 
     def _notices(self, session: Session, connection: Connection) -> list[str]:
-        """What rides on a result: that the index is behind, and, once for each connection, that rules changed."""
+        """What rides on a result: that the index lacks changes, and, once for each connection, that rules changed."""
         behind = self._notebook.core.behind()
         notices = [f"Note: {behind}"] if behind else []
         before = connection.state.get(PROMPT) or self._revisions.get(session, "")
