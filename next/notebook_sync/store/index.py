@@ -98,10 +98,10 @@ class Index:
         """
         fed = [name for name, each in self.collections.items() if each.spec.feed]
         wanted = [name for name in fed if collections is None or name in collections]
-        tables = [f"SELECT rev, '{name}' AS name, id FROM {name} WHERE rev > ?1" for name in wanted]
-        asked = f"{' UNION ALL '.join(tables)} ORDER BY rev LIMIT ?2"
+        tables = [f"SELECT rev, '{name}' AS name, id FROM {name} WHERE rev > ?" for name in wanted]
+        asked = f"{' UNION ALL '.join(tables)} ORDER BY rev LIMIT ?"
         with self._db.read() as db:
-            found = db.execute(asked, (since, limit)).fetchall() if wanted else []
+            found = db.execute(asked, (*(since for _ in wanted), limit)).fetchall() if wanted else []
         of = {name: [row_id for _, at, row_id in found if at == name] for name in wanted}
         rows = {name: self.collections[name].get(ids, heavy=heavy) for name, ids in of.items()}
         return [Change(name, row_id, rev, rows[name].get(row_id)) for rev, name, row_id in found]

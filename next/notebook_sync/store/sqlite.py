@@ -165,7 +165,14 @@ class Database:
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             identity = self._identity()  # before it is opened: the next use notices one that is replaced meanwhile
             uri = f"{self.path.absolute().as_uri()}?mode={self._mode}"
-            connection = sqlite3.connect(uri, _BUSY_SECONDS, 0, None, False, cached_statements=256, uri=True)
+            connection = sqlite3.connect(
+                uri,
+                timeout=_BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
+                uri=True,
+            )
             self._connections[threading.get_ident()] = connection, identity
             connection.create_function("terms_of", 2, terms_of, deterministic=True)
             connection.executescript(_SETTINGS)
