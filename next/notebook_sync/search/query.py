@@ -144,12 +144,8 @@ class Searcher:
         chains: list[list[str]] = []
         if section:
             found = self._in_section(asked, found, section)
-        elif collection == "documents":
-            chains = self._chains(where, found)
-            near = {
-                id for chain in chains for at, id in enumerate(chain) if found.keys() & chain[max(at - 2, 0) : at + 3]
-            }
-            found |= self._scored(asked, where, near - found.keys())
+        else:
+            chains = self._add_neighbours(asked, where, found)
         scores = {id: score for id, each in found.items() if (score := each.score(asked)) > 0}
         best = best_of(with_neighbours(scores, chains))[: max(limit, 0)]
         fields = ("content", "sections") if collection == "documents" else ("content",)
@@ -175,17 +171,19 @@ class Searcher:
         self, query: str, *, where: Where, among: Collection[str], collection: Name = "documents"
     ) -> tuple[dict[str, float], str | None]:
         """How well rows answer the query, 0 to 1, of those that do: the most promising that match `where`, and all of
-        `among`, which match it, too. And why meaning does not count, or not for all."""
+        `among`, which match it, too; neighbours raise each other. And why meaning does not count, or not for all."""
         behind = self.meaning is not None and self.meaning.catch_up()
         asked = self._ask(query, collection, "hybrid")
         found = self._candidates(asked, where)
         found |= self._scored(asked, where, set(among) - found.keys())
+        chains = self._add_neighbours(asked, where, found)
         rated = dict[str, float]()
         for id, each in found.items():
             if each.score(asked) > 0:
                 cosine = None if asked.vector is None else each.near.cosine
                 rated[id] = likeness(each.features, cosine) * each.currency(asked)
-        return rated, asked.degraded or (_SOME_BEHIND if behind else None)
+        raised = {id: min(score, 1.0) for id, score in with_neighbours(rated, chains).items()}
+        return raised, asked.degraded or (_SOME_BEHIND if behind else None)
 
     def score_text(
         self, query: str, title: str, summary: str, content: str, sections: Sections, *, mode: Mode = "hybrid"
@@ -307,6 +305,13 @@ class Searcher:
             features = asked.question.features(search_columns(self._analyzer, text).terms)
             below[id] = _Candidate(found[id].row, features, near.get(id, FAR), parts)
         return below
+
+    def _add_neighbours(self, asked: _Asked, where: Where, found: dict[str, _Candidate]) -> list[list[str]]:
+        """Add to the candidates those that raise their scores, and return the chains that they are in."""
+        chains = self._chains(where, found) if asked.collection == "documents" else []
+        near = {id for chain in chains for at, id in enumerate(chain) if found.keys() & chain[max(at - 2, 0) : at + 3]}
+        found |= self._scored(asked, where, near - found.keys())
+        return chains
 
     def _chains(self, where: Where, found: Mapping[str, _Candidate]) -> list[list[str]]:
         """Short notes of one folder and title, in natural order of their paths: turns of a conversation, a log.

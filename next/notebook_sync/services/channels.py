@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from notebook_sync.dates import moment
 from notebook_sync.errors import NoAgentNamed, UsageError
-from notebook_sync.permissions import Verb, fold_name, is_ignorable
+from notebook_sync.permissions import Verb, fold_name
 from notebook_sync.registry import NOT_EXTERNAL, Arg, Limit, Result, Results, When, found_any, operation
 from notebook_sync.services.core import NotebookService
 from notebook_sync.services.results import COLUMNS, NoteRow, Written, row_fields
@@ -41,6 +41,11 @@ _RESERVED = frozenset(
         *("stale", "usage", "score", "audience"),
     )
 )
+# What a private note is read by, and what its writer did not give of that.
+_FIELDS = (*COLUMNS, "topic", "session_id", "created_at", "extra")
+_OWN = frozenset(("type", "provenance"))
+# Who may do one of these to the notes of a channel is one of its users.
+_USES: tuple[Verb, ...] = ("peek", "write")
 _REFUSAL = "Private notes are not available in this conversation"
 # An owner that names no agent asks for the notes of all.
 _UNLESS_OWNER = frozenset(("task", "external"))
@@ -56,23 +61,15 @@ Project = Annotated[
 ]
 Channel = Annotated[str, Meta(max_length=64, description="whose notes, default your own"), Arg("AGENT")]
 Tags = Annotated[list[Line], Meta(max_length=100), Arg("TAGS")]
+
 Metadata = Annotated[dict[str, Any], Meta(description="fields of your own; confidence 0..1 ranks"), Arg("KEY=VALUE")]
 
-
-class Weights(NamedTuple):
-    """What a profile counts. After `half_life` hours, a note is worth half for its age."""
-
-    half_life: float
-    decay: float
-    likeness: float
-    confidence: float
-
-
-PROFILES: Mapping[Profile, Weights] = {
-    "recent": Weights(24, 0.6, 0.3, 0.1),
-    "quality": Weights(720, 0.1, 0.4, 0.5),
-    "balanced": Weights(168, 0.33, 0.34, 0.33),
-    "similarity": Weights(8_760, 0.0, 1.0, 0.0),
+# After so many hours, a note is worth half for its age; what then age, likeness and confidence count.
+PROFILES: Mapping[Profile, tuple[float, float, float, float]] = {
+    "recent": (24, 0.6, 0.3, 0.1),
+    "quality": (720, 0.1, 0.4, 0.5),
+    "balanced": (168, 0.33, 0.34, 0.33),
+    "similarity": (8_760, 0.0, 1.0, 0.0),
 }
 
 
@@ -95,7 +92,6 @@ class AgentChannel(Result, frozen=True, kw_only=True):
     the other agents that may use it, as far as the session may know them, each with read, write or peek."""
 
     id: str
-    name: str
     agent: str
     scope: str
     notes: int | None
@@ -211,7 +207,7 @@ class ChannelService(NotebookService):
             self._reach(view, channel, project, "read", "search_my_notes"),
             self._filter(topic, tags, session_id, since, until),
         )
-        return self._ranked(query, where, PROFILES[profile], limit)
+        return self._ranked(query, where, profile, limit)
 
     @operation(
         "note recent",
@@ -276,7 +272,7 @@ class ChannelService(NotebookService):
         """
         where = self._reach(View(self.core, session), channel, project, "peek", "peek_agent_notes")
         where = both(where, self._filter(topic, tags))
-        return self._ranked(query, where, PROFILES["balanced"], limit) if query.strip() else self._newest(where, limit)
+        return self._ranked(query, where, "balanced", limit) if query.strip() else self._newest(where, limit)
 
     @operation(
         "note channels",
@@ -290,15 +286,16 @@ class ChannelService(NotebookService):
 
         The owner sees all of them; an agent sees its own and those that it is a member of.
         """
-        if session.kind == "external":
-            return Results([])
         view, tree = View(self.core, session), self.core.tree
         agents = [agent for agent in tree.folders(FOLDER) if is_agent_name(agent)]
-        scopes = [(agent, scope) for agent in agents for scope in _scopes(tree.folders(f"{FOLDER}/{agent}"))]
-        folders = [f"{FOLDER}/{agent}/{scope}" for agent, scope in scopes]
-        usable = [each for each in folders if any(view.may(verb, f"{each}/note.md") for verb in _USES)]
+        folders = [f"{FOLDER}/{agent}/{scope}" for agent in agents for scope in tree.folders(f"{FOLDER}/{agent}")]
+        usable = [
+            each
+            for each in folders
+            if _SCOPE.fullmatch(each.split("/")[2]) and any(view.may(verb, f"{each}/note.md") for verb in _USES)
+        ]
         counts = self.core.index.documents.distinct("audience", Is("audience", "in", usable))
-        return Results([self._channel(view, folder, counts.get(folder, 0)) for folder in usable])
+        return Results([_channel(view, folder, counts.get(folder, 0)) for folder in usable])
 
     # ---- which notes
 
@@ -306,24 +303,22 @@ class ChannelService(NotebookService):
         """The notes that a call is about, of those that the session may see. Raises NotPermitted where it may see none
         of the agent's, UsageError, NoAgentNamed."""
         session, scopes = view.session, (scope_of(project), GLOBAL) if project else ()
-        if session.kind == "owner" and not (channel or session.agent):
-            return Is("audience", "in", [each for each in view.channels if _is_of(each, "", scopes)])
-        agent = owner_of(channel, session)
-        found = {each for each in view.channels if _is_of(each, agent, scopes)}
-        if session.kind == "owner" or agent == session.agent:
+        is_for_all = session.kind == "owner" and not (channel or session.agent)
+        agent = "" if is_for_all else owner_of(channel, session)
+        # A channel that is shared may have no note yet.
+        folders = self.core.tree.folders(f"{FOLDER}/{agent}") if agent else []
+        known = view.channels.union(f"{FOLDER}/{agent}/{each}" for each in folders)
+        found = [each for each in known if _is_of(each, agent, scopes) and view.may(verb, f"{each}/note.md")]
+        if not found:
             view.require(verb, f"{FOLDER}/{agent}/{GLOBAL}/note.md", tool)
-        else:  # a channel that is shared may have no note yet
-            shared = scopes or _scopes(self.core.tree.folders(f"{FOLDER}/{agent}"))
-            if not any(view.may(verb, f"{FOLDER}/{agent}/{scope}/note.md") for scope in shared):
-                view.require(verb, f"{FOLDER}/{agent}", tool)
-        return Is("audience", "in", [each for each in found if view.may(verb, f"{each}/note.md")])
+        return Is("audience", "in", found)
 
     def _filter(
         self, topic: str, tags: Iterable[str] | None, session_id: str = "", since: str = "", until: str = ""
     ) -> Where:
-        zone, now, wanted = self.settings.timezone, self.core.now(), list[Where]()
-        for name, line in (("topic", _line(topic)), ("session_id", _line(session_id))):
-            wanted += [Is(name, "=", line)] if line else []
+        zone, now = self.settings.timezone, self.core.now()
+        texts = {"topic": _line(topic), "session_id": _line(session_id)}
+        wanted: list[Where] = [Is(name, "=", text) for name, text in texts.items() if text]
         wanted += [Is("created_at", ">=", moment(since, zone, now))] if since else []
         wanted += [Is("created_at", "<", moment(until, zone, now))] if until else []
         if tags:
@@ -338,47 +333,31 @@ class ChannelService(NotebookService):
         rows = self.core.index.documents.find(where, order=_NEWEST, limit=limit, fields=_FIELDS)
         return Results([_private_note(row) for row in rows], self.core.behind() or None)
 
-    def _ranked(self, query: str, where: Where, weights: Weights, limit: int) -> Results[PrivateNote]:
+    def _ranked(self, query: str, where: Where, profile: Profile, limit: int) -> Results[PrivateNote]:
         """By `(likeness·w + confidence·w + decay·w) / Σw`; without a query, likeness is left out of both sums."""
         from notebook_sync.search.ranking import decay
 
         documents, now, degraded = self.core.index.documents, self.core.now(), None
+        half_life, by_age, by_likeness, by_confidence = PROFILES[profile]
         fields = ("id", "created_at", "fields")
         rows = documents.find(where, order=_NEWEST, limit=max(limit, _RANKED), fields=fields)
-        rated: dict[str, float] = {}
         if query.strip():
-            newest = {row["id"]: row for row in rows}
-            rated, degraded = self.core.searcher.rate(query, where=where, among=newest)
-            older = documents.find(Is("id", "in", rated.keys() - newest.keys()), order=_NEWEST, fields=fields)
-            rows = [row for row in (*rows, *older) if row["id"] in rated]
-        by_likeness = weights.likeness if query.strip() else 0.0
-        total = by_likeness + weights.confidence + weights.decay
-        scores: dict[str, float] = {}
+            rated, degraded = self.core.searcher.rate(query, where=where, among=[row["id"] for row in rows])
+            rows = documents.find(Is("id", "in", list(rated)), order=_NEWEST, fields=fields)
+        else:
+            rated, by_likeness = dict.fromkeys((row["id"] for row in rows), 0.0), 0.0
+        total = by_likeness + by_confidence + by_age or 1.0
+        scores = dict[str, float]()
         for row in rows:
             confidence = (row["fields"] or {}).get("confidence")
-            parts = (
-                by_likeness * rated.get(row["id"], 0.0),
-                weights.confidence * (UNSURE if confidence is None else confidence),
-                weights.decay * decay(now - row["created_at"], timedelta(hours=weights.half_life)),
-            )
-            scores[row["id"]] = round(sum(parts) / total, 4) if total else 0.0
+            sure, age = UNSURE if confidence is None else confidence, now - row["created_at"]
+            worth = by_likeness * rated[row["id"]] + by_confidence * sure
+            worth += by_age * decay(age, timedelta(hours=half_life))
+            scores[row["id"]] = round(worth / total, 4)
         best = sorted(scores, key=lambda id: -scores[id])[:limit]  # equal ones stay in order of time
         found = {row["id"]: row for row in documents.find(Is("id", "in", best), fields=_FIELDS)}
         results = [_private_note(found[id], scores[id]) for id in best if id in found]
         return Results(results, degraded or self.core.behind() or None)
-
-    def _channel(self, view: View, folder: str, notes: int) -> AgentChannel:
-        _, agent, scope = folder.split("/")
-        session, members = view.session, self.core.tree.members(folder)
-        knows_all = session.kind == "owner" or session.agent == agent
-        return AgentChannel(
-            id=f"notes:{agent}:{scope}",
-            name=f"notes-{agent}",
-            agent=agent,
-            scope=scope,
-            notes=notes if view.may("peek", f"{folder}/note.md") else None,
-            members={name: [*may] for name, may in members.items() if knows_all or name == session.agent},
-        )
 
 
 def owner_of(channel: str, session: Session) -> str:
@@ -399,28 +378,30 @@ def scope_of(project: str) -> str:
     return project or GLOBAL
 
 
-_USES: tuple[Verb, ...] = ("read", "add", "peek")
-_FIELDS = (*COLUMNS, "topic", "session_id", "created_at", "extra")
-_OWN = frozenset(("type", "provenance"))
-
-
 def _is_of(audience: str, agent: str, scopes: Iterable[str]) -> bool:
     """Whether an audience is that of one of these scopes of an agent; "" is any agent, no scopes are all of them."""
     _, owner, scope = f"{audience}/".split("/")[:3]
     return agent in ("", owner) and (not scopes or scope in scopes)
 
 
-def _scopes(folders: Iterable[str]) -> list[str]:
-    return [each for each in folders if _SCOPE.fullmatch(each)]
-
-
 def _private_note(row: Row, score: float | None = None) -> PrivateNote:
     fields = row_fields(row)
-    extra, said = fields.pop("extra") or {}, fields["fields"]
-    metadata = {name: value for name, value in extra.items() if name.casefold() not in _OWN}
-    if said.get("confidence") is not None:
-        metadata["confidence"] = said["confidence"]
+    said = {**(fields.pop("extra") or {}), "confidence": fields["fields"].get("confidence")}
+    metadata = {name: value for name, value in said.items() if name.casefold() not in _OWN and value is not None}
     return PrivateNote(**fields, metadata=metadata, score=score)
+
+
+def _channel(view: View, folder: str, notes: int) -> AgentChannel:
+    _, agent, scope = folder.split("/")
+    session, members = view.session, view.core.tree.members(folder)
+    knows_all = session.kind == "owner" or session.agent == agent
+    return AgentChannel(
+        id=f"notes:{agent}:{scope}",
+        agent=agent,
+        scope=scope,
+        notes=notes if view.may("peek", f"{folder}/note.md") else None,
+        members={name: [*may] for name, may in members.items() if knows_all or name == session.agent},
+    )
 
 
 def _line(text: str) -> str:
@@ -429,25 +410,21 @@ def _line(text: str) -> str:
 
 def _title_for(content: str) -> str | None:
     """The first words, where no heading gives the note a title: else it would be called as its file is."""
-    from prompt.outline import Outline, shown_text
-
-    outline = Outline(content)
-    if any(section.level == 1 and section.title for section in outline.sections):
-        return None
     from notebook_sync.files.page import shorten
+    from notebook_sync.files.parse import parse  # loads the prompt's parts, which only a note that is written needs
 
-    paragraphs = (block for block in outline.root.children if block.type == "paragraph")
-    return next((shorten(words, _LONGEST_TITLE) for each in paragraphs if (words := shown_text(each.spans))), None)
+    note = parse("note.md", content.encode(errors="replace"), timezone=UTC)
+    has_title = any(section.level == 1 and section.heading for section in note.sections)
+    return None if has_title else shorten(note.summary, _LONGEST_TITLE) or None
 
 
 def _checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The writer's own fields. Raises UsageError for a name that is the notebook's own, in any spelling, or that has
-    what nobody sees."""
+    """The writer's own fields. Raises UsageError for a name that is the notebook's own, in any spelling, or that nobody
+    can read."""
     for name in metadata:
-        if not name.strip() or any(is_ignorable(each) or not each.isprintable() for each in name):
-            raise UsageError(f"{name!r} cannot name a field of metadata", next="use letters, digits and _")
-        if _SEPARATORS.sub("", fold_name(name)) in _RESERVED:
-            raise UsageError(f"metadata cannot set {name!r}, which is the notebook's own", next="use another name")
+        if not name.strip() or not name.isprintable() or _SEPARATORS.sub("", fold_name(name)) in _RESERVED:
+            advice = "use another name, of letters, digits and _"
+            raise UsageError(f"metadata cannot set {name!r}: the notebook sets it, or nobody can read it", next=advice)
     confidence = metadata.get("confidence", UNSURE)
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
         raise UsageError("confidence must be a number from 0 to 1")

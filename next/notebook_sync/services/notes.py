@@ -213,7 +213,7 @@ class NoteService(NotebookService):
             offset=offset,
         )
         if session.agent:
-            from notebook_sync.services.lines import note_opened
+            from notebook_sync.services.stream import note_opened
 
             note_opened(self.core, session, found.path)
         return found

@@ -1,24 +1,56 @@
-"""The operations on the daily stream, long-term memory, and checkpoints. Other modules do the work."""
+"""The daily stream and long-term memory: what is logged, and what a session sees of a day. `recall` searches both, and
+`checkpoints` go back to what they were.
+
+What other programs wrote in Redis is read when somebody asks, for a moment only, and never stored. A line that names a
+note is shown to those who may read the note now; of a file that is shown in part, without what it said.
+"""
 
 from __future__ import annotations
 
+import re
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import Annotated
+from hashlib import sha256
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 from msgspec.structs import replace
 
+from notebook_sync.dates import moment
+from notebook_sync.errors import NotebookError, UsageError
+from notebook_sync.permissions import may_in_stream
 from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, Limit, Result, Results, When, found_any, operation
-from notebook_sync.services.core import NotebookService
+from notebook_sync.services.core import Core, NotebookService
 from notebook_sync.services.results import fenced, neutral_name
+from notebook_sync.services.view import View
 from notebook_sync.sessions import OWNER, Session
+from notebook_sync.store import others
+from notebook_sync.store.rows import Is, Row, both, from_milliseconds, to_milliseconds
+from notebook_sync.sync.apply import stream_entry
 
+if TYPE_CHECKING:
+    from notebook_sync.services.checkpoints import Checkpoint, Rollback
+
+NOTEBOOK = "notebook"  # the source of lines about notes
+# What a row of the index has of a note that a line is about.
+OF_NOTE = (
+    *("id", "path", "title", "summary", "collection", "status", "version"),
+    *("updated_at", "tags", "provenance", "audience", "digest"),
+)
+_LONGEST, _MOST_TAGS = 8 << 10, 20
+_TAG = re.compile(r"\w[\w.-]{0,49}")
+# So long a read waits for the index to take the line that says so.
+_PATIENCE = 0.1
 _NO_STREAM = "The daily stream is not available in this conversation"
 _NO_ROLLBACK = "Rolling back to a checkpoint is only available in owner conversations"
+_CHECKPOINTS = "notebook_sync.services.checkpoints"
 
 Tag = Annotated[str, Meta(max_length=200)]
 Tags = Annotated[list[Tag], Meta(max_length=100), Arg("TAGS")]
-Day_ = Annotated[When, Meta(description="2026-02-18 or yesterday, default today")]
+Day = Annotated[When, Meta(description="2026-02-18 or yesterday, default today")]
 
 
 class NoteRef(Result, frozen=True, kw_only=True):
@@ -58,63 +90,9 @@ class Entry(Result, frozen=True, kw_only=True):
         """With neutral names and the text in a fence, for a note or text of others."""
         if not self.provenance:
             return self
-        ref, id = self.ref, self.id
-        if ref:
-            name = neutral_name(ref.notebook_id)
-            id = name if id == ref.notebook_id else id
-            ref = replace(ref, notebook_id=name, path=name, title=name, summary="")
-        return replace(self, id=id, content=fenced(self.content), tags=[], ref=ref)
-
-
-class Day(Result, frozen=True, kw_only=True):
-    """The entries of a day, oldest first. `earlier` counts those before them that the limit leaves out; `degraded` says
-    why entries of other programs are missing."""
-
-    day: str
-    results: list[Entry]
-    earlier: int
-    degraded: str | None
-
-
-class Checkpoint(Result, frozen=True, kw_only=True):
-    """A saved state. `commit` has the files, in the private history; "" where they are not saved, and for agents.
-    `warnings` say what could not be saved."""
-
-    id: str
-    name: str
-    at: datetime
-    created_by: str
-    commit: str
-    warnings: list[str]
-
-
-class NoteChange(Result, frozen=True, kw_only=True):
-    """What became of a note since a checkpoint, or what a rollback does to a file: created, updated or deleted."""
-
-    path: str
-    change: str
-
-
-class Rollback(Result, frozen=True, kw_only=True):
-    """What a rollback did, or would do (`status` "dry_run").
-
-    `before` is the checkpoint of the state before: roll back to it to undo this. Entries of the stream and of long-term
-    memory came back (`restored`) or went (`removed`), those of other programs in Redis included. `changed` are notes
-    that differ from the checkpoint, private ones not listed; `files` are the notes written or deleted in `commit`.
-    """
-
-    status: str
-    id: str
-    name: str
-    before: str
-    restored: int
-    removed: int
-    longterm_restored: int
-    longterm_removed: int
-    changed: list[NoteChange]
-    files: list[NoteChange]
-    commit: str
-    warnings: list[str]
+        name = neutral_name(self.ref.notebook_id if self.ref else self.id)
+        ref = self.ref and replace(self.ref, notebook_id=name, path=name, title=name, summary="")
+        return replace(self, id=name, content=fenced(self.content), tags=[], ref=ref)
 
 
 class StreamService(NotebookService):
@@ -153,9 +131,32 @@ class StreamService(NotebookService):
 
         With `keep` it goes to long-term memory instead, which has no end. A line has at most 8 KB.
         """
-        from notebook_sync.services.lines import log_line
-
-        return log_line(self.core, session, content, tags=tags or (), score=score, source=source, keep=keep)
+        size = len(content.encode(errors="replace"))
+        if not content.strip() or size > _LONGEST:
+            advice = "say in a sentence what happened; of more, write a page, and log where it is"
+            raise UsageError(
+                f"a line says something in at most {_LONGEST:,} bytes, and this text has {size:,}", next=advice
+            )
+        if not 0 <= score <= 1:
+            raise UsageError(f"score: {score!r} is not a number from 0 to 1")
+        core, now = self.core, from_milliseconds(to_milliseconds(self.core.now()))  # as the index has it
+        row: Row = {
+            **dict.fromkeys(("action", "note", "path", "provenance"), ""),
+            "id": uuid.uuid4().hex,
+            "day": now.astimezone(core.settings.timezone).date().isoformat(),
+            "at": now,
+            "content": content,
+            "source": _signed(source.strip(), session),
+            "score": float(score),
+            "agent": session.agent,
+            "ref": None,
+            "tags": _checked_tags(tags or ()),
+        }
+        with core.index.write(durable=True):
+            (core.index.longterm if keep else core.index.stream).put([row])
+        if core.has_targets:
+            core.publisher.publish_inline(1.0)
+        return entry_of({**row, "kept": keep})
 
     @operation(
         "stream show",
@@ -166,16 +167,25 @@ class StreamService(NotebookService):
         nothing_found="no entries on this day; add one with: notebook-sync stream log TEXT",
         examples=("notebook-sync stream show", "notebook-sync stream show --day 2026-02-18 --json"),
     )
-    def show(self, session: Session = OWNER, *, day: Day_ = "", limit: Limit = 1_000) -> Day:
+    def show(self, session: Session = OWNER, *, day: Day = "", limit: Limit = 1_000) -> Results[Entry]:
         """Show the stream of a day, oldest first.
 
         The day is one of the notebook's timezone. It has the lines that were logged, by other programs in Redis too,
         and one for each note that was created, opened, updated, moved or deleted. Of more entries than the limit, the
-        last are shown.
+        last are shown; `degraded` says how many were before them, and what could not be read.
         """
-        from notebook_sync.services.lines import show_day
-
-        return show_day(self.core, session, day, limit)
+        core, now, zone = self.core, self.core.now(), self.core.settings.timezone
+        try:
+            asked = moment(day or "today", zone, now).astimezone(zone).date().isoformat()
+        except OverflowError:
+            raise UsageError(f"{day!r} is not a date", next="write a day like 2026-02-18") from None
+        heard = hear(core, [asked])
+        logged = core.index.stream.find(Is("day", "=", asked), order=("at", "rev"))
+        ours = [row for row in logged if row["id"] not in heard.cut]
+        rows = shown(View(core, session), sorted([*ours, *heard.rows(now, zone)], key=itemgetter("at")))
+        earlier = max(0, len(rows) - limit)
+        before = f"earlier entries that the limit leaves out: {earlier:,}" if earlier else ""
+        return Results([*map(entry_of, rows[earlier:])], "; ".join(filter(None, (heard.trouble, before))) or None)
 
     @operation(
         "stream recall",
@@ -208,7 +218,7 @@ class StreamService(NotebookService):
         another comes later. An empty query returns what mattered most lately. `degraded` says what was not searched.
         The exit code is 1 if nothing is found.
         """
-        from notebook_sync.services.lines import recall
+        from notebook_sync.services.recall import recall
 
         return recall(self.core, session, query, tags=tags or (), since=since, limit=limit)
 
@@ -217,6 +227,7 @@ class StreamService(NotebookService):
         tool="checkpoint",
         toolset="time",
         route="POST /checkpoints",
+        result_in=_CHECKPOINTS,
         sessions=NOT_EXTERNAL,
         refusal=_NO_STREAM,
         effect="write",
@@ -242,6 +253,7 @@ class StreamService(NotebookService):
     @operation(
         "checkpoint list",
         route="GET /checkpoints",
+        result_in=_CHECKPOINTS,
         sessions=NOT_EXTERNAL,
         refusal=_NO_STREAM,
         columns=("id", "at", "created_by", "name"),
@@ -252,13 +264,14 @@ class StreamService(NotebookService):
         """List checkpoints, the latest first."""
         from notebook_sync.services.checkpoints import list_checkpoints
 
-        return Results(list_checkpoints(self.core, session))
+        return list_checkpoints(self.core, session)
 
     @operation(
         "rollback",
         tool="rollback",
         toolset="time",
         route="POST /rollback",
+        result_in=_CHECKPOINTS,
         sessions=OWNER_ONLY,
         refusal=_NO_ROLLBACK,
         effect="destructive",
@@ -287,3 +300,83 @@ class StreamService(NotebookService):
         from notebook_sync.services.checkpoints import roll_back
 
         return roll_back(self.core, session, id, files=files, dry_run=dry_run)
+
+
+def entry_of(row: Row) -> Entry:
+    """A row as an entry."""
+    ref = None
+    if row["note"]:
+        said = {name: str((row["ref"] or {}).get(name) or "") for name in NoteRef.__struct_fields__}
+        ref = NoteRef(**{**said, "notebook_id": row["note"], "path": row["path"] or ""})
+    texts = {name: row[name] or "" for name in ("id", "content", "source", "agent", "action", "provenance")}
+    return Entry(
+        **texts,
+        tags=row["tags"],
+        score=row["score"] or 0.0,
+        timestamp=row["at"],
+        ref=ref,
+        kept=bool(row.get("kept")),
+        relevance=row.get("relevance"),
+    )
+
+
+def hear(core: Core, days: Sequence[str], **options: Any) -> others.Heard:
+    """What other programs wrote in Redis; see `store.others.hear`."""
+    return others.hear(core.publisher, core.index, core.place.notebook_id, days, **options)
+
+
+def shown(view: View, rows: Sequence[Row]) -> list[Row]:
+    """The rows that the session may see, each as it may see it. A line of another program that names a note which this
+    notebook never had is shown."""
+    documents, ids = view.core.index.documents, sorted({row["note"] for row in rows if row["note"]})
+    named, sees_all = Is("id", "in", ids), view.session.kind == "owner"
+    whole = dict(documents.tuples(("id", "provenance"), both(view.whole, named)))
+    in_part, known = dict(documents.tuples(("id", "path"), both(view.in_part, named))), documents.known(ids)
+    found: list[Row] = []
+    for row in rows:
+        note, path = row["note"], in_part.get(row["note"])
+        is_plain = not note and row["source"] != NOTEBOOK
+        is_unknown = note and row.get("is_foreign") and note not in known
+        if sees_all or note in whole or is_plain or is_unknown:
+            found.append({**row, "provenance": row["provenance"] or whole.get(note)})
+        elif path:
+            ref = {**(row["ref"] or {}), "title": path, "summary": ""}
+            found.append({**row, "content": f"[Notebook {row['action'].upper()}] {path}", "ref": ref, "path": path})
+    return found
+
+
+def note_opened(core: Core, session: Session, path: str) -> None:
+    """Record, once a day for each version, that an agent opened a note that every session may read. No reader waits for
+    that, and none fails by it."""
+    if not session.agent or not may_in_stream(session, "add") or not is_announced(core, path):
+        return
+    with suppress(NotebookError):
+        for note in core.index.documents.find(Is("path", "=", path), fields=OF_NOTE):
+            line = stream_entry(note, "opened", core.now(), core.settings.timezone, session.agent)
+            once = "\n".join(map(str, ("opened", note["id"], note["version"], session.agent, line["day"])))
+            line["id"] = sha256(once.encode()).hexdigest()[:16]
+            if not core.index.stream.known([line["id"]]):
+                with core.index.write(patience=_PATIENCE):
+                    core.index.stream.put([line])
+
+
+def is_announced(core: Core, path: str) -> bool:
+    """Whether the stream has lines of the note at `path`: not of private notes, nor of what some session is denied."""
+    return all(View(core, each).may("read", path) for each in (Session.task(), Session.external()))
+
+
+def _checked_tags(tags: Sequence[str]) -> list[str]:
+    wrong = [tag[:60] for tag in tags if not _TAG.fullmatch(tag)]
+    if wrong or len(set(tags)) > _MOST_TAGS:
+        advice = f"use at most {_MOST_TAGS} words, each of at most 50 letters, digits and _.-"
+        raise UsageError(f"these cannot be the tags of a line: {', '.join(wrong or tags)[:200]}", next=advice)
+    return list(dict.fromkeys(tags))
+
+
+def _signed(source: str, session: Session) -> str:
+    """Where a line is from: an agent's line says who logged it, whatever else it says."""
+    if source == NOTEBOOK or not source.isprintable():
+        raise UsageError(f"{source!r} cannot be a source", next="say in plain words where it is from: harbour radio")
+    if session.kind == "owner":
+        return source or session.changed_by
+    return f"{session.changed_by} ({source})" if source else session.changed_by

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import NoAgentNamed, NotebookError, NotPermitted, UnsafePath, UsageError
 from notebook_sync.registry import Results, for_model
-from notebook_sync.services.channels import AgentChannel, PrivateNote
+from notebook_sync.services.channels import PrivateNote
 from notebook_sync.surfaces.tools import call_tool
 from tests.services.conftest import NAMELESS, OWNER, PILOT, SCRIBE, STRANGER, write_files
 from tests.store.mirrors import Keys
@@ -76,44 +76,34 @@ def test_a_note_is_a_file_in_a_channel_that_is_made_with_it(notebook: Notebook) 
 
 
 def test_notes_of_one_moment_all_stay(notebook: Notebook) -> None:
-    paths: list[str] = []
-    agents = [
-        threading.Thread(target=lambda: paths.append(notebook.channels.write("The tide turns", SCRIBE).path))
-        for _ in range(4)
-    ]
-    for each in agents:
-        each.start()
-    for each in agents:
-        each.join()
-    assert len(set(paths)) == len(notebook.channels.recent(SCRIBE).results) == 4
+    with ThreadPoolExecutor(4) as agents:
+        made = {*agents.map(lambda text: notebook.channels.write(text, SCRIBE).path, ["The tide turns"] * 4)}
+    assert len(made) == len(notebook.channels.recent(SCRIBE).results) == 4
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".hidden", "a\n", "x" * 200, " ", "a\0"])
-def test_what_is_no_name_is_no_project_and_no_agent(notebook: Notebook, name: str) -> None:
-    channels = notebook.channels
-    calls: list[Callable[[], object]] = [
-        lambda: channels.write("x", SCRIBE, project=name),
-        lambda: channels.write("x", OWNER, channel=name),
-        lambda: channels.search("", SCRIBE, project=name),
-        lambda: channels.peek(name, SCRIBE),
-    ]
-    for each in calls:
-        with pytest.raises(UsageError):
-            each()
+@pytest.mark.parametrize(
+    ("call", "argument", "session"),
+    [
+        ("write", "project", SCRIBE),
+        ("write", "channel", OWNER),
+        ("search", "project", SCRIBE),
+        ("peek", "channel", SCRIBE),
+    ],
+)
+def test_what_is_no_name_is_no_project_and_no_agent(
+    notebook: Notebook, call: str, argument: str, session: Session, name: str
+) -> None:
+    more = {"content": "x"} if call == "write" else {}
+    with pytest.raises(UsageError):
+        getattr(notebook.channels, call)(**{argument: name, "session": session, **more})
     assert not (notebook.root / "channels").exists()
 
 
-LOOKALIKES = [
-    "Provenance ",
-    "TYPE",
-    "created\u200bby",
-    "createdBy",
-    "created-by",
-    "SESSION.ID",
-    "ｔａｇｓ",
-    "tag\u017f",
-]
-LOOKALIKES += ["ｔａｇｓ", "tag\u017f", "ti\ufe0ftle", "a\nprovenance", "\u202eedit", "", " ", "supersededBy"]
+LOOKALIKES = (
+    *("Provenance ", "TYPE", "created\u200bby", "createdBy", "created-by", "SESSION.ID", "ｔａｇｓ", "tag\u017f"),
+    *("ti\ufe0ftle", "a\nprovenance", "\u202eedit", "", " ", "supersededBy"),
+)
 
 
 @pytest.mark.parametrize("name", ["type", "topic", "session_id", "provenance", "id", "version", *LOOKALIKES])
@@ -149,19 +139,25 @@ def test_no_value_passes_for_another_field(notebook: Notebook) -> None:
 
 def test_an_agent_writes_as_itself_and_the_owner_for_anyone(notebook: Notebook, root: Path) -> None:
     share(root, "scribe/global", pilot=["write"], mate=["read"])
-    made = {
-        session: notebook.channels.write("x", session, channel="scribe").path
-        for session in (OWNER, Session.owner("scribe"), PILOT)
-    }
-    assert {each.rpartition("/")[0] for each in made.values()} == {"channels/scribe/global"}
-    authors = [notebook.notes.read(path).created_by for path in made.values()]
-    assert authors == ["owner", "agent:scribe", "agent:pilot"]
-    for session in (Session.task("mate"), Session.external("pilot")):
-        with pytest.raises(NotPermitted):
-            notebook.channels.write("x", session, channel="scribe")
-    for session in (OWNER, NAMELESS, Session.external()):
-        with pytest.raises(NoAgentNamed):
-            notebook.channels.write("x", session)
+    writers = (OWNER, Session.owner("scribe"), PILOT)
+    made = [notebook.channels.write("x", session, channel="scribe").path for session in writers]
+    assert {each.rpartition("/")[0] for each in made} == {"channels/scribe/global"}
+    assert [notebook.notes.read(path).created_by for path in made] == ["owner", "agent:scribe", "agent:pilot"]
+
+
+@pytest.mark.parametrize(
+    ("session", "channel", "error"),
+    [
+        *((each, "scribe", NotPermitted) for each in (Session.task("mate"), Session.external("pilot"))),
+        *((each, "", NoAgentNamed) for each in (OWNER, NAMELESS, Session.external())),
+    ],
+)
+def test_nobody_else_writes(
+    notebook: Notebook, root: Path, session: Session, channel: str, error: type[NotebookError]
+) -> None:
+    share(root, "scribe/global", pilot=["write"], mate=["read"])
+    with pytest.raises(error):
+        notebook.channels.write("x", session, channel=channel)
 
 
 def test_a_channel_that_git_ignores_or_that_is_a_link_takes_no_note(root: Path, tmp_path: Path) -> None:
@@ -183,12 +179,12 @@ def test_nothing_of_a_note_reaches_redis_the_stream_or_another_session(
         notebook.channels.write("The quillfeather", SCRIBE, topic="quillfeather")
         notebook.notes.create("Public", SCRIBE)
         notebook.sync()
-        keys = Keys(redis_url, redis_prefix)
-        assert len(keys.refs()) == 1
-        assert "quillfeather" not in str([keys.ref(each) for each in keys.refs()] + keys.lines())
-        assert [row["collection"] for row in (each["ref"] for each in notebook.core.index.stream.find())] == ["pages"]
-        words = notebook.core.analyzer.terms("quillfeather")
-        assert set(notebook.core.index.documents.frequencies(words)[1].values()) == {0}
+        keys, index = Keys(redis_url, redis_prefix), notebook.core.index
+        refs = [keys.ref(each) for each in keys.refs()]
+        assert len(refs) == 1
+        assert "quillfeather" not in str([*refs, *keys.lines()])
+        assert [each["ref"]["collection"] for each in index.stream.find()] == ["pages"]
+        assert {*index.documents.frequencies(notebook.core.analyzer.terms("quillfeather"))[1].values()} == {0}
         assert notebook.search("quillfeather", PILOT).results == []
 
 
@@ -197,10 +193,13 @@ def test_nothing_of_a_note_reaches_redis_the_stream_or_another_session(
 
 @pytest.fixture
 def aged(root: Path) -> Path:
-    put(root, "scribe/global/old-sure.md", "the rope, the rope", hours=720, confidence=1.0)
-    put(root, "scribe/global/new-unsure.md", "a rope and much that one may say of harbours", hours=1, confidence=0.0)
-    put(root, "scribe/global/alike.md", "rope rope rope rope", hours=4000, confidence=0.1)
-    put(root, "scribe/global/lamp.md", "The lamp is lit", hours=1)
+    for name, text, hours, confidence in (
+        ("old-sure", "the rope, the rope", 720, 1.0),
+        ("new-unsure", "a rope and much that one may say of harbours", 1, 0.0),
+        ("alike", "rope rope rope rope", 4000, 0.1),
+        ("lamp", "The lamp is lit", 1, 0.5),
+    ):
+        put(root, f"scribe/global/{name}.md", text, hours=hours, confidence=confidence)
     return root
 
 
@@ -213,14 +212,10 @@ def test_a_profile_says_what_counts(aged: Path, profile: Any, first: str) -> Non
         assert names(found)[0] == f"scribe/global/{first}"
         assert "scribe/global/lamp" not in names(found)
         scores = [row.score or -1 for row in found.results]
-        assert scores == sorted(scores, reverse=True)
-        assert all(0 <= score <= 1 for score in scores)
+        assert [1, *scores, 0] == sorted([1, *scores, 0], reverse=True)
         assert notebook.channels.search("anchor", SCRIBE).results == []
-        for limit in (1, 2):
-            assert (
-                notebook.channels.search("rope", SCRIBE, profile=profile, limit=limit).results
-                == (notebook.channels.search("rope", SCRIBE, profile=profile).results[:limit])
-            )
+        best = [notebook.channels.search("rope", SCRIBE, profile=profile, limit=limit).results for limit in (1, 2, 50)]
+        assert best[:2] == [best[2][:1], best[2][:2]]
 
 
 def test_without_a_query_likeness_has_no_part(aged: Path) -> None:
@@ -250,12 +245,15 @@ def test_older_notes_than_are_ranked_are_found_by_their_words(root: Path, monkey
 
 @pytest.fixture
 def kept(root: Path) -> Path:
-    put(root, "scribe/global/one.md", "rope", hours=1, topic="harbour", tags="[a, b/c]", session_id="s1")
-    put(root, "scribe/global/two.md", "rope", hours=30, topic="harbour", tags="[b]", session_id="s2")
-    put(root, "scribe/ferry/three.md", "rope", hours=60, topic="2026", tags="[c]", session_id="s1")
-    put(root, "scribe/ferry2/four.md", "rope", hours=90, session_id="s1")
-    put(root, "scribe2/global/five.md", "rope", hours=2, topic="harbour")
-    put(root, "Scribe/global/six.md", "rope", hours=2, topic="harbour")
+    for path, hours, fields in (
+        ("scribe/global/one.md", 1, {"topic": "harbour", "tags": "[a, b/c]", "session_id": "s1"}),
+        ("scribe/global/two.md", 30, {"topic": "harbour", "tags": "[b]", "session_id": "s2"}),
+        ("scribe/ferry/three.md", 60, {"topic": "2026", "tags": "[c]", "session_id": "s1"}),
+        ("scribe/ferry2/four.md", 90, {"session_id": "s1"}),
+        ("scribe2/global/five.md", 2, {"topic": "harbour"}),
+        ("Scribe/global/six.md", 2, {"topic": "harbour"}),
+    ):
+        put(root, path, "rope", hours=hours, **fields)
     return root
 
 
@@ -278,12 +276,9 @@ def kept(root: Path) -> Path:
 )
 def test_what_is_not_wanted_is_left_out_before_the_limit(kept: Path, wanted: dict[str, Any], expected: str) -> None:
     with opened(kept) as notebook:
-        for query in ("", "rope"):
-            rows = notebook.channels.search(query, SCRIBE, profile="recent", **wanted)
-            assert [name.rpartition("/")[2] for name in names(rows)] == expected.split()
-        if not wanted.keys() & {"since", "until", "tags"}:
-            rows = notebook.channels.recent(SCRIBE, **wanted)
-            assert [name.rpartition("/")[2] for name in names(rows)] == expected.split()
+        lists = [notebook.channels.search(query, SCRIBE, profile="recent", **wanted) for query in ("", "rope")]
+        lists += [] if wanted.keys() & {"since", "until", "tags"} else [notebook.channels.recent(SCRIBE, **wanted)]
+        assert [[name.rpartition("/")[2] for name in names(each)] for each in lists] == [expected.split()] * len(lists)
 
 
 def test_the_owner_sees_all_channels_or_those_of_one_agent(kept: Path) -> None:
@@ -312,6 +307,19 @@ def test_the_original_calls_of_private_notes(notebook: Notebook) -> None:
         (row,) = call_tool(notebook, tool, {**who, **more}, SCRIBE)["results"]
         assert (row["id"], row["metadata"]) == (made["notebook_id"], {"related_pr": 42})
     assert call_tool(notebook, "search_agent_notes", who, PILOT)["error"]["type"] == "not_permitted"
+
+
+@pytest.mark.parametrize("query", ["which harbour has the blue crane?", "crane"])
+def test_turns_of_a_conversation_raise_their_neighbours(root: Path, query: str) -> None:
+    turns = ["Hello there", "Which harbour was it?", "It has the crane", "Fine", "A crane", "Good night", "Soup"]
+    for number, text in enumerate(turns):
+        put(root, f"scribe/talk/{number + 8}.md", text, hours=1, title="A talk")
+        put(root, f"scribe/alone-{number + 8}/{number + 8}.md", text, hours=1, title="A talk")
+    with opened(root) as notebook:
+        rows = notebook.channels.search(query, SCRIBE, profile="similarity").results
+        score = {row.path.removeprefix("channels/scribe/"): row.score or 0.0 for row in rows}
+        assert all(1 >= score[f"talk/{turn}.md"] > score[f"alone-{turn}/{turn}.md"] > 0 for turn in (10, 12))
+        assert "talk/14.md" not in score
 
 
 # ---- keeping apart
@@ -385,14 +393,14 @@ def shared(root: Path) -> Path:
 def test_a_member_reads_what_is_shared_and_nothing_else(shared: Path) -> None:
     with opened(shared) as notebook:
         mate, cook, channels = Session.task("mate"), Session.task("cook"), notebook.channels
-        for rows in (
+        found = [
             channels.search("rope", PILOT, channel="scribe"),
             channels.search("rope", PILOT, channel="scribe", project="ferry"),
             channels.recent(PILOT, channel="scribe"),
             channels.peek("scribe", PILOT, query="rope"),
             channels.peek("scribe", mate),
-        ):
-            assert names(rows) == ["scribe/ferry/plan"]
+        ]
+        assert [names(rows) for rows in found] == [["scribe/ferry/plan"]] * 5
         assert channels.search("rope", PILOT).results == channels.recent(cook, channel="scribe").results == []
         for session, project in ((mate, ""), (cook, "ferry")):
             with pytest.raises(NotPermitted):
@@ -403,26 +411,25 @@ def test_a_member_reads_what_is_shared_and_nothing_else(shared: Path) -> None:
 
 
 def test_channels_are_listed_to_who_may_use_them(shared: Path) -> None:
+    members = {"pilot": ["read"], "mate": ["peek"], "cook": ["write"]}
     with opened(shared) as notebook:
-        members = {"pilot": ["read"], "mate": ["peek"], "cook": ["write"]}
 
-        def channel(scope: str, notes: int | None, members: dict[str, list[str]]) -> AgentChannel:
-            return AgentChannel(
-                id=f"notes:scribe:{scope}",
-                name="notes-scribe",
-                agent="scribe",
-                scope=scope,
-                notes=notes,
-                members=members,
-            )
+        def listed(session: Session) -> list[tuple[str, str, str, int | None, dict[str, list[str]]]]:
+            rows = notebook.channels.list(session).results
+            return [(each.id, each.agent, each.scope, each.notes, each.members) for each in rows]
 
-        every = [channel("empty", 0, {"cook": ["read"]}), channel("ferry", 1, members), channel("global", 1, {})]
-        for session, expected in (
-            (OWNER, every),
-            (SCRIBE, every),
-            (PILOT, [channel("ferry", 1, {"pilot": ["read"]})]),
-            (Session.task("cook"), [every[0], channel("ferry", None, {"cook": ["write"]})]),
-            (Session.task("nobody"), []),
-            (NAMELESS, []),
-        ):
-            assert notebook.channels.list(session).results == expected
+        every = [
+            ("notes:scribe:empty", "scribe", "empty", 0, {"cook": ["read"]}),
+            ("notes:scribe:ferry", "scribe", "ferry", 1, members),
+            ("notes:scribe:global", "scribe", "global", 1, {}),
+        ]
+        ferry = every[1][:3]
+        expected = {
+            OWNER: every,
+            SCRIBE: every,
+            PILOT: [(*ferry, 1, {"pilot": ["read"]})],
+            Session.task("cook"): [every[0], (*ferry, None, {"cook": ["write"]})],
+            Session.task("nobody"): [],
+            NAMELESS: [],
+        }
+        assert {session: listed(session) for session in expected} == expected

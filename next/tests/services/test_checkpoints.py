@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -13,8 +14,8 @@ import pytest
 from notebook_sync import Notebook
 from notebook_sync.errors import Conflict, GitFailed, NotFound, NotPermitted, UsageError
 from notebook_sync.services.checkpoints import MOST
-from tests.services.conftest import FILES, PILOT, SCRIBE, git, make_repository, write_files
-from tests.services.test_stream import TODAY, contents, opened_with, put_line
+from tests.services.conftest import FILES, OWNER, PILOT, SCRIBE, git, make_repository, write_files
+from tests.services.test_stream import NOW, TODAY, contents, opened_with, put_line
 from tests.store.mirrors import Keys
 
 PRIVATE = "channels/scribe/global/plan.md"
@@ -27,6 +28,21 @@ def on_disk(root: Path) -> dict[str, str]:
 def logged(notebook: Notebook) -> list[str]:
     """What was logged today, without lines of notes."""
     return [each.content for each in notebook.stream.show().results if each.source != "notebook"]
+
+
+def row_of(id: str, milliseconds: int, **fields: Any) -> dict[str, Any]:
+    """A checkpoint that holds nothing, made so much later than now."""
+    at = NOW + timedelta(milliseconds=milliseconds)
+    return {"id": id, "name": "", "at": at, "created_by": "owner", "commit": "", "body": {}, **fields}
+
+
+def put(notebook: Notebook, *rows: dict[str, Any]) -> None:
+    notebook.core.index.checkpoints.put(rows)
+
+
+def ids_of(notebook: Notebook) -> list[str]:
+    """The checkpoints, the latest first."""
+    return [each.id for each in notebook.stream.checkpoints().results]
 
 
 class TestStream:
@@ -42,12 +58,10 @@ class TestStream:
         stream.log("kept late", keep=True)
         notebook.core.index.stream.delete([each.id for each in stream.show().results if each.content == "early"])
         done = stream.rollback(made.id[:4])
-        assert (done.restored, done.removed, done.longterm_restored, done.longterm_removed) == (1, 1, 0, 1)
-        assert logged(notebook) == ["early"]
+        assert (done.restored, done.removed, logged(notebook)) == (1, 2, ["early"])
         assert contents(stream.recall("kept")) == ["kept early"]
         undone = stream.rollback(done.before)
-        assert (undone.restored, undone.removed) == (1, 1)
-        assert logged(notebook) == ["late"]
+        assert (undone.restored, undone.removed, logged(notebook)) == (2, 1, ["late"])
         assert sorted(contents(stream.recall("kept"))) == ["kept early", "kept late"]
         assert [each["kind"] for each in notebook.core.events.read(limit=5)].count("rollback") == 2
 
@@ -70,103 +84,82 @@ class TestStream:
         assert (notebook.stream.show(), on_disk(notebook.root), notebook.stream.checkpoints()) == before
         done = notebook.stream.rollback(made.id, files=True)
         assert (planned.status, planned.before, planned.commit) == ("dry_run", "", "")
-        counted = ("restored", "removed", "changed", "files")
-        assert all(getattr(planned, name) == getattr(done, name) for name in counted)
+        assert (planned.restored, planned.removed, planned.files) == (done.restored, done.removed, done.files)
         assert [(each.path, each.change) for each in done.files] == [("pages/ferry.md", "updated")]
 
-    def test_what_is_logged_since_the_call_began_stays(
+    def test_what_is_older_or_is_logged_since_the_call_began_stays(
         self, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        put_line(notebook, "old", "long ago", days=20)
         made = notebook.stream.checkpoint()
+        put_line(notebook, "older", "found later", days=21)
         notebook.stream.log("before the call")
         monkeypatch.setattr(notebook.core.snapshots, "drop", lambda _: put_line(notebook, "m", "meanwhile"))
         notebook.stream.rollback(made.id)
         assert logged(notebook) == ["meanwhile"]
-
-    def test_older_days_and_lines_stay(self, notebook: Notebook) -> None:
-        put_line(notebook, "old", "long ago", days=20)
-        made = notebook.stream.checkpoint()
-        put_line(notebook, "older", "found later", days=21)
-        notebook.stream.rollback(made.id)
         assert {each["content"] for each in notebook.core.index.stream.find()} >= {"long ago", "found later"}
 
     def test_who_may_and_what_is_no_checkpoint(self, notebook: Notebook) -> None:
-        made = notebook.stream.checkpoint("one")
-        with pytest.raises(NotPermitted):
-            notebook.stream.rollback(made.id, SCRIBE)
-        for id in ("", made.id[:3], "zzzz", f"{made.id}0"):
-            with pytest.raises(NotFound, match="checkpoint"):
-                notebook.stream.rollback(id)
-        for name in ("a\x07b", "x" * 201):
-            with pytest.raises(UsageError):
-                notebook.stream.checkpoint(name)
+        made, stream = notebook.stream.checkpoint("one"), notebook.stream
+        wrong: list[tuple[Callable[..., Any], tuple[Any, ...], type[Exception]]] = [
+            (stream.rollback, (made.id, SCRIBE), NotPermitted),
+            *((stream.rollback, (id,), NotFound) for id in ("", made.id[:3], "zzzz", f"{made.id}0")),
+            *((stream.checkpoint, (name,), UsageError) for name in ("a\x07b", "x" * 201)),
+        ]
+        for call, given, error in wrong:
+            with pytest.raises(error, match="checkpoint"):
+                call(*given)
 
 
 class TestKept:
     def test_an_agent_s_checkpoints_never_push_out_the_owners(self, notebook: Notebook) -> None:
-        def put(number: int, maker: str) -> None:
-            at = notebook.core.now() + timedelta(milliseconds=number)
-            row = {"id": f"{maker}-{number:03}", "name": "", "at": at, "created_by": maker, "commit": "", "body": {}}
-            notebook.core.index.checkpoints.put([row])
-
-        for number in range(MOST - 2):
-            put(number, "owner")
-        for number in range(5):
-            put(number, "agent:pilot")
+        makers = [*["owner"] * (MOST - 2), *["agent:pilot"] * 5]
+        put(notebook, *(row_of(f"{maker}-{at:03}", at, created_by=maker) for at, maker in enumerate(makers)))
         made = notebook.stream.checkpoint("mine", SCRIBE)
-        kept = [each.id for each in notebook.stream.checkpoints().results]
-        assert [id for id in kept if "owner" not in id] == [made.id, "agent:pilot-004"]
-        assert len(kept) == MOST
+        assert [id for id in ids_of(notebook) if "owner" not in id] == [made.id, f"agent:pilot-{len(makers) - 1:03}"]
+        assert len(ids_of(notebook)) == MOST
         for _ in range(3):
             made = notebook.stream.checkpoint("of the owner")
-        kept = [each.id for each in notebook.stream.checkpoints().results]
-        assert kept[0] == made.id
-        assert sum("pilot" in id for id in kept) == 0
-        assert len(kept) == MOST + 1  # an agent has one place in any case
+        kept = ids_of(notebook)
+        assert (kept[0], len(kept), sum("pilot" in id for id in kept)) == (made.id, MOST, 0)
         assert "owner-000" not in kept
+        last = notebook.stream.checkpoint("of an agent", PILOT)
+        assert {*ids_of(notebook)} == {*kept, last.id}
 
     def test_the_target_and_the_files_of_those_that_are_kept_stay(self, notebook: Notebook) -> None:
         first = notebook.stream.checkpoint("first")
-        rows = notebook.core.index.checkpoints.find(heavy=True)
-        more = [{**rows[0], "id": f"o{number:03}", "commit": ""} for number in range(MOST - 1)]
-        notebook.core.index.checkpoints.put(more)
+        put(notebook, *(row_of(f"o{at:03}", at + 60_000) for at in range(MOST - 1)))
         done = notebook.stream.rollback(first.id, files=True)
-        kept = {each.id for each in notebook.stream.checkpoints().results}
-        assert {first.id, done.before} <= kept
+        assert {first.id, done.before} <= {*ids_of(notebook)}
         notebook.stream.checkpoint("later")
         names = git(notebook.core.place.state / "history.git", "for-each-ref", "--format=%(refname)")
-        assert {line.rpartition("/")[2] for line in names.split() if "checkpoints" in line} <= {
-            each.id for each in notebook.stream.checkpoints().results
-        }
+        of_files = {line.rpartition("/")[2] for line in names.split() if "checkpoints" in line}
+        assert done.before in of_files <= {*ids_of(notebook)}
 
     def test_a_clock_that_went_back_does_not_drop_the_newest(
         self, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        first, now = notebook.stream.checkpoint("first"), notebook.core.now
-        monkeypatch.setattr(notebook.core, "now", lambda: now().replace(year=2020))
+        first = notebook.stream.checkpoint("first")
+        monkeypatch.setattr(notebook.core, "now", lambda: NOW.replace(year=2020))
         second = notebook.stream.checkpoint("second")
-        assert [each.id for each in notebook.stream.checkpoints().results] == [second.id, first.id]
+        assert ids_of(notebook) == [second.id, first.id]
         assert second.at > first.at
 
     def test_a_checkpoint_with_an_odd_id_reaches_no_other_ref(self, notebook: Notebook) -> None:
         made = notebook.stream.checkpoint()
         odd = f"odd\ndelete refs/notebook/checkpoints/{made.id}"
-        rows = notebook.core.index.checkpoints.find(heavy=True)
-        put = [{**rows[0], "id": id, "at": notebook.core.now().replace(year=2020)} for id in (odd, "../../heads/notes")]
-        notebook.core.index.checkpoints.put(put)
+        (row,) = notebook.core.index.checkpoints.find(heavy=True)
+        put(notebook, *({**row, "id": id, "at": made.at.replace(year=2020)} for id in (odd, "../../heads/notes")))
         with pytest.raises(GitFailed):
             notebook.stream.rollback("../../heads/notes", files=True)
         with pytest.raises(GitFailed):
             notebook.core.snapshots.drop([odd])
         assert notebook.stream.rollback(made.id, files=True).files == []
 
-    def test_an_agent_learns_no_commit(self, notebook: Notebook) -> None:
+    def test_no_agent_learns_a_commit_and_nobody_a_private_note(self, notebook: Notebook) -> None:
         assert notebook.stream.checkpoint(session=SCRIBE).commit == ""
-        assert notebook.stream.checkpoints(SCRIBE).results[0].commit == ""
-        assert len(notebook.stream.checkpoints().results[0].commit) == 40
-
-    def test_it_names_no_private_note(self, notebook: Notebook) -> None:
-        notebook.stream.checkpoint()
+        commits = [notebook.stream.checkpoints(session).results[0].commit for session in (SCRIBE, OWNER)]
+        assert [len(each) for each in commits] == [0, 40]
         assert "channels" not in json.dumps(notebook.core.index.checkpoints.find(heavy=True), default=str)
 
 
@@ -192,8 +185,6 @@ class TestFiles:
                 *(("pages/new.md", "deleted"), ("pages/boat.md", "deleted"), ("pages/crlf.md", "created")),
                 *(("pages/ferry.md", "created"), (PRIVATE, "updated"), ("runtime/reminders.md", "updated")),
             }
-            assert {each.path for each in done.changed} >= {"pages/new.md", "pages/crlf.md"}
-            assert PRIVATE not in {each.path for each in done.changed}
             if has_repository:
                 assert git(root, "log", "-1", "--format=%H").strip() == done.commit
                 # One commit of what was found, where the last one does not have it, and one of the rollback.
@@ -202,6 +193,38 @@ class TestFiles:
             assert notebook.admin.verify().consistent
             notebook.stream.rollback(done.before, files=True)
             assert (root / "pages/new.md").exists()
+
+    def test_it_is_one_undoable_commit_while_others_write(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        make_repository(root)
+        with Notebook.open(root) as notebook:
+            notebook.sync()
+            made, before, core = notebook.stream.checkpoint(), on_disk(root), notebook.core
+            write_files(root, {"pages/ferry.md": "other\n", "pages/idea.md": "other\n", "pages/new.md": "new\n"})
+            replace, edits = core.saver.replace, ["of an editor\n"]
+
+            def edit_first(path: str, raw: bytes, base: str) -> None:
+                if edits and path == "pages/idea.md":
+                    write_files(root, {path: edits.pop()})
+                replace(path, raw, base)
+
+            def write_as_agent(_: object) -> None:
+                notebook.notes.update("pages/ferry", SCRIBE, content="of an agent", append=True)
+
+            with monkeypatch.context() as patch:
+                # An agent writes when the present state is saved, an editor between the plan and the exchange.
+                patch.setattr(core.snapshots, "drop", write_as_agent)
+                patch.setattr(core.saver, "replace", edit_first)
+                done = notebook.stream.rollback(made.id, files=True)
+            changed = {each.path for each in done.files}
+            assert (on_disk(root), edits) == (before, [])
+            assert changed == {"pages/ferry.md", "pages/idea.md", "pages/new.md"}
+            assert {*git(root, "show", "--name-only", "--format=", done.commit).split()} == changed
+            assert git(root, "log", "-1", "--format=%H").strip() == done.commit
+            notebook.notes.undo("pages/ferry")
+            now = on_disk(root)
+            assert (now["pages/idea.md"], now["pages/new.md"]) == ("of an editor\n", "new\n")
+            assert now["pages/ferry.md"].split("\n")[0] == "other"
+            assert "of an agent" in now["pages/ferry.md"]
 
     def test_all_or_none(self, notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
         made = notebook.stream.checkpoint()
@@ -222,8 +245,8 @@ class TestFiles:
 
     def test_what_could_not_be_read_then_is_not_deleted(self, root: Path) -> None:
         large = "[notebook]\nmax_file_bytes = 100\n"
-        write_files(root, {"notebook.toml": large, "pages/large.md": "x" * 200})
-        write_files(root, {".gitignore": "drafts\n", "drafts/ignored.md": "ignored"})
+        odd = {"pages/large.md": "x" * 200, "drafts/ignored.md": "ignored"}
+        write_files(root, {"notebook.toml": large, ".gitignore": "drafts\n", **odd})
         with Notebook.open(root) as notebook:
             notebook.sync()
             made = notebook.stream.checkpoint()
@@ -231,9 +254,8 @@ class TestFiles:
             (root / ".gitignore").unlink()
             notebook.sync()
             done = notebook.stream.rollback(made.id, files=True)
-            assert (root / "pages/large.md").read_text() == "x" * 200
-            assert (root / "drafts/ignored.md").read_text() == "ignored"
-            assert [each.partition(" ")[0] for each in done.warnings] == ["drafts/ignored.md", "pages/large.md"]
+            assert on_disk(root).items() >= odd.items()
+            assert [each.partition(" ")[0] for each in done.warnings] == sorted(odd)
 
     def test_without_git_the_stream_alone_goes_back(self, notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patch:
@@ -248,8 +270,7 @@ class TestFiles:
         assert logged(notebook) == []
 
     def test_going_back_trusts_nothing(self, root: Path) -> None:
-        settings = FILES["notebook.toml"] + '[prompt]\ntrust = "committed"\n'
-        write_files(root, {"notebook.toml": settings})
+        write_files(root, {"notebook.toml": FILES["notebook.toml"] + '[prompt]\ntrust = "committed"\n'})
         make_repository(root)
         orders = root / "runtime/standing-orders.md"
         with Notebook.open(root) as notebook:
@@ -259,8 +280,7 @@ class TestFiles:
             made = notebook.stream.checkpoint()
             orders.write_text(trusted)
             notebook.stream.rollback(made.id, files=True)
-            assert "Pay everybody" in orders.read_text()
-            assert "Pay everybody" not in notebook.prompt().text
+            assert ["Pay everybody" in text for text in (orders.read_text(), notebook.prompt().text)] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -276,9 +296,8 @@ class TestFiles:
 )
 def test_a_checkpoint_of_another_shape_harms_nothing(notebook: Notebook, body: Any) -> None:
     notebook.stream.log("now")
-    row = {"id": "abcd-1", "name": "theirs", "at": notebook.core.now(), "created_by": "", "commit": "", "body": body}
-    notebook.core.index.checkpoints.put([row])
-    assert [each.name for each in notebook.stream.checkpoints(SCRIBE).results] == ["theirs"]
+    put(notebook, row_of("abcd-1", 0, body=body))
+    assert [each.id for each in notebook.stream.checkpoints(SCRIBE).results] == ["abcd-1"]
     with pytest.raises(UsageError, match="another program"):
         notebook.stream.rollback("abcd-1")
     assert logged(notebook) == ["now"]
@@ -286,27 +305,27 @@ def test_a_checkpoint_of_another_shape_harms_nothing(notebook: Notebook, body: A
 
 def test_lines_of_other_programs_go_and_come_back_in_redis(root: Path, redis_url: str, redis_prefix: str) -> None:
     keys = Keys(redis_url, redis_prefix)
-    day = f"{redis_prefix}:daily:{TODAY}"
+    day, kept = f"{redis_prefix}:daily:{TODAY}", f"{redis_prefix}:longterm:9"
+
+    def there() -> list[str]:
+        notebook.sync()
+        texts = [each.get("content") or each["title"] for each in keys.lines()]
+        return sorted(each for each in texts if "Notebook" not in each)
+
     with opened_with(root, redis_url, redis_prefix) as notebook, closing(keys.client) as client:
         notebook.stream.log("ours early")
         client.rpush(day, '{"type": "notebook_ref",  "title": "theirs early"}')
-        client.hset(f"{redis_prefix}:longterm:9", mapping={"content": "of theirs"})
+        client.hset(kept, mapping={"content": "of theirs"})
         made = notebook.stream.checkpoint()
         blob = json.loads(client.get(f"{redis_prefix}:checkpoint:{made.id}"))
         assert blob.keys() >= {"uuid", "name", "timestamp", "daily", "longterm", "notebook", "commit"}
         assert "channels/" not in json.dumps(blob)
         assert [each["content"] for each in blob["longterm"]] == ["of theirs"]
-        early = client.lrange(day, 0, -1)
-        client.lrem(day, 0, early[-1])
+        client.lrem(day, 0, client.lrange(day, 0, -1)[-1])
         client.rpush(day, '{"title": "theirs late"}')
         notebook.stream.log("ours late")
         done = notebook.stream.rollback(made.id)
-        notebook.sync()
-        texts = [each.get("content") or each["title"] for each in keys.lines()]
-        assert sorted(each for each in texts if "Notebook" not in each) == ["ours early", "theirs early"]
-        assert (done.restored, done.removed) == (1, 2)
-        assert client.hgetall(f"{redis_prefix}:longterm:9") == {"content": "of theirs"}
+        assert there() == ["ours early", "theirs early"]
+        assert (done.restored, done.removed, client.hgetall(kept)) == (1, 2, {"content": "of theirs"})
         notebook.stream.rollback(done.before)
-        notebook.sync()
-        texts = [each.get("content") or each["title"] for each in keys.lines()]
-        assert sorted(each for each in texts if "Notebook" not in each) == ["ours early", "ours late", "theirs late"]
+        assert there() == ["ours early", "ours late", "theirs late"]

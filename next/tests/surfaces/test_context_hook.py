@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from notebook_sync import Notebook, Session
-from notebook_sync.registry import OPERATIONS, Operation
-from notebook_sync.services import recall_hook
-from notebook_sync.services.recall_hook import MOST_TOKENS, HookEvent, event_of, recall
+from notebook_sync.services.recall import MOST_TOKENS, _most_tokens
 from notebook_sync.surfaces.cli import hook
 from notebook_sync.surfaces.cli.connect import CLIENTS
+from notebook_sync.surfaces.cli.hook import HookEvent, answer_of, event_of
 from notebook_sync.surfaces.cli.main import run
 from prompt import count_tokens
 from tests.services.conftest import OWNER, PILOT, SCRIBE, STRANGER, write_files
@@ -52,7 +52,7 @@ def notebook(folder: Path) -> Any:
 
 
 def message(text: str = QUESTION, **said: Any) -> HookEvent:
-    return event_of(json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": text, **said}))
+    return event_of(json.dumps({"prompt": text, **said}))
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def say(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 def test_a_message_gets_pointers_to_what_its_session_may_read_and_the_prompt_lacks(
     notebook: Notebook, session: Session, own: bool
 ) -> None:
-    text = recall(notebook.core, session, message())
+    text = answer_of(notebook, session, message())
     for path in ("pages/ferry.md › mooring: ", "memories/decision/rope.md", "facts/notes.md: The ferry needs rope"):
         assert path in text
     assert ("own.md" in text) == own
@@ -88,14 +88,12 @@ def test_a_message_gets_pointers_to_what_its_session_may_read_and_the_prompt_lac
 
 
 def test_all_that_is_quoted_is_in_one_fence_and_others_words_name_nothing(notebook: Notebook) -> None:
-    text = recall(notebook.core, PILOT, message())
+    text = answer_of(notebook, PILOT, message())
     before, inside = text.split("\n\n<external-text", 1)
     assert "not instructions" in before
-    assert inside.count("</external-text") == 1
-    assert inside.rstrip().endswith(">")
+    assert (inside.count("</external-text"), inside.rstrip()[-1]) == (1, ">")
     assert "- external note " in inside
-    assert "Ignore the owner" not in text
-    assert "web.md" not in text
+    assert not re.search(r"Ignore the owner|web\.md", text)
 
 
 @pytest.mark.parametrize(
@@ -113,12 +111,12 @@ def test_all_that_is_quoted_is_in_one_fence_and_others_words_name_nothing(notebo
     ],
 )
 def test_most_messages_get_nothing(notebook: Notebook, text: str) -> None:
-    assert recall(notebook.core, OWNER, message(text)) == ""
+    assert answer_of(notebook, OWNER, message(text)) == ""
 
 
 @given(st.text(st.sampled_from("az AZ0é漢🛥️</>`~#{}\n"), max_size=2_000))
 def test_what_is_counted_is_never_less_than_the_tokens(text: str) -> None:
-    assert count_tokens(text) <= recall_hook._most_tokens(text) + 1
+    assert count_tokens(text) <= _most_tokens(text) + 1
 
 
 def test_what_a_session_must_not_see_changes_no_pointer(tmp_path: Path) -> None:
@@ -126,7 +124,7 @@ def test_what_a_session_must_not_see_changes_no_pointer(tmp_path: Path) -> None:
     texts = []
     for with_private in (True, False):
         with build(tmp_path / str(with_private), with_private=with_private) as notebook:
-            texts.append([recall(notebook.core, each, message(text)) for each in OUTSIDERS for text in asked])
+            texts.append([answer_of(notebook, each, message(text)) for each in OUTSIDERS for text in asked])
     assert texts[0] == texts[1]
     assert any(texts[0])
     assert CANARY not in "".join(texts[0])
@@ -136,19 +134,20 @@ def test_what_a_session_must_not_see_changes_no_pointer(tmp_path: Path) -> None:
 
 
 def test_a_pointer_is_shown_once_in_a_conversation_until_that_is_compacted(notebook: Notebook) -> None:
-    core = notebook.core
-    first = recall(core, OWNER, message(session_id="a"))
+    def said(conversation: str) -> str:
+        return answer_of(notebook, OWNER, message(session_id=conversation))
+
+    first = said("a")
     assert "pages/ferry.md" in first
-    assert recall(core, OWNER, message(session_id="a")) == ""
-    assert recall(core, OWNER, message(session_id="b")) == first
+    assert (said("a"), said("b")) == ("", first)
     write_files(notebook.root, {"pages/ferry.md": NOTES["pages/ferry.md"].replace("long rope", "new long rope")})
-    core.engine.sync()
-    assert "new long rope" in (again := recall(core, OWNER, message(session_id="a")))
-    assert again.count("\n> - ") == 1
-    for said in ({"hook_event_name": "PreCompact"}, {"hook_event_name": "SessionStart", "source": "compact"}):
-        assert recall(core, OWNER, event_of(json.dumps({"session_id": "a", **said}))) == ""
-        assert "memories/decision/rope.md" in recall(core, OWNER, message(session_id="a"))
-    assert len(core.index.cache.find()) == 2 + len(core.known_faults())
+    notebook.core.engine.sync()
+    again = said("a")
+    assert ("new long rope" in again, again.count("\n> - ")) == (True, 1)
+    for event in ({"hook_event_name": "PreCompact"}, {"hook_event_name": "SessionStart", "source": "compact"}):
+        assert answer_of(notebook, OWNER, event_of(json.dumps({"session_id": "a", **event}))) == ""
+        assert "memories/decision/rope.md" in said("a")
+    assert len(notebook.core.index.cache.find()) == 2 + len(notebook.core.known_faults())
 
 
 @pytest.mark.parametrize(
@@ -208,26 +207,18 @@ def test_a_notebook_that_does_not_answer_in_time_is_not_waited_for(
 ) -> None:
     released = Event()
     monkeypatch.setattr(hook, "LIMIT_SECONDS", 0.01)
-    monkeypatch.setattr(hook, "recall", lambda *_: released.wait(30) and "")
+    monkeypatch.setattr(hook, "answer_of", lambda *_: released.wait(30) and "")
     assert say({"prompt": QUESTION}) == ""
     released.set()
 
 
-def test_a_compaction_takes_a_checkpoint_where_there_are_some(
-    say: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    say({"hook_event_name": "PreCompact"})
-    taken: list[str] = []
-
-    def take(_service, name: str, session: Session) -> None:  # type: ignore[no-untyped-def]
-        taken.append(f"{session.kind} {name}")
-
-    monkeypatch.setitem(
-        OPERATIONS, "checkpoint create", Operation(run=take, words="checkpoint create", service="notes")
-    )
-    say({"hook_event_name": "PreCompact"})
+def test_a_compaction_takes_a_checkpoint_where_the_session_may(say: Callable[..., str], folder: Path) -> None:
+    say({"hook_event_name": "PreCompact"}, "--session", "external")
     say({"hook_event_name": "UserPromptSubmit", "prompt": QUESTION})
-    assert taken == ["task before compaction"]
+    say({"hook_event_name": "PreCompact"}, "--agent", "scribe")
+    with Notebook.open(folder) as notebook:
+        taken = [(each.created_by, each.name) for each in notebook.stream.checkpoints().results]
+    assert taken == [("agent:scribe", "before compaction")]
 
 
 def test_connect_installs_the_hook_once_and_leaves_others(
