@@ -19,7 +19,7 @@ import msgspec
 from notebook_sync.context.brief import one_line
 from notebook_sync.errors import ConfigError
 from notebook_sync.files.fields import RelationType
-from notebook_sync.services.memory_results import DroppedLink, Link
+from notebook_sync.services.memory_links import DroppedLink, Link
 from prompt import fence_external, quote, trim, visible
 
 SUMMARY, GUARDRAILS, HISTORY = "Executive Summary", "Guardrails", "Historical Context and Lessons"

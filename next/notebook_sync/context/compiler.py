@@ -31,11 +31,12 @@ from notebook_sync.files.parse import parse
 from notebook_sync.model import UNSETTLED
 from notebook_sync.search.query import Mode
 from notebook_sync.services.core import Core
+from notebook_sync.services.finding import any_tag
 from notebook_sync.services.remembering import count_uses
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Has, Is, Not, Row, both
-from notebook_sync.sync.project import fold_tags, project
+from notebook_sync.sync.project import project
 from prompt import count_tokens, omission_line
 from prompt.assemble import Recent
 
@@ -137,7 +138,7 @@ class Compiler:
         _check(spec, max_tokens, top_k, core.settings.notebook.max_file_bytes, is_external=is_external)
         wanted = Wanted(
             frozenset(map(fold, table.include_domains if include_domains is None else include_domains)),
-            frozenset(folded[-1] for tag in exclude_tags or () if (folded := fold_tags([tag]))),
+            frozenset(any_tag(exclude_tags or ()).values),
             asks_servers,
         )
         view, intent = View(core, session), intent_of(spec, core.analyzer, table.domains)

@@ -26,8 +26,7 @@ from notebook_sync.context.figures import SYNTHESIS
 from notebook_sync.errors import BackendDown, BadAnswer, MissingExtra, NotebookError, UsageError
 from notebook_sync.files.locks import FileLock
 from notebook_sync.services.core import Core
-from notebook_sync.services.memory_links import ingest_links
-from notebook_sync.services.memory_results import DroppedLink, IngestedLinks
+from notebook_sync.services.memory_links import DroppedLink, IngestedLinks, ingest_links
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
 from notebook_sync.store.rows import Row

@@ -234,7 +234,7 @@ def _filters(
     return both(*of_file, *said, view.whole if said else view.where)
 
 
-def any_tag(tags: Iterable[str]) -> Where:
+def any_tag(tags: Iterable[str]) -> Has:
     """The rows with any of these tags or their descendants: `a` matches `a/b`."""
     return Has("tags", tuple(folded[-1] for tag in tags if (folded := fold_tags([tag]))))
 

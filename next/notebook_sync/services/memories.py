@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
 from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, Limit, Results, found_any, operation
 from notebook_sync.services.core import NotebookService
-from notebook_sync.services.memory_results import (
-    AddedMemory,
-    Audit,
-    InferredLinks,
-    IngestedLinks,
-    Link,
-    Memory,
-    Picture,
-    Repaired,
-    Scored,
-)
 from notebook_sync.sessions import OWNER, Session
 
+if TYPE_CHECKING:
+    from notebook_sync.services.memory_care import Audit, Picture, Repaired, Scored
+    from notebook_sync.services.memory_links import InferredLinks, IngestedLinks, Link
+    from notebook_sync.services.remembering import AddedMemory, Memory
+
+# Where the types of results are, which take time to load.
+_REMEMBERING = "notebook_sync.services.remembering"
+_LINKS = "notebook_sync.services.memory_links"
+_CARE = "notebook_sync.services.memory_care"
 _NOT_CHANGED = "Memories are not changed in this conversation"
 
 Word = Annotated[str, Meta(max_length=256)]
@@ -28,9 +26,9 @@ Kind = Annotated[Literal["decision", "problem", "pattern", "insight"] | None, Ar
 Domain = Annotated[Word, Meta(description="what it is about, one word"), Arg("WORD")]
 Tags = Annotated[list[Word], Meta(max_length=100, description="any of them"), Arg("TAGS")]
 NewTags = Annotated[list[Word], Meta(max_length=100), Arg("TAGS")]
+Links = Annotated[list[Any], Meta(max_length=1_000, description="the links, as JSON"), Arg("JSON", True, True)]
 Id = Annotated[str, Meta(max_length=4_096, description="a memory's id or path")]
 DryRun = Annotated[bool, Meta(description="only show what would happen")]
-Links = Annotated[list[Any], Meta(max_length=1_000, description="the links, as JSON"), Arg("JSON", True, True)]
 
 
 class MemoryService(NotebookService):
@@ -40,6 +38,7 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory add",
+        result_in=_REMEMBERING,
         tool="memory_add",
         toolset="memory",
         route="POST /memories",
@@ -97,6 +96,7 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory list",
+        result_in=_REMEMBERING,
         route="GET /memories",
         columns=("score", "kind", "path", "title"),
         nothing_found="no memories match",
@@ -113,14 +113,14 @@ class MemoryService(NotebookService):
         limit: Limit = 50,
     ) -> Results[Memory]:
         """List memories, the highest score first."""
-        from notebook_sync.services.remembering import list_memories
+        from notebook_sync.services.remembering import search_memories
 
-        return list_memories(
-            self.core, session, limit=limit, kind=kind, domain=domain, tags=tags or (), needs_review=needs_review
-        )
+        filters: dict[str, Any] = {"kind": kind, "domain": domain, "tags": tags or (), "needs_review": needs_review}
+        return search_memories(self.core, session, "", limit=limit, **filters)
 
     @operation(
         "memory search",
+        result_in=_REMEMBERING,
         tool="memory_search",
         toolset="memory",
         route="GET /memories/search",
@@ -154,6 +154,7 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory link",
+        result_in=_LINKS,
         tool="memory_link",
         toolset="memory",
         route="POST /memories/link",
@@ -192,6 +193,7 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory ingest",
+        result_in=_LINKS,
         route="POST /relationships/ingest_synthesis",
         sessions=NOT_EXTERNAL,
         refusal=_NOT_CHANGED,
@@ -224,6 +226,7 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory infer",
+        result_in=_LINKS,
         route="POST /memories/infer",
         sessions=NOT_EXTERNAL,
         refusal=_NOT_CHANGED,
@@ -250,6 +253,7 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory score",
+        result_in=_CARE,
         route="POST /memories/score",
         sessions=NOT_EXTERNAL,
         refusal=_NOT_CHANGED,
@@ -266,7 +270,12 @@ class MemoryService(NotebookService):
 
         return score_memories(self.core, session)
 
-    @operation("memory audit", route="GET /memories/audit", examples=("notebook-sync memory audit",))
+    @operation(
+        "memory audit",
+        result_in=_CARE,
+        route="GET /memories/audit",
+        examples=("notebook-sync memory audit",),
+    )
     def audit(self, session: Session = OWNER) -> Audit:
         """Count what memories lack.
 
@@ -279,6 +288,7 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory fix",
+        result_in=_CARE,
         route="POST /memories/fix",
         sessions=OWNER_ONLY,
         refusal="Memories are only repaired in owner conversations",
@@ -297,6 +307,7 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory graph",
+        result_in=_CARE,
         route="GET /memories/graph",
         shows="text",
         examples=("notebook-sync memory graph memories.svg", "notebook-sync memory graph --format mermaid"),
@@ -308,7 +319,6 @@ class MemoryService(NotebookService):
         format: Annotated[Literal["svg", "mermaid"] | None, Arg("FORMAT")] = None,  # noqa: A002 - so it is called
         kind: Kind = None,
         domain: Domain = "",
-        around: Annotated[Id, Meta(description="only this memory and what it is linked with"), Arg("ID")] = "",
         limit: Limit = 80,
     ) -> Picture:
         """Draw memories and their links, as SVG or for Mermaid.
@@ -316,6 +326,6 @@ class MemoryService(NotebookService):
         The picture has no script and loads nothing. Memories with links and the highest scores are drawn. The command
         writes FILE, in the format of its ending (.svg, .mmd or .md); it replaces only such pictures.
         """
-        from notebook_sync.services.remembering import draw_memories
+        from notebook_sync.services.memory_care import draw_memories
 
-        return draw_memories(self.core, session, format or "svg", around=around, limit=limit, kind=kind, domain=domain)
+        return draw_memories(self.core, session, format or "svg", limit=limit, kind=kind, domain=domain)

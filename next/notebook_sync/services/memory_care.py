@@ -1,4 +1,4 @@
-"""Looking after memories: what each counts for, what they lack, and repairs that git and tags can prove.
+"""All memories at once: what each counts for, what they lack, repairs that git and tags can prove, and a picture.
 
     usage     min(1, ln(1 + uses) / 5)
     recency   2 ** (-days since the last use / 7), since it was made where it was never used
@@ -12,21 +12,34 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
+from functools import partial
 from math import log1p
 from statistics import fmean, pstdev
 from typing import Any
+from xml.sax.saxutils import escape
+
+from msgspec.structs import replace
 
 from notebook_sync.errors import GitFailed, NotebookError
 from notebook_sync.files.edits import Edit, apply_edits
 from notebook_sync.files.fields import HIGHEST_PRIORITY, KINDS, read_fields
 from notebook_sync.files.frontmatter import Frontmatter, read_frontmatter, typed
+from notebook_sync.files.page import shorten
+from notebook_sync.registry import Result
 from notebook_sync.services.core import Core
-from notebook_sync.services.memory_metadata import UNKNOWN, agent_of, odd_moment
-from notebook_sync.services.memory_results import Audit, Finding, Repair, Repaired, Scored
-from notebook_sync.services.memory_text import NEEDED
-from notebook_sync.services.remembering import FOLDER, memories_where, score_of_row
+from notebook_sync.services.memory_text import NEEDED, UNKNOWN, agent_of, go_moment, plain_title
+from notebook_sync.services.remembering import (
+    FOLDER,
+    UNSTRUCTURED,
+    Memory,
+    memories_where,
+    said_of,
+    score_of_row,
+    shown_memories,
+)
+from notebook_sync.services.results import neutral_name
 from notebook_sync.services.view import View
 from notebook_sync.services.writing import Change, change_notes
 from notebook_sync.sessions import PROGRAM, Session
@@ -39,11 +52,114 @@ _DAY = timedelta(days=1)
 _MOST_LISTED, _BATCH = 1_000, 1_000
 # A time that could not be read is kept under this name where the time of the first commit replaces it.
 _BEFORE = "created_at_before"
-# Frontmatter of what was imported: its first commit is the import's.
-_IMPORTED = ("imported", "older")
+_NO_TIME = "it does not say when it was made"
 _KIND_TAG = re.compile(rf"(?:kind:|type:)?({'|'.join(KINDS)})", re.IGNORECASE)
-_COLUMNS = ("id", "path", "kind", "tags", "fields", "needs_review", "provenance", "stale", "score")
+_COLUMNS = ("id", "path", "kind", "tags", "fields", "needs_review", "provenance", "score")
 _SCORED = ("id", "fields", "score", "access_count", "last_accessed", "created_at")
+
+# In every picture: a file that has it may be replaced by another picture.
+MARK = "Memories and their links"
+_MOST_LINKS = 400
+_WIDTH, _HEIGHT, _GAP, _LAYER, _TOP, _MARGIN = 228, 58, 26, 126, 80, 28
+# Boxes in a row, pixels between lines of two boxes, letters of a title in a box.
+_WIDEST, _APART, _LETTERS = 8, 7, 30
+# Seen on light and dark pages; links differ in their dashes, too.
+_HUES = {
+    "decision": "#3b82c4",
+    "problem": "#d9622b",
+    "pattern": "#2f9e4f",
+    "insight": "#b94fc9",
+    UNSTRUCTURED: "#7c8a9e",
+}
+_LINKS = {
+    "causes": ("#d9622b", ""),
+    "solves": ("#2f9e4f", ""),
+    "contradicts": ("#d64545", "2 4"),
+    "expands": ("#3b82c4", "9 4"),
+    "supersedes": ("#8b6fd6", "12 4 2 4"),
+    "similar": ("#7c8a9e", "5 5"),
+}
+_SHAPES = {"decision": ("[", "]"), "problem": ("{{", "}}"), "pattern": ("([", "])"), "insight": ("(", ")")}
+# All that Mermaid or Markdown could take for more than a letter.
+_MARKS = re.compile(r"[^\w\s.,:()/+?!'-]")
+_STYLE = (
+    ".page{fill:#fff}.box{fill:#f8fafc;stroke:#cbd5e1}.head{fill:#1c2430}.soft{fill:#5c6675}.line{fill:none}"
+    "@media(prefers-color-scheme:dark){.page{fill:#14181f}.box{fill:#1c222c;stroke:#3a4453}.head{fill:#e6e9ee}"
+    ".soft{fill:#9aa4b2}}"
+)
+
+
+class Scored(Result, frozen=True, kw_only=True):
+    """How many memories that the session may read have a score, and how many of these scores moved."""
+
+    scored: int
+    changed: int
+
+
+class Finding(Result, frozen=True, kw_only=True):
+    """What one memory lacks: `field` is created_at, agent, kind, parts, needs_review, relations, or another field."""
+
+    path: str
+    line: int
+    field: str
+    what: str
+    fix: str
+    provenance: str
+
+    def for_model(self) -> Finding:
+        """Without words of others."""
+        return replace(self, path=neutral_name(self.path), what="") if self.provenance else self
+
+
+class Audit(Result, frozen=True, kw_only=True):
+    """What memories lack, counted. Means, deviations and shares are None of nothing. `similar_share` is the share of
+    links of the type similar, `saturated` that of the most frequent priority."""
+
+    memories: int
+    timestamps: dict[str, int]
+    agents: dict[str, int]
+    unstructured: int
+    needs_review: int
+    importance: dict[str, float | None]
+    links: int
+    links_broken: int
+    similar_share: float | None
+    tags: dict[str, float | None]
+    score: dict[str, float | None]
+    findings: list[Finding]
+    findings_left_out: int
+
+
+class Repair(Result, frozen=True, kw_only=True):
+    """One field of one memory, before (None for nothing) and after, and what proves the new value."""
+
+    path: str
+    field: str
+    before: Any
+    after: Any
+    because: str
+    provenance: str
+
+    def for_model(self) -> Repair:
+        """Without words of others."""
+        return replace(self, path=neutral_name(self.path), before=None) if self.provenance else self
+
+
+class Repaired(Result, frozen=True, kw_only=True):
+    """`left` are findings that nothing proves."""
+
+    repairs: list[Repair]
+    applied: bool
+    left: list[Finding]
+    warnings: list[str]
+
+
+class Picture(Result, frozen=True, kw_only=True):
+    """Memories and their links as SVG, or as text for Mermaid."""
+
+    text: str
+    memories: int
+    links: int
 
 
 # ---- scores
@@ -61,24 +177,23 @@ def score_of(
 
 
 def score_memories(core: Core, session: Session = PROGRAM) -> Scored:
-    """Compute all scores, write those that moved, and describe those of the memories that the session may read."""
+    """Compute all scores and write those that moved; count those of memories that the session may read."""
     now, settings, documents = core.now(), core.settings.memory, core.index.documents
-    scores: dict[str, float] = {}
     moved: defaultdict[float, list[str]] = defaultdict(list)
-    for row in documents.find(Is("collection", "=", FOLDER), fields=_SCORED):
-        priority, made = (row["fields"] or {}).get("priority") or 0, row["created_at"] or now
-        score = round(score_of(row["access_count"] or 0, row["last_accessed"], made, priority, now, settings), 3)
-        is_moved = row["score"] is None or abs(row["score"] - score) >= _MOVED
-        scores[row["id"]] = score if is_moved else row["score"]
-        if is_moved:
-            moved[score].append(row["id"])
+    for id, said, before, uses, used, made in documents.tuples(_SCORED, Is("collection", "=", FOLDER)):
+        score = round(score_of(uses or 0, used, made or now, (said or {}).get("priority") or 0, now, settings), 3)
+        if before is None or abs(before - score) >= _MOVED:
+            moved[score].append(id)
     with core.index.write():
         for score, ids in moved.items():
             documents.update(Is("id", "in", ids), set={"score": score}, stamp=True)
     mine = {id for (id,) in documents.tuples(("id",), memories_where(core, View(core, session)))}
-    found = [score for id, score in scores.items() if id in mine]
-    changed = sum(id in mine for ids in moved.values() for id in ids)
-    return Scored(scored=len(found), changed=changed, **_spread(found), at=now.replace(microsecond=0))
+    return Scored(scored=len(mine), changed=sum(len(mine.intersection(ids)) for ids in moved.values()))
+
+
+def _halved(span: timedelta, half_life_days: float) -> float:
+    """1 now, 1/2 after a half-life."""
+    return float(2.0 ** (-max(span / _DAY, 0.0) / half_life_days))
 
 
 # ---- audit
@@ -86,55 +201,52 @@ def score_memories(core: Core, session: Session = PROGRAM) -> Scored:
 
 def audit_memories(core: Core, session: Session) -> Audit:
     """Count what the memories that the session may read lack; the first findings by path."""
-    rows, ids = _memories(core, session)
-    findings = [finding for row in rows for finding in _findings(core, row, ids)]
+    rows, findings = _looked_at(core, session)
     about = Counter(finding.field for finding in findings)
-    unreadable = sum(finding.field == "created_at" and finding.what != _NO_TIME for finding in findings)
-    said = [row["fields"] or {} for row in rows]
-    priorities, tags = [each.get("priority") or 0 for each in said], [len(row["tags"]) for row in rows]
-    types = [link["type"] for each in said for link in each.get("relations") or ()]
+    timeless = sum(finding.what == _NO_TIME for finding in findings)
+    priorities, tags = [said_of(row).get("priority") or 0 for row in rows], [len(row["tags"]) for row in rows]
+    usual = Counter(priorities).most_common(1)
+    types = [link["type"] for row in rows for link in said_of(row).get("relations") or ()]
+    scores = [score_of_row(row) for row in rows]
     return Audit(
         memories=len(rows),
-        timestamps={"missing": about["created_at"] - unreadable, "unparsable": unreadable},
+        timestamps={"missing": timeless, "unparsable": about["created_at"] - timeless},
         agents={"unknown": about["agent"]},
-        unstructured=sum(bool(_lacking(row)) for row in rows),
+        unstructured=len({finding.path for finding in findings if finding.field in ("kind", "parts")}),
         needs_review=about["needs_review"],
-        importance={
-            **_spread(priorities),
-            "saturated": _share(max(Counter(priorities).values(), default=0), len(priorities)),
-        },
+        importance={"saturated": _mean([each == usual[0][0] for each in priorities])},
         links=len(types),
         links_broken=about["relations"],
-        similar_share=_share(types.count("similar"), len(types)),
-        tags={"per_memory": _spread(tags)["mean"], "none": float(tags.count(0))},
-        score=_spread([score_of_row(row) for row in rows]),
+        similar_share=_mean([each == "similar" for each in types]),
+        tags={"per_memory": _mean(tags), "none": float(tags.count(0))},
+        score={"mean": _mean(scores), "sigma": round(pstdev(scores), 4) if scores else None},
         findings=findings[:_MOST_LISTED],
         findings_left_out=max(len(findings) - _MOST_LISTED, 0),
     )
 
 
-_NO_TIME = "it does not say when it was made"
+def _mean(values: Sequence[float]) -> float | None:
+    return round(fmean(values), 4) if values else None
 
 
-def _memories(core: Core, session: Session) -> tuple[list[Row], set[str]]:
-    where = memories_where(core, View(core, session))
-    rows = core.index.documents.find(where, order=("path",), fields=_COLUMNS)
-    return rows, {row["id"] for row in rows}
+def _looked_at(core: Core, session: Session) -> tuple[list[Row], list[Finding]]:
+    """The memories that the session may read, and what each lacks, by path and line."""
+    rows = core.index.documents.find(memories_where(core, View(core, session)), order=("path",), fields=_COLUMNS)
+    ids, findings = {row["id"] for row in rows}, list[Finding]()
+    for row in rows:
+        try:
+            found = sorted(_lacks(row, _front_of(core.tree.read(row["path"]).raw), ids, core.settings.timezone))
+        except NotebookError as error:
+            found = [(1, "file", str(error), "correct the file; until then its last good text counts")]
+        common = {"path": row["path"], "provenance": row["provenance"] or ""}
+        findings += (
+            Finding(line=at, field=field, what=what[:200], fix=fix, **common) for at, field, what, fix in found
+        )
+    return rows, findings
 
 
 def _front_of(raw: bytes) -> Frontmatter:
     return read_frontmatter(raw.decode(errors="replace"))
-
-
-def _findings(core: Core, row: Row, ids: Collection[str]) -> list[Finding]:
-    """What one memory lacks, by line."""
-    try:
-        front = _front_of(core.tree.read(row["path"]).raw)
-        found = sorted(_lacks(row, front, ids, core.settings.timezone))
-    except NotebookError as error:
-        found = [(1, "file", str(error), "correct the file; until then its last good text counts")]
-    common = {"path": row["path"], "provenance": row["provenance"] or ""}
-    return [Finding(line=line, field=field, what=what[:200], fix=fix, **common) for line, field, what, fix in found]
 
 
 def _lacks(row: Row, front: Frontmatter, ids: Collection[str], zone: tzinfo) -> Iterator[tuple[int, str, str, str]]:
@@ -145,12 +257,12 @@ def _lacks(row: Row, front: Frontmatter, ids: Collection[str], zone: tzinfo) -> 
         yield problem.line, problem.message.partition(":")[0].casefold(), problem.message, "correct that line"
     if "created_at" not in said:
         yield 1, "created_at", _NO_TIME, "write an ISO 8601 date or time; `memory fix` takes that of the first commit"
-    if (row["fields"] or {}).get("agent") in (None, "", UNKNOWN):
+    if said_of(row).get("agent") in (None, "", UNKNOWN):
         advice = "write agent: NAME, or a tag agent:NAME"
         yield said.get("agent", 1), "agent", "nobody is known to have said it", advice
     if not row["kind"] and "kind" not in said:
         yield 1, "kind", "it is of no kind", f"write kind: {', '.join(KINDS)}"
-    if parts := [name for name in _lacking(row) if name != "kind"]:
+    if parts := [name for name in NEEDED if name in said_of(row).get("missing", ())]:
         yield 1, "parts", f"it has no {' and no '.join(parts)}", "write each below a heading, like ## Context"
     if row["needs_review"]:
         yield said.get("needs_review", 1), "needs_review", "it is marked for review", "check it, then remove the mark"
@@ -160,103 +272,185 @@ def _lacks(row: Row, front: Frontmatter, ids: Collection[str], zone: tzinfo) -> 
             yield said["relations"], "relations", what, "name the id of a memory, or remove the link"
 
 
-def _lacking(row: Row) -> list[str]:
-    missing = (row["fields"] or {}).get("missing") or ()
-    return [*([] if row["kind"] else ["kind"]), *(name for name in NEEDED if name in missing)]
-
-
-def _spread(values: Sequence[float]) -> dict[str, float | None]:
-    return {
-        "mean": round(fmean(values), 4) if values else None,
-        "sigma": round(pstdev(values), 4) if values else None,
-    }
-
-
-def _share(part: int, whole: int) -> float | None:
-    return round(part / whole, 4) if whole else None
-
-
-def _halved(span: timedelta, half_life_days: float) -> float:
-    """1 now, 1/2 after a half-life."""
-    return float(2.0 ** (-max(span / _DAY, 0.0) / half_life_days))
-
-
 # ---- repairs
 
 
 def fix_memories(core: Core, session: Session, *, dry_run: bool) -> Repaired:
     """Write what is proved into the memories, a thousand in a batch; nothing is made up. Raises as an edit does."""
-    rows, ids = _memories(core, session)
-    first, warnings, repairs = dict[str, datetime](), list[str](), list[Repair]()
+    rows, findings = _looked_at(core, session)
+    zone, first, warnings = core.settings.timezone, dict[str, datetime](), list[str]()
     try:
         first = core.history.created_at([row["path"] for row in rows])
     except GitFailed as error:
         warnings.append(f"git could not be asked: {error}")
-    for start in range(0, len(rows), _BATCH):
-        done, trouble = _repair(core, session, rows[start : start + _BATCH], first, dry_run=dry_run)
-        repairs += done
-        warnings += trouble
-    changed = {(each.path, each.field) for each in repairs}
-    left = [each for row in rows for each in _findings(core, row, ids) if (each.path, each.field) not in changed]
-    return Repaired(
-        repairs=repairs[:_MOST_LISTED],
-        applied=bool(repairs) and not dry_run,
-        left=left[:_MOST_LISTED],
-        left_out=len(repairs[_MOST_LISTED:]) + len(left[_MOST_LISTED:]),
-        warnings=warnings,
-    )
+    done, trouble = dict[str, list[Repair]](), dict[str, str]()
 
-
-def _repair(
-    core: Core, session: Session, rows: Sequence[Row], first: Mapping[str, datetime], *, dry_run: bool
-) -> tuple[list[Repair], list[str]]:
-    """Repair some memories in one batch; what was written, and what could not be."""
-    repairs: list[Repair] = []
-    trouble: list[str] = []
-
-    def plan() -> list[Change]:
-        repairs.clear()
-        trouble.clear()
-        changes = []
-        for row in rows:
-            path, provenance, zone = row["path"], row["provenance"] or "", core.settings.timezone
+    def plan(some: Sequence[Row]) -> list[Change]:
+        changes = list[Change]()
+        for row in some:
+            path, provenance = row["path"], row["provenance"] or ""
+            done[path], trouble[path] = [], ""
             try:
                 before = core.tree.read(path).raw
                 proved = list(_proved(row, _front_of(before), zone, first.get(path)))
-                if not proved:
-                    continue
-                fields = {field: after for field, _, after, _ in proved}
-                after = apply_edits(path, before, [Edit("set_frontmatter", fields=fields)])
+                fields = {field: now for field, _, now, _ in proved}
+                after = apply_edits(path, before, [Edit("set_frontmatter", fields=fields)]) if fields else before
             except NotebookError as error:
-                trouble.append(str(error))
+                trouble[path] = str(error)
                 continue
             for field, was, now, because in proved:
-                said = {"field": field, "before": typed(was, zone), "after": typed(now, zone), "because": because}
-                repairs.append(Repair(path=path, **said, provenance=provenance))
-            changes.append(Change(path, before, after, "repair", reason=", ".join(fields)))
+                said = {"before": typed(was, zone), "after": typed(now, zone), "because": because}
+                done[path].append(Repair(path=path, field=field, **said, provenance=provenance))
+            changes += [Change(path, before, after, "repair", reason=", ".join(fields))] if fields else []
         return changes
 
-    saved = change_notes(core, session, "memory fix", plan, dry_run=dry_run)
-    return repairs, [*trouble, *saved.warnings]
+    for start in range(0, len(rows), _BATCH):
+        batch = partial(plan, rows[start : start + _BATCH])
+        warnings += change_notes(core, session, "memory fix", batch, dry_run=dry_run).warnings
+    repairs = [each for of_one in done.values() for each in of_one]
+    repaired = {(each.path, each.field) for each in repairs}
+    return Repaired(
+        repairs=repairs,
+        applied=bool(repairs) and not dry_run,
+        left=[each for each in findings if (each.path, each.field) not in repaired],
+        warnings=[*warnings, *filter(None, trouble.values())],
+    )
 
 
 def _proved(row: Row, front: Frontmatter, zone: tzinfo, first: datetime | None) -> Iterator[tuple[str, Any, Any, str]]:
     """A field, what the memory says there, what is proved, and how."""
-    tags = (row["fields"] or {}).get("tags") or row["tags"]
-    key = front.key_of("created_at") or "created_at"
-    said = front.values.get(key)
-    if not front.problems and read_fields(front, FOLDER, zone)[0].get("created_at") is None:
-        is_imported = any(front.key_of(name) for name in _IMPORTED)
-        if said is not None and (own := odd_moment(said, zone)):
-            yield key, said, own, "that is what it says, in another form"
-        elif first is not None and not is_imported and (said is None or not front.key_of(_BEFORE)):
-            yield key, said, first, "it is the time of its first commit"
-            if said is not None:
-                yield _BEFORE, None, said, f"nothing else says what {key} said"
-    if (row["fields"] or {}).get("agent") in (None, "", UNKNOWN) and (name := agent_of("", tags)):
-        key = front.key_of("agent") or "agent"
-        yield key, front.values.get(key), name, f"it is tagged agent:{name}"
+    was = {name: front.values.get(front.key_of(name) or name) for name in ("created_at", "agent", "kind")}
+    made, tags = was["created_at"], said_of(row).get("tags") or row["tags"]
+    if read_fields(front, FOLDER, zone)[0].get("created_at") is None:
+        if own := go_moment(made, zone):
+            yield "created_at", made, own, "that is what it says, in another form"
+        # The first commit of what was imported is the import's.
+        elif first and not any(front.key_of(name) for name in ("imported", "older", _BEFORE)):
+            yield "created_at", made, first, "it is the time of its first commit"
+            if made is not None:
+                yield _BEFORE, None, made, "nothing else says what created_at said"
+    if said_of(row).get("agent") in (None, "", UNKNOWN) and (name := agent_of("", tags)):
+        yield "agent", was["agent"], name, f"it is tagged agent:{name}"
     kinds = {found[1].casefold() for tag in tags if (found := _KIND_TAG.fullmatch(tag))}
     if not row["kind"] and len(kinds) == 1:
-        key, kind = front.key_of("kind") or "kind", kinds.pop()
-        yield key, front.values.get(key), kind, f"it is tagged {kind}"
+        kind = kinds.pop()
+        yield "kind", was["kind"], kind, f"it is tagged {kind}"
+
+
+# ---- pictures
+
+
+def draw_memories(core: Core, session: Session, shape: str, *, limit: int, **filters: Any) -> Picture:
+    """Memories and their links as a picture, linked ones and the highest scores first. The same memories give the same
+    picture."""
+    view = View(core, session)
+    memories = {each.id: each for each in shown_memories(core, view, memories_where(core, view, **filters))}
+    arrows = [
+        {"from": each.id, **link}
+        for each in memories.values()
+        for link in each.relations
+        if link["to"] in memories and link["to"] != each.id
+    ]
+    linked = _ends(arrows)
+    order = sorted(memories.values(), key=lambda each: (each.id not in linked, -each.score, each.id))
+    chosen = {each.id: each for each in order[:limit]}
+    arrows = [each for each in arrows if each["from"] in chosen and each["to"] in chosen]
+    arrows.sort(key=lambda each: (-each["confidence"], each["from"], each["to"], each["type"]))
+    del arrows[_MOST_LINKS:]
+    draw = _svg if shape == "svg" else _mermaid
+    text = "\n".join(draw(list(chosen.values()), arrows)) + "\n"
+    return Picture(text=text, memories=len(chosen), links=len(arrows))
+
+
+def _mermaid(memories: Sequence[Memory], arrows: Sequence[Row]) -> Iterator[str]:
+    names = {each.id: f"m{number}" for number, each in enumerate(memories, 1)}
+    yield from ("flowchart TD", f"    %% {MARK}")
+    for each in memories:
+        opening, closing = _SHAPES.get(each.kind, ("[/", "/]"))
+        label = _MARKS.sub(lambda found: f"#{ord(found[0])};", shorten(_title(each), 60))
+        yield f'    {names[each.id]}{opening}"{label}"{closing}:::{_kind(each)}'
+    yield from (f"    {names[each['from']]} -->|{each['type']}| {names[each['to']]}" for each in arrows)
+    yield from (f"    classDef {kind} stroke:{hue},stroke-width:2px" for kind, hue in _HUES.items())
+
+
+def _svg(memories: Sequence[Memory], arrows: Sequence[Row]) -> Iterator[str]:
+    spots = _places([each.id for each in memories], arrows)
+    width = max((x for x, _ in spots.values()), default=520.0) + _WIDTH + _MARGIN
+    height = max((y for _, y in spots.values()), default=0.0) + _HEIGHT + _MARGIN
+    titles = {each.id: escape(_title(each)) for each in memories}
+    names = Counter([*map(_kind, memories), *(arrow["type"] for arrow in arrows)])
+    counted = " · ".join(f"{count:,} {name}" for name, count in names.items())
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
+        f'height="{height:.0f}" role="img" aria-label="{MARK}" font-family="system-ui, sans-serif">\n'
+        f'<title>{MARK}</title><style>{_STYLE}</style><rect class="page" width="100%" height="100%"/>\n'
+        f'<text class="head" x="{_MARGIN}" y="33" font-size="18" font-weight="600">{MARK}</text>\n'
+        f'<text class="soft" x="{_MARGIN}" y="54" font-size="12">{counted or "no memories"}</text>'
+    )
+    for number, arrow in enumerate(arrows):
+        start, end, kind, confidence = (arrow[name] for name in ("from", "to", "type", "confidence"))
+        (hue, dashes), aside = _LINKS[kind], _WIDTH / 2 + (number % 5 - 2) * _APART
+        line, tip = _way(spots[start], spots[end], aside)
+        yield (
+            f"<g><title>{titles[start]} {kind} {titles[end]} ({confidence:.2f})</title>"
+            f'<path class="line" stroke="{hue}" stroke-width="1.8" stroke-dasharray="{dashes}" '
+            f'opacity="{0.45 + 0.55 * confidence:.2f}" d="{line}"/><path fill="{hue}" d="{tip}"/></g>'
+        )
+    for each in memories:
+        x, y = spots[each.id]
+        small = " · ".join(filter(None, (_kind(each), f"{each.score:.2f}", "to review" * each.needs_review)))
+        yield (
+            f'<g transform="translate({x:.1f} {y:.1f})"><title>{titles[each.id]}</title>'
+            f'<rect class="box" width="{_WIDTH}" height="{_HEIGHT}" rx="7"/>'
+            f'<rect fill="{_HUES[_kind(each)]}" y="8" width="4" height="{_HEIGHT - 16}" rx="2"/>'
+            f'<text class="head" x="14" y="25" font-size="12.5">{escape(shorten(_title(each), _LETTERS))}</text>'
+            f'<text class="soft" x="14" y="44" font-size="11">{small}</text></g>'
+        )
+    yield "</svg>"
+
+
+def _places(ids: Sequence[str], arrows: Sequence[Row]) -> dict[str, tuple[float, float]]:
+    """The upper left corners of the boxes: each linked memory below those that lead to it, but for one of a circle, and
+    near them; below all, those without links."""
+    above: dict[str, set[str]] = {id: {each["from"] for each in arrows if each["to"] == id} for id in ids}
+    layers, left = list[list[str]](), _ends(arrows)
+    loose = [id for id in ids if id not in left]
+    while left:
+        waiting = [id for id in ids if id in left]
+        layers.append([id for id in waiting if above[id].isdisjoint(left)] or waiting[:1])
+        left.difference_update(layers[-1])
+    layers.append(loose)
+    widest, level = min(max(map(len, layers)) or 1, _WIDEST), 0
+    spots: dict[str, tuple[float, float]] = {}
+    for layer in layers:
+        near = {id: fmean([spots[each][0] for each in above[id] if each in spots] or [0.0]) for id in layer}
+        layer.sort(key=near.__getitem__)
+        for start in range(0, len(layer), widest):
+            row = layer[start : start + widest]
+            for at, id in enumerate(row):
+                spots[id] = _MARGIN + (at + (widest - len(row)) / 2) * (_WIDTH + _GAP), _TOP + level * _LAYER
+            level += 1
+    return spots
+
+
+def _ends(arrows: Sequence[Row]) -> set[str]:
+    return {each[name] for each in arrows for name in ("from", "to")}
+
+
+def _way(start: tuple[float, float], end: tuple[float, float], aside: float) -> tuple[str, str]:
+    """The line of an arrow, upright at both boxes, and its tip."""
+    (x, y), (to_x, to_y) = start, end
+    down = 1 if to_y > y else -1
+    x, to_x, y, to_y = x + aside, to_x + aside, y + _HEIGHT * (to_y > y), to_y + _HEIGHT * (to_y < y)
+    foot = to_y - down * 9
+    line = f"M{x:.1f},{y:.1f} C{x:.1f},{y + down * 40:.1f} {to_x:.1f},{foot - down * 40:.1f} {to_x:.1f},{foot:.1f}"
+    return line, f"M{to_x:.1f},{to_y:.1f} L{to_x - 4.5:.1f},{foot:.1f} L{to_x + 4.5:.1f},{foot:.1f} Z"
+
+
+def _kind(memory: Memory) -> str:
+    return memory.kind or UNSTRUCTURED
+
+
+def _title(memory: Memory) -> str:
+    """What others wrote is not named."""
+    return "somebody else's words" if memory.provenance else plain_title(memory.title) or "Memory"

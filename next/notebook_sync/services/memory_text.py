@@ -1,4 +1,4 @@
-"""What a text says of a memory by the template, and the text that a memory's file gets. Pure.
+"""What a text says of a memory by the template, what a memory's file says, and the metadata it gets. Pure.
 
 The template is `[DECISION] title` with CONTEXT, REASONING, OUTCOME and TAGS. Nothing that a text says is lost: what is
 in no part goes with one, a label in code is text, and no text can look like another part of the file, or end its own.
@@ -6,20 +6,26 @@ in no part goes with one, a label in code is text, and no text can look like ano
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from contextlib import suppress
+from datetime import MAXYEAR, MINYEAR, date, datetime, tzinfo
+from typing import Any, NamedTuple
 
-from notebook_sync.files.fields import KINDS
-from notebook_sync.files.frontmatter import storable
-from notebook_sync.files.page import plain, shorten
+from notebook_sync.errors import UsageError
+from notebook_sync.files.fields import AGENT, DEFAULT_PRIORITY, HIGHEST_PRIORITY, KINDS
+from notebook_sync.files.frontmatter import as_utc, read_time
+from notebook_sync.files.page import shorten
 from notebook_sync.files.parse import PARTS
 from notebook_sync.permissions import is_ignorable
+from notebook_sync.sessions import Session
 from prompt.ends import closing_line
 from prompt.outline import Outline, plain_text
 
 # What a memory cannot do without to be structured, besides its kind.
 NEEDED = ("context", "reasoning")
+UNKNOWN = "unknown"
 # What is longer, or more, is prose in the wrong place.
 LONGEST_TITLE, LONGEST_TAG, MOST_TAGS = 200, 100, 50
 _SHORT_TITLE = 80
@@ -36,92 +42,90 @@ _KIND = re.compile(
     r"[ \t]*[:\uff1a-]?[ \t]*(?P<title>.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_HEADING_MARK = re.compile(r"#{1,6}(?=\s|\Z)")
 _LIST_MARK = re.compile(r"[ ]{0,3}[-*+][ \t]+")
+_CLOSING_MARKS = re.compile(r"(^|[ \t])#+[ \t]*\Z")
 _ATX = re.compile(r"( {0,3})#{1,6}")
 _MARK = re.compile(r"([\\`*_\[\]<>#!&~])")
+_GO_TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) ([+-]\d{4})(?: .*)?")
 
 
 class Template(NamedTuple):
     """What a text says by the template, "" and () for what it leaves out. `parts` has those of PARTS that say
-    something, as Markdown. `opening` are the lines of kind and title as they were written, "" where nothing of them is
-    left out; `repeated` are labels that come again, and are text then."""
+    something, as Markdown."""
 
     kind: str = ""
     title: str = ""
     parts: Mapping[str, str] = {}
     tags: tuple[str, ...] = ()
-    opening: str = ""
-    repeated: tuple[str, ...] = ()
 
     @property
     def missing(self) -> list[str]:
         """What the text needs to be structured, and does not say."""
         return [*(["kind"] if not self.kind else []), *(name for name in NEEDED if name not in self.parts)]
 
-    def named(self, title: str, kind: str) -> Template:
-        """With another title or kind, "" for the same; what it was called itself goes with its first part."""
-        called = self._replace(title=title or self.title, kind=kind or self.kind)
-        is_same = self.title in ("", called.title) and self.kind in ("", called.kind)
-        return called if is_same else called.with_opening()
-
-    def with_opening(self) -> Template:
-        """With its opening in its first part."""
-        return self._replace(parts=_joined_to(self.parts, self.opening, at=0), opening="")
+    def named(self, title: str, kind: str, tags: Iterable[str]) -> Template:
+        """With what a caller says, "" for nothing; another kind or title that the text gives goes with its first
+        part."""
+        title, kind = plain_title(title)[:LONGEST_TITLE] or self.title, kind or self.kind
+        is_same = self.title in ("", title) and self.kind in ("", kind)
+        opening = "" if is_same else f"[{self.kind.upper()}] {self.title}".removeprefix("[] ")
+        every = tuple(dict.fromkeys((*plain_tags(tags), *self.tags)))
+        return Template(kind, title, _joined_to(self.parts, opening, at=0), every)
 
 
 def read_template(text: str) -> Template:
-    """What `text` says. Labels are at the beginning of a line, in any case and order, also as headings."""
-    kind = title = part = written = ""
-    is_plain = True
+    """What `text` says. Labels are at the beginning of a line, in any case and order, also as headings; of two with one
+    name, the second is text."""
+    kind = title = part = ""
     lines: dict[str, list[str]] = {"": []}
-    repeated: dict[str, None] = {}
     for line, is_hidden in _lines(text.removeprefix("\ufeff").replace("\r\n", "\n")):
         label = None if is_hidden else _label(line)
-        if label and label[0] in lines:
-            repeated[label[0]] = None
-            label = None
         opening = None if is_hidden or kind or part else _KIND.fullmatch(line)
-        if label:
+        if label and label[0] not in lines:
             part, rest = label
             lines[part] = [rest]
         elif opening:
             said = opening["title"].rstrip().removesuffix(opening["marks"])
-            kind, title = opening["kind"].casefold(), plain(_without_closing_marks(said))
-            written, is_plain = line[opening.start("marks") :].strip(), _is_plain(title, said)
+            kind, title = opening["kind"].casefold(), plain_title(_CLOSING_MARKS.sub("", said))
             if len(title) > LONGEST_TITLE:
-                title, written, is_plain = "", f"[{opening['kind']}]", True
+                title = ""
                 lines[part].append(said)
         else:
             if part == _TAGS and not _continues_tags(lines[_TAGS], line):
                 part = _AFTER
             lines.setdefault(part, []).append(line)
-    heading, preamble, source = _split_heading(lines[""], has_title=bool(title))
     said_by = {name: "\n".join(found).strip("\n").rstrip() for name, found in lines.items()}
+    heading, preamble = ("", said_by[""].strip()) if title else _split_heading(said_by[""])
     tags = tags_in(said_by.get(_TAGS, ""))
-    parts = _joined_to({name: said_by[name] for name in PARTS if said_by.get(name)}, preamble, at=0)
     no_tags = f"TAGS: {said_by[_TAGS]}" if said_by.get(_TAGS) and not tags else ""
+    parts = _joined_to({name: said_by[name] for name in PARTS if said_by.get(name)}, preamble, at=0)
     parts = _joined_to(parts, _joined(no_tags, said_by.get(_AFTER, "")), at=-1)
-    read = Template(kind, title or heading, parts, tags, _joined(source, written), tuple(repeated))
-    return read if is_plain and _is_plain(heading, source) else read.with_opening()
+    return Template(kind, title or heading, parts, tags)
 
 
 def tags_in(text: str) -> tuple[str, ...]:
     """The tags of a line or a list, between commas or lines, or spaces where each has its #. None of what is too long
     or too much for tags."""
-    text = text.strip()
-    if text.startswith("[") and text.endswith("]"):
-        text = text[1:-1]
-    pieces = [_LIST_MARK.sub("", piece).strip(" \t\"'`") for piece in re.split(r"[,;\n]", text)]
-    if len(pieces) == 1 and pieces[0].count("#") > 1:
-        pieces = pieces[0].split()
+    pieces = (_LIST_MARK.sub("", piece).strip(" \t\"'`[]") for piece in re.split(r"[,;\n]|\s(?=#)", text))
     tags = plain_tags(pieces)
     return tags if len(tags) <= MOST_TAGS and all(len(tag) <= LONGEST_TAG for tag in tags) else ()
 
 
 def plain_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """Tags, each once, without their # and on one line."""
-    return tuple(dict.fromkeys(filter(None, (" ".join(storable(tag).lstrip("# ").split()) for tag in tags))))
+    return tuple(dict.fromkeys(filter(None, (plain_title(tag).lstrip("# ") for tag in tags))))
+
+
+def plain_title(text: str) -> str:
+    """One line of what can be seen, in the order it is written; "" where there is nothing."""
+    seen = (each for each in text if each.isspace() or (each.isprintable() and not is_ignorable(each)))
+    return " ".join("".join(seen).split())
+
+
+def title_of(read: Template, text: str) -> str:
+    """The title of a memory: its own, else the beginning of what it says."""
+    said = read.title or plain_text(next(iter(read.parts.values()), text)) or " ".join(text.split())
+    return read.title or plain_title(shorten(said[: 4 * _SHORT_TITLE], _SHORT_TITLE)) or "Memory"
 
 
 # ---- the file
@@ -135,19 +139,13 @@ def body_of(title: str, parts: Mapping[str, str], original: str = "") -> str:
     return f"# {heading}\n{sections}{below}"
 
 
-def reads_as_meant(title: str, parts: Mapping[str, str], original: str = "") -> bool:
-    """Whether the Markdown of a memory has its parts where they are meant, and no more of them."""
-    headings = [each.title for each in Outline(body_of(title, parts, original)).sections if each.level <= _LEVEL]
-    return headings[1:] == [name.capitalize() for name in parts]
-
-
 def contained(text: str) -> str:
     """A part's text so that nothing in it ends the part: its headings are below the part's own, what it opens is
     closed."""
-    text = storable(text).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     sections = Outline(text).sections
     deeper = max(_LEVEL + 1 - min((each.level for each in sections), default=_DEEPEST), 0)
-    pieces, done = [], 0
+    pieces, done = list[str](), 0
     for each in sections:
         pieces += [text[done : each.start], _heading(text[each.start : each.body], min(each.level + deeper, _DEEPEST))]
         done = each.body
@@ -163,18 +161,53 @@ def fenced(text: str) -> str:
     return f"{fence}text\n{text}{'' if text.endswith(chr(10)) else chr(10)}{fence}\n"
 
 
-def title_of(read: Template, text: str) -> str:
-    """The title of a memory: its own, else its first heading, else the beginning of what it says."""
-    heading = next((each.title for each in Outline(text).sections if each.level == 1 and each.title), "")
-    said = read.title or heading or plain_text(next(iter(read.parts.values()), text)) or " ".join(text.split())
-    limit = LONGEST_TITLE if read.title else _SHORT_TITLE
-    return plain_title(shorten(said[: limit * 4], limit)) or "Memory"
+# ---- metadata
 
 
-def plain_title(text: str) -> str:
-    """One line of what can be seen, in the order it is written; "" where there is nothing."""
-    seen = (each for each in text if each.isspace() or (each.isprintable() and not is_ignorable(each)))
-    return storable(" ".join("".join(seen).split()))
+def guarded(
+    *, created_at: object, agent: str, priority: float | None, now: datetime, zone: tzinfo, strict: bool = False
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The fields created_at, agent and priority of a memory: the time in ISO 8601, else `now`; the agent, else
+    "unknown"; the nearest priority from 1 to 10, by default 7. And by field, a warning where that is not what was said.
+    `strict`: raises UsageError instead of assuming anything."""
+    moment, warnings = moment_of(created_at, zone), dict[str, str]()
+    rank = DEFAULT_PRIORITY if priority is None else min(max(priority, 1), HIGHEST_PRIORITY)
+    rank = round(rank) if math.isfinite(rank) else DEFAULT_PRIORITY
+    if moment is None:
+        said = "missing" if created_at in (None, "") else repr(str(created_at)[:40])
+        warnings["created_at"] = f"created_at is {said}, not an ISO 8601 date or time: now counts"
+    if not agent:
+        warnings["agent"] = "no agent is named: it is unknown; give an agent, or a tag like agent:scribe"
+    if priority is not None and not 1 <= priority <= HIGHEST_PRIORITY:
+        warnings["priority"] = f"the priority is a number from 1 to {HIGHEST_PRIORITY}: {rank} counts"
+    if strict and warnings:
+        raise UsageError(next(iter(warnings.values())).partition(": ")[0], next="correct it, or leave out strict")
+    return {"created_at": moment or now, "agent": agent or UNKNOWN, "priority": rank}, warnings
+
+
+def moment_of(value: object, zone: tzinfo) -> datetime | None:
+    """What frontmatter reads as a date or time, in UTC, one without a zone in `zone`; None for anything else, and at
+    either end of the calendar, where another zone has no such time."""
+    moment = read_time(value.strip(), zone) if isinstance(value, str) else value
+    utc = as_utc(moment, zone) if isinstance(moment, date) else None
+    return utc if utc and MINYEAR < utc.year < MAXYEAR else None
+
+
+def go_moment(value: object, zone: tzinfo) -> datetime | None:
+    """A time as Go prints it, in UTC; None for anything else."""
+    found = _GO_TIME.fullmatch(str(value).strip())
+    return moment_of(f"{found[1]}{found[2]}", zone) if found else None
+
+
+def agent_of(agent: object, tags: Iterable[str]) -> str:
+    """The name of the agent: the one that is given, else that of the first tag that names one; "" without any. Nobody
+    is `unknown`, and an agent by the name of the program is none."""
+    named = [agent] if isinstance(agent, str) else []
+    for each in (*named, *(tag for tag in tags if tag.startswith(AGENT))):
+        with suppress(UsageError):
+            if name := each.removeprefix(AGENT).strip():
+                return Session.task(name).agent
+    return ""
 
 
 # ---- helpers
@@ -202,7 +235,7 @@ def _label(line: str) -> tuple[str, str] | None:
     found = _LABEL.fullmatch(line)
     if found is None:
         return None
-    rest = _without_closing_marks(found["rest"]) if found["heading"] else found["rest"]
+    rest = _CLOSING_MARKS.sub("", found["rest"]).rstrip() if found["heading"] else found["rest"]
     is_label = found["colon"] or (found["heading"] and not rest)
     return (found["name"].casefold(), rest) if is_label else None
 
@@ -212,16 +245,16 @@ def _continues_tags(tags: Sequence[str], line: str) -> bool:
     return not line.strip() or not any(each.strip() for each in tags) or _LIST_MARK.match(line) is not None
 
 
-def _split_heading(preamble: Sequence[str], *, has_title: bool) -> tuple[str, str, str]:
-    """The title that a heading above all parts gives, what else is there, and the heading as it is written."""
-    text = "\n".join(preamble).strip("\n")
+def _split_heading(text: str) -> tuple[str, str]:
+    """The title that a heading above all parts gives, and what else is there."""
     first = next(iter(Outline(text).sections), None)
-    if first is None or has_title or first.level != 1 or not 0 < len(first.title) <= LONGEST_TITLE:
-        return "", text.strip(), ""
-    source = text[first.start : first.body].strip()
-    mark = _HEADING_MARK.match(source)
-    said = source[mark.end() :].strip() if mark else source.rpartition("\n")[0]
-    return first.title, _joined(text[: first.start].strip(), text[first.body :].strip()), said
+    if first is None or first.level != 1:
+        return "", text.strip()
+    written = _heading(text[first.start : first.body].strip(), 1).strip().removeprefix("#")
+    title = plain_title(_CLOSING_MARKS.sub("", written))
+    if not 0 < len(title) <= LONGEST_TITLE:
+        return "", text.strip()
+    return title, _joined(text[: first.start].strip(), text[first.body :].strip())
 
 
 def _joined(*texts: str) -> str:
@@ -234,17 +267,6 @@ def _joined_to(parts: Mapping[str, str], text: str, *, at: int) -> Mapping[str, 
         return parts
     name = list(parts)[at]
     return {**parts, name: _joined(parts[name], text) if at else _joined(text, parts[name])}
-
-
-def _is_plain(title: str, source: str) -> bool:
-    """Whether a title leaves out nothing of what is written."""
-    return title == " ".join(_without_closing_marks(source).split())
-
-
-def _without_closing_marks(text: str) -> str:
-    text = text.rstrip(" \t")
-    less = text.rstrip("#")
-    return less.rstrip(" \t") if not less or less[-1] in " \t" else text
 
 
 def _heading(source: str, level: int) -> str:

@@ -57,6 +57,19 @@ def briefs(root: Path, specs: list[str]) -> list[float]:
         return _each([partial(notebook.context.brief, spec, Session.task()) for spec in specs])
 
 
+def scores(root: Path) -> float:
+    """CPU seconds to score all memories, each of which moved."""
+    from notebook_sync import Notebook
+    from notebook_sync.store.rows import Is
+
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        notebook.core.index.documents.update(Is("collection", "=", "memories"), set={"score": 1.0})
+        begun = time.process_time()
+        notebook.memories.score()
+        return time.process_time() - begun
+
+
 def statuses(root: Path, runs: int) -> list[float]:
     from notebook_sync import Notebook
 

@@ -215,6 +215,7 @@ def brief(bench: Bench) -> Iterator[Result]:
     seconds = alone(product.briefs, root, specs(100))
     bar = 40 if bench.notes <= 1_500 else 120 if bench.notes <= 20_000 else None
     yield Result("brief", "of as many memories, p95", "ms", percentile(seconds, 95) * 1000, bar=bar)
+    yield Result("brief", "scores of as many memories, CPU", "ms", alone(product.scores, root) * 1000, bar=1_000)
 
 
 def status(bench: Bench) -> Iterator[Result]:

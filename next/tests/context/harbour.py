@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from notebook_sync import Notebook
-from notebook_sync.services.memory_results import Link
+from notebook_sync.services.memory_links import Link
 from tests.context.bridge_server import asked, bridge_command, good_answer
 
 SPEC = "# Which berth?\n\nWhich berth is deep enough for the new ferry at low tide?"

@@ -20,7 +20,7 @@ from notebook_sync.context.answer import (
     read_answer,
 )
 from notebook_sync.errors import ConfigError
-from notebook_sync.services.memory_results import DroppedLink, Link
+from notebook_sync.services.memory_links import DroppedLink, Link
 
 NAMES = {"berth": "berth", "memories/decision/berth.md": "berth", "tide": "tide", "memories/insight/tide": "tide"}
 LINK = {"from": "tide", "to": "berth", "type": "causes", "confidence": 0.8, "reasoning": "Low water."}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -11,16 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from notebook_sync.errors import UsageError
-from notebook_sync.services.memory_metadata import UNKNOWN, Metadata, guarded, odd_moment
+from notebook_sync.files.fields import KINDS
 from notebook_sync.services.memory_text import (
     LONGEST_TAG,
     MOST_TAGS,
+    UNKNOWN,
     Template,
+    agent_of,
     body_of,
     contained,
     fenced,
+    go_moment,
+    guarded,
     read_template,
-    reads_as_meant,
     title_of,
 )
 from prompt.outline import Outline
@@ -45,56 +48,78 @@ READ = Template("decision", "Light the lamps at six", PARTS, ("lamps", "pier"))
 TITLE = "[DECISION] Light the lamps at six"
 
 
-def read(text: str) -> Template:
-    """What a text says, without how its first line was written."""
-    return read_template(text)._replace(opening="")
-
-
-@pytest.mark.parametrize("kind", ["decision", "problem", "pattern", "insight"])
-def test_the_four_kinds_are_read_in_any_case(kind: str) -> None:
-    for spelt in (kind.upper(), kind, kind.capitalize()):
-        assert read(WHOLE.replace("DECISION", spelt)) == READ._replace(kind=kind)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        WHOLE.replace("CONTEXT", "context").replace("TAGS", "Tags"),
-        WHOLE.replace("\n", "\r\n"),
-        "\ufeff" + WHOLE,
-        WHOLE.replace(TITLE, f"# {TITLE} #"),
-        WHOLE.replace(TITLE, "**[Decision]: Light the lamps at six**"),
-        WHOLE.replace(TITLE, "# Light the lamps at six\n\n[decision]"),
-        WHOLE.replace("CONTEXT:", "**CONTEXT:**").replace("OUTCOME:", "__Outcome__:"),
-        WHOLE.replace("CONTEXT:", "- Context:").replace("OUTCOME:", "## Outcome:"),
-        WHOLE.replace("CONTEXT: ", "## Context\n\n").replace("REASONING:", "## REASONING ##"),
-        WHOLE.replace("CONTEXT:", "CONTEXT\uff1a"),
-        WHOLE.replace("TAGS: lamps, pier", "TAGS:\n\n- lamps\n- pier"),
-        WHOLE.replace("TAGS: lamps, pier", "## Tags\n#lamps #pier"),
-        WHOLE.replace("TAGS: lamps, pier", 'TAGS: ["lamps", "pier"]'),
-    ],
-)
-def test_labels_in_every_form_say_the_same(text: str) -> None:
-    assert read(text) == READ
-
-
-def test_the_parts_may_come_in_any_order() -> None:
-    found = read("TAGS: a\nOUTCOME: o\nREASONING: r\nCONTEXT: c\n")
-    assert (dict(found.parts), found.tags) == ({"context": "c", "reasoning": "r", "outcome": "o"}, ("a",))
+# Texts that say the same.
+FORMS = [
+    WHOLE.replace("CONTEXT", "context").replace("TAGS", "Tags"),
+    WHOLE.replace("\n", "\r\n"),
+    "\ufeff" + WHOLE,
+    WHOLE.replace(TITLE, f"# {TITLE} #"),
+    WHOLE.replace(TITLE, "**[Decision]: Light the lamps at six**"),
+    WHOLE.replace(TITLE, "# Light the lamps at six\n\n[decision]"),
+    WHOLE.replace("CONTEXT:", "**CONTEXT:**").replace("OUTCOME:", "__Outcome__:"),
+    WHOLE.replace("CONTEXT:", "- Context:").replace("OUTCOME:", "## Outcome:"),
+    WHOLE.replace("CONTEXT: ", "## Context\n\n").replace("REASONING:", "## REASONING ##"),
+    WHOLE.replace("CONTEXT:", "CONTEXT\uff1a"),
+    WHOLE.replace("TAGS: lamps, pier", "TAGS:\n\n- lamps\n- pier"),
+    WHOLE.replace("TAGS: lamps, pier", "## Tags\n#lamps #pier"),
+    WHOLE.replace("TAGS: lamps, pier", 'TAGS: ["lamps", "pier"]'),
+]
+OUTCOME = PARTS["outcome"]
 
 
 @pytest.mark.parametrize(
-    ("line", "missing"),
+    ("text", "said"),
     [
-        (TITLE, ["kind"]),
-        ("REASONING:\nNobody finds the pier in the dark.", ["reasoning"]),
-        ("OUTCOME: Ines lights them at six.", []),
-        ("TAGS: lamps, pier", []),
+        *((form, READ) for form in FORMS),
+        *(
+            (WHOLE.replace("DECISION", spelt), READ._replace(kind=kind))
+            for kind in KINDS
+            for spelt in (kind, kind.upper(), kind.capitalize())
+        ),
+        # In any order.
+        (
+            "TAGS: a\nOUTCOME: o\nREASONING: r\nCONTEXT: c\n",
+            Template(parts={"context": "c", "reasoning": "r", "outcome": "o"}, tags=("a",)),
+        ),
+        # A label that comes again is text.
+        (
+            WHOLE.replace("Ines", "They are lit.\nContext: Ines"),
+            READ._replace(parts={**PARTS, "outcome": f"They are lit.\nContext: {OUTCOME}"}),
+        ),
+        # What is before the parts and after the tags goes with a part.
+        (
+            WHOLE.replace("CONTEXT:", "Odile saw it first.\n\nCONTEXT:") + "\nSeen again in May.\n",
+            READ._replace(
+                parts={
+                    **PARTS,
+                    "context": f"Odile saw it first.\n\n{PARTS['context']}",
+                    "outcome": f"{OUTCOME}\n\nSeen again in May.",
+                }
+            ),
+        ),
+        # A title is kept as it is written.
+        (WHOLE.replace("Light the lamps", "*Light* the `lamps`"), READ._replace(title="*Light* the `lamps` at six")),
+        ("A lamp & more\n=====\nCONTEXT: c", Template(title="A lamp & more", parts={"context": "c"})),
+        (f"# {'x' * 201}\nCONTEXT: c", Template(parts={"context": f"# {'x' * 201}\n\nc"})),
     ],
 )
-def test_kind_context_and_reasoning_make_the_structure(line: str, missing: list[str]) -> None:
-    assert read_template(WHOLE.replace(line, "")).missing == missing
-    assert read_template("").missing == ["kind", "context", "reasoning"]
+def test_a_text_is_read_by_its_labels(text: str, said: Template) -> None:
+    assert read_template(text) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        (WHOLE.replace(TITLE, ""), ["kind"]),
+        (WHOLE.replace("REASONING:\nNobody finds the pier in the dark.", ""), ["reasoning"]),
+        (WHOLE.replace(f"OUTCOME: {OUTCOME}", ""), []),
+        (WHOLE.replace("TAGS: lamps, pier", ""), []),
+        ("[PATTERN] t\nNo label is above this.\nREASONING: r", ["context"]),
+        ("", ["kind", "context", "reasoning"]),
+    ],
+)
+def test_kind_context_and_reasoning_make_the_structure(text: str, missing: list[str]) -> None:
+    assert read_template(text).missing == missing
 
 
 def test_a_label_in_code_or_in_a_comment_is_text() -> None:
@@ -104,22 +129,9 @@ def test_a_label_in_code_or_in_a_comment_is_text() -> None:
     assert (found.parts["context"].count(code), "TAGS: hidden" in found.parts["context"]) == (2, True)
 
 
-def test_a_label_that_comes_again_is_text() -> None:
-    found = read_template(WHOLE.replace("Ines lights", "They are lit.\nContext: Ines lights"))
-    assert found.parts["outcome"] == "They are lit.\nContext: Ines lights them at six."
-    assert (found.parts["context"], found.repeated) == (PARTS["context"], ("context",))
-
-
 @pytest.mark.parametrize("line", ["Contextual", "Context matters", "Outcomes: none", "x CONTEXT: y", "CONTEXT - y"])
 def test_a_line_that_only_begins_like_a_label_is_text(line: str) -> None:
     assert line in read_template(WHOLE.replace("Nobody finds", f"{line}\nNobody finds")).parts["reasoning"]
-
-
-def test_what_is_before_the_parts_and_after_the_tags_goes_with_a_part() -> None:
-    found = read_template(WHOLE.replace("CONTEXT:", "Odile saw it first.\n\nCONTEXT:") + "\nSeen again in May.\n")
-    assert found.parts["context"] == f"Odile saw it first.\n\n{PARTS['context']}"
-    assert found.parts["outcome"] == f"{PARTS['outcome']}\n\nSeen again in May."
-    assert read_template("[PATTERN] t\nNo label is above this.\nREASONING: r").missing == ["context"]
 
 
 def test_prose_is_no_title_and_no_tags_and_is_not_lost() -> None:
@@ -133,9 +145,9 @@ def test_prose_is_no_title_and_no_tags_and_is_not_lost() -> None:
 
 
 def test_another_title_keeps_the_one_that_was_written() -> None:
-    found = read_template(WHOLE).named("Lamps", "problem")
+    found = read_template(WHOLE).named("Lamps", "problem", ())
     assert (found.title, found.kind, found.parts["context"].startswith(TITLE)) == ("Lamps", "problem", True)
-    assert read_template(WHOLE).named("", "decision").parts == PARTS
+    assert read_template(WHOLE).named("", "decision", ()).parts == PARTS
 
 
 # What regular expressions and parsers stumble over ends as soon as other texts do: the suite has a limit.
@@ -195,7 +207,6 @@ HOSTILE = [
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
 def test_no_text_makes_another_part_or_ends_its_own(hostile: str) -> None:
     parts = dict.fromkeys(("context", "reasoning", "outcome"), hostile)
-    assert reads_as_meant("Lamps", parts, hostile)
     headings = [each.title for each in Outline(body_of("Lamps", parts, hostile)).sections if each.level <= 2]
     assert headings == ["Lamps", "Context", "Reasoning", "Outcome"]
 
@@ -236,40 +247,43 @@ def test_a_memory_is_called_by_its_title_or_by_how_it_begins(text: str, title: s
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 MADE = datetime(2026, 2, 16, 9, 30, tzinfo=UTC)
-GOOD: dict[str, Any] = {"created_at": "2026-02-16T09:30:00Z", "agent": "scribe", "tags": (), "priority": 4, "now": NOW}
+GOOD: dict[str, Any] = {"created_at": "2026-02-16T09:30:00Z", "agent": "scribe", "priority": 4, "now": NOW}
 
 
-def look(*, strict: bool = False, **changed: Any) -> Metadata:
+def look(*, strict: bool = False, **changed: Any) -> tuple[dict[str, Any], dict[str, str]]:
     return guarded(**{"zone": UTC, **GOOD, **changed}, strict=strict)
 
 
 @pytest.mark.parametrize(
-    ("created_at", "moment"),
+    ("created_at", "zone", "moment"),
     [
-        ("2026-02-16T09:30:00Z", MADE),
-        ("2026-02-16T10:30:00+01:00", MADE),
-        ("2026-02-16 09:30", MADE),
-        (" 20260216T093000Z ", MADE),
-        ("2026-02-16", datetime(2026, 2, 16, tzinfo=UTC)),
-        (MADE.astimezone(timezone(timedelta(hours=-5))), MADE),
+        ("2026-02-16T09:30:00Z", UTC, MADE),
+        ("2026-02-16T10:30:00+01:00", UTC, MADE),
+        ("2026-02-16 09:30", UTC, MADE),
+        ("2026-02-16 10:30", ZoneInfo("Europe/Berlin"), MADE),
+        (" 2026-02-16T09:30:00Z ", UTC, MADE),
+        ("2026-02-16", UTC, datetime(2026, 2, 16, tzinfo=UTC)),
+        (date(2026, 2, 16), UTC, datetime(2026, 2, 16, tzinfo=UTC)),
+        (MADE.astimezone(timezone(timedelta(hours=-5))), UTC, MADE),
     ],
 )
-def test_iso_8601_is_a_time(created_at: object, moment: datetime) -> None:
-    assert look(created_at=created_at, strict=True) == Metadata(moment, "scribe", 4)
-
-
-def test_a_time_without_a_zone_is_the_notebooks() -> None:
-    assert look(created_at="2026-02-16 10:30", zone=ZoneInfo("Europe/Berlin")).created_at == MADE
+def test_iso_8601_is_a_time_and_one_without_a_zone_the_notebooks(
+    created_at: object, zone: tzinfo, moment: datetime
+) -> None:
+    assert look(created_at=created_at, zone=zone, strict=True) == (
+        {"created_at": moment, "agent": "scribe", "priority": 4},
+        {},
+    )
 
 
 @pytest.mark.parametrize(
     "created_at",
     [None, "", "yesterday", "16.02.2026", "2026-02-30", "2026-02-16T25:00", 1771234200, 0.0, True, [], "9" * 5000,
-     "0001-01-01T00:00:00+14:00", "2026-02-16T09:30:00Z; DROP", "\ud800", date(2026, 2, 16)],
+     "0001-01-01T00:00:00+14:00", "2026-02-16T09:30:00Z; DROP", "\ud800", "9999-12-31", "1771012341234"],
 )  # fmt: skip
 def test_any_other_time_is_now_and_marked_or_refused(created_at: object) -> None:
-    found = look(created_at=created_at)
-    assert (found.created_at, found.assumed, len(found.warnings)) == (NOW, ("created_at",), 1)
+    found, warnings = look(created_at=created_at)
+    assert (found["created_at"], [*warnings]) == (NOW, ["created_at"])
     with pytest.raises(UsageError, match=r"created_at is .*ISO 8601"):
         look(created_at=created_at, strict=True)
 
@@ -291,11 +305,11 @@ def test_any_other_time_is_now_and_marked_or_refused(created_at: object) -> None
 def test_the_field_names_the_agent_or_else_the_first_tag_that_does(
     agent: object, tags: tuple[str, ...], name: str
 ) -> None:
-    assert look(agent=agent, tags=tags).agent == name
+    found, warnings = look(agent=agent_of(agent, tags))
+    assert (found["agent"], [*warnings]) == (name, ["agent"] if name == UNKNOWN else [])
     if name == UNKNOWN:
-        assert look(agent=agent, tags=tags).assumed == ("agent",)
         with pytest.raises(UsageError, match="no agent is named"):
-            look(agent=agent, tags=tags, strict=True)
+            look(agent="", strict=True)
 
 
 @pytest.mark.parametrize(
@@ -304,8 +318,8 @@ def test_the_field_names_the_agent_or_else_the_first_tag_that_does(
      (float("nan"), 7, 1)],
 )  # fmt: skip
 def test_a_priority_is_the_nearest_from_1_to_10(priority: float | None, rank: int, warns: int) -> None:
-    found = look(priority=priority)
-    assert (found.priority, found.assumed, len(found.warnings)) == (rank, (), warns)
+    found, warnings = look(priority=priority)
+    assert (found["priority"], [*warnings]) == (rank, ["priority"] * warns)
     if warns:
         with pytest.raises(UsageError, match="from 1 to 10"):
             look(priority=priority, strict=True)
@@ -315,11 +329,6 @@ def test_a_priority_is_the_nearest_from_1_to_10(priority: float | None, rank: in
     ("said", "moment"),
     [
         ("2026-02-16 09:30:00.5 +0000 UTC m=+0.01", MADE.replace(microsecond=500_000)),
-        ("Mon, 16 Feb 2026 10:30:00 +0100", MADE),
-        ("2026/2/16", datetime(2026, 2, 16, tzinfo=UTC)),
-        ("20260216", datetime(2026, 2, 16, tzinfo=UTC)),
-        ("1771234200", MADE),
-        ("1771234200123", MADE),
         ("16.02.2026", None),
         ("in spring", None),
         ("9" * 400, None),
@@ -327,5 +336,5 @@ def test_a_priority_is_the_nearest_from_1_to_10(priority: float | None, rank: in
         (["x"], None),
     ],
 )
-def test_a_time_in_another_form_is_read_where_it_means_one(said: object, moment: datetime | None) -> None:
-    assert odd_moment(said, UTC) == moment
+def test_a_time_as_go_prints_it_is_read(said: object, moment: datetime | None) -> None:
+    assert go_moment(said, UTC) == moment

@@ -124,7 +124,7 @@ def _is_confirmed(operation: Operation, seen: Any, parsed: Namespace) -> bool:
 
 def _write_picture(file: Path, text: str) -> None:
     """Write a picture of memories; of files that exist, only such a picture is replaced. Raises UsageError."""
-    from notebook_sync.services.memory_graph import MARK  # no other command draws
+    from notebook_sync.services.memory_care import MARK  # no other command draws
 
     try:
         if file.exists() and MARK not in file.read_text(encoding="utf-8", errors="replace")[:1_000]:
