@@ -17,13 +17,15 @@ def main() -> int:
         return 0
     import gc
 
-    gc.set_threshold(50_000)  # most objects of a command live until it ends, and few are in cycles
+    gc.set_threshold(200_000)  # most objects of a command live until it ends, and few are in cycles
     try:
         from notebook_sync.surfaces.cli.main import run
 
         return run(sys.argv[1:])
     except KeyboardInterrupt:  # also while modules are loaded
         return _INTERRUPTED
+    finally:
+        gc.freeze()  # else Python looks through all of them for cycles when it ends
 
 
 if __name__ == "__main__":

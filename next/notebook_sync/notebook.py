@@ -139,7 +139,7 @@ class Notebook:
     def admin(self) -> AdminService:
         """Looking after the notebook: sync, verify, status, tokens, events."""
         from notebook_sync.services.admin import AdminService
-        from notebook_sync.sync.upkeep import Chore
+        from notebook_sync.services.upkeep import Chore
 
         self.core.more_chores.append(Chore("prefetch", _PREFETCH_SECONDS, self._look_for_specs))
         return AdminService(self.core)

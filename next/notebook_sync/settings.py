@@ -431,6 +431,13 @@ def _faults(settings: Settings, plain: PromptTable) -> Iterator[tuple[str, str, 
         settings.timezone  # noqa: B018 - looked up once here, so that no later use can fail
     except (ZoneInfoNotFoundError, ValueError, OSError):
         yield "notebook.timezone", "notebook.timezone: unknown time zone", "write it like Europe/Berlin"
+    if settings.tier2.specs:
+        from pathspec import GitIgnoreSpec  # takes a while, and few notebooks have specs
+
+        try:
+            GitIgnoreSpec.from_lines(settings.tier2.specs)
+        except (ValueError, re.error) as error:
+            yield "tier2.specs", f"tier2.specs: {error}", "write patterns as in a .gitignore"
     for key, pattern, problem, advice in _FORMS:
         if not re.fullmatch(pattern, attrgetter(key)(settings)):
             yield key, f"{key}: {problem}", advice

@@ -55,7 +55,7 @@ def explain(text: str, prompt: Prompt, sources: Sequence[FileText]) -> list[Foun
 
 
 def _found_in(source: FileText, pattern: re.Pattern[str], part: Part | None, prompt: Prompt) -> Iterator[Found]:
-    content = (source.content or b"").decode(errors="replace")
+    content = source.text
     if places := list(_with_reasons(pattern, content, source, part, prompt)):
         last_good = bool(source.problem) and source.content != source.found
         for each in _located(source.path, content, places):

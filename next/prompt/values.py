@@ -33,6 +33,11 @@ class FileText(NamedTuple):
     found: bytes | None = None
     external: bool = False
 
+    @property
+    def text(self) -> str:
+        """The content as text, "" for a missing file."""
+        return (self.content or b"").decode(errors="replace")
+
 
 class PromptFile(NamedTuple):
     """One file that the prompt shows. Without a heading, its tag names its path; a higher priority is cut later.

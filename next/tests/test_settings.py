@@ -93,6 +93,8 @@ def test_values_are_read_into_their_tables() -> None:
         ("[notebook]\ntimezone = '../../etc/passwd'", 2, "notebook.timezone: unknown time zone"),
         ("[search]\nembeddings = 'https://me:hawser@x'", 2, "embeddings: unknown value; use wordllama, off or openai:"),
         ("[search]\nsecond_stage = 'onnx:'", 2, "search.second_stage: unknown value; use onnx:DIR or openai:MODEL"),
+        ("[tier2]\nspecs = ['specs/', '!']", 2, "tier2.specs: Invalid git pattern: '!'; write patterns as in a .gitig"),
+        ("[tier2]\nspecs = ['[z-a]']", 2, "tier2.specs: bad character range z-a"),
         ("[notebook]\nid = 'a'\nid = 'b'\n", 3, "Cannot overwrite a value"),
         ("[notebook", 0, "notebook.toml: "),
     ],

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from notebook_sync.context.synthesis import LOCAL, Synthesizer, reasoner_of, require_tier2
-from notebook_sync.errors import ConfigError, NotebookError, UsageError
+from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.files.frontmatter import is_external
 from notebook_sync.services.core import Core
 from notebook_sync.services.lookup import resolve
@@ -129,13 +129,10 @@ class Prefetcher:
 
 
 def specs_in(paths: Iterable[str], patterns: Sequence[str]) -> list[str]:
-    """The notes that are specs, by patterns as in .gitignore. Raises ConfigError for what is no pattern."""
+    """The notes that are specs, by patterns as in .gitignore."""
     from pathspec import GitIgnoreSpec  # takes a while, and few notebooks have specs
 
-    try:
-        found = GitIgnoreSpec.from_lines(patterns).match_files(paths)
-    except (ValueError, re.error) as error:
-        raise ConfigError(f"tier2.specs: {error}", next="write patterns as in a .gitignore") from None
+    found = GitIgnoreSpec.from_lines(patterns).match_files(paths)
     return [path for path in found if not path.startswith(_NEVER)]
 
 

@@ -22,7 +22,7 @@ def is_hidden(name: str) -> bool:
 
 def is_note_name(name: str) -> bool:
     """`.md` in any case decides; backups and temporary files (`x.md~`, `4913`, `x.md.tmp`, `#x.md#`) end otherwise."""
-    return name[-3:].lower() == ".md" and not is_hidden(name)
+    return name[-3:].lower() == ".md" and name[0] != "."  # not `is_hidden`: every file is asked
 
 
 def is_system_folder(name: str) -> bool:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from notebook_sync.errors import NotPermitted, UsageError
 from notebook_sync.registry import OWNER_ONLY, Arg, Limit, Result, Results, operation
 from notebook_sync.services.core import NotebookService
-from notebook_sync.sessions import OWNER, Session
+from notebook_sync.sessions import OWNER, Kind, Session
 from notebook_sync.settings import describe_settings
 
 if TYPE_CHECKING:
     from notebook_sync.services.tokens import TokenFile
+    from notebook_sync.sync.engine import Verified
     from notebook_sync.sync.watch import WatchEvent
 
 Progress = Callable[[int, int], None]
 
 _OWNERS = "This is only available in owner conversations"
-# With the setting, the counter that says up to which change all vectors are made.
-EMBEDDED = "embedded:"
 # What exit codes say: a configured server does not answer; the run was done, with failures.
 _DOWN, _FAILED = 4, 1
 
@@ -47,27 +47,16 @@ class SyncReport(Result, frozen=True, kw_only=True):
     hints: list[str]
 
 
-class Verdict(Result, frozen=True, kw_only=True):
-    """Whether files, index and servers agree: how many notes each has (null for a server that is not set), and each
-    difference as `{path, what, detail}`."""
-
-    consistent: bool
-    files: int
-    index: int
-    mongodb: int | None
-    redis: int | None
-    differences: list[dict[str, str]]
-
-
 class Status(Result, frozen=True, kw_only=True):
     """How a notebook is.
 
     `root` and `state` are its two folders. `notes` counts the notes of each collection. `follower` is the process that
     follows the files, null for none. `targets` are the servers: name, kind, cursor, behind, trouble, refused, owner.
-    `search` is null where embeddings are off. `only_in_index` counts what no file holds; `dumped_at` is when it was
-    last dumped. `prompt` is the room of each kind of session. `stale` are files that the index does not have as they
-    are, each `{path, error}`. `proposals` are what the owner may do with facts, by path and line. `chores` are what the
-    follower does by the clock, each with its last and next run. `attention` is what somebody should look at.
+    `search` are the models of search: name, setting, behind (rows that lack its vectors), trouble. `only_in_index`
+    counts what no file holds; `dumped_at` is when it was last dumped. `prompt` is the room of each kind of session.
+    `stale` are files that the index does not have as they are, each `{path, error}`. `proposals` are what the owner may
+    do with facts, by path and line. `chores` are what the follower does, publishing and embedding too, each with its
+    last and next run. `attention` is what somebody should look at.
     """
 
     name: str
@@ -79,7 +68,7 @@ class Status(Result, frozen=True, kw_only=True):
     facts: int
     follower: dict[str, Any] | None
     targets: list[dict[str, Any]]
-    search: dict[str, Any] | None
+    search: list[dict[str, Any]]
     only_in_index: dict[str, int]
     dumped_at: str | None
     prompt: dict[str, dict[str, int]]
@@ -96,16 +85,15 @@ class Check(Result, frozen=True):
     ok: bool
     message: str
     next: str = ""
-    is_server: bool = False
 
 
 class Token(Result, frozen=True):
-    """Whose token it is. `token` is "" in lists."""
+    """Whose token it is: an agent's, or the one named "owner". `token` is "" in lists."""
 
     name: str
-    kind: str
-    created_at: str = ""
-    token: str = ""
+    kind: Kind
+    created_at: datetime
+    token: str
 
 
 def _exit_of_sync(report: SyncReport) -> int:
@@ -118,7 +106,7 @@ def _exit_of_status(status: Status) -> int:
 
 def _exit_of_doctor(found: Results[Check]) -> int:
     wrong = [each for each in found.results if not each.ok]
-    return 0 if not wrong else _DOWN if all(each.is_server for each in wrong) else _FAILED
+    return 0 if not wrong else _DOWN if all(each.check == "servers" for each in wrong) else _FAILED
 
 
 class AdminService(NotebookService):
@@ -178,7 +166,8 @@ class AdminService(NotebookService):
         "verify",
         sessions=OWNER_ONLY,
         refusal=_OWNERS,
-        exit_code=lambda verdict: int(not verdict.consistent),
+        result_in="notebook_sync.sync.engine",
+        exit_code=lambda found: int(not found.consistent),
         examples=("notebook-sync verify", "notebook-sync verify --repair"),
     )
     def verify(
@@ -186,7 +175,7 @@ class AdminService(NotebookService):
         session: Session = OWNER,
         *,
         repair: Annotated[bool, Meta(description="repair the differences, then compare")] = False,
-    ) -> Verdict:
+    ) -> Verified:
         """Compare files, index and mirrors.
 
         Every file is read and parsed again; nothing is changed without --repair. The exit code is 1 if something
@@ -197,8 +186,7 @@ class AdminService(NotebookService):
             core.engine.look(None, rehash=True)
         if repair and servers:
             core.publisher.reconcile_all()
-        found = core.engine.verify(core.publisher.compare if servers else None)
-        return Verdict(consistent=not found.differences, **asdict(found))
+        return core.engine.verify(core.publisher.compare if servers else None)
 
     @operation(
         "status",
@@ -310,7 +298,7 @@ class AdminService(NotebookService):
     )
     def list_tokens(self, session: Session = OWNER) -> Results[Token]:
         """List whose tokens there are, never the tokens."""
-        return Results([Token(row.name, row.kind, row.created_at.isoformat()) for row in self._tokens.rows()])
+        return Results([replace(row, token="") for row in self._tokens.rows()])
 
     @operation(
         "token add",
@@ -332,7 +320,7 @@ class AdminService(NotebookService):
         --kind decides what the agent's conversations are, whatever the agent says: task (it works on its own) or
         external (it acts on somebody else's message).
         """
-        return Token(name, kind, token=self._tokens.add(name, kind))
+        return self._tokens.add(name, kind)
 
     @operation(
         "token revoke",
@@ -362,7 +350,7 @@ class AdminService(NotebookService):
     )
     def show_token(self, session: Session = OWNER) -> Token:
         """Print the owner's token, which is created the first time."""
-        return Token("owner", "owner", token=self._tokens.owner())
+        return self._tokens.owner()
 
     def session_of_token(self, token: str) -> Session | None:
         """Who asks with a bearer token of `serve`; None for one that is not valid."""

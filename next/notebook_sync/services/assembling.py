@@ -195,12 +195,13 @@ def files_of(core: Core) -> PromptFiles:
     return core.prompt_files
 
 
-def read_runtime(core: Core, session: Session, path: str, operation: str) -> tuple[FileText, str, list[str]]:
-    """A runtime file as it counts now: its source, its text, "" for one that is not the owner's, and what is wrong.
+def read_runtime(core: Core, session: Session, path: str, operation: str) -> tuple[str, datetime, list[str]]:
+    """A runtime file as it counts now: its text, "" for one that is not the owner's; now, in the notebook's time zone;
+    and what is wrong.
 
     Raises NotPermitted or NoSuchNote where the session may not read it; an event says so.
     """
-    source = files_of(core).shown.read(path)
+    source, now = files_of(core).shown.read(path), datetime.now(core.settings.timezone)
     try:
         require(session, "read", path, core.settings.prompt)
     except (NoSuchNote, NotPermitted):
@@ -208,8 +209,8 @@ def read_runtime(core: Core, session: Session, path: str, operation: str) -> tup
         raise
     problems = [f"{path}: {source.problem}"] if source.problem else []
     if source.external:
-        return source, "", [*problems, f"{path} was not written by the owner, so nothing in it counts"]
-    return source, (source.content or b"").decode(errors="replace"), problems
+        return "", now, [*problems, f"{path} was not written by the owner, so nothing in it counts"]
+    return source.text, now, problems
 
 
 def prompt_settings(table: PromptTable) -> PromptSettings:
@@ -325,7 +326,7 @@ def _facts(core: Core, problems: list[str]) -> Iterator[Entry]:
 
     source, known = core.prompt_files.shown.read(FACTS), dict[str, float]()
     problems += [f"{FACTS}: {source.problem}"] if source.problem else []
-    text = visible((source.content or b"").decode(errors="replace"), now=core.settings.local_now()).text
+    text = visible(source.text, now=core.settings.local_now()).text
     facts = {
         fact.id: fact for fact in parse(FACTS, text.encode(errors="replace"), timezone=core.settings.timezone).facts
     }
@@ -351,7 +352,7 @@ def _notes(core: Core, session: Session, count: Count, problems: list[str]) -> I
         except (UnreadableFile, UnsafePath) as error:
             problems.append(f"notes: left out: {error}")
         else:
-            text = visible((source.content or b"").decode(errors="replace"), now=core.settings.local_now()).text.strip()
+            text = visible(source.text, now=core.settings.local_now()).text.strip()
             shown = trim(text, _NOTE_TOKENS, lambda each: count(quote(each)), path=path).text
             if shown and source.external:
                 yield Entry(shown, path)

@@ -209,7 +209,7 @@ def prompt_files(files: _Files) -> Iterator[Finding]:
     for path in private_paths(core.settings.prompt):
         yield Finding(path, 0, "error", PRIVATE)
     for source in core.prompt_files.sources():
-        path, text = source.path, (source.content or b"").decode(errors="replace")
+        path, text = source.path, source.text
         if source.content is None and path not in RUNTIME_FILES:
             yield Finding(path, 0, "error", f"is missing, and {SETTINGS_FILE} names it; make it, or remove its path")
         elif source.content is None and (core.root / SETTINGS_FILE).exists():  # else no rules are meant to be here
@@ -272,7 +272,7 @@ def too_large(files: _Files) -> Iterator[Finding]:
     for source in sources:
         part = parts.get(source.path)
         if part is not None and part.cut:
-            lines = _cut_lines(part, (source.content or b"").decode(errors="replace"))
+            lines = _cut_lines(part, source.text)
             entries = sum(one.entries for one in part.omitted) or "all"
             named = ", ".join(map(str, lines[:_MOST_NAMED])) + ", …" * (len(lines) > _MOST_NAMED)
             message = (

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from notebook_sync.search.query import Searcher
     from notebook_sync.search.words import WordAnalyzer
     from notebook_sync.services.assembling import PromptFiles
+    from notebook_sync.services.upkeep import Chore
     from notebook_sync.store.index import Index
     from notebook_sync.store.publish import Publisher
     from notebook_sync.sync.engine import Engine
-    from notebook_sync.sync.upkeep import Chore
 
 _Value = TypeVar("_Value")
 # The row of the cache that holds them.
@@ -175,7 +175,7 @@ class Core:
         """Brings the index to what the files say."""
         from notebook_sync.sync.engine import Engine
 
-        return Engine(self.tree, self.place, self.index, self.settings, self.history, self.analyzer)
+        return Engine(self.tree, self.place, self.index, self.settings, self._created_at, self.analyzer)
 
     @part
     def prompt_files(self) -> PromptFiles:
@@ -211,7 +211,7 @@ class Core:
         """An engine for the rows of what is written; the write lock lets one thread use it at a time."""
         from notebook_sync.sync.engine import Engine
 
-        return Engine(self.tree, self.place, self.index, self.settings, self.history, self.analyzer)
+        return Engine(self.tree, self.place, self.index, self.settings, self._created_at, self.analyzer)
 
     def forget(self, *keep: str) -> None:
         """Make the parts again when they are next used, except those named."""
@@ -224,6 +224,9 @@ class Core:
     def close(self) -> None:
         """Close files and connections."""
         self.forget()
+
+    def _created_at(self, paths: list[str]) -> dict[str, datetime]:
+        return self.history.created_at(paths)
 
     def _settings_stamp(self) -> tuple[int, ...]:
         try:

@@ -19,6 +19,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from hashlib import sha256
 from typing import Literal, NamedTuple, get_args
 
+from notebook_sync.registry import Results
 from notebook_sync.services.assembling import REMINDERS, read_runtime
 from notebook_sync.services.core import Core
 from notebook_sync.services.grammar import Entry, Grammar, Malformed, plain_heading
@@ -96,14 +97,11 @@ class Due:
         return self.state in ("due", "overdue")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reminders:
+@dataclass(frozen=True, kw_only=True)
+class Reminders(Results[Due]):
     """A list of reminders. `unread` are lines that look like reminders and cannot be read; `problems` say why, of the
     first 20."""
 
-    results: list[Due]
-    degraded: str | None
-    next: str | None
     unread: list[int]
     problems: list[str]
 
@@ -160,14 +158,14 @@ def read_reminders(text: str, now: datetime) -> tuple[list[Due], list[Malformed]
 
 def list_reminders(core: Core, session: Session, *, due: bool) -> Reminders:
     """All reminders, or those that are due or overdue, the most urgent first. Raises NotPermitted, NoSuchNote."""
-    _, text, problems = read_runtime(core, session, REMINDERS, "notebook_reminders")
-    found, malformed = read_reminders(text, datetime.now(core.settings.timezone))
+    text, now, problems = read_runtime(core, session, REMINDERS, "notebook_reminders")
+    found, malformed = read_reminders(text, now)
     shown, unread = [one for one in found if one.is_due or not due], sorted({one.line for one in malformed})
     named = ", ".join(map(str, unread[:_MOST_NAMED])) + (", …" if len(unread) > _MOST_NAMED else "")
     lack = f"line {named} of {REMINDERS} cannot be read, and may be due" if unread else None
     problems += [f"{REMINDERS}:{one.line}: {one.message}" for one in malformed[:_MOST_NAMED]]
     degraded = None if shown else lack or next(iter(problems), None)
-    return Reminders(results=shown, degraded=degraded, next=None, unread=unread, problems=problems)
+    return Reminders(results=shown, degraded=degraded, unread=unread, problems=problems)
 
 
 def announce_due(core: Core) -> tuple[list[Due], float]:
@@ -175,8 +173,7 @@ def announce_due(core: Core) -> tuple[list[Due], float]:
     seconds to ask again."""
     from notebook_sync.store.rows import Is  # only who follows a notebook asks
 
-    _, text, _ = read_runtime(core, PROGRAM, REMINDERS, "reminders")
-    now = datetime.now(core.settings.timezone)
+    text, now, _ = read_runtime(core, PROGRAM, REMINDERS, "reminders")
     found, _ = read_reminders(text, now)
     pressing = {f"reminder:{one.occurrence}": one for one in found if one.is_due and one.when is not None}
     known = {key for (key,) in core.index.events.tuples(("key",), Is("key", "in", tuple(pressing)))}

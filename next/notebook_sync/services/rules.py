@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from notebook_sync.errors import UsageError
-from notebook_sync.files.usable import conflict_marks
 from notebook_sync.services.assembling import RULES, read_runtime
 from notebook_sync.services.core import Core
 from notebook_sync.services.grammar import IN_FORCE, Entry, Grammar, Malformed, blank, plain_heading
@@ -81,8 +80,6 @@ class Standing:
     in force. `unread` are lines that name the identity and cannot be read as rules: one of them may be meant.
     """
 
-    identity: str
-    channel: str
     rule: Rule | None
     reason: str
     results: list[Rule]
@@ -129,11 +126,8 @@ GRAMMAR = Grammar(SECTIONS, read_rule)
 
 def rule_for(core: Core, session: Session, identity: str, channel: str) -> Standing:
     """The rule for `identity` now; for "" all rules in force. Raises UsageError for other blank text, NotPermitted."""
-    source, text, problems = read_runtime(core, session, RULES, "notebook_rules")
-    now = datetime.now(core.settings.timezone)
+    text, now, problems = read_runtime(core, session, RULES, "notebook_rules")
     rules, malformed, lines = GRAMMAR.contents(text, now, is_all=session.kind == "owner")
-    if marks := conflict_marks((source.found or b"").decode(errors="replace")):
-        problems.append(f"{RULES}:{marks[0]}: a merge conflict is not resolved, so no rule is certain; ask the owner")
     if identity:
         unread = lines_naming(identity, text, lines, now)
         problems += [f"{RULES}:{line}: names {identity} and cannot be read as a rule; see check" for line in unread]
@@ -156,8 +150,6 @@ def choose_rule(
     lines = ", ".join(map(str, unread))
     lack = f", but line {lines} names it and cannot be read as a rule: ask the owner" if unread else ""
     return Standing(
-        identity=identity,
-        channel=channel,
         rule=rows[0] if rows and rows[0].state == _APPLIES else None,
         reason=reason or f"no rule of {RULES} applies to this identity{lack}",
         results=rows,

@@ -148,14 +148,10 @@ def _held(file: Path) -> bytes | None:
 
 
 def _write(file: Path, before: bytes | None, after: bytes) -> None:
-    """Exchange the file's content in one step, unless somebody else changed it. Raises Refused, OSError."""
+    """Give the file its content in one step, unless somebody else changed it. Raises Refused, OSError."""
+    if _held(file) != before:
+        raise Refused(f"{file} was changed by another program just now", next="run the command again")
+    mode = 0o644 if before is None else file.stat().st_mode
     file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    try:
-        write_private(temporary, after)
-        temporary.chmod(0o644 if before is None else file.stat().st_mode)
-        if _held(file) != before:
-            raise Refused(f"{file} was changed by another program just now", next="run the command again")
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_private(file, after)
+    file.chmod(mode)

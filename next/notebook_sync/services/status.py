@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 from notebook_sync.errors import ConfigError, NotebookError
@@ -22,16 +21,17 @@ from notebook_sync.files.names import copy_of
 from notebook_sync.files.private import printable
 from notebook_sync.files.state import file_system
 from notebook_sync.model import SETTINGS_FILE
-from notebook_sync.services.admin import EMBEDDED, Check, Status
+from notebook_sync.services.admin import Check, Status
 from notebook_sync.services.assembling import assemble, files_of
 from notebook_sync.services.core import PROPOSALS, Core
-from notebook_sync.services.upkeep import chore_times
+from notebook_sync.services.upkeep import MODELS, chore_times, model_of, queue_of
 from notebook_sync.sessions import KINDS, Session
+from notebook_sync.store.collections import COLLECTIONS
 from notebook_sync.store.rows import Is
 from prompt import Prompt
 
-# What no file holds.
-_DUMPED = ("history", "stream", "longterm", "checkpoints", "events", "intents")
+# What no file holds; kept columns belong to rows of files.
+_DUMPED = [spec.name for spec in COLLECTIONS if spec.dumped and not any(each.kept for each in spec.columns)]
 _FOLLOWER = ("pid", "host", "since", "trouble", "last_reconcile")
 _MOST_STALE, _MOST_NAMED = 100, 3
 # What editors and sync clients leave next to a file, and what helps.
@@ -52,7 +52,8 @@ def status_of(core: Core) -> Status:
     prompts = {kind: assemble(core, Session.named(kind)) for kind in KINDS}
     targets = core.publisher.state() if core.has_targets else []
     counts = _counts(core)
-    attention = [*prompts["owner"].problems, *_troubles(core, holder, targets)]
+    models = [_model_state(core, setting) for setting in MODELS if model_of(core, setting)]
+    attention = [*prompts["owner"].problems, *_troubles(core, holder, [*targets, *models])]
     attention += [f"{each['path']}: {each['error']}" for each in counts["stale"]]
     return Status(
         name=core.settings.notebook.name or core.root.name,
@@ -62,7 +63,7 @@ def status_of(core: Core) -> Status:
         read_only=place.read_only,
         follower=None if holder is None else {name: holder.get(name, "") for name in _FOLLOWER},
         targets=targets,
-        search=_search_state(core),
+        search=models,
         dumped_at=dumped_at.isoformat() if dumped_at else None,
         prompt={kind: _room(prompt, core.settings.prompt.max_tokens) for kind, prompt in prompts.items()},
         proposals=_proposals(core),
@@ -70,6 +71,20 @@ def status_of(core: Core) -> Status:
         attention=attention,
         **counts,
     )
+
+
+def _counts(core: Core) -> dict[str, Any]:
+    version = core.index.version()
+    known: tuple[object, dict[str, Any]] | None = core.parts.get("counts")
+    if known is None or known[0] != version:
+        counts = {
+            "notes": core.index.documents.distinct("collection", Is("path", "!=", None)),
+            "facts": core.index.facts.count(),
+            "only_in_index": {name: core.index.collections[name].count() for name in _DUMPED},
+            "stale": core.known_faults()[:_MOST_STALE],
+        }
+        known = core.parts["counts"] = version, counts
+    return known[1]
 
 
 def _proposals(core: Core) -> list[str]:
@@ -89,28 +104,14 @@ def numbers_of(core: Core) -> dict[str, tuple[str, float]]:
         "stale_notes": ("Notes whose file the index does not have as it is", len(status.stale)),
         "attention": ("Findings that somebody should look at", len(status.attention)),
         "followed": ("Whether a process follows the files", status.follower is not None),
-        "vectors_behind": ("Rows without a vector of their present words", (status.search or {}).get("behind", 0)),
     }
     for kind, room in status.prompt.items():
         numbers[f"prompt_tokens_{kind}"] = (f"Tokens of the prompt of {kind} sessions", room["tokens"])
-    for target in status.targets:
-        numbers[f"behind_{target['kind']}"] = (f"Changes that {target['kind']} does not have yet", target["behind"])
-        numbers[f"up_{target['kind']}"] = (f"Whether {target['kind']} answers", not target["trouble"])
+    lagging = {each["setting"]: each for each in status.search} | {each["kind"]: each for each in status.targets}
+    for name, each in lagging.items():
+        numbers[f"behind_{name}"] = (f"Changes that {name} does not have yet", each["behind"])
+        numbers[f"up_{name}"] = (f"Whether {name} answers", not each["trouble"])
     return numbers
-
-
-def _counts(core: Core) -> dict[str, Any]:
-    """What is counted in the index, kept until the index changes."""
-    version, known = core.index.version(), core.parts.get("counts")
-    if known is None or known[0] != version:
-        counts = {
-            "notes": core.index.documents.distinct("collection", Is("path", "!=", None)),
-            "facts": core.index.facts.count(),
-            "only_in_index": {name: core.index.collections[name].count() for name in _DUMPED},
-            "stale": core.known_faults()[:_MOST_STALE],
-        }
-        known = core.parts["counts"] = version, counts
-    return dict(known[1])
 
 
 def _room(prompt: Prompt, max_tokens: int) -> dict[str, int]:
@@ -118,26 +119,25 @@ def _room(prompt: Prompt, max_tokens: int) -> dict[str, int]:
     return {"tokens": prompt.tokens, "max_tokens": max_tokens, "left_out": left_out}
 
 
-def _troubles(core: Core, holder: dict[str, Any] | None, targets: Sequence[dict[str, Any]]) -> list[str]:
-    found = [core.behind(), f"following the files: {holder['trouble']}" if holder and holder.get("trouble") else ""]
-    for each in targets:
-        found.append(f"{each['name']}: {each['trouble']}" if each["trouble"] else "")
-        found.append(f"{each['name']} refuses {each['refused']:,} rows" if each["refused"] else "")
-    return [trouble for trouble in found if trouble]
+def _troubles(core: Core, holder: dict[str, Any] | None, lagging: Sequence[dict[str, Any]]) -> list[str]:
+    """What does not work; `lagging` are the servers and the models of search."""
+    named = [
+        ("following the files", (holder or {}).get("trouble")),
+        *((each["name"], each["trouble"]) for each in lagging),
+    ]
+    refused = [f"{each['name']} refuses {each['refused']:,} rows" for each in lagging if each.get("refused")]
+    return [*filter(None, [core.behind()]), *(f"{name}: {trouble}" for name, trouble in named if trouble), *refused]
 
 
-def _search_state(core: Core) -> dict[str, Any] | None:
-    """How far search by meaning is, None where it is off. Models are loaded only where vectors may be missing."""
-    model, behind, trouble = core.settings.search.embeddings, 0, ""
-    if model == "off":
-        return None
-    done = core.index.counters.one(f"{EMBEDDED}{model}")
-    if (done is None or done["value"] != core.index.rev()) and (meaning := core.searcher.meaning):
-        try:
-            behind = meaning.queue.behind()
-        except NotebookError as error:
-            trouble = str(error)
-    return {"model": model, "behind": behind, "trouble": trouble}
+def _model_state(core: Core, setting: str) -> dict[str, Any]:
+    """How far the vectors of a model are. It is loaded only where some may be missing."""
+    behind, trouble = 0, ""
+    try:
+        queue = queue_of(core, setting)
+        behind = queue.behind() if queue else 0
+    except NotebookError as error:
+        trouble = str(error)
+    return {"name": model_of(core, setting), "setting": setting, "behind": behind, "trouble": trouble}
 
 
 # ---- doctor
@@ -152,7 +152,7 @@ def examine(core: Core) -> list[Check]:
     for look in _LOOKS:
         name = look.__name__.strip("_")
         try:
-            checks += [Check(name, not step, said, step, is_server=look is _servers) for said, step in look(core)]
+            checks += [Check(name, not step, said, step) for said, step in look(core)]
         except ConfigError as error:
             checks.append(Check(name, False, str(error), f"edit {core.root / SETTINGS_FILE}"))
             break  # the looks below need them
@@ -170,6 +170,8 @@ def _python(_: Core) -> _Looked:
 
 def _git(_: Core) -> _Looked:
     missing = "git is not on PATH, so notes have no history", "install git, as in: apt install git"
+    from shutil import which  # `status` does without
+
     found = which("git")
     return [(found, "") if found else missing]
 

@@ -21,26 +21,11 @@ import msgspec
 from notebook_sync.errors import Busy, NotebookError, Refused, UsageError
 from notebook_sync.files.locks import FileLock
 from notebook_sync.files.private import write_private
+from notebook_sync.services.admin import Token
 from notebook_sync.sessions import Kind, Session
 
 FILE = "tokens.json"
 _LOCK_SECONDS = 5.0
-
-
-class TokenRow(msgspec.Struct, frozen=True):
-    """One token. `name` is an agent's, or "owner"."""
-
-    name: str
-    kind: Kind
-    secret: str
-    created_at: datetime
-
-    @property
-    def session(self) -> Session:
-        """Who asks with it. Raises UsageError for a row that nobody wrote with this program."""
-        if not self.secret or (self.name == "owner") != (self.kind == "owner"):
-            raise UsageError(f"a token of {self.name!r} cannot be {self.kind}")
-        return Session.named(self.kind, "" if self.kind == "owner" else self.name)
 
 
 class TokenFile:
@@ -53,17 +38,17 @@ class TokenFile:
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
 
-    def rows(self) -> list[TokenRow]:
+    def rows(self) -> list[Token]:
         """The tokens, by name."""
         return sorted(self._read(), key=lambda row: row.name)
 
-    def owner(self) -> str:
+    def owner(self) -> Token:
         """The owner's token, which is made where there is none."""
         with self._changing() as rows:
-            known = [row.secret for row in rows if row.kind == "owner"]
+            known = [row for row in rows if row.kind == "owner"]
             return known[0] if known else _new(rows, "owner", "owner")
 
-    def add(self, name: str, kind: Kind) -> str:
+    def add(self, name: str, kind: Kind) -> Token:
         """A new token for an agent, whose conversations are of this kind: task or external. Raises UsageError."""
         if not Session.named(kind, name).agent or kind == "owner":
             advice = "the owner's token is printed by: notebook-sync token show"
@@ -86,10 +71,10 @@ class TokenFile:
         All are compared, in constant time: how long it takes says nothing about any.
         """
         given = _digest(secret)
-        found = [row.session for row in self._read() if hmac.compare_digest(given, _digest(row.secret))]
+        found = [_session_of(row) for row in self._read() if hmac.compare_digest(given, _digest(row.token))]
         return found[0] if found else None
 
-    def _read(self) -> list[TokenRow]:
+    def _read(self) -> list[Token]:
         try:
             fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except FileNotFoundError:
@@ -104,13 +89,13 @@ class TokenFile:
                 advice = f"revoke its tokens, or run: chmod 600 {self._path}"
                 raise Refused(f"{self._path} can be read by other users, so its tokens are not valid", next=advice)
             try:
-                return [row for row in msgspec.json.decode(file.read(), type=list[TokenRow]) if row.session]
+                return [row for row in msgspec.json.decode(file.read(), type=list[Token]) if _session_of(row)]
             except (msgspec.DecodeError, UsageError):
                 advice = "delete it; new tokens are made when they are asked for"
                 raise NotebookError(f"{self._path} cannot be read as tokens", next=advice) from None
 
     @contextmanager
-    def _changing(self) -> Iterator[list[TokenRow]]:
+    def _changing(self) -> Iterator[list[Token]]:
         """The tokens, to be changed by one process at a time, and written where all went well. Raises Busy."""
         lock = FileLock(self._path.with_suffix(".lock"))
         if not lock.acquire(_LOCK_SECONDS):
@@ -129,8 +114,14 @@ def _digest(secret: str) -> bytes:
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def _new(rows: list[TokenRow], name: str, kind: Kind) -> str:
-    """Add a token, and return its secret."""
-    secret = secrets.token_urlsafe(32)
-    rows.append(TokenRow(name, kind, secret, datetime.now(UTC)))
-    return secret
+def _session_of(row: Token) -> Session:
+    """Who asks with a token. Raises UsageError for a row that nobody wrote with this program."""
+    if not row.token or (row.name == "owner") != (row.kind == "owner"):
+        raise UsageError(f"a token of {row.name!r} cannot be {row.kind}")
+    return Session.named(row.kind, "" if row.kind == "owner" else row.name)
+
+
+def _new(rows: list[Token], name: str, kind: Kind) -> Token:
+    """Add a token."""
+    rows.append(Token(name, kind, datetime.now(UTC), secrets.token_urlsafe(32)))
+    return rows[-1]

@@ -62,6 +62,7 @@ class ShownFiles:
     def __init__(self, tree: Tree, place: Place, settings: Settings) -> None:
         self.needs_trust = settings.prompt.trust == "committed"
         self._tree, self._place, self._git = tree, place, settings.git
+        self._good, self._vouched_for = place.lock_folder / FOLDER, place.state / "trusted"
         self._settle_ns = settings.sync.settle_ms * 1_000_000
         self._copies: dict[str, bytes] = {}
         self._trusted: dict[str, tuple[object, bytes | None]] = {}
@@ -75,7 +76,7 @@ class ShownFiles:
         if not problem:
             if found is not None and self._copies.get(path) != found:
                 self._copies[path] = found  # also where no copy can be written
-                keep_copy(self._file(path), found)
+                keep_copy(_copy_in(self._good, path), found)
             return as_source(path, found)
         good = self._copy(path)
         if good is None and found is not None and problem != _BEING_WRITTEN:
@@ -98,7 +99,7 @@ class ShownFiles:
                 return None, _BEING_WRITTEN
             self._copies.pop(path, None)
             with suppress(OSError):
-                self._file(path).unlink()
+                _copy_in(self._good, path).unlink()
             return None, ""
         except (UnreadableFile, UnsafePath) as error:
             return None, error.reason
@@ -118,7 +119,7 @@ class ShownFiles:
                 raw = self._history.accepted(path)
                 raw = self._committed(path) if raw is None else raw
                 known = self._trusted[path] = stamp, raw
-                keep_copy(self._trusted_file(path), raw or b"")
+                keep_copy(_copy_in(self._vouched_for, path), raw or b"")
             return known[1]
 
     def accept(self, path: str, raw: bytes | None) -> None:
@@ -133,7 +134,7 @@ class ShownFiles:
         except GitFailed as error:
             trusted, doubt = None, f"git does not say what is trusted: {error}"
             with suppress(OSError):
-                trusted = read_private(self._trusted_file(path)) or None
+                trusted = read_private(_copy_in(self._vouched_for, path)) or None
         if not doubt and is_same(trusted, found):
             return as_source(path, found)
         shown = f"[{path} waits for the owner's trust]\n".encode() if trusted is None else trusted
@@ -168,16 +169,10 @@ class ShownFiles:
     def _copy(self, path: str) -> bytes | None:
         if path not in self._copies:
             with suppress(OSError):
-                raw = read_private(self._file(path))
+                raw = read_private(_copy_in(self._good, path))
                 if raw is not None and not why_unusable(raw):
                     self._copies[path] = raw
         return self._copies.get(path)
-
-    def _file(self, path: str) -> Path:
-        return self._place.lock_folder / FOLDER / _named(path)
-
-    def _trusted_file(self, path: str) -> Path:
-        return self._place.state / "trusted" / _named(path)
 
 
 def waiting_files(core: Core) -> Iterator[tuple[str, bytes | None, bytes | None]]:
@@ -282,8 +277,8 @@ def lines_of(raw: bytes | None) -> list[str]:
     return (raw or b"").decode(errors="replace").replace("\r\n", "\n").split("\n")
 
 
-def _named(path: str) -> str:
-    return f"{sha256(path.encode()).hexdigest()[:16]}.md"
+def _copy_in(folder: Path, path: str) -> Path:
+    return folder / f"{sha256(path.encode()).hexdigest()[:16]}.md"
 
 
 def _changed_at(folder: Path) -> int:

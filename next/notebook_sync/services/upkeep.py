@@ -1,29 +1,40 @@
-"""What `sync` does besides the sync itself, and what the process that follows the files does by the clock."""
+"""What `sync` does besides the sync itself, and the chores of the process that follows the notebook.
+
+When each chore ran last is a counter in the index. A clock that jumped is not believed: a chore that was never done, or
+is late by more than a week, or was done in the future, is only noted, and done one period later.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from notebook_sync.errors import BackendDown, Busy, GitFailed, MissingExtra, NotebookError
-from notebook_sync.files.history import Kept
 from notebook_sync.files.locks import FollowLock, write_lock
 from notebook_sync.files.private import close_to_others
 from notebook_sync.model import SETTINGS_FILE
-from notebook_sync.services.admin import EMBEDDED, SyncReport
+from notebook_sync.services.admin import SyncReport
 from notebook_sync.services.core import FAULTS, Core
 from notebook_sync.sessions import OWNER
+from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Is, from_milliseconds, to_milliseconds
-from notebook_sync.sync.upkeep import Chore, last_runs
 
-# What `sync` waits for another process to publish, and the most that it publishes itself while servers answer.
-_PUBLISH_SECONDS, _FEED_SECONDS = 10.0, 3_600.0
-_USAGE_SECONDS = 600.0
-_COMMIT_SECONDS, _TIDY_SECONDS, _DAY, _WEEK = 60.0, 3_600.0, 86_400.0, 7 * 86_400.0
+if TYPE_CHECKING:
+    from notebook_sync.search.meaning import VectorQueue
+
+# By the setting that names a model: the part of the searcher that uses it, and how many texts it embeds at once while
+# files are followed. A model of sentences takes a hundred times as long.
+MODELS = {"embeddings": ("meaning", 64), "second_stage": ("second", 8)}
+# How long publishing may take at once, or `sync` waits for it; the most that `sync` publishes while servers answer; and
+# how soon changes of other processes are looked for.
+_PUBLISH_SECONDS, _FEED_SECONDS, POLL_SECONDS = 10.0, 3_600.0, 0.5
 _ALL = 1 << 30
+_MINUTE, _HOUR, _DAY, _WEEK = 60.0, 3_600.0, 86_400.0, 7 * 86_400.0
 _COMMITTED, _MOST_COMMITTED = "committed", 500
 # Up to when use is published; a fact's importance is published where it moved so much, of so many facts in one run.
 _USED, _MOVED, _MOST_MOVED = "used", 0.01, 2_000
@@ -31,7 +42,7 @@ _USED, _MOVED, _MOST_MOVED = "used", 0.01, 2_000
 _EVENTS = 50_000
 # Texts of so many rows are in memory at once.
 _EMBED_BATCH = 128
-_log = logging.getLogger(__name__)
+_PREFIX = "chore:"
 
 
 def sync_notebook(
@@ -46,39 +57,23 @@ def sync_notebook(
     again. Raises WouldDeleteEverything, RootLost and errors of the index."""
     is_first = core.index.counters.one("adopted") is None
     report = core.engine.sync(allow_empty=allow_empty or force, force=force, progress=progress)
-    core.index.cache.put([{"id": FAULTS, "kind": FAULTS, "value": report.failed, "made_at": core.now()}])
-    finish_open_writes(core)
+    note_faults(core, report.failed)
+    found = {**report.as_dict(), "embedded": 0, "hints": []}
+    found["warnings"] += finish_open_writes(core)
     targets = publish_changes(core, claim=claim)
-    warnings = [
-        *report.warnings,
-        *tidy(core),
-        *(f"{each['name']}: {each['trouble']}" for each in targets if each["trouble"]),
-    ]
-    hints, embedded = [], 0
+    found["warnings"] += [*tidy(core), *(f"{each['name']}: {each['trouble']}" for each in targets if each["trouble"])]
     try:
-        embedded = embed_missing(core, _ALL)
+        found["embedded"] = embed_missing(core, _ALL)
     except (BackendDown, MissingExtra) as error:
-        warnings.append(f"notes are found by their words only: {error}")
-    if embedded and not any(each["trouble"] for each in targets):
-        targets = publish_changes(core)  # the vectors of facts
-    if embedded:
-        hints.append(f"found by their meaning from now on: {embedded:,} notes and facts")
+        found["warnings"].append(f"notes are found by their words only: {error}")
+    if found["embedded"]:
+        found["hints"].append(f"found by their meaning from now on: {found['embedded']:,} notes and facts")
+        if not any(each["trouble"] for each in targets):
+            targets = publish_changes(core)  # the vectors of facts
     if is_first and not (core.root / SETTINGS_FILE).exists():
-        hints.append(f"for rules and settings of your own, run: notebook-sync init {core.root}")
+        found["hints"].append(f"for rules and settings of your own, run: notebook-sync init {core.root}")
     write_dump(core)
-    return SyncReport(
-        added=report.added,
-        updated=report.updated,
-        moved=report.moved,
-        deleted=report.deleted,
-        unchanged=report.unchanged,
-        failed=report.failed,
-        warnings=warnings,
-        seconds=round(report.seconds, 3),
-        embedded=embedded,
-        targets=targets,
-        hints=hints,
-    )
+    return SyncReport(**found, targets=targets)
 
 
 def publish_changes(core: Core, *, claim: bool = False) -> list[dict[str, Any]]:
@@ -95,74 +90,86 @@ def publish_changes(core: Core, *, claim: bool = False) -> list[dict[str, Any]]:
     return core.publisher.state()
 
 
-def embed_missing(core: Core, limit: int) -> int:
-    """Make at most `limit` missing vectors; how many were made. Raises BackendDown, MissingExtra."""
-    key, rev = f"{EMBEDDED}{core.settings.search.embeddings}", core.index.rev()
-    done = core.index.counters.one(key)
-    if (done is not None and done["value"] == rev) or core.settings.search.embeddings == "off":
-        return 0
-    made, meaning = 0, core.searcher.meaning
-    while meaning and made < limit:
-        batch = meaning.queue.embed(min(_EMBED_BATCH, limit - made))
-        made += batch.embedded
-        if not batch.behind or not (batch.embedded or batch.failed):
-            core.index.counters.put([{"id": key, "value": rev}])
-            break
-    return made
-
-
-def embed_second(core: Core, limit: int) -> int:
-    """Make at most `limit` missing vectors of the second stage; how many. Raises BackendDown, MissingExtra."""
-    second = core.searcher.second if core.settings.search.second_stage else None
-    return second.queue.embed(limit).embedded if second else 0
-
-
-def note_faults(core: Core, batch: Mapping[str, Any]) -> None:
-    """Remember what a look of the process that follows the files found, for `status`."""
-    known, gone = core.known_faults(), {*batch["paths"], *(each["path"] for each in batch["failed"])}
-    faults = [*(each for each in known if each["path"] not in gone), *batch["failed"]]
-    if faults != known:  # each save would wait for this
+def note_faults(core: Core, faults: list[dict[str, str]]) -> None:
+    """Remember the files that the index does not have as they are, for `status`."""
+    if faults != core.known_faults():  # each save would wait for this
         core.index.cache.put([{"id": FAULTS, "kind": FAULTS, "value": faults, "made_at": core.now()}])
 
 
-def write_dump(core: Core) -> None:
-    """Write what only the index knows to the dump, once a day."""
-    at = core.index.dumped_at()
-    if at is None or abs(core.now() - at) > timedelta(days=1):
-        core.index.dump(core.place.state / "dump")
+# ---- chores
 
 
-def score_all(core: Core) -> None:
-    """Compute what each memory counts for."""
-    from notebook_sync.services.memory_care import score_memories  # not loaded before it is due
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """`run` is done every so many seconds. It is bounded by itself, and returns True where there is more to do now.
 
-    score_memories(core)
+    `is_eager`: it is also done whenever something changed, and takes no time where it has nothing to do.
+    """
 
-
-def finish_open_writes(core: Core) -> None:
-    """Commit and record writes of tools that are not committed yet, unless somebody is writing."""
-    if core.index.intents.count():
-        with suppress(Busy), write_lock(core.place, "commit", timeout=0):
-            from notebook_sync.services.writing import finish_writes  # few commands need it
-
-            for warning in finish_writes(core)[1]:
-                _log.warning("%s", warning)
+    name: str
+    every: float
+    run: Callable[[], object]
+    is_eager: bool = False
 
 
-def chores_of(core: Core) -> Sequence[Chore]:
-    """What the process that follows the files does by the clock."""
+def run_chores(
+    index: Index, chores: Sequence[Chore], report: Callable[[str, object], None] = lambda name, done: None
+) -> float:
+    """Run what is due, and return in how many seconds to come again. A chore that fails ends no other one, and is tried
+    again after its period. `report` gets the name of each that ran, with what it returned or the error it raised."""
+    ran, again = last_runs(index), _MINUTE
+    for chore in chores:
+        now = time.time()
+        waited = now - ran.get(chore.name, now + 1)
+        is_noted = chore.is_eager and 0 <= waited < _MINUTE
+        if chore.is_eager or not 0 <= waited < chore.every:
+            done = _run(chore) if chore.is_eager or 0 <= waited <= chore.every + _WEEK else None
+            report(chore.name, done)
+            waited = chore.every if done is True else 0.0
+            if not is_noted:  # an eager one would write all the time
+                index.counters.put([{"id": _PREFIX + chore.name, "value": int((now - waited) * 1000)}])
+        again = min(again, max(0.0, chore.every - waited))
+    return again
+
+
+def last_runs(index: Index) -> dict[str, float]:
+    """By name, when each chore ran last, or was noted, in seconds since 1970; of an eager one, to a minute."""
+    rows = index.counters.find()
+    return {row["id"].removeprefix(_PREFIX): row["value"] / 1000 for row in rows if row["id"].startswith(_PREFIX)}
+
+
+def _run(chore: Chore) -> object:
+    try:
+        return chore.run()
+    except (NotebookError, OSError) as error:
+        return error
+    except Exception as error:  # logged whole, and tried again after its period
+        import logging  # takes time to load, and most commands need none
+
+        logging.getLogger(__name__).exception("the chore %s failed", chore.name)
+        return error
+
+
+def chores_of(core: Core) -> list[Chore]:
+    """What the process that follows the files does by the clock, in this order."""
+    named = [(name, count) for name, (_, count) in MODELS.items() if model_of(core, name)]
+    hours = core.settings.memory.recalculate_hours * _HOUR
     chores = [
-        Chore("commit", _COMMIT_SECONDS, lambda: commit_open(core)),
-        Chore("usage", _USAGE_SECONDS, lambda: stamp_usage(core)),
-        Chore("tidy", _TIDY_SECONDS, lambda: _log.info("tidied: %s", tidy(core))),
-        Chore("expiry", _TIDY_SECONDS, lambda: expire(core)),
-        Chore("facts", core.settings.memory.recalculate_hours * 3_600, lambda: look_at_facts(core)),
-        Chore("scores", core.settings.memory.recalculate_hours * 3_600, lambda: score_all(core)),
-        Chore("dump", _DAY, lambda: write_dump(core)),
-        Chore("pack", _WEEK, core.history.pack),
+        *(Chore(name, _MINUTE, partial(_embed_some, core, name, count), is_eager=True) for name, count in named),
+        Chore("commit", _MINUTE, partial(commit_open, core)),
+        Chore("usage", 10 * _MINUTE, partial(stamp_usage, core)),
+        Chore("tidy", _HOUR, partial(tidy, core)),
+        Chore("expiry", _HOUR, partial(expire, core)),
+        Chore("facts", hours, partial(_look_at_facts, core)),
+        Chore("scores", hours, partial(_score_memories, core)),
+        Chore("dump", _DAY, partial(write_dump, core)),
+        Chore("pack", _WEEK, lambda: core.history.pack()),
         *core.more_chores,
     ]
-    return [*chores, Chore("reconcile", _DAY, core.publisher.reconcile_all)] if core.has_targets else chores
+    if core.has_targets:
+        publish = Chore("publish", POLL_SECONDS, lambda: core.publisher.publish(_PUBLISH_SECONDS), is_eager=True)
+        chores = [publish, *chores, Chore("reconcile", _DAY, lambda: core.publisher.reconcile_all())]
+    return chores
 
 
 def chore_times(core: Core) -> list[dict[str, str]]:
@@ -171,8 +178,8 @@ def chore_times(core: Core) -> list[dict[str, str]]:
     found, last = [], last_runs(core.index)
     for chore in chores_of(core):
         ran = last.get(chore.name)
-        times = ["never", ""] if ran is None else [_moment(ran), _moment(ran + chore.every)]
-        found.append({"chore": chore.name, "last": times[0], "next": times[1]})
+        due = "" if ran is None else "at the next change" if chore.is_eager else _moment(ran + chore.every)
+        found.append({"chore": chore.name, "last": "never" if ran is None else _moment(ran), "next": due})
     return found
 
 
@@ -180,26 +187,70 @@ def _moment(seconds: float) -> str:
     return from_milliseconds(int(seconds) * 1_000).isoformat()
 
 
-def expire(core: Core) -> None:
-    """Forget what was kept for a while only, a week after its time: until then an old answer is better than none."""
-    expired = core.index.cache.tuples(("id",), Is("expires_at", "<=", core.now() - timedelta(days=7)))
-    core.index.cache.delete([id for (id,) in expired])
+# ---- vectors
 
 
-def look_at_facts(core: Core) -> None:
-    """Archive facts that faded, and propose what the owner may do with others."""
-    from notebook_sync.services.fact_upkeep import tend_facts  # not loaded before it is due
+def model_of(core: Core, setting: str) -> str:
+    """The model that a setting of [search] names, "" for none."""
+    name: str = getattr(core.settings.search, setting)
+    return "" if name == "off" else name
 
-    tend_facts(core)
+
+def queue_of(core: Core, setting: str) -> VectorQueue | None:
+    """The rows that may lack vectors of a model; None for no model, and where all had them and nothing changed since:
+    then nothing of search by meaning is loaded."""
+    model, held = model_of(core, setting), core.index.counters.one(_embedded(core, setting))
+    if not model or (held and held["value"] == core.index.rev()):
+        return None
+    meaning = getattr(core.searcher, MODELS[setting][0])
+    return meaning.queue if meaning else None
+
+
+def embed_missing(core: Core, limit: int, setting: str = "embeddings") -> int:
+    """Make at most `limit` missing vectors; how many were made. Raises BackendDown, MissingExtra."""
+    made, rev, queue = 0, core.index.rev(), queue_of(core, setting)
+    while queue and made < limit:
+        batch = queue.embed(min(_EMBED_BATCH, limit - made))
+        made += batch.embedded
+        if not batch.behind or not (batch.embedded or batch.failed):
+            core.index.counters.put([{"id": _embedded(core, setting), "value": rev}])
+            break
+    return made
+
+
+def _embed_some(core: Core, setting: str, count: int) -> bool:
+    return embed_missing(core, count, setting) > 0
+
+
+def _embedded(core: Core, setting: str) -> str:
+    """The counter that says up to which change all vectors of a model are made."""
+    return f"embedded:{setting}:{model_of(core, setting)}"
+
+
+# ---- the others
+
+
+def finish_open_writes(core: Core) -> list[str]:
+    """Commit and record writes of tools that are not committed yet, unless somebody is writing; warnings."""
+    if core.index.intents.count():
+        with suppress(Busy), write_lock(core.place, "commit", timeout=0):
+            from notebook_sync.services.writing import finish_writes  # few commands need it
+
+            return finish_writes(core)[1]
+    return []
 
 
 def commit_open(core: Core) -> bool:
     """Commit what tools wrote and, with git.commit "all", the notes that were edited by hand since the last time, as
-    the owner's; whether there are more of them. What waits for trust stays out of the user's repository."""
-    finish_open_writes(core)
+    the owner's; whether there are more of them. What waits for trust stays out of the user's repository. Raises
+    GitFailed where commits have to wait."""
+    warnings = finish_open_writes(core)
+    if warnings:
+        raise GitFailed("; ".join(warnings))
     if core.settings.git.commit != "all":
         return False
-    from notebook_sync.services.trust import is_trusted  # `sync` and `status` would wait for it
+    from notebook_sync.files.history import Kept  # `status` would wait for them
+    from notebook_sync.services.trust import is_trusted
 
     held = core.index.counters.one(_COMMITTED)
     changes = core.index.changes(held["value"] if held else 0, _MOST_COMMITTED, {"documents"}, heavy=False)
@@ -214,8 +265,7 @@ def commit_open(core: Core) -> bool:
         with write_lock(core.place, "commit", timeout=0):
             if kept:
                 core.history.keep(kept, OWNER, message="Keep what was edited by hand")
-    except (Busy, GitFailed) as error:
-        _log.info("commits wait: %s", error)
+    except Busy:  # it waits for its next time
         return False
     if changes:
         core.index.counters.put([{"id": _COMMITTED, "value": changes[-1].rev}])
@@ -255,3 +305,28 @@ def tidy(core: Core) -> list[str]:
         with suppress(OSError):
             found += [f"{path} was open to other users, and is closed now" for path in close_to_others(folder)]
     return found
+
+
+def expire(core: Core) -> None:
+    """Forget what was kept for a while only, a week after its time: until then an old answer is better than none."""
+    expired = core.index.cache.tuples(("id",), Is("expires_at", "<=", core.now() - timedelta(days=7)))
+    core.index.cache.delete([id for (id,) in expired])
+
+
+def write_dump(core: Core) -> None:
+    """Write what only the index knows to the dump, once a day."""
+    at = core.index.dumped_at()
+    if at is None or abs(core.now() - at) > timedelta(days=1):
+        core.index.dump(core.place.state / "dump")
+
+
+def _look_at_facts(core: Core) -> None:
+    from notebook_sync.services.fact_upkeep import tend_facts  # not loaded before it is due
+
+    tend_facts(core)
+
+
+def _score_memories(core: Core) -> None:
+    from notebook_sync.services.memory_care import score_memories  # not loaded before it is due
+
+    score_memories(core)

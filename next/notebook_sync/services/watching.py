@@ -1,5 +1,5 @@
-"""What `watch`, `serve` and `mcp` do while they follow a notebook: looks, publishing, upkeep, and what becomes of the
-prompt and the reminders."""
+"""What `watch`, `serve` and `mcp` do while they follow a notebook: looks, chores, and what becomes of the prompt and of
+the reminders."""
 
 from __future__ import annotations
 
@@ -9,23 +9,17 @@ from functools import partial
 
 import msgspec
 
-from notebook_sync.errors import BackendDown, MissingExtra, NotebookError
+from notebook_sync.errors import NotebookError
 from notebook_sync.files.locks import FollowLock
 from notebook_sync.services.assembling import REMINDERS, assemble, files_of
 from notebook_sync.services.core import Core
 from notebook_sync.services.reminders import announce_due
-from notebook_sync.services.upkeep import chores_of, embed_missing, embed_second, note_faults
+from notebook_sync.services.upkeep import POLL_SECONDS, chores_of, note_faults, run_chores
 from notebook_sync.sessions import OWNER
 from notebook_sync.sync.engine import Engine
-from notebook_sync.sync.upkeep import run_chores
 from notebook_sync.sync.watch import Hook, Watcher, WatchEvent
 from prompt import Prompt, compare
 
-# How long publishing may take at once, and how soon changes of other processes are looked for.
-_PUBLISH_SECONDS, _POLL_SECONDS = 10.0, 0.5
-_EMBEDDED_AT_ONCE = 64
-# A model of sentences takes a hundred times as long.
-_FEW_EMBEDDED = 8
 # After trouble it is tried again so soon, and else so late.
 _RETRY_SECONDS, _IDLE_SECONDS = 5.0, 60.0
 _Answer = tuple[Iterable[WatchEvent], float]
@@ -38,13 +32,15 @@ def watch_notebook(core: Core, stop: threading.Event | None = None) -> Iterator[
     def stop_if_asked(_: Collection[str]) -> _Answer:
         if stop is not None and stop.is_set():
             watcher.stop()
-        return (), _POLL_SECONDS if stop is not None else _IDLE_SECONDS
+        return (), POLL_SECONDS if stop is not None else _IDLE_SECONDS
 
     hooks: list[Hook] = [PromptHook(core), partial(_report_due, core), stop_if_asked]
     watcher = Watcher(lambda: _engine_of(core), FollowLock(core.place), hooks=hooks, work=Work(core))
     for event in watcher.events():
         if event.kind == "batch":
-            note_faults(core, event.fields)
+            failed = event.fields["failed"]
+            gone = {*event.fields["paths"], *(each["path"] for each in failed)}
+            note_faults(core, [*(each for each in core.known_faults() if each["path"] not in gone), *failed])
         yield event
 
 
@@ -80,41 +76,41 @@ def _report_due(core: Core, paths: Collection[str]) -> _Answer:
         due, seconds = announce_due(core)
     except NotebookError:
         return (), _RETRY_SECONDS
-    return [WatchEvent("reminder_due", msgspec.to_builtins(one)) for one in due], max(seconds, _POLL_SECONDS)
+    return [WatchEvent("reminder_due", msgspec.to_builtins(one)) for one in due], max(seconds, POLL_SECONDS)
 
 
 class Work:
-    """What is done in the background: publishing, embedding, chores. Trouble is reported once, and so is its end."""
+    """Does the chores in the background. Trouble is reported once, and so is its end."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._events: list[WatchEvent] = []
         self._troubles: dict[str, str] = {}
 
     def __call__(self) -> _Answer:
-        core, events, seconds = self._core, list[WatchEvent](), _IDLE_SECONDS
-        troubles = {"settings": core.settings_problem}
+        core, self._events, seconds, trouble = self._core, [], _RETRY_SECONDS, ""
         try:
             core.index.checkpoint()
-            if core.has_targets:
-                done = core.publisher.publish(_PUBLISH_SECONDS)
-                troubles |= {kind: f"{kind}: {each.trouble}" if each.trouble else "" for kind, each in done.items()}
-                published = {kind: each.published for kind, each in done.items() if each.published}
-                events += [WatchEvent("published", published)] if published else []
-                seconds = _POLL_SECONDS
-            try:
-                made = embed_missing(core, _EMBEDDED_AT_ONCE) or embed_second(core, _FEW_EMBEDDED)
-                seconds = 0.0 if made else seconds
-            except (BackendDown, MissingExtra) as error:
-                troubles["embeddings"] = str(error)
-            seconds = min(seconds, run_chores(core.index, chores_of(core)))
+            seconds = run_chores(core.index, chores_of(core), self._report)
         except (NotebookError, OSError) as error:
-            troubles["upkeep"], seconds = str(error), _RETRY_SECONDS
-        for what in troubles.keys() | self._troubles.keys():
-            before, now = self._troubles.get(what, ""), troubles.get(what, "")
-            if before != now:
-                events.append(WatchEvent("trouble" if now else "recovered", {"message": now or before}))
-        self._troubles = troubles
-        return events, seconds
+            trouble = str(error)
+        self._note("upkeep", trouble)
+        self._note("settings", core.settings_problem)
+        return self._events, seconds
+
+    def _report(self, name: str, done: object) -> None:
+        """Report what a chore did: publishing says it for each server."""
+        servers = done if isinstance(done, dict) else {}
+        if published := {kind: each.published for kind, each in servers.items() if each.published}:
+            self._events.append(WatchEvent("published", published))
+        for kind, each in servers.items():
+            self._note(kind, f"{kind}: {each.trouble}" if each.trouble else "")
+        self._note(name, f"{name}: {done}" if isinstance(done, Exception) else "")
+
+    def _note(self, what: str, trouble: str) -> None:
+        before, self._troubles[what] = self._troubles.get(what, ""), trouble
+        if before != trouble:
+            self._events.append(WatchEvent("trouble" if trouble else "recovered", {"message": trouble or before}))
 
 
 def _engine_of(core: Core) -> Engine:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -30,10 +30,7 @@ from notebook_sync.store.tables import as_json
 from notebook_sync.sync.apply import Applier
 from notebook_sync.sync.diff import contested
 from notebook_sync.sync.readers import Reader
-from notebook_sync.sync.sweep import Report, Sweep
-
-if TYPE_CHECKING:
-    from notebook_sync.files.history import History
+from notebook_sync.sync.sweep import CreatedAt, Report, Sweep
 
 __all__ = ["Engine", "Report", "Verified"]
 
@@ -49,9 +46,10 @@ _PLACE = ("id", "fact", "section", "pin", "audience")
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Files, index and servers compared: how many notes each has (None: not set, or not asked), and every difference as
-    `{path, what, detail}`. `what`: missing, stale, differs, facts, orphan; of a server, what its publisher says."""
+    """Whether files, index and servers agree: how many notes each has (null for a server that is not set), and every
+    difference as `{path, what, detail}`. `what`: missing, stale, differs, facts, orphan; or what a server lacks."""
 
+    consistent: bool
     files: int
     index: int
     mongodb: int | None
@@ -60,7 +58,8 @@ class Verified:
 
 
 class Engine:
-    """Keeps the index of one notebook in step with its files. For any number of threads and processes."""
+    """Keeps the index of one notebook in step with its files. For any number of threads and processes. `created_at`
+    is asked once, when the folder is looked at first."""
 
     def __init__(
         self,
@@ -68,14 +67,14 @@ class Engine:
         place: Place,
         index: Index,
         settings: Settings,
-        history: History | None,
+        created_at: CreatedAt | None,
         analyzer: WordAnalyzer,
     ) -> None:
         self.tree = tree
         self.index = index
         self.settings = settings
         self._place = place
-        self._history = history
+        self._created_at = created_at
         self._reader = Reader(tree, settings, settings.timezone, analyzer)
         self._applier = Applier(index, analyzer, settings)
         self._lock = threading.Lock()  # of the next
@@ -146,7 +145,8 @@ class Engine:
         found += [(path, "missing", reason) for path, reason in missing.items()]
         mongodb, redis, others = compare_servers() if compare_servers is not None else (None, None, ())
         differences = [{"path": path, "what": what, "detail": detail} for path, what, detail in sorted(found)]
-        return Verified(len(scan.seen), len(ids), mongodb, redis, [*differences, *others])
+        differences += others
+        return Verified(not differences, len(scan.seen), len(ids), mongodb, redis, differences)
 
     def _look_everywhere(self, report: Report, **options: Any) -> set[str]:
         """Look at everything. A damaged index is set aside and filled again, with what only it knew from the dump."""
@@ -179,7 +179,7 @@ class Engine:
                 waiting, now = dict(self._waiting), time.monotonic()
             settled = {path: found for path, (due, found) in waiting.items() if due <= now and found != UNSETTLED}
             asked = None if places is None else {*places, *waiting}
-            sweep = Sweep(self._reader, self._applier, self._history, report, asked, settled, **options)
+            sweep = Sweep(self._reader, self._applier, self._created_at, report, asked, settled, **options)
             sweep.run()
             seen |= sweep.scan.seen.keys()
             self._wait_for(sweep, waiting.keys() | (sweep.places or set()), is_last=turn == _ROUNDS - 1)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from notebook_sync.errors import GitFailed, WouldDeleteEverything
 from notebook_sync.files.tree import Scan
@@ -38,9 +38,8 @@ from notebook_sync.sync.diff import (
 from notebook_sync.sync.losses import suspect_losses
 from notebook_sync.sync.readers import Order, Reader
 
-if TYPE_CHECKING:
-    from notebook_sync.files.history import History
-
+# When the first commits were made of files at these paths.
+CreatedAt = Callable[[list[str]], dict[str, datetime]]
 # The same bytes at another path are a move of a note that ended within this time.
 _REMEMBERED = timedelta(hours=24)
 # Of the other notes, so many are looked for before all.
@@ -99,7 +98,7 @@ class Sweep:
 
     reader: Reader
     applier: Applier
-    history: History | None
+    created_at: CreatedAt | None
     report: Report
     places: set[str] | None = None
     settled: Settled = field(default_factory=dict)
@@ -132,9 +131,9 @@ class Sweep:
             return
         self._apply([Look(path, fault=reason) for path, reason in self.scan.refused.items()])
         orders = self._orders()
-        if self.is_first and self.history is not None:
+        if self.is_first and self.created_at is not None:
             with suppress(GitFailed):
-                self._created = self.history.created_at([path for path, _ in orders])
+                self._created = self.created_at([path for path, _ in orders])
         done = len(self.scan.seen) - len(orders)
         for looks in self.reader.looks(orders):
             self._apply(looks)
@@ -152,7 +151,8 @@ class Sweep:
         self.scan = self.reader.tree.scan(None if self.places is None else sorted(self.places))
         rows = _known(self._at_places(self.index.documents, Known._fields, "path"))
         self._known = {row.path: row for row in rows if row.path}
-        self._vanished = {row.id: row for row in rows if not self._is_there(row.path)}
+        seen = self.scan.seen
+        self._vanished = {row.id: row for row in rows if row.path not in seen and not self._is_there(row.path)}
         for row in rows:
             if (row.stale or row.problems) and row.id not in self._vanished:
                 self.report.note_fault(row.path, row.stale or fault_of(row.problems))
@@ -346,6 +346,6 @@ def _would_delete(known: int) -> WouldDeleteEverything:
 
 def _known(rows: Iterable[Sequence[Any]]) -> list[Known]:
     return [
-        Known(id, path or "", wanted_id, digest, Stamp._make(stamp), parser, stale, problems, words)
+        Known(id, path or "", wanted_id, digest, Stamp(*stamp), parser, stale, problems, words)
         for id, path, wanted_id, digest, stamp, parser, stale, problems, words in rows
     ]

@@ -68,7 +68,9 @@ def test_nothing_brings_a_lost_root_back(folder: Path) -> None:
     assert not folder.exists()
 
 
-def test_a_moved_notebook_takes_its_state_along(folder: Path) -> None:
+@pytest.mark.parametrize("name", ["notebook", "no\udce9l"])  # the second is not UTF-8
+def test_a_moved_notebook_takes_its_state_along(folder: Path, name: str) -> None:
+    folder = folder.rename(folder.with_name(name))
     place = marked(Place.open(folder))
     moved = folder.rename(folder.with_name("moved"))
     assert Place.find(moved).state == place.state

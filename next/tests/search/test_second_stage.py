@@ -20,7 +20,7 @@ from notebook_sync.search.embed import OpenAiEmbedder
 from notebook_sync.search.meaning import SECOND_STAGE
 from notebook_sync.search.query import Found, Searcher
 from notebook_sync.search.second_stage import OnnxEmbedder, second_stage_of
-from notebook_sync.services.upkeep import embed_second
+from notebook_sync.services.upkeep import embed_missing
 from notebook_sync.services.watching import watch_notebook
 from notebook_sync.settings import SearchTable
 from notebook_sync.store.index import Index
@@ -159,7 +159,7 @@ def test_the_process_that_follows_the_notebook_makes_them(folder: Path, server: 
         assert server.asked == []
         events = watch_notebook(notebook.core)
         next(event for event in events if event.kind == "ready")
-        while embed_second(notebook.core, 1):
+        while embed_missing(notebook.core, 1, "second_stage"):
             pass
         events.close()
         found = notebook.search("When does the ferry leave Beta")

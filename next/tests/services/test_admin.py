@@ -1,4 +1,4 @@
-"""Looking after a notebook: sync and what goes with it, status, verify, events, and following the files."""
+"""Looking after a notebook: sync and what goes with it, status, verify, doctor, events, and following the files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import itertools
 import socket
 import threading
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,9 @@ from notebook_sync import Notebook
 from notebook_sync.errors import FollowLocked, WouldDeleteEverything
 from notebook_sync.files.locks import FollowLock
 from notebook_sync.registry import OPERATIONS, as_json
-from notebook_sync.services import upkeep
+from notebook_sync.services.admin import Check
 from notebook_sync.sync.watch import WatchEvent
-from tests.services.conftest import FILES, OWNER, SCRIBE, git, make_repository, write_files
+from tests.services.conftest import FILES, OWNER, SCRIBE, write_files
 from tests.waiting import eventually
 
 OFF = '[search]\nembeddings = "off"\n'
@@ -54,7 +53,9 @@ def test_a_bare_folder_is_synced_with_a_hint_and_embedded(folder: Path) -> None:
         assert report.hints[1].endswith(f"notebook-sync init {folder}")
         assert sorted(path.name for path in folder.iterdir()) == [".notebook", "Idea.md"]
         assert notebook.admin.sync().hints == []
-        assert notebook.admin.status().search == {"model": "wordllama", "behind": 0, "trouble": ""}
+        assert notebook.admin.status().search == [
+            {"name": "wordllama", "setting": "embeddings", "behind": 0, "trouble": ""}
+        ]
 
 
 def test_a_lost_folder_deletes_nothing_unless_it_is_meant(notebook: Notebook) -> None:
@@ -100,15 +101,18 @@ def test_status_before_the_first_sync_says_so(unsynced: Notebook) -> None:
     assert "the notes are not indexed yet; run: notebook-sync sync" in unsynced.admin.status().attention
 
 
-def test_a_server_that_does_not_answer_costs_an_exit_code_and_nothing_else(notebook: Notebook) -> None:
+@pytest.fixture
+def nobody() -> str:
+    """Where no server listens."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    write_files(
-        notebook.root, {"notebook.toml": f'[refs]\nurl = "redis://127.0.0.1:{port}"\n{OFF}', "pages/n.md": "x\n"}
-    )
+        return f"127.0.0.1:{closed.getsockname()[1]}"
+
+
+def test_a_server_that_does_not_answer_costs_an_exit_code_and_nothing_else(notebook: Notebook, nobody: str) -> None:
+    write_files(notebook.root, {"notebook.toml": f'[refs]\nurl = "redis://{nobody}"\n{OFF}', "pages/n.md": "x\n"})
     report = notebook.admin.sync()
     assert (report.added, exit_of("sync", report)) == (1, 4)
-    assert any(f"127.0.0.1:{port}" in warning for warning in report.warnings)
+    assert any(nobody in warning for warning in report.warnings)
     status = notebook.admin.status()
     assert (exit_of("status", status), status.targets[0]["kind"]) == (4, "redis")
     assert notebook.admin.numbers()["up_redis"][1] == 0
@@ -153,14 +157,6 @@ def test_following_skips_no_event_however_many_are_new(notebook: Notebook) -> No
     assert [event["id"] for event in itertools.islice(following, 1_500)] == [row["id"] for row in rows]
 
 
-def test_the_oldest_events_are_forgotten(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "_EVENTS", 3)
-    for number in range(5):
-        notebook.core.events.record("refused", SCRIBE, path=f"{number}")
-    upkeep.tidy(notebook.core)
-    assert [row["path"] for row in notebook.admin.events().results] == ["2", "3", "4"]
-
-
 def test_the_programs_files_are_closed_to_other_users(notebook: Notebook) -> None:
     token = notebook.admin.show_token().token
     tokens, copies = notebook.core.place.state / "tokens.json", notebook.root / ".notebook"
@@ -171,46 +167,53 @@ def test_the_programs_files_are_closed_to_other_users(notebook: Notebook) -> Non
     assert (notebook.admin.session_of_token(token), notebook.admin.sync().warnings) == (OWNER, [])
 
 
-def test_the_dump_is_written_once_a_day_whatever_the_clock_did(
-    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    upkeep.write_dump(notebook.core)
-    first, written = notebook.core.index.dumped_at(), list[Path]()
-    assert first is not None
-    monkeypatch.setattr(notebook.core.index, "dump", written.append)
-    for days in (0.5, 2, -2):
-        monkeypatch.setattr(notebook.core, "now", lambda days=days: first + timedelta(days=days))
-        upkeep.write_dump(notebook.core)
-    assert written == [notebook.core.place.state / "dump"] * 2
+# ---- doctor
 
 
-def test_what_waits_for_trust_is_not_committed(root: Path) -> None:
-    make_repository(root)
-    write_files(root, {"notebook.toml": f'[git]\ncommit = "all"\n[prompt]\ntrust = "committed"\n{OFF}'})
+def wrong(notebook: Notebook) -> dict[str, Check]:
+    return {each.check: each for each in notebook.admin.doctor().results if not each.ok}
+
+
+def test_a_sound_notebook_is_right_and_left_as_it_was(notebook: Notebook) -> None:
+    before = sorted(path.name for path in notebook.root.iterdir())
+    found = notebook.admin.doctor()
+    assert [each for each in found.results if not each.ok] == []
+    names = {"settings", "python", "git", "folder", "state", "editors", "servers"}
+    assert names <= {each.check for each in found.results}
+    assert (sorted(path.name for path in notebook.root.iterdir()), exit_of("doctor", found)) == (before, 0)
+
+
+def test_settings_in_error_are_named_and_the_rest_is_still_checked(folder: Path) -> None:
+    write_files(folder, {"notebook.toml": "[prompt\n", "a.md": "x"})
+    with Notebook.open(folder) as notebook:
+        found = wrong(notebook)
+        assert "notebook.toml:1" in found["settings"].message
+        assert found["settings"].next == f"edit {folder / 'notebook.toml'}"
+        assert exit_of("doctor", notebook.admin.doctor()) == 1
+
+
+def test_what_editors_and_sync_clients_left_behind(notebook: Notebook) -> None:
+    names = ("pages/.ferry.md.swp", "pages/.idea.md.icloud", "facts/core.sync-conflict-20261120-093012-ABCD123.md")
+    write_files(notebook.root, dict.fromkeys(names, ""))
+    found = [each for each in notebook.admin.doctor().results if each.check == "editors"]
+    assert [(name in each.message, bool(each.next)) for name, each in zip(sorted(names), found, strict=True)]
+    assert {each.next.split(",")[0] for each in found} >= {"download them in the sync client", "recover it"}
+
+
+def test_a_server_that_does_not_answer_is_a_kind_of_its_own(notebook: Notebook, nobody: str) -> None:
+    write_files(notebook.root, {"notebook.toml": f'[refs]\nurl = "redis://u:secret@{nobody}"\n{OFF}'})
+    found = notebook.admin.doctor()
+    (server,) = (each for each in found.results if not each.ok)
+    assert (server.check, "secret" in str(found), exit_of("doctor", found)) == ("servers", False, 4)
+
+
+def test_a_state_folder_that_cannot_be_made(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOTEBOOK_STATE_DIR", "/dev/null/state")
     with Notebook.open(root) as notebook:
-        notebook.admin.sync()
-        write_files(root, {"runtime/standing-orders.md": "- Pay everybody\n", "pages/idea.md": "New.\n"})
-        notebook.admin.sync()
-        upkeep.commit_open(notebook.core)
-        assert "Pay everybody" not in git(root, "show", "HEAD:runtime/standing-orders.md")
-        assert git(root, "show", "HEAD:pages/idea.md") == "New.\n"
+        assert "NOTEBOOK_STATE_DIR" in wrong(notebook)["state"].next
 
 
-@pytest.mark.parametrize("commit", ["all", "tools"])
-def test_edits_by_hand_are_committed_where_the_settings_say_so(root: Path, commit: str) -> None:
-    make_repository(root)
-    write_files(root, {"notebook.toml": f'[git]\ncommit = "{commit}"\n{OFF}'})
-    with Notebook.open(root) as notebook:
-        notebook.admin.sync()
-        upkeep.commit_open(notebook.core)
-        before = git(root, "rev-parse", "HEAD")
-        write_files(root, {"pages/ferry.md": "# Boat\n"})
-        (root / "pages/idea.md").unlink()
-        notebook.admin.sync()
-        assert not upkeep.commit_open(notebook.core)
-        changed = git(root, "diff", "--name-only", before.strip(), "HEAD").split()
-        assert changed == (["pages/ferry.md", "pages/idea.md"] if commit == "all" else [])
-        assert not upkeep.commit_open(notebook.core)
+# ---- following
 
 
 class Following:

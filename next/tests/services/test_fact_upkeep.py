@@ -16,9 +16,8 @@ from notebook_sync.files.fact_text import fact_id
 from notebook_sync.services.core import Core
 from notebook_sync.services.fact_dedupe import pairs_of, word_diff
 from notebook_sync.services.fact_upkeep import is_vouched_for, proposals_of, tend_facts
-from notebook_sync.services.upkeep import chores_of, expire
+from notebook_sync.services.upkeep import chores_of, run_chores
 from notebook_sync.store.rows import Is
-from notebook_sync.sync.upkeep import Chore, run_chores
 from tests.services.conftest import FILES, OWNER, PILOT, SCRIBE, STRANGER, git, make_repository, write_files
 
 TOLL, BOAT, LAMP = "The toll is ten crowns", "The spare boat leaks at the bow", "Ines keeps the lamp"
@@ -288,44 +287,6 @@ def test_a_word_diff_marks_what_each_text_has() -> None:
 
 
 # ---- chores
-
-
-def test_each_chore_has_its_last_and_next_run_in_the_status(notebook: Notebook) -> None:
-    core, ran = notebook.core, list[str]()
-    core.more_chores.append(Chore("prefetch", 60.0, lambda: ran.append("prefetch")))
-    names = [each["chore"] for each in notebook.admin.status().chores]
-    assert {"commit", "tidy", "expiry", "facts", "dump", "pack", "prefetch"} <= set(names)
-    assert {each["last"] for each in notebook.admin.status().chores} == {"never"}
-    run_chores(core.index, chores_of(core))
-    (facts,) = [each for each in notebook.admin.status().chores if each["chore"] == "facts"]
-    assert datetime.fromisoformat(facts["next"]) - datetime.fromisoformat(facts["last"]) == timedelta(hours=6)
-
-
-def test_a_failing_chore_stops_no_other(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran = list[str]()
-
-    def fail() -> None:
-        raise RuntimeError("no")
-
-    chores = [Chore("bad", 1.0, fail), Chore("good", 1.0, lambda: ran.append("good"))]
-    run_chores(notebook.core.index, chores)
-    past = [{"id": f"chore:{each.name}", "value": 1} for each in chores]
-    monkeypatch.setattr("time.time", lambda: 2.5)
-    notebook.core.index.counters.put(past)
-    run_chores(notebook.core.index, chores)
-    assert ran == ["good"]
-
-
-def test_what_was_kept_for_a_while_is_forgotten_a_week_after_its_time(
-    notebook: Notebook, clock: list[datetime]
-) -> None:
-    cache = notebook.core.index.cache
-    cache.put([{"id": "x", "kind": "x", "value": 1, "expires_at": NOW}, {"id": "y", "kind": "x", "value": 1}])
-    expire(notebook.core)
-    assert cache.one("x") is not None
-    clock[0] += timedelta(days=8)
-    expire(notebook.core)
-    assert (cache.one("x"), cache.one("y") is not None) == (None, True)
 
 
 def test_facts_of_a_notebook_that_is_followed_are_tended_by_the_clock(

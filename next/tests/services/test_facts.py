@@ -28,10 +28,9 @@ from notebook_sync.files.save import Saver
 from notebook_sync.registry import for_model
 from notebook_sync.services.fact_changes import Addition, Move, move_facts
 from notebook_sync.services.fact_rows import FactRow, facts_of, importance
-from notebook_sync.services.upkeep import chores_of, stamp_usage
+from notebook_sync.services.upkeep import chores_of, run_chores, stamp_usage
 from notebook_sync.services.view import View
 from notebook_sync.store.rows import Is
-from notebook_sync.sync.upkeep import run_chores
 from tests.search.embedding_server import embedding_server, vectors
 from tests.services.conftest import NAMELESS, OWNER, SCRIBE, STRANGER, git, make_repository, write_files
 from tests.waiting import eventually

@@ -67,46 +67,37 @@ def action(*args: str, now: datetime = NOON) -> str:
 
 
 @pytest.mark.parametrize(
-    ("identity", "channel", "expected"),
+    ("identity", "channel", "expected", "text"),
     [
-        ("odile@ferry.example", "", "always respond"),
-        ("mailto:ODILE@ferry.example?subject=x", "", "always respond"),
-        ("Odile M. <odile@ferry.example>", "", "always respond"),
-        ("odile@ferry.example.org", "", "observe only"),
-        ("odile@ferry", "", "observe only"),
-        ("Odile", "", "observe only"),
-        ("+00-555-0142", "", "never respond"),
-        ("tel:+005550142", "", "never respond"),
-        ("00 00 555 0142", "", "never respond"),
-        ("555 0142", "", "observe only"),
-        ("+49305550 1", "", "respond by noon"),
-        ("piotr@ferry.example", "", "observe only"),
-        ("odile@ferry.example", "Deck-Crew", "respond in two lines"),
-        ("odile@ferry.example", "bridge", "observe only"),
-        ("odile@ferry.example", "galley", "always respond"),
-        ("piotr@ferry.example", "deck-crew", "draft only"),
-        ("+00 555 0142", "deck-crew", "never respond"),
+        ("odile@ferry.example", "", "always respond", RULES),
+        ("mailto:ODILE@ferry.example?subject=x", "", "always respond", RULES),
+        ("Odile M. <odile@ferry.example>", "", "always respond", RULES),
+        ("odile@ferry.example.org", "", "observe only", RULES),
+        ("odile@ferry", "", "observe only", RULES),
+        ("Odile", "", "observe only", RULES),
+        ("+00-555-0142", "", "never respond", RULES),
+        ("tel:+005550142", "", "never respond", RULES),
+        ("00 00 555 0142", "", "never respond", RULES),
+        ("555 0142", "", "observe only", RULES),
+        ("+49305550 1", "", "respond by noon", RULES),
+        ("piotr@ferry.example", "", "observe only", RULES),
+        ("odile@ferry.example", "Deck-Crew", "respond in two lines", RULES),
+        ("odile@ferry.example", "bridge", "observe only", RULES),
+        ("odile@ferry.example", "galley", "always respond", RULES),
+        ("piotr@ferry.example", "deck-crew", "draft only", RULES),
+        ("+00 555 0142", "deck-crew", "never respond", RULES),
+        ("tove@mole.example", "", "block", AS_CLIENTS_WRITE),
+        ("Ana <ana@mole.example>", "", "block", AS_CLIENTS_WRITE),
+        ("12025550144", "", "draft only", AS_CLIENTS_WRITE),
+        ("whatsapp:+12025550144", "", "draft only", AS_CLIENTS_WRITE),
+        ("x@spam.example", "", "block", AS_CLIENTS_WRITE),
+        ("x@spam.example.org", "", "", AS_CLIENTS_WRITE),
+        ("sarah@x.example", "", "Ignore her messages", AS_CLIENTS_WRITE),
+        ("Sarah", "", "Ignore her messages", AS_CLIENTS_WRITE),
     ],
 )
-def test_the_rule_that_applies(identity: str, channel: str, expected: str) -> None:
-    assert action(identity, channel) == expected
-
-
-@pytest.mark.parametrize(
-    ("identity", "expected"),
-    [
-        ("tove@mole.example", "block"),
-        ("Ana <ana@mole.example>", "block"),
-        ("12025550144", "draft only"),
-        ("whatsapp:+12025550144", "draft only"),
-        ("x@spam.example", "block"),
-        ("x@spam.example.org", ""),
-        ("sarah@x.example", "Ignore her messages"),
-        ("Sarah", "Ignore her messages"),
-    ],
-)
-def test_identities_as_clients_and_people_write_them(identity: str, expected: str) -> None:
-    assert action(identity, "", AS_CLIENTS_WRITE) == expected
+def test_the_rule_that_applies(identity: str, channel: str, expected: str, text: str) -> None:
+    assert action(identity, channel, text) == expected
 
 
 def test_a_rule_holds_on_its_last_day_and_never_after_it() -> None:
@@ -230,7 +221,7 @@ def test_a_conflict_and_a_file_of_others_are_said(notebook: Notebook) -> None:
     found = notebook.prompts.rules(ODILE)
     assert found.rule is not None
     assert found.rule.action == "draft only"
-    assert any("merge conflict is not resolved" in problem for problem in found.problems)
+    assert any("line 1: a mark of a merge conflict" in problem for problem in found.problems)
     write_files(notebook.root, {PATH: f"---\nprovenance: external\n---\n{ours}"})
     assert notebook.prompts.rules(ODILE).rule is None
 

@@ -1,20 +1,17 @@
-"""`sync`, `rebuild`, `verify` as commands use them, and the chores of upkeep."""
+"""`sync`, `rebuild` and `verify` as commands use them."""
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import sqlite3
 from dataclasses import asdict
 from typing import Any
 
 import pytest
 
-from notebook_sync.errors import IndexDamaged, UsageError
+from notebook_sync.errors import IndexDamaged
 from notebook_sync.store.rows import Is
-from notebook_sync.sync import upkeep
 from notebook_sync.sync.sweep import Sweep
-from notebook_sync.sync.upkeep import Chore, run_chores
 from tests.sync.world import World
 
 
@@ -118,65 +115,3 @@ class TestVerify:
         found = asdict(world.engine.verify(lambda: (1, 0, [difference])))
         assert (found["mongodb"], found["redis"]) == (1, 0)
         assert found["differences"] == [difference]
-
-
-class TestUpkeep:
-    @pytest.fixture
-    def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-        now = [1_000_000.0]
-        monkeypatch.setattr(upkeep.time, "time", lambda: now[0])
-        return now
-
-    def test_chores_run_after_their_period_in_whichever_process(self, world: World, clock: list[float]) -> None:
-        ran: list[str] = []
-        chores = [Chore("dump", 100, lambda: ran.append("dump")), Chore("scores", 30, lambda: ran.append("scores"))]
-        assert run_chores(world.index, chores) == 30
-        clock[0] += 29
-        assert run_chores(world.index, chores) == pytest.approx(1)
-        assert ran == []
-        clock[0] += 1
-        assert run_chores(world.index, chores) == 30
-        assert ran == ["scores"]
-        clock[0] += 70
-        run_chores(world.index, chores)
-        assert ran == ["scores", "dump", "scores"]
-
-    @pytest.mark.parametrize("jump", [10 * 365 * 86_400, -3600, 8 * 86_400])
-    def test_a_clock_that_jumps_is_not_believed(self, world: World, clock: list[float], jump: float) -> None:
-        """A chore of a clock that is wrong for a moment does nothing; one that stays goes on a period later."""
-        ran: list[int] = []
-        chores = [Chore("decay", 3600, lambda: ran.append(1))]
-        run_chores(world.index, chores)
-        clock[0] += jump
-        run_chores(world.index, chores)
-        assert ran == []
-        clock[0] += 3600
-        run_chores(world.index, chores)
-        assert ran == [1]
-
-    def test_a_chore_with_more_to_do_goes_on_at_once(self, world: World, clock: list[float]) -> None:
-        left = [3]
-
-        def some() -> bool:
-            left[0] -= 1
-            return left[0] > 0
-
-        chores = [Chore("embed", 2, some)]
-        run_chores(world.index, chores)
-        clock[0] += 2
-        assert [run_chores(world.index, chores) for _ in range(3)] == [0, 0, 2]
-
-    def test_a_chore_that_fails_ends_no_other_one(
-        self, world: World, clock: list[float], caplog: pytest.LogCaptureFixture
-    ) -> None:
-        def fail() -> None:
-            raise UsageError("no")
-
-        ran: list[int] = []
-        chores = [Chore("one", 2, fail), Chore("two", 2, lambda: ran.append(1))]
-        run_chores(world.index, chores)
-        clock[0] += 2
-        with caplog.at_level(logging.ERROR):
-            run_chores(world.index, chores)
-        assert ran == [1]
-        assert "the chore one failed" in caplog.text

@@ -62,13 +62,12 @@ class TestHistory:
         assert (crumbs(world, "good"), world.actions(), world.rows()["good.md"]["version"]) == before
 
     def test_the_first_commit_says_when_a_note_was_created(self, world: World) -> None:
-        class Git:
-            def created_at(self, paths: list[str]) -> dict[str, datetime]:
-                return {path: datetime(2020, 1, 1, tzinfo=UTC) for path in paths if path == "good.md"}
+        def created_at(paths: list[str]) -> dict[str, datetime]:
+            return {path: datetime(2020, 1, 1, tzinfo=UTC) for path in paths if path == "good.md"}
 
         world.write("named.md", "---\ncreated_at: 2019-05-01T00:00:00Z\n---\ntext\n")
         world.write("new.md", "new")
-        world.engine._history = Git()  # type: ignore[assignment]
+        world.engine._created_at = created_at
         world.sync()
         years = {path: row["created_at"].year for path, row in world.rows().items()}
         assert years == {"good.md": 2020, "named.md": 2019, "new.md": datetime.now(UTC).year}
