@@ -12,7 +12,9 @@ import os
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
+from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -28,13 +30,12 @@ Message = Mapping[str, str]  # role, content
 
 _OPENAI = "https://api.openai.com/v1"
 _LARGEST_ANSWER = 4 << 20
-# How a server is asked for JSON, the strictest first. Many take only some of them.
-_FORMATS = ("json_schema", "json_object", "none")
 _DECLINED, _BUSY = (400, 413, 415, 422, 501), (408, 409, 425, 429)
 # Before the second and the third try, where the server names no time itself.
 _PAUSES = (0.25, 1.0)
 _WHOLE = re.compile(r"[0-9]{1,9}")
-_MOST_OBJECTS = 20
+# Places where an object may begin that are looked at.
+_MOST_TRIES = 200
 _LONGEST_REPEATED = 2_000
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 # msgspec repeats the wrong value of an enum, which is the model's own text.
@@ -94,7 +95,7 @@ class Llm:
         which is remembered."""
         body, number = None, self._format
         while body is None:
-            body = self._post(messages, _format(_FORMATS[number], shape), until)
+            body = self._post(messages, _formats(shape)[number], until)
             number += body is None
         self._format = number
         said, is_cut = self._said(body)
@@ -108,7 +109,9 @@ class Llm:
         try:
             choices = msgspec.json.decode(body, type=_Completion).choices
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise self._down("it answers, but not as OpenAI's API does; does llm.base_url end in /v1?") from None
+            raise BackendDown(
+                self.name, "it answers, but not as OpenAI's API does; does llm.base_url end in /v1?"
+            ) from None
         if not choices:
             return "", False
         if choices[0].message.refusal or choices[0].finish_reason == "content_filter":
@@ -119,16 +122,12 @@ class Llm:
     def _post(self, messages: list[Message], wanted: dict[str, Any], until: float) -> bytes | None:
         """What the server answers; None where it declines the format `wanted`. A busy server is asked three times in
         all, if the deadline allows."""
-        try:
-            import httpx2  # noqa: F401 - takes a tenth of a second, which is not the server's, and most commands ask no model
-        except ImportError:
-            raise MissingExtra("a language model", "llm") from None
+        if find_spec("httpx2") is None:
+            raise MissingExtra("a language model", "llm")
         body = {"model": self.model, "messages": messages, **wanted}
         content = json.dumps(body, ensure_ascii=False).encode(errors="replace")
         for pause in (*_PAUSES, math.inf):
-            reply = _within(until - time.monotonic(), self._url, self._key, content)
-            if reply is None:
-                raise self._down(f"it took longer than llm.timeout_seconds ({self._seconds:g})")
+            reply = self._reply(content, until)
             if reply.status == 200 and not reply.fault:
                 return reply.body
             if reply.status in _DECLINED and wanted:
@@ -136,9 +135,20 @@ class Llm:
             is_busy = reply.status in _BUSY or reply.status >= 500 or not reply.status
             wait = float(reply.wait) if _WHOLE.fullmatch(reply.wait) else pause
             if not is_busy or pause == math.inf or wait > until - time.monotonic():
-                raise self._down(reply.fault or f"status {reply.status}; {self._advice(reply.status)}")
+                raise BackendDown(self.name, reply.fault or f"status {reply.status}; {self._advice(reply.status)}")
             time.sleep(wait)
         raise AssertionError("the last pause is endless")
+
+    def _reply(self, content: bytes, until: float) -> _Reply:
+        """What the server answers in time. A client's timeout bounds each read, but not the lookup of a name, nor a
+        server that sends a byte now and then. A late thread ends by itself."""
+        seconds, replies = max(until - time.monotonic(), 0.0), SimpleQueue[_Reply]()
+        send = partial(_sent, self._url, self._key, content, seconds)
+        threading.Thread(target=lambda: replies.put(send()), daemon=True).start()
+        try:
+            return replies.get(timeout=seconds)
+        except Empty:
+            return _Reply(200, fault=f"it took longer than llm.timeout_seconds ({self._seconds:g})")
 
     def _advice(self, status: int) -> str:
         if status in (401, 403):
@@ -147,29 +157,41 @@ class Llm:
             return "it is busy or has failed"
         return f"are llm.base_url, which often ends in /v1, and the model {self.model!r} right?"
 
-    def _down(self, reason: str) -> BackendDown:
-        return BackendDown(self.name, reason)
-
 
 def read_answer(said: str, shape: type[T]) -> T | str:
     """The first JSON object in the text that fits the shape, else what is wrong with the first one."""
-    fault, at, end = "", said.find("{"), 0
-    for _ in range(_MOST_OBJECTS):
-        if at < 0:
-            break
+    fault = ""
+    for value in objects_in(said):
         try:
-            _, end = _DECODER.raw_decode(said, at)
-            # Strict, unlike json: no NaN, no endless number, no half of a character.
-            return msgspec.convert(_without_nulls(msgspec.json.decode(said[at:end].encode())), shape)
+            return msgspec.convert(_without_nulls(value), shape)
         except msgspec.ValidationError as error:
             fault = fault or _WRONG_CHOICE.sub("a value that is not allowed", str(error))
-        except (ValueError, RecursionError):
-            end = at + 1
-        at = said.find("{", end)
     return fault or "it holds no JSON object"
 
 
-_DECODER = json.JSONDecoder()
+def objects_in(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a text, whatever is around them. Numbers that JSON does not have are null; an object with
+    half a character in it, which no file can hold, is none."""
+    end = 0
+    for _ in range(_MOST_TRIES):
+        start = text.find("{", end)
+        if start < 0:
+            return
+        end = start + 1
+        try:
+            value, behind = _DECODER.raw_decode(text, start)
+            json.dumps(value, ensure_ascii=False).encode()
+        except (ValueError, RecursionError):
+            continue
+        yield value
+        end = behind
+
+
+def _finite(number: str) -> float | None:
+    return float(number) if math.isfinite(float(number)) else None
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
 
 
 def _without_nulls(value: Any) -> Any:
@@ -197,17 +219,16 @@ def _messages(instructions: str, question: str) -> list[Message]:
     return [{"role": "system", "content": instructions}, {"role": "user", "content": question}]
 
 
-def _format(kind: str, shape: type[msgspec.Struct]) -> dict[str, Any]:
-    if kind == "none":
-        return {}
-    if kind == "json_object":
-        return {"response_format": {"type": kind}}
+def _formats(shape: type[msgspec.Struct]) -> list[dict[str, Any]]:
+    """How a server is asked for JSON, the strictest first. Many take only some of them."""
     schema = {"name": shape.__name__.strip("_"), "strict": True, "schema": schema_of(shape, strict=True)}
-    return {"response_format": {"type": kind, "json_schema": schema}}
+    strict = {"type": "json_schema", "json_schema": schema}
+    return [{"response_format": strict}, {"response_format": {"type": "json_object"}}, {}]
 
 
 class _Reply(NamedTuple):
-    """`status` 0: there is no whole answer, for the reason in `fault`. `wait` is the header Retry-After."""
+    """`fault` says why there is no answer that can be used, "" where there is one; `status` 0: it may be there on the
+    next try. `wait` is the header Retry-After."""
 
     status: int
     wait: str = ""
@@ -217,7 +238,7 @@ class _Reply(NamedTuple):
 
 def _sent(url: str, key: str, content: bytes, seconds: float) -> _Reply:
     """One request, and what comes back, at most `_LARGEST_ANSWER` bytes of it."""
-    import httpx2
+    import httpx2  # takes a tenth of a second, and most commands ask no model
 
     # A compressed answer has no bound.
     headers = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
@@ -236,17 +257,6 @@ def _sent(url: str, key: str, content: bytes, seconds: float) -> _Reply:
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         return _Reply(0, fault=f"{type(error).__name__}; is it running, and is llm.base_url its address?")
     return _Reply(response.status_code, response.headers.get("Retry-After", "").strip(), bytes(body))
-
-
-def _within(seconds: float, url: str, key: str, content: bytes) -> _Reply | None:
-    """What `_sent` returns within `seconds`, else None. A client's timeout bounds each read, but not the lookup of a
-    name, nor a server that sends a byte now and then. A late thread ends by itself."""
-    replies: SimpleQueue[_Reply] = SimpleQueue()
-    threading.Thread(target=lambda: replies.put(_sent(url, key, content, seconds)), daemon=True).start()
-    try:
-        return replies.get(timeout=max(seconds, 0.0))
-    except Empty:
-        return None
 
 
 def _without_login(url: str) -> tuple[str, tuple[str, str] | None]:

@@ -1,17 +1,20 @@
 """An MCP server over stdio with the tool `ask_question`, such as a bridge to another service's notebook.
 
-Each question starts a process of its own, which gets none of this program's secrets and is ended afterwards. What it
-says of a failure is only classified: none of its words get into an error or a log.
+Each question starts a process of its own, which gets none of this program's secrets, may say so much, and is ended
+afterwards. What it says of a failure is only classified: none of its words get into an error or a log.
 """
 
 from __future__ import annotations
 
+import codecs
 import json
 import logging
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from encodings import utf_8
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +29,8 @@ LATE = "its service did not answer in time; ask again later"
 FAILED = "it reports a failure; try it in a program that shows what it says"
 BROKEN = f"its reply is not one of {TOOL}; check tier2.command"
 EMPTY = "its answer is empty; ask again later"
+MOST_PRINTED, _BOUNDED = 4 << 20, "notebook_sync_bounded_utf_8"
+FLOOD = f"it printed more than {MOST_PRINTED:,} bytes; check tier2.command"
 
 # The first of these that a complaint mentions; services complain in their user's language.
 _ABOUT = {
@@ -49,6 +54,32 @@ class Reply(NamedTuple):
     trouble: str = ""
 
 
+# Ends the question that is asked.
+_cancel: ContextVar[Callable[[], None]] = ContextVar("cancel")
+
+
+class _Decoder(utf_8.IncrementalDecoder):
+    """UTF-8, of which a process may print `MOST_PRINTED` bytes. The SDK keeps each line until it ends, however long;
+    what it reads, it decodes by the codec that is named in its parameters."""
+
+    read = 0
+
+    def decode(self, input: Any, final: bool = False) -> str:  # noqa: A002 - as codecs name it
+        """The text of the next bytes; none of those that are too many."""
+        self.read += len(input)
+        if self.read > MOST_PRINTED:
+            _cancel.get()()
+            return ""
+        return super().decode(input, final)
+
+
+def _codec(name: str) -> codecs.CodecInfo | None:
+    return codecs.CodecInfo(utf_8.encode, utf_8.decode, incrementaldecoder=_Decoder) if name == _BOUNDED else None
+
+
+codecs.register(_codec)
+
+
 class Bridge:
     """The server that `tier2.command` starts. May be used by several threads."""
 
@@ -65,7 +96,8 @@ class Bridge:
 
         # The SDK logs each line of output that is no message, with its text.
         logging.getLogger("mcp.client").setLevel(logging.CRITICAL + 1)
-        server = StdioServerParameters(command=program, args=list(self._settings.command[1:]), cwd=_home())
+        args, home = list(self._settings.command[1:]), _home()
+        server = StdioServerParameters(command=program, args=args, cwd=home, encoding=_BOUNDED)
         asked = f"{instructions}\n\n{question}".encode(errors="replace").decode()
         with start_blocking_portal() as portal:  # an interrupted caller ends the process before it goes on
             reply: Reply = portal.call(self._asked, server, asked)
@@ -91,7 +123,8 @@ class Bridge:
         from mcp.client.stdio import stdio_client
 
         seconds, reply = self._settings.timeout_seconds, None
-        with anyio.move_on_after(seconds), Path(os.devnull).open("w") as nowhere:
+        with anyio.move_on_after(seconds) as scope, Path(os.devnull).open("w") as nowhere:
+            _cancel.set(scope.cancel)
             try:
                 async with Client(stdio_client(server, errlog=nowhere)) as client:
                     reply = await self._conversation(client, question)
@@ -101,7 +134,9 @@ class Bridge:
                     cause = cause.exceptions[0]
                 said = f"it did not start, ended, or refused the question ({type(cause).__name__}); check tier2.command"
                 reply = reply or Reply(trouble=said)
-        return reply or Reply(trouble=f"no answer within tier2.timeout_seconds ({seconds:g})")
+        is_late = anyio.current_time() >= scope.deadline
+        late = f"no answer within tier2.timeout_seconds ({seconds:g})"
+        return reply or Reply(trouble=late if is_late else FLOOD)
 
     async def _conversation(self, client: Any, question: str) -> Reply:
         tools = (await client.list_tools()).tools

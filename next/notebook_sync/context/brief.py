@@ -7,21 +7,23 @@ depends on the material alone, never on a clock.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import NamedTuple
 
+from notebook_sync.context.candidates import Choice, Link
 from notebook_sync.files.page import plain, shorten, without_comments
-from prompt import Count, fence_external, quote, trim, visible
+from notebook_sync.store.rows import Row
+from prompt import Count, fence_external, omission_line, quote, trim, visible
 
-TASK, CONTEXT, DECISIONS, PROBLEMS = "Task", "Relevant Context", "Decisions", "Known Problems"
-PATTERNS, RISKS, RELATED, METADATA = "Patterns", "Risks", "Related Notes", "Metadata"
-HEADINGS = (TASK, CONTEXT, DECISIONS, PROBLEMS, PATTERNS, RISKS, RELATED)
+HEADINGS = ("Task", "Relevant Context", "Decisions", "Known Problems", "Patterns", "Risks", "Related Notes")
+METADATA = "Metadata"
 # The least that a brief may have, in tokens; the fence around an external task takes up to half of the second.
 LEAST_TOKENS, LEAST_FENCED_TOKENS = 64, 128
-_OF_KIND = {"decision": DECISIONS, "problem": PROBLEMS, "pattern": PATTERNS}
-_TITLE, _NOTHING = "# Task Brief", "None found."
+_TASK, _OTHERS, *_, _RISKS, _RELATED = HEADINGS
+_OF_KIND = {"decision": HEADINGS[2], "problem": HEADINGS[3], "pattern": HEADINGS[4]}
+_TITLE, _NOTHING, _NO_TITLE = "# Task Brief", "None found.", "(no title)"
 # The parts of the brief that risks, related notes, metadata and the task have at most.
 _OF_RISKS, _OF_RELATED, _OF_METADATA, _OF_TASK = 6, 8, 5, 3
 # The parts that the best memory, other primary ones and supporting ones have at most, or the tokens, if more.
@@ -30,6 +32,18 @@ _CAP_OF_BEST, _CAP_OF_PRIMARY, _CAP_OF_OTHERS = (3, 400), (5, 200), (10, 100)
 _HEADING, _SEAM, _WORTH_SHOWING = 8, 2, 40
 # Empty sections are shown where all headings are a tenth of the brief.
 _ROOM_FOR_HEADINGS = 10 * _HEADING * (len(HEADINGS) + 1)
+# Characters of a memory that a brief may show, since to cut more of them would take seconds; of a title, and of the
+# words of a link or a summary; and the links of one memory.
+_LONGEST_BODY, _LONGEST_TITLE, _LONGEST_REASON, _LONGEST_SUMMARY, _MOST_LINKS = 100_000, 120, 160, 200, 5
+# How a link reads from the memory where it begins, and from the one where it ends.
+_VERBS = {
+    "causes": ("causes", "is caused by"),
+    "solves": ("solves", "is solved by"),
+    "contradicts": ("contradicts", "is contradicted by"),
+    "expands": ("expands on", "is expanded on by"),
+    "supersedes": ("supersedes", "is superseded by"),
+    "similar": ("is like", "is like"),
+}
 # At the start of a line, what makes a block of Markdown of it.
 _BLOCK = re.compile(r"\A(\d{0,9})(#{1,6}(?=\s|\Z)|[-+*>](?=\s|\Z)|>|[.)](?<=\d.)(?=\s|\Z)|`{3}|~{3})")
 _TICKS = re.compile(r"`+")
@@ -99,8 +113,9 @@ class _Fitting:
         self._material, self._limit, self._count = material, limit, count
         self._shows_empty = limit >= _ROOM_FOR_HEADINGS
         self._show_task = fence_task if material.is_external else quote
-        self._texts = [self._capped(place, entry) for place, entry in enumerate(material.entries)]
-        self._sizes = [count(text) + _SEAM for text in self._texts]
+        parts = [self._capped(place, entry) for place, entry in enumerate(material.entries)]
+        self._texts = [_joined(*each) for each in parts]
+        self._sizes = [sum(count(part) + _SEAM for part in each if part) for each in parts]
         self._task = count(self._show_task(material.task)) + _SEAM
 
     def brief(self, target: int) -> Brief:
@@ -118,9 +133,9 @@ class _Fitting:
         ids = tuple(entry.id for entry in kept)
         risks = self._first([risk.line for risk in material.risks if risk.about.issubset(ids)], of_risks)
         shown = {
-            TASK: self._trimmed(material.task, task + max(left, 0), self._show_task),
-            RISKS: "\n".join(risks),
-            RELATED: "\n".join(related),
+            _TASK: self._trimmed(material.task, task + max(left, 0), self._show_task),
+            _RISKS: "\n".join(risks),
+            _RELATED: "\n".join(related),
             **_by_heading(kept, texts),
         }
         headings = [heading for heading in HEADINGS if shown.get(heading) or self._shows_empty]
@@ -148,13 +163,13 @@ class _Fitting:
             room -= size
         return texts, room
 
-    def _capped(self, place: int, entry: Entry) -> str:
-        """An entry as it is shown: its links and its text have at most its cap."""
+    def _capped(self, place: int, entry: Entry) -> tuple[str, str, str]:
+        """An entry as it is shown: its head, and its links and its text, which have at most its cap."""
         part, least = _CAP_OF_BEST if not place else _CAP_OF_PRIMARY if entry.is_primary else _CAP_OF_OTHERS
         cap = max(self._limit // part, least)
         links = self._first(entry.links, cap // 2)
         body = self._trimmed(entry.body, cap - self._size(links), quote, entry.path)
-        return _joined(entry.head, "\n".join(links), body)
+        return entry.head, "\n".join(links), body
 
     def _trimmed(self, text: str, cap: int, show: Callable[[str], str], path: str = "") -> str:
         """A text as it is shown, in at most so many tokens."""
@@ -165,8 +180,8 @@ class _Fitting:
 
     def _first(self, lines: Sequence[str], room: int) -> list[str]:
         """The first lines with room for them and a heading."""
-        sizes = accumulate((self._count(line) + 1 for line in lines), initial=_HEADING)
-        return [line for line, size in zip(lines, islice(sizes, 1, None), strict=False) if size <= room]
+        sizes = accumulate(self._count(line) + 1 for line in lines)
+        return [line for line, size in zip(lines, sizes, strict=True) if size + _HEADING <= room]
 
     def _size(self, lines: Sequence[str]) -> int:
         return sum(self._count(line) + 1 for line in lines) + (_HEADING if lines else 0)
@@ -175,16 +190,74 @@ class _Fitting:
         """The line that replaces so many entries, with a call that has room for all; "" for none."""
         if not entries:
             return ""
-        every = self._material.entries
-        lines = [*self._material.related, *(risk.line for risk in self._material.risks)]
-        lines += [
-            *self._material.metadata([each.id for each in every]),
-            *(line for each in every for line in each.links),
-        ]
+        material, every = self._material, self._material.entries
+        lines = [*material.related, *(risk.line for risk in material.risks)]
+        lines += [*material.metadata([each.id for each in every]), *(line for each in every for line in each.links)]
         whole = sum(self._count(quote(each.body)) + self._count(each.head) + 2 * _SEAM for each in every)
         enough = max(self._limit, (self._task + whole + 2 * self._size(lines) + _ROOM_FOR_HEADINGS) * 11 // 10)
         omitted = "1 memory" if entries == 1 else f"{entries} memories"
         return f"[… {omitted} omitted: compile_context with max_tokens {(enough // 100 + 1) * 100}]"
+
+
+# ---- what a brief says of memories and notes
+
+
+def entries_of(choice: Choice, texts: Mapping[str, str]) -> list[Entry]:
+    """The chosen memories, with the texts of their files by id."""
+    return [_entry(choice, id, texts[id]) for id in choice.chosen]
+
+
+def _entry(choice: Choice, id: str, text: str) -> Entry:
+    row = choice.rows[id]
+    path, domain, made = row["path"], one_line(row["domain"], _LONGEST_TITLE), row["created_at"]
+    about = [in_code(path), row["kind"] or "no kind", domain, f"{made:%Y-%m-%d}" if made else ""]
+    about.append("needs review" if row["needs_review"] else "")
+    head = f"### {_title(row)}\n\n{' · '.join(filter(None, about))}"
+    body = body_of(text, row["title"])
+    if len(body) > _LONGEST_BODY:
+        body = f"{body[:_LONGEST_BODY]}…\n\n{omission_line(0, path)}"
+    read = [(_VERBS[link.type][0], link.to, link) for link in choice.links if link.source == id]
+    read += [(_VERBS[link.type][1], link.source, link) for link in choice.links if link.to == id]
+    read.sort(key=lambda each: (each[0], -each[2].confidence, each[1], each[2].reasoning))
+    links = [f"- {verb} {_named(choice, end)}{_reason(link)}" for verb, end, link in read[:_MOST_LINKS]]
+    shown_path, similarity = path if path.isprintable() else "", choice.ranked[id].similarity
+    return Entry(id, shown_path, row["kind"], id in choice.primary, similarity, head, body, links)
+
+
+def risks_of(choice: Choice) -> Iterator[Risk]:
+    """What to beware of: contradictions, what is out of date, problems that nothing solves."""
+    for link in sorted(link for link in choice.links if link.type in ("contradicts", "supersedes")):
+        about = frozenset((link.source, link.to)).intersection(choice.chosen)
+        start, end = _named(choice, link.source), _named(choice, link.to)
+        if link.type == "contradicts" and about:
+            yield Risk(about, f"- {start} contradicts {end}{_reason(link)}")
+        elif link.type == "supersedes" and link.to in about:
+            yield Risk(frozenset((link.to,)), f"- {end} is out of date: {start} supersedes it{_reason(link)}")
+    for id in sorted(choice.chosen):
+        if choice.rows[id]["kind"] == "problem" and id not in choice.solved:
+            yield Risk(frozenset((id,)), f"- No memory says what solves {_named(choice, id)}.")
+
+
+def related_line(title: str, path: str, summary: str) -> str:
+    """The line of a note that is no memory."""
+    shown = one_line(summary, _LONGEST_SUMMARY)
+    return f"- {at_start(one_line(title, _LONGEST_TITLE) or _NO_TITLE)} ({in_code(path)}){': ' if shown else ''}{shown}"
+
+
+def _named(choice: Choice, id: str) -> str:
+    return f"“{_title(choice.rows[id])}” ({in_code(id)})"
+
+
+def _title(row: Row) -> str:
+    return one_line(row["title"], _LONGEST_TITLE) or _NO_TITLE
+
+
+def _reason(link: Link) -> str:
+    reason = one_line(link.reasoning, _LONGEST_REASON)
+    return f": {reason}" if reason else ""
+
+
+# ---- text of notes as a part of Markdown
 
 
 def fence_task(text: str) -> str:
@@ -224,7 +297,7 @@ def _by_heading(entries: Sequence[Entry], texts: Sequence[str]) -> dict[str, str
     pairs = zip(entries, texts, strict=True)
     found: dict[str, str] = {}
     for entry, text in sorted(pairs, key=lambda pair: (not pair[0].is_primary, -pair[0].similarity, pair[0].id)):
-        heading = _OF_KIND.get(entry.kind, CONTEXT)
+        heading = _OF_KIND.get(entry.kind, _OTHERS)
         found[heading] = _joined(found.get(heading, ""), text)
     return found
 

@@ -1,14 +1,14 @@
-"""The memories that a brief may use, and which of them it does: found by name, label, words, meaning and links, then
-ranked, and chosen so that little is said twice.
+"""The memories that may help with a task: found by name, label, words, meaning and links, then ranked, and chosen so
+that little is said twice.
 
 No memory that the session may not read is looked up, nor one that others wrote, nor an archived one.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -18,29 +18,33 @@ from notebook_sync.model import id_from_path
 from notebook_sync.search.ranking import bm25, fuse, mmr, rarity_of
 from notebook_sync.search.terms import HEADING
 from notebook_sync.services.core import Core
-from notebook_sync.services.remembering import score_of_row
+from notebook_sync.services.remembering import FOLDER, score_of_row
 from notebook_sync.services.view import View
-from notebook_sync.settings import ContextTable
-from notebook_sync.store.rows import EVERYTHING, Either, Has, Is, Not, Row, Where, both
+from notebook_sync.store.rows import EVERYTHING, Has, Is, Not, Row, Where, both
 from notebook_sync.sync.project import fold_tags
 from prompt.assemble import Recent
 
-MEMORIES = "memories"
 # What is read of a candidate.
-COLUMNS = (
+_COLUMNS = (
     *("id", "path", "title", "kind", "domain", "tags", "score", "needs_review", "digest", "words_digest"),
     *("fields", "created_at", "provenance", "status"),
 )
-# The candidates that links are followed from, and those that are found so.
-_MOST_LINKED = 30
-# The rarest of the words that matter most are looked for in the index: others find too much.
+# What may be shown of what a session may read, and which of it are memories.
+OPEN = both(Is("provenance", "=", ""), Is("status", "!=", "archived"))
+_MEMORY = both(Is("path", "under", FOLDER), OPEN)
+# The candidates that links are followed from, and those that are found so; the links of one memory that are read.
+_MOST_LINKED, _MOST_LINKS = 30, 100
+# Of the words that matter most, the rarest are looked for in the index, since others find too much; all of them say
+# what the task means to a model of this machine. To count how many notes have a word is what they cost.
 _RAREST, _AMONG, _STEEPNESS = 4, 16, 4
+# So many times the memories with labels are looked at: what a caller excludes is among them.
+_WIDER = 2
+# What a domain counts for, against a tag.
+_DOMAIN = 2
 _LONGEST_AIM = 8_000
 _SHARE_OF_MEANING = 0.4
-# What may be in a brief, of what a session may read.
-_MEMORY = both(Is("path", "under", MEMORIES), Is("provenance", "=", ""), Is("status", "!=", "archived"))
-# A link of another type brings nothing that helps; so many of one memory are followed.
-_HELPFUL, _MOST_LINKS = ("causes", "solves", "contradicts", "expands"), 100
+# A link of another type brings nothing that helps.
+_HELPFUL = ("causes", "solves", "contradicts", "expands")
 # A memory below the first share of the best similarity shares a word by chance; from the second share on, and never
 # below the third, it is there for its own sake.
 _BY_CHANCE, _PRIMARY, _LEAST_PRIMARY = 0.1, 0.5, 0.3
@@ -73,38 +77,12 @@ class Wanted(NamedTuple):
         return is_open and is_of_domain and self.without_tags.isdisjoint(row["tags"])
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """Candidates by id in the order in which they were found, and the memories at the other ends of their links.
-
-    `found_by` says how: named, metadata, words, meaning, linked, or all where memories are few. `cosines` are those of
-    candidates with vectors; what is not nearer than `unrelated` is far. `counts` are the terms of each, `directions`
-    their vectors. `solved`: problems that some memory solves. `degraded`: why meaning does not count, None where it
-    does.
-    """
-
-    rows: Mapping[str, Row]
-    counts: Mapping[str, Counter[str]]
-    others: Mapping[str, Row]
-    found_by: Mapping[str, list[str]]
-    links: Sequence[Link]
-    solved: frozenset[str]
-    cosines: Mapping[str, float]
-    directions: Mapping[str, Any]
-    unrelated: float
-    degraded: str | None
-
-    def with_rows(self, rows: Mapping[str, Row], instead: Collection[str]) -> Gathered:
-        """The same with these rows instead of those with the ids `instead`."""
-        now = {id: rows.get(id, row) for id, row in self.rows.items() if id in rows or id not in instead}
-        counts = {id: self.counts[id] for id in now} | {id: counts_of(row["terms"]) for id, row in rows.items()}
-        links = [link for link in self.links if {link.source, link.to} <= {*now, *self.others}]
-        return replace(self, rows=now, counts=counts, links=links)
-
-
 class Ranked(NamedTuple):
-    """A candidate's scores, each 0 to 1. `superseded_by` is the id of the memory that replaces it, "" for none."""
+    """How a candidate was found, and its scores, each 0 to 1. `superseded_by` is the id of the memory that replaces it,
+    "" for none; `cosine` is None without vectors."""
 
+    found_by: list[str]
+    cosine: float | None
     similarity: float
     score: float
     combined: float
@@ -114,20 +92,40 @@ class Ranked(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Every candidate that has to do with the task, best first; the ids of those chosen, in order, and which of these
-    are `primary`: there for their own sake."""
+    are `primary`: there for their own sake.
+
+    `rows` also has the memories at the other ends of `links`. `solved`: problems that some memory solves. `degraded`:
+    why meaning does not count, None where it does.
+    """
 
     ranked: Mapping[str, Ranked]
     chosen: tuple[str, ...]
     primary: frozenset[str]
+    rows: Mapping[str, Row]
+    links: Sequence[Link]
+    solved: frozenset[str]
+    degraded: str | None
 
 
-class Labels(NamedTuple):
-    """The memories of an index at one `rev` that everybody may read: scores by id, ids by folded domain and by tag."""
+class _Found(NamedTuple):
+    """Candidates, in the order in which they were found; `others` are the memories at the other ends of their links.
+    `ways`: the ids that are named, have a label, or are found by words, meaning or a link; all where memories are few.
+    """
+
+    ways: Mapping[str, list[str]]
+    rows: Mapping[str, Row]
+    others: Mapping[str, Row]
+    links: Sequence[Link]
+    solved: frozenset[str]
+
+
+class _Labels(NamedTuple):
+    """The memories of an index at one `rev` that everybody may read: scores by id; and by folded label, each id with
+    what the label counts for: 2 as a domain, 1 as a tag."""
 
     rev: int
     scores: dict[str, float]
-    by_domain: dict[str, list[str]]
-    by_tag: dict[str, list[str]]
+    ids: Mapping[str, Counter[str]]
 
 
 class Candidates:
@@ -135,111 +133,103 @@ class Candidates:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._labels = Labels(-1, {}, {}, {})
+        self._labels = _Labels(-1, {}, {})
         self._counts: Recent[Counter[str]] = Recent(_MOST_REMEMBERED)
 
-    def gather(self, view: View, intent: Intent, wanted: Wanted) -> Gathered:
-        """The candidates for a task. Raises errors of the index."""
-        core, most = self._core, self._core.settings.context.prefilter
-        documents, meaning, labels = core.index.documents, core.searcher.meaning, self._current_labels()
-        readable = both(view.whole, _MEMORY)
-        of_domains = [id for domain in wanted.domains for id in labels.by_domain.get(domain, ())]
-        where = both(
-            readable,
-            Is("id", "in", of_domains) if wanted.domains else EVERYTHING,
-            Not(Has("tags", tuple(wanted.without_tags))) if wanted.without_tags else EVERYTHING,
-        )
-        asked = None
+    def choose(self, view: View, intent: Intent, wanted: Wanted, limit: int) -> Choice:
+        """The best `limit` memories for a task, which say little twice; superseded ones come last. Raises errors of the
+        index."""
+        settings, meaning, asked = self._core.settings.context, self._core.searcher.meaning, None
         if meaning and (wanted.asks_servers or meaning.embedder.is_local):
             meaning.catch_up()
-            text = " ".join(intent.words) if meaning.embedder.is_local else intent.content
-            asked = core.searcher.ask(f"{intent.title}\n{text[:_LONGEST_AIM]}")
-        found = {"named": self._ids(where, named_notes(intent)) if intent.related else []}
-        if len(labels.scores) <= most:
-            found["all"] = self._ids(where)
-        else:
-            rare, count = self._rarest(intent), -(-most // 3)
-            found["metadata"] = self._by_labels(where, intent, labels, most)
-            found["words"] = [hit.id for hit in documents.search(rare, where, limit=count, private=True)]
-            found["meaning"] = core.searcher.nearest(asked, where)[:count] if asked else []
-        turns = zip_longest(*found.values())
-        ids = list(dict.fromkeys(id for turn in turns for id in turn if id is not None))[:most]
-        rows = self._rows(where, ids)
-        links = [link for row in rows.values() for link in links_of(row)]
-        linking = documents.find(both(readable, Has("relations", tuple(ids))), fields=("id", "fields"))
-        links += [link for row in linking if row["id"] not in rows for link in links_of(row) if link.to in rows]
-        others = self._rows(where, sorted({end for link in links for end in (link.source, link.to)} - rows.keys()))
-        solved = frozenset(link.to for link in links if link.type == "solves" and link.source != link.to)
-        links = [each for each in links if each.source != each.to and {each.source, each.to} <= {*rows, *others}]
-        near = frozenset(ids[:_MOST_LINKED])
-        ends = (end for link in links if not near.isdisjoint((link.source, link.to)) for end in (link.source, link.to))
-        found["linked"] = [id for id in dict.fromkeys(ends) if id in others][:_MOST_LINKED]
-        rows |= {id: others.pop(id) for id in found["linked"]}
-        cosines, directions = {}, {}
-        if asked and meaning and asked.vector is not None:
-            cosines = meaning.cosines(asked.vector, "documents", rows.keys())
-            directions = meaning.directions(asked.vector, "documents", cosines.keys())
-        ways = {way: frozenset(of) for way, of in found.items()}
-        return Gathered(
-            rows,
-            self._counts_of(rows),
-            others,
-            {id: [way for way, of in ways.items() if id in of] for id in rows},
-            links,
-            solved,
-            cosines,
-            directions,
-            asked.unrelated if asked else 0.0,
-            asked.degraded if asked else None,
-        )
+            text = " ".join(intent.words[:_AMONG]) if meaning.embedder.is_local else intent.content
+            asked = self._core.searcher.ask(f"{intent.title}\n{text[:_LONGEST_AIM]}")
+        found = self._found(view, intent, wanted, asked)
+        counts, cosines, directions = self._counts_of(found.rows), dict[str, float](), dict[str, Any]()
+        if meaning and asked and asked.vector is not None:
+            cosines = meaning.cosines(asked.vector, "documents", found.rows.keys())
+            directions = meaning.directions(asked.vector, "documents", found.rows.keys())
+        words = bm25(intent.keywords, counts)
+        close = {id: each for id, each in cosines.items() if words.get(id) or (asked and each > asked.unrelated)}
+        own = fuse(words, close, _SHARE_OF_MEANING) | dict.fromkeys(found.ways["named"], 1.0)
+        ranked = _ranked(found, intent, own, cosines, settings.similarity)
+        alike, chosen = _likeness(counts, directions), list[str]()
+        for is_current in (True, False):
+            scores = {id: each.combined for id, each in ranked.items() if is_current != bool(each.superseded_by)}
+            chosen += mmr(scores, alike, settings.diversity, limit - len(chosen))
+        least = max(_PRIMARY * max((ranked[id].similarity for id in chosen), default=0.0), _LEAST_PRIMARY)
+        primary = (id for id in chosen if ranked[id].similarity >= least and not ranked[id].superseded_by)
+        rows, degraded = {**found.others, **found.rows}, asked.degraded if asked else None
+        return Choice(ranked, tuple(chosen), frozenset(primary), rows, found.links, found.solved, degraded)
 
-    def _current_labels(self) -> Labels:
+    def _found(self, view: View, intent: Intent, wanted: Wanted, asked: Any) -> _Found:
+        documents, most = self._core.index.documents, self._core.settings.context.prefilter
+        labels, readable = self._current_labels(), both(view.whole, _MEMORY)
+        where = both(readable, Not(Has("tags", tuple(wanted.without_tags))) if wanted.without_tags else EVERYTHING)
+        if wanted.domains:
+            worth = [item for domain in wanted.domains for item in labels.ids.get(domain, {}).items()]
+            where = both(where, Is("id", "in", [id for id, count in worth if count >= _DOMAIN]))
+        ways = {"named": named_notes(self._core, where, intent)}
+        if len(labels.scores) <= most:
+            ways["all"] = sorted(id for (id,) in documents.tuples(("id",), where))
+        else:
+            rare, third = self._rarest(intent), -(-most // 3)
+            ways["label"] = self._by_labels(where, intent, labels, most)
+            ways["words"] = [hit.id for hit in documents.search(rare, where, limit=third, private=True)]
+            ways["meaning"] = self._core.searcher.nearest(asked, where)[:third] if asked else []
+        turns = zip_longest(*ways.values())
+        ids = list(dict.fromkeys(id for turn in turns for id in turn if id is not None))[:most]
+        return self._with_linked(readable, where, ways, self._rows(where, ids))
+
+    def _with_linked(self, readable: Where, where: Where, ways: dict[str, list[str]], rows: dict[str, Row]) -> _Found:
+        """The candidates and those that links of the first lead to. What a caller excludes may solve a problem."""
+        linking = self._core.index.documents.find(
+            both(readable, Has("relations", tuple(rows))), fields=("id", "fields")
+        )
+        sources = rows | {row["id"]: row for row in linking if row["id"] not in rows}
+        links = [link for row in sources.values() for link in _links_of(row) if row["id"] in rows or link.to in rows]
+        ends = {end for link in links for end in (link.source, link.to)}
+        others = self._rows(where, sorted(ends - rows.keys()))
+        solved, known = frozenset(link.to for link in links if link.type == "solves"), {*rows, *others}
+        links = [link for link in links if link.source in known and link.to in known]
+        near = list(rows)[:_MOST_LINKED]
+        led_to = (end for link in links if link.source in near or link.to in near for end in (link.source, link.to))
+        linked = [id for id in dict.fromkeys(led_to) if id in others][:_MOST_LINKED]
+        found = rows | {id: others[id] for id in linked}
+        return _Found({**ways, "linked": linked}, found, others, links, solved)
+
+    def _current_labels(self) -> _Labels:
         index = self._core.index
         if self._labels.rev != (rev := index.rev()):
-            labels = Labels(rev, {}, {}, {})
+            labels = _Labels(rev, {}, defaultdict(Counter))
             fields, where = ("id", "domain", "tags", "score", "fields"), both(_MEMORY, Is("audience", "=", ""))
             for id, domain, tags, score, more in index.documents.tuples(fields, where):
                 labels.scores[id] = score_of_row({"score": score, "fields": more})
-                labels.by_domain.setdefault(fold(domain), []).append(id)
-                for tag in tags:
-                    labels.by_tag.setdefault(tag, []).append(id)
+                for label, worth in ((fold(domain), _DOMAIN), *((tag, 1) for tag in tags)):
+                    labels.ids[label][id] += worth
             self._labels = labels
         return self._labels
 
-    def _ids(self, where: Where, *more: Where) -> list[str]:
-        return sorted(id for (id,) in self._core.index.documents.tuples(("id",), both(where, *more)))
-
-    def _by_labels(self, where: Where, intent: Intent, labels: Labels, limit: int) -> list[str]:
-        """Memories whose domain and tags fit best; a domain counts as two tags, and of equal ones the score decides."""
+    def _by_labels(self, where: Where, intent: Intent, labels: _Labels, limit: int) -> list[str]:
+        """Memories whose domain and tags fit best; of equal ones the score decides."""
         fits: Counter[str] = Counter()
-        for domain in intent.possible_domains:
-            fits.update(2 * labels.by_domain.get(domain, []))
-        for tag in fold_tags(intent.possible_tags):
-            fits.update(labels.by_tag.get(tag, []))
-        best = sorted(fits, key=lambda id: (-fits[id], -labels.scores[id], id))
-        kept: list[str] = []
-        for start in range(0, len(best), 2 * limit):
-            batch = best[start : start + 2 * limit]
-            shown = frozenset(self._ids(where, Is("id", "in", batch)))
-            kept += [id for id in batch if id in shown]
-            if len(kept) >= limit:
-                break
-        return kept[:limit]
+        for label in intent.hints.union(fold_tags(intent.hints)):
+            fits.update(labels.ids.get(label, {}))
+        best = sorted(fits, key=lambda id: (-fits[id], -labels.scores[id], id))[: _WIDER * limit]
+        shown = self._core.index.documents.tuples(("id",), both(where, Is("id", "in", best)))
+        return sorted((id for (id,) in shown), key=best.index)[:limit]
 
     def _rarest(self, intent: Intent) -> list[str]:
         """Of the words that matter most, those that fewest notes have, by weight and rarity."""
         words = list(intent.keywords)[:_AMONG]
         total, having = self._core.index.documents.frequencies(words)
-        worth = {
-            word: intent.keywords[word] * rarity_of(total, having[word]) ** _STEEPNESS
-            for word in words
-            if having.get(word)
-        }
+        known = [word for word in words if having.get(word)]
+        worth = {word: intent.keywords[word] * rarity_of(total, having[word]) ** _STEEPNESS for word in known}
         return sorted(worth, key=lambda word: (-worth[word], word))[:_RAREST]
 
     def _rows(self, where: Where, ids: Sequence[str]) -> dict[str, Row]:
         """The rows of these memories, in this order."""
-        found = self._core.index.documents.find(both(where, Is("id", "in", ids)), fields=COLUMNS) if ids else []
+        found = self._core.index.documents.find(both(where, Is("id", "in", ids)), fields=_COLUMNS)
         rows = {row["id"]: row for row in found}
         return {id: rows[id] for id in ids if id in rows}
 
@@ -247,80 +237,61 @@ class Candidates:
         """How often each memory has each term. What an index holds of a text is read once."""
         digests = {id: row["words_digest"] for id, row in rows.items()}
         missing = [id for id, digest in digests.items() if not self._counts.knows(digest)]
-        terms = dict(self._core.index.documents.tuples(("id", "terms"), Is("id", "in", missing))) if missing else {}
-        return {id: self._counts.get(digest, partial(counts_of, terms.get(id))) for id, digest in digests.items()}
+        terms = dict(self._core.index.documents.tuples(("id", "terms"), Is("id", "in", missing)))
+        return {id: self._counts.get(digest, partial(_counted, terms.get(id))) for id, digest in digests.items()}
 
 
-def counts_of(terms: str | None) -> Counter[str]:
+def named_notes(core: Core, where: Where, intent: Intent) -> list[str]:
+    """The ids of the notes that a task names, by id or path, of those that match."""
+    paths = [name if name.endswith(".md") else f"{name}.md" for name in intent.related]
+    ids = [id_from_path(name) for name in intent.related]
+    # One question after the other: for both at once, SQLite reads every row.
+    named = (both(where, Is("path", "in", paths)), both(where, Is("id", "in", ids)))
+    return sorted({id for each in named for (id,) in core.index.documents.tuples(("id",), each)})
+
+
+def _counted(terms: str | None) -> Counter[str]:
     """The terms of a text as `search_columns` packs it, each with how often it has it."""
     counts = Counter((terms or "").split())
     del counts[HEADING]
     return counts
 
 
-def choose(gathered: Gathered, intent: Intent, settings: ContextTable, limit: int) -> Choice:
-    """The best `limit` candidates, which say little twice; superseded ones come last. Pure."""
-    ranked = _ranked(gathered, intent, settings.similarity)
-    alike, chosen = _alike(gathered), list[str]()
-    for is_current in (True, False):
-        scores = {id: each.combined for id, each in ranked.items() if is_current != bool(each.superseded_by)}
-        chosen += mmr(scores, alike, settings.diversity, limit - len(chosen))
-    least = max(_PRIMARY * max((ranked[id].similarity for id in chosen), default=0.0), _LEAST_PRIMARY)
-    primary = (id for id in chosen if ranked[id].similarity >= least and not ranked[id].superseded_by)
-    return Choice(ranked, tuple(chosen), frozenset(primary))
-
-
-def links_of(row: Row) -> list[Link]:
+def _links_of(row: Row) -> list[Link]:
     """The links of a memory, as its frontmatter has them."""
     relations = ((row["fields"] or {}).get("relations") or ())[:_MOST_LINKS]
-    return [Link(row["id"], each["type"], each["to"], each["confidence"], each["reasoning"]) for each in relations]
+    links = [Link(row["id"], each["type"], each["to"], each["confidence"], each["reasoning"]) for each in relations]
+    return [link for link in links if link.source != link.to]
 
 
-def named_notes(intent: Intent) -> Where:
-    """The notes that a task names, by id or path."""
-    paths = [name if name.endswith(".md") else f"{name}.md" for name in intent.related]
-    return Either((Is("path", "in", paths), Is("id", "in", [id_from_path(name) for name in intent.related])))
+# ---- ranking, pure
 
 
-# ---- ranking
-
-
-def _ranked(gathered: Gathered, intent: Intent, share: float) -> dict[str, Ranked]:
-    """The candidates that have to do with the task, by words, meaning, a link, or a label; the best first."""
-    similarity, newer = _similarities(gathered, intent), _superseded(gathered.links)
+def _ranked(
+    found: _Found, intent: Intent, own: Mapping[str, float], cosines: Mapping[str, float], share: float
+) -> dict[str, Ranked]:
+    """The candidates that have to do with the task, by words, meaning, a link, or a label; the best first. A link to
+    one that has adds half of its similarity; `share` is that of the similarity, against that of the score."""
+    similarity = {id: own.get(id, 0.0) for id in found.rows}
+    for link in found.links:
+        if link.type in _HELPFUL and link.source in similarity and link.to in similarity:
+            for id, other in ((link.source, link.to), (link.to, link.source)):
+                similarity[id] = max(similarity[id], own.get(other, 0.0) * link.confidence / 2)
+    claims = {(link.source, link.to) for link in found.links if link.type == "supersedes"}
+    # Of two that claim to replace each other, neither does.
+    newer = {older: each for each, older in sorted(claims, reverse=True) if (older, each) not in claims}
     least = _BY_CHANCE * max(similarity.values(), default=0.0)
     ranked: dict[str, Ranked] = {}
-    for id, row in gathered.rows.items():
+    for id, row in found.rows.items():
         if similarity[id] > least or not intent.labels.isdisjoint((fold(row["domain"]), *row["tags"])):
-            score = score_of_row(row)
+            ways, score = [way for way, of in found.ways.items() if id in of], score_of_row(row)
             combined = share * similarity[id] + (1 - share) * score
-            ranked[id] = Ranked(similarity[id], score, combined, newer.get(id, ""))
+            ranked[id] = Ranked(ways, cosines.get(id), similarity[id], score, combined, newer.get(id, ""))
     return dict(sorted(ranked.items(), key=lambda item: (-item[1].combined, item[0])))
 
 
-def _similarities(gathered: Gathered, intent: Intent) -> dict[str, float]:
-    """How much each candidate has to do with the task, 0 to 1; a link to one that has adds half of it."""
-    words = bm25(intent.keywords, gathered.counts)
-    near = {id: each for id, each in gathered.cosines.items() if each > gathered.unrelated or words.get(id)}
-    fused = fuse(words, near, _SHARE_OF_MEANING)
-    own = {id: 1.0 if "named" in gathered.found_by[id] else fused.get(id, 0.0) for id in gathered.rows}
-    similarity = dict(own)
-    for link in gathered.links:
-        if link.type in _HELPFUL and link.source in own and link.to in own:
-            for id, other in ((link.source, link.to), (link.to, link.source)):
-                similarity[id] = max(similarity[id], own[other] * link.confidence / 2)
-    return similarity
-
-
-def _superseded(links: Iterable[Link]) -> dict[str, str]:
-    """By id, the memory that replaces it; of two that claim so of each other, neither does."""
-    claims = {(link.source, link.to) for link in links if link.type == "supersedes"}
-    return {older: newer for newer, older in sorted(claims, reverse=True) if (older, newer) not in claims}
-
-
-def _alike(gathered: Gathered) -> Callable[[str, str], float]:
+def _likeness(counts: Mapping[str, Counter[str]], directions: Mapping[str, Any]) -> Callable[[str, str], float]:
     """How alike two candidates are, 0 to 1: by their vectors, or by the words in common where one has none."""
-    counts, directions = gathered.counts, gathered.directions
 
     def alike(one: str, other: str) -> float:
         if one in directions and other in directions:

@@ -10,12 +10,12 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import ceil
 
 from notebook_sync.context.synthesis import LOCAL, Synthesizer, reasoner_of, require_tier2
 from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.files.frontmatter import is_external
+from notebook_sync.registry import Result
 from notebook_sync.services.core import Core
 from notebook_sync.services.lookup import resolve
 from notebook_sync.services.view import View
@@ -35,8 +35,7 @@ _WORD = re.compile(r"[^\W_]+")
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Prefetched:
+class Prefetched(Result, frozen=True):
     """`source` is "" for a spec that no model was asked about; `trouble` says why."""
 
     spec: str

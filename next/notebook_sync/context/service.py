@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Collection
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, Limit, Result, Results, operation
-from notebook_sync.services.core import Core, NotebookService
+from notebook_sync.services.core import NotebookService
 from notebook_sync.sessions import OWNER, Session
 
 if TYPE_CHECKING:
-    from notebook_sync.context.cache import CachedSynthesis
-    from notebook_sync.context.compiler import Compiled, Compiler
-    from notebook_sync.context.figures import Figures
+    from notebook_sync.context.compiler import Compiler, TaskBrief
     from notebook_sync.context.prefetch import Prefetched, Prefetcher
+    from notebook_sync.context.records import CachedSynthesis, Figures
     from notebook_sync.context.synthesis import Synthesis, Synthesizer
 
 Spec = Annotated[
@@ -34,41 +35,6 @@ Domains = Annotated[Names | None, Meta(description="only memories of these domai
 Excluded = Annotated[Names | None, Meta(description="no notes with these tags"), Arg("TAGS")]
 
 
-class UsedMemory(Result, frozen=True, kw_only=True):
-    """A memory that a brief rests on: for its own sake (primary), or in support."""
-
-    id: str
-    path: str
-    title: str
-    score: float
-    contribution: Literal["primary", "supporting"]
-
-
-class RelatedNote(Result, frozen=True, kw_only=True):
-    """A note that has to do with a task and is no memory."""
-
-    id: str
-    path: str
-    title: str
-    summary: str
-
-
-class TaskBrief(Result, frozen=True, kw_only=True):
-    """A brief. `context_hash` is equal for an equal spec, equal options, and equal files of the memories used.
-
-    `degraded` says why it is less than it could be. `explain` has the intent and a row for each candidate, where it was
-    asked for.
-    """
-
-    task_brief_md: str
-    context_hash: str
-    token_count: int
-    memories_used: list[UsedMemory]
-    related: list[RelatedNote]
-    degraded: str | None
-    explain: dict[str, Any] | None
-
-
 class Feedback(Result, frozen=True):
     """What was recorded of a brief: ids of memories that helped, and of others."""
 
@@ -82,18 +48,13 @@ class ContextService(NotebookService):
 
     name = "context"
 
-    def __init__(self, core: Core) -> None:
-        super().__init__(core)
-        self._compiler: Compiler | None = None
-        self._synthesizer: Synthesizer | None = None
-        self._prefetcher: Prefetcher | None = None
-
     @operation(
         "context brief",
         tool="compile_context",
         route="POST /compile_context",
         unlisted=("top_k", "include_domains", "exclude_tags", "explain"),
         shows="task_brief_md",
+        result_in="notebook_sync.context.compiler",
         hint="Call it before you start a task.",
         examples=(
             "notebook-sync context brief pages/plan.md",
@@ -119,7 +80,7 @@ class ContextService(NotebookService):
         that others wrote.
         """
         began = time.perf_counter()
-        found = self.compiler.compile(
+        made = self.compiler.compile(
             task_spec,
             session,
             max_tokens=max_tokens,
@@ -127,16 +88,15 @@ class ContextService(NotebookService):
             include_domains=include_domains,
             exclude_tags=exclude_tags,
         )
-        self._record(found, session, (time.perf_counter() - began) * 1000)
-        return TaskBrief(
-            task_brief_md=found.text,
-            context_hash=f"sha256:{found.hash}",
-            token_count=found.tokens,
-            memories_used=[UsedMemory(**each._asdict()) for each in found.used],
-            related=[RelatedNote(**each._asdict()) for each in found.related],
-            degraded=found.degraded,
-            explain=dict(found.steps) if explain else None,
+        found = made.brief
+        self.core.events.record(
+            "brief",
+            session,
+            hash=found.context_hash,
+            memories=[each.id for each in found.memories_used],
+            latency_ms=round((time.perf_counter() - began) * 1000, 2),
         )
+        return found if explain else replace(found, explain=None)
 
     @operation(
         "context feedback",
@@ -159,7 +119,7 @@ class ContextService(NotebookService):
 
         `context figures` counts them. The last feedback on a brief replaces an earlier one.
         """
-        from notebook_sync.context.figures import record_feedback
+        from notebook_sync.context.records import record_feedback
 
         record_feedback(self.core, session, context_hash, used or (), useless or ())
         return Feedback(context_hash, used or [], useless or [])
@@ -169,18 +129,18 @@ class ContextService(NotebookService):
         route="GET /memories/figures",
         sessions=NOT_EXTERNAL,
         refusal="Figures of memories are not available in this conversation",
-        result_in="notebook_sync.context.figures",
+        result_in="notebook_sync.context.records",
         examples=("notebook-sync context figures --json",),
     )
     def figures(self, session: Session = OWNER) -> Figures:
-        """Show figures about memories, briefs and syntheses.
+        """Show figures about briefs and syntheses; for those about memories, see `memory audit`.
 
-        How many memories have a structure or need a review, causal links, the spread of scores; the p50 and p95 of the
-        last thousand briefs and syntheses; how many memories in briefs helped, by `context feedback`.
+        The p50 and p95 of the last thousand briefs and syntheses; how many memories in briefs helped, by
+        `context feedback`; how many questions were asked today.
         """
-        from notebook_sync.context.figures import figures_of
+        from notebook_sync.context.records import figures_of
 
-        return figures_of(self.core, session)
+        return figures_of(self.core)
 
     @operation(
         "context seed",
@@ -201,7 +161,7 @@ class ContextService(NotebookService):
         At most 50 files, by domain: decisions, lessons, problems, and pages with the domain as a tag. Private, archived
         and external notes, and comments, are left out. The folder must be new or empty, and outside the notebook.
         """
-        from notebook_sync.context.seed import write_seed
+        from notebook_sync.context.compiler import write_seed
 
         return Results(write_seed(self.core, directory))
 
@@ -287,7 +247,7 @@ class ContextService(NotebookService):
         effect="write",
         columns=("synthesis_id", "made_at", "source", "hits", "holds", "rests_on"),
         nothing_found="no syntheses are cached; make one with: notebook-sync context synthesize SPEC.md",
-        result_in="notebook_sync.context.cache",
+        result_in="notebook_sync.context.records",
         examples=("notebook-sync context cached", "notebook-sync context cached --clear 1a2b3c4d5e6f"),
     )
     def cached(
@@ -307,46 +267,43 @@ class ContextService(NotebookService):
         """
         return Results(self.synthesizer.cache.clear(id) if clear else self.synthesizer.cache.latest(limit, id))
 
-    @property
+    def forget(self, ids: Collection[str]) -> int:
+        """Drop the cached syntheses whose brief showed one of these notes, or whose task is one, and return how many.
+        The index must still have the notes."""
+        return self.synthesizer.cache.forget(ids)
+
+    @cached_property
+    def compiler(self) -> Compiler:
+        """What compiles briefs; it remembers token counts."""
+        from notebook_sync.context.compiler import Compiler  # the parts of the index, which help does without
+
+        return Compiler(self.core)
+
+    @cached_property
     def synthesizer(self) -> Synthesizer:
         """What asks about briefs, and caches the answers."""
-        if self._synthesizer is None:
-            from notebook_sync.context.synthesis import Synthesizer  # what help does without
+        from notebook_sync.context.synthesis import Synthesizer  # what help does without
 
-            self._synthesizer = Synthesizer(self.core, self.compiler)
-        return self._synthesizer
+        return Synthesizer(self.core, self.compiler)
+
+    @cached_property
+    def _prefetcher(self) -> Prefetcher:
+        from notebook_sync.context.prefetch import Prefetcher
+
+        return Prefetcher(self.core, self.synthesizer)
 
     def look_for_specs(self) -> None:
         """Begin to make syntheses of specs that were saved, and of those of a new branch; it returns at once."""
         tier2 = self.settings.tier2
         if tier2.enabled and tier2.specs:
-            if self._prefetcher is None:
-                from notebook_sync.context.prefetch import Prefetcher
-
-                self._prefetcher = Prefetcher(self.core, self.synthesizer)
             self._prefetcher.look()
-
-    @property
-    def compiler(self) -> Compiler:
-        """What compiles briefs; it remembers token counts."""
-        if self._compiler is None:
-            from notebook_sync.context.compiler import Compiler  # the parts of the index, which help does without
-
-            self._compiler = Compiler(self.core)
-        return self._compiler
 
     def text_for_prompt(self, task: str, session: Session, max_tokens: int) -> str:
         """What a prompt shows of a task: its brief, or the task itself where the notebook knows nothing about it. No
         server is asked, and nothing counts as used."""
         limit = min(self.settings.context.max_tokens, max_tokens)
-        found = self.compiler.compile(task, session, max_tokens=limit, counts_use=False, asks_servers=False)
+        made = self.compiler.compile(task, session, max_tokens=limit, counts_use=False, asks_servers=False)
         is_wanted = self.settings.tier2.enabled and session.kind != "external"
-        if is_wanted and (synthesis := self.synthesizer.cached_text(task, session, found, limit)):
+        if is_wanted and (synthesis := self.synthesizer.cached_text(task, session, made, limit)):
             return synthesis
-        return found.text if found.used or found.related else task
-
-    def _record(self, found: Compiled, session: Session, milliseconds: float) -> None:
-        memories: Sequence[str] = [each.id for each in found.used]
-        self.core.events.record(
-            "brief", session, hash=found.hash, memories=memories, tokens=found.tokens, latency_ms=round(milliseconds, 2)
-        )
+        return made.brief.task_brief_md if made.brief.memories_used or made.brief.related else task

@@ -6,11 +6,9 @@ Every question is counted before it is asked, and no lock that writers need is h
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from importlib.util import find_spec
@@ -21,15 +19,15 @@ from msgspec.structs import replace
 
 from notebook_sync.context.answer import INSTRUCTIONS, Answer, check_links, question, read_answer
 from notebook_sync.context.brief import one_line
-from notebook_sync.context.cache import SynthesisCache
-from notebook_sync.context.figures import SYNTHESIS
+from notebook_sync.context.compiler import UsedMemory
+from notebook_sync.context.records import SYNTHESIS, SynthesisCache
 from notebook_sync.errors import BackendDown, BadAnswer, MissingExtra, NotebookError, UsageError
 from notebook_sync.files.locks import FileLock
+from notebook_sync.registry import Result
 from notebook_sync.services.core import Core
 from notebook_sync.services.memory_links import DroppedLink, IngestedLinks, ingest_links
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
-from notebook_sync.store.rows import Row
 from prompt import count_tokens
 
 if TYPE_CHECKING:
@@ -46,20 +44,19 @@ _LONGEST_TROUBLE = 400
 NO_LINKS = IngestedLinks(ingested=[], kept=[], dropped=[], warnings=[])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Synthesis:
+class Synthesis(Result, frozen=True, kw_only=True):
     """`source`: bridge or llm; local where the model could not be asked: then `trouble` says why, and the text is the
-    brief. A memory used: id, path, title, score, contribution."""
+    brief."""
 
     synthesis_md: str
-    source: str
-    context_hash: str
-    memories_used: list[dict[str, Any]]
+    source: str = LOCAL
+    context_hash: str = ""
+    memories_used: list[UsedMemory] = msgspec.field(default_factory=list)
     synthesis_id: str = ""
     cached: bool = False
     links: IngestedLinks = NO_LINKS
     trouble: str | None = None
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
     calls_today: int = 0
     daily_limit: int = 0
     latency_ms: int = 0
@@ -110,84 +107,95 @@ class Synthesizer:
         limit, clock = self._core.settings.tier2.daily_limit, time.perf_counter()
         since = self._core.now() if refresh else None
         wanted = _Wanted(spec, session, options, since, limit if most is None else min(most, limit))
-        compiled = self._compiler.compile(spec, session, counts_use=counts_use, **options)
-        found = self._cached(wanted, compiled) or self._in_turn(wanted, compiled)
+        made = self._compiler.compile(spec, session, counts_use=counts_use, **options)
+        found = self._cached(wanted, made) or self._in_turn(wanted, made)
         latency = round((time.perf_counter() - clock) * 1000)
         outcome = "cached" if found.cached else "failed" if found.source == LOCAL else "answered"
-        about: Row = {"hash": compiled.hash, "memories": [used.id for used in compiled.used]}
-        self._core.events.record(SYNTHESIS, session, outcome=outcome, latency_ms=latency, **about)
-        return dataclasses.replace(found, calls_today=self.cache.spent_today(), daily_limit=limit, latency_ms=latency)
+        name, used = made.brief.context_hash, made.brief.memories_used
+        ids = [each.id for each in used]
+        self._core.events.record(SYNTHESIS, session, outcome=outcome, latency_ms=latency, hash=name, memories=ids)
+        spent = self.cache.spent_today()
+        about = {"context_hash": name, "memories_used": used, "latency_ms": latency}
+        return replace(found, **about, calls_today=spent, daily_limit=limit)
 
-    def cached_text(self, spec: str, session: Session, compiled: Compiled, max_tokens: int) -> str:
+    def cached_text(self, spec: str, session: Session, made: Compiled, max_tokens: int) -> str:
         """The cached synthesis for a task whose brief is known; "" where none fits. Asks nobody and writes nothing, so
         that a prompt waits for nobody."""
-        row = self.cache.find(self.cache.key_of(spec, compiled), compiled, session)
-        text: str = row["value"]["text"] if row else ""
+        row = self.cache.find(self.cache.key_of(spec, made), made, session)
+        text: str = row["value"]["synthesis_md"] if row else ""
         return text if count_tokens(text, self._core.settings.prompt.encoding) <= max_tokens else ""
 
-    def _cached(self, wanted: _Wanted, compiled: Compiled) -> Synthesis | None:
-        row = self.cache.find(self.cache.key_of(wanted.spec, compiled), compiled, wanted.session, wanted.since)
+    def _cached(self, wanted: _Wanted, made: Compiled) -> Synthesis | None:
+        row = self.cache.find(self.cache.key_of(wanted.spec, made), made, wanted.session, wanted.since)
         if row is None:
             return None
         self.cache.count_use(row["id"])
-        links = msgspec.convert(row["value"]["links"], IngestedLinks)
-        kept = [replace(link, action="kept") for link in (*links.ingested, *links.kept)]
-        found = _synthesis(compiled, row["value"], replace(links, ingested=[], kept=kept))
-        return dataclasses.replace(found, cached=True)
+        found = msgspec.convert(row["value"], Synthesis)
+        kept = [replace(link, action="kept") for link in (*found.links.ingested, *found.links.kept)]
+        return replace(found, cached=True, links=replace(found.links, ingested=[], kept=kept))
 
-    def _in_turn(self, wanted: _Wanted, compiled: Compiled) -> Synthesis:
+    def _in_turn(self, wanted: _Wanted, made: Compiled) -> Synthesis:
         """One question at a time, whichever process asks it. Who waited may find the answer there, or its failure."""
         reasoner, seconds = reasoner_of(self._core.settings), self._core.settings.tier2.timeout_seconds
         if not self._places.acquire(blocking=False):
-            return _local(compiled, f"{MOST_WAITING} others ask or wait in this process; ask again later")
+            return _local(made, f"{MOST_WAITING} others ask or wait in this process; ask again later")
         lock = FileLock(self._core.place.lock_folder / "synthesis.lock")
         try:
             if not lock.acquire(seconds):
-                return _local(compiled, f"others were asking for {seconds:g} seconds; ask again later")
-            compiled = self._compile(wanted)
-            if found := self._cached(wanted, compiled):
+                return _local(made, f"others were asking for {seconds:g} seconds; ask again later")
+            made = self._compile(wanted)
+            if found := self._cached(wanted, made):
                 return found
-            if trouble := self.cache.failure(self.cache.key_of(wanted.spec, compiled), wanted.since):
-                return _local(compiled, f"the same question failed less than a minute ago: {trouble}")
-            return self._asked_now(wanted, compiled, reasoner)
+            if trouble := self.cache.failure(self.cache.key_of(wanted.spec, made), wanted.since):
+                return _local(made, f"the same question failed less than a minute ago: {trouble}")
+            return self._asked_now(wanted, made, reasoner)
         finally:
             lock.release()
             self._places.release()
 
-    def _asked_now(self, wanted: _Wanted, compiled: Compiled, reasoner: Reasoner) -> Synthesis:
-        asked = question(compiled.stable, reasoner.characters)
+    def _asked_now(self, wanted: _Wanted, made: Compiled, reasoner: Reasoner) -> Synthesis:
+        asked = question(made.stable, reasoner.characters)
         if not self.cache.spend(wanted.most):
             limit, zone = self._core.settings.tier2.daily_limit, self._core.settings.timezone
             rest = f", of which {wanted.most:,} may be asked ahead" if wanted.most < limit else ""
-            return _local(compiled, f"the day's questions are asked (tier2.daily_limit is {limit:,}{rest}; {zone})")
+            return _local(made, f"the day's questions are asked (tier2.daily_limit is {limit:,}{rest}; {zone})")
         try:
             answer = read_answer(reasoner.ask(INSTRUCTIONS, asked), asked)
             trouble = "the answer is empty" if answer.is_empty else ""
         except (BackendDown, BadAnswer) as error:
             trouble = error.message
         if trouble:
-            self.cache.put_failure(self.cache.key_of(wanted.spec, compiled), trouble)
-            return _local(compiled, trouble)
-        return self._taken(wanted, compiled, reasoner.source, answer)
+            self.cache.put_failure(self.cache.key_of(wanted.spec, made), trouble)
+            return _local(made, trouble)
+        return self._taken(wanted, made, reasoner.source, answer)
 
-    def _taken(self, wanted: _Wanted, compiled: Compiled, source: str, answer: Answer) -> Synthesis:
+    def _taken(self, wanted: _Wanted, made: Compiled, source: str, answer: Answer) -> Synthesis:
         """Save the links of an answer, and cache it unless somebody changed what it rests on meanwhile."""
         id = sha256(f"{wanted.spec} {self._core.now()}".encode(errors="replace")).hexdigest()[:12]
-        links = self._saved(answer, compiled, wanted.session, {"source": source, "synthesis_id": id})
-        text = answer.markdown([*links.ingested, *links.kept])
-        value: Row = {"id": id, "text": text, "source": source, "warnings": [*answer.problems, *links.warnings]}
+        links = self._saved(answer, made, wanted.session, {"source": source, "synthesis_id": id})
         # The links may have changed the brief: what is cached answers the brief that the next call will compile.
         now = self._compile(wanted)
-        if self.cache.has_changed(compiled.words, wanted.session, now.words):
-            value["warnings"].append("it is not cached: a memory that it rests on was changed meanwhile")
+        found = Synthesis(
+            synthesis_md=answer.markdown([*links.ingested, *links.kept]),
+            source=source,
+            synthesis_id=id,
+            links=links,
+            warnings=[*answer.problems, *links.warnings],
+        )
+        if self.cache.has_changed(made.words, wanted.session, now.words):
+            found.warnings.append("it is not cached: a memory that it rests on was changed meanwhile")
         else:
-            known = {"links": msgspec.to_builtins(links), "words": {**compiled.words, **now.words}}
-            self.cache.put(self.cache.key_of(wanted.spec, now), {**value, **known})
-        return _synthesis(compiled, value, links)
+            task = sha256(wanted.spec.encode(errors="replace")).hexdigest()
+            rests_on = {"words": {**made.words, **now.words}, "notes": [*made.notes, *now.notes, task]}
+            self.cache.put(self.cache.key_of(wanted.spec, now), msgspec.to_builtins(found) | rests_on)
+        return found
 
-    def _saved(self, answer: Answer, compiled: Compiled, session: Session, shared: Mapping[str, str]) -> IngestedLinks:
+    def _saved(self, answer: Answer, made: Compiled, session: Session, shared: Mapping[str, str]) -> IngestedLinks:
         """What became of the links that an answer suggests. The answer is not lost where they cannot be saved."""
-        links, dropped = check_links(answer, names_of(compiled))
+        used = made.brief.memories_used
+        names = {name: each.id for each in used for name in (each.path.removesuffix(".md"), each.path)}
+        names |= {each.id: each.id for each in used}
+        links, dropped = check_links(answer, names)
         try:
             found = ingest_links(self._core, session, links, shared) if links else NO_LINKS
         except NotebookError as error:
@@ -229,32 +237,7 @@ def reasoner_of(settings: Settings) -> Reasoner:
     return Reasoner("llm", _LLM_CHARACTERS, llm.text)
 
 
-def names_of(compiled: Compiled) -> dict[str, str]:
-    """The ids of a brief's memories by every name that it gives them."""
-    paths = {used.path: used.id for used in compiled.used}
-    stems = {path.removesuffix(".md"): id for path, id in paths.items()}
-    return {**stems, **paths, **{used.id: used.id for used in compiled.used}}
-
-
-def _synthesis(compiled: Compiled, value: Mapping[str, Any], links: IngestedLinks) -> Synthesis:
-    return Synthesis(
-        synthesis_md=value["text"],
-        source=value["source"],
-        context_hash=f"sha256:{compiled.hash}",
-        memories_used=[used._asdict() for used in compiled.used],
-        synthesis_id=value["id"],
-        links=links,
-        warnings=value["warnings"],
-    )
-
-
-def _local(compiled: Compiled, trouble: str) -> Synthesis:
+def _local(made: Compiled, trouble: str) -> Synthesis:
     """The brief, marked, in place of a synthesis."""
-    said = one_line(trouble, _LONGEST_TROUBLE)
-    value = {
-        "text": f"> {MARK} {said}. This is the brief.\n\n{compiled.text}",
-        "source": LOCAL,
-        "id": "",
-        "warnings": [],
-    }
-    return dataclasses.replace(_synthesis(compiled, value, NO_LINKS), trouble=trouble)
+    marked = f"> {MARK} {one_line(trouble, _LONGEST_TROUBLE)}. This is the brief.\n\n{made.brief.task_brief_md}"
+    return Synthesis(synthesis_md=marked, trouble=trouble)

@@ -17,7 +17,6 @@ import os
 import re
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -110,7 +109,7 @@ def _call(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         print(f"Error: no page for {PRIVATE}", file=sys.stderr, flush=True)
         os._exit(3)
     while "hang" in how or "stubborn" in how:
-        time.sleep(1)
+        signal.pause()
     while "endless" in how:
         os.write(1, b"x" * 65_536)
     if "refuses" in how:

@@ -129,16 +129,17 @@ def test_a_long_answer_is_cut_and_marked() -> None:
     assert len(answer.rest) == LONGEST_ANSWER
 
 
-def test_a_heading_in_a_fence_is_text_and_one_after_an_open_fence_is_found() -> None:
-    inside = "```\n## Guardrails\n```"
-    assert read_answer(said(parts=[inside, *PARTS[1:]])).parts["Executive Summary"] == inside
-    answer = read_answer(said(parts=["```\nferry", *PARTS[1:]]))
-    assert (answer.problems, answer.parts["Executive Summary"]) == ([], "```\nferry")
-
-
-def test_a_single_word_before_a_colon_begins_a_sentence() -> None:
-    text = "Guardrails: there were none.\n\n- Executive Summary: a list's point"
-    assert read_answer(said(parts=[text, *PARTS[1:]])).parts["Executive Summary"] == text
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n## Guardrails\n```",
+        "```\nferry",
+        "Guardrails: there were none.\n\n- Executive Summary: a list's point",
+    ],
+)
+def test_a_heading_in_a_fence_or_a_sentence_is_text_and_one_after_an_open_fence_is_found(text: str) -> None:
+    answer = read_answer(said(parts=[text, *PARTS[1:]]))
+    assert (answer.problems, answer.parts["Executive Summary"]) == ([], text)
 
 
 def test_what_is_below_a_heading_twice_is_put_together() -> None:
@@ -185,7 +186,17 @@ def test_at_most_fifty_links_are_taken() -> None:
 
 @pytest.mark.parametrize(
     ("given", "taken"),
-    [("0.8", 0.8), (7, 1.0), (-1, 0.0), (None, 0.5), ("high", 0.5), (True, 0.5), ([1], 0.5), ("nan", 0.5)],
+    [
+        ("0.8", 0.8),
+        (7, 1.0),
+        (10**30, 1.0),
+        (-1, 0.0),
+        (None, 0.5),
+        ("high", 0.5),
+        (True, 0.5),
+        ([1], 0.5),
+        ("nan", 0.5),
+    ],
 )
 def test_a_confidence_is_from_0_to_1(given: object, taken: float) -> None:
     assert [link["confidence"] for link in checked({**LINK, "confidence": given})[0]] == [taken]

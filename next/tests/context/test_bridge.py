@@ -62,7 +62,7 @@ def test_a_question_is_answered_without_what_a_bridge_adds(tmp_path: Path, monke
         ("crash", "it did not start, ended, or refused"),
         ("hang", "no answer within tier2.timeout_seconds"),
         ("stubborn", "no answer within tier2.timeout_seconds"),
-        ("endless", "no answer within tier2.timeout_seconds"),
+        ("endless", module.FLOOD),
         ("junk", module.BROKEN),
         ("limit", module.LIMIT),
         ("login", module.LOGIN),
@@ -79,9 +79,9 @@ def test_a_failure_is_classified_and_leaves_neither_words_nor_processes(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     log = tmp_path / "asked.jsonl"
-    is_endless = misbehaviour in ("hang", "stubborn", "endless")
+    seconds = 2.0 if misbehaviour in ("hang", "stubborn") else 60.0
     with caplog.at_level(logging.DEBUG), pytest.raises(BackendDown) as down:
-        bridge(*bridge_command(misbehaviour, "chatty", log=log), seconds=2.0 if is_endless else 60.0).ask("", "When?")
+        bridge(*bridge_command(misbehaviour, "chatty", log=log), seconds=seconds).ask("", "When?")
     assert reason in down.value.reason
     assert down.value.backend == f"the bridge {Path(bridge_command()[0]).name}"
     everything = f"{down.value}{caplog.text}{''.join(capfd.readouterr())}"

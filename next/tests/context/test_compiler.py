@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from notebook_sync import Notebook
-from notebook_sync.context.compiler import Compiled
+from notebook_sync.context.compiler import TaskBrief
 from notebook_sync.errors import NotFound, NotPermitted, UnwritableFile, UsageError
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Is
@@ -57,12 +57,12 @@ def notebook(folder: Path) -> Iterator[Notebook]:
         yield opened
 
 
-def compiled(notebook: Notebook, spec: str = SPEC, session: Session = SCRIBE, **options: Any) -> Compiled:
-    return notebook.context.compiler.compile(spec, session, **options)
+def compiled(notebook: Notebook, spec: str = SPEC, session: Session = SCRIBE, **options: Any) -> TaskBrief:
+    return notebook.context.brief(spec, session, **options)
 
 
-def used(found: Compiled) -> list[str]:
-    return sorted(each.id for each in found.used)
+def used(found: TaskBrief) -> list[str]:
+    return sorted(each.id for each in found.memories_used)
 
 
 def sections(text: str) -> dict[str, str]:
@@ -72,7 +72,7 @@ def sections(text: str) -> dict[str, str]:
 def test_a_brief_has_what_helps_by_kind_and_nothing_that_is_withheld(notebook: Notebook) -> None:
     found = compiled(notebook)
     assert used(found) == [ROPE, KNOT, "memories/problem/fog", ICE]
-    parts = sections(found.text)
+    parts = sections(found.task_brief_md)
     assert "> Hemp rope for the ferry." in parts["Decisions"]
     assert f"- solves “Ice on the pier” (`{ICE}`): hemp # does not freeze" in parts["Decisions"]
     assert f"- is solved by “Buy hemp rope” (`{ROPE}`)" in parts["Known Problems"]
@@ -82,14 +82,14 @@ def test_a_brief_has_what_helps_by_kind_and_nothing_that_is_withheld(notebook: N
         parts["Related Notes"].strip() == "Related Notes\n\n- \\- Timetable (`pages/timetable.md`): when the ferry goes"
     )
     for withheld in ("safe", "base64", "stranger", "Archived", "Secret", "Salt"):
-        assert withheld not in found.text
-    assert {each.id: each.contribution for each in found.used}[ROPE] == "primary"
-    assert (found.tokens, found.degraded) == (notebook.context.brief(SPEC, SCRIBE).token_count, None)
+        assert withheld not in found.task_brief_md
+    assert {each.id: each.contribution for each in found.memories_used}[ROPE] == "primary"
+    assert found.degraded is None
 
 
 def test_only_primary_memories_count_as_used_and_never_for_an_external_session(notebook: Notebook) -> None:
     found = compiled(notebook)
-    primary = {each.id for each in found.used if each.contribution == "primary"}
+    primary = {each.id for each in found.memories_used if each.contribution == "primary"}
 
     def counts() -> dict[str, int]:
         rows = notebook.core.index.documents.tuples(("id", "access_count"), Is("collection", "=", "memories"))
@@ -97,39 +97,38 @@ def test_only_primary_memories_count_as_used_and_never_for_an_external_session(n
 
     assert counts() == dict.fromkeys(primary, 1)
     external = compiled(notebook, session=STRANGER)
-    compiled(notebook, counts_use=False)
     notebook.prompts.assemble(SCRIBE, task=SPEC)
     assert counts() == dict.fromkeys(primary, 1)
-    assert "<external-text" in external.text
+    assert "<external-text" in external.task_brief_md
     assert used(external) == used(found)
 
 
 def test_the_hash_is_of_spec_options_and_files_alone(notebook: Notebook, folder: Path) -> None:
     before = compiled(notebook)
-    documents = notebook.core.index.documents
-    documents.update(Is("id", "=", ROPE), set={"score": 0.9}, inc={"access_count": 5})
+    made = notebook.context.compiler.compile(SPEC, SCRIBE)
+    notebook.core.index.documents.update(Is("id", "=", ROPE), set={"score": 0.9}, inc={"access_count": 5})
     write_files(folder, {"pages/other.md": "# Ferry\n\nNothing new.\n"})
     notebook.core.engine.sync()
-    assert compiled(notebook).hash == before.hash
-    assert before.hash not in before.stable
-    assert before.text.startswith(before.stable)
-    assert len({compiled(notebook, **each).hash for each in ({}, {"top_k": 9}, {"exclude_tags": ["x"]})}) == 3
-    assert compiled(notebook, SPEC + " ").hash != before.hash
+    assert compiled(notebook).context_hash == before.context_hash == made.brief.context_hash
+    assert before.context_hash.removeprefix("sha256:") not in made.stable
+    assert before.task_brief_md.startswith(made.stable)
+    assert len({compiled(notebook, **each).context_hash for each in ({}, {"top_k": 9}, {"exclude_tags": ["x"]})}) == 3
+    assert compiled(notebook, SPEC + " ").context_hash != before.context_hash
     write_files(folder, {f"{ICE}.md": FILES[f"{ICE}.md"] + "Salt helps.\n"})
     # The index lacks the change, and the file counts.
-    after = compiled(notebook)
-    assert "> Salt helps." in after.text
-    assert after.hash != before.hash
-    assert {id for id in before.words if before.words[id] != after.words[id]} == {ICE}
+    after = notebook.context.compiler.compile(SPEC, SCRIBE)
+    assert "> Salt helps." in after.brief.task_brief_md
+    assert after.brief.context_hash != before.context_hash
+    assert {id for id in made.words if made.words[id] != after.words[id]} == {ICE}
 
 
 def test_a_memory_that_is_gone_or_taken_over_meanwhile_is_left_out(notebook: Notebook, folder: Path) -> None:
     (folder / f"{ICE}.md").unlink()
     write_files(folder, {f"{KNOT}.md": FILES["memories/strange.md"]})
     (folder / "memories/problem/fog.md").write_bytes(b"---\ntitle: [\n---\n\xff")  # damaged: the last good row
-    assert used(compiled(notebook)) == [ROPE, "memories/problem/fog"]
-    given = {f"{ICE}.md": FILES[f"{ICE}.md"].encode(), f"{ROPE}.md": None}
-    assert used(compiled(notebook, contents=given)) == ["memories/problem/fog", ICE]
+    found = compiled(notebook)
+    assert used(found) == [ROPE, "memories/problem/fog"]
+    assert ICE not in found.task_brief_md
 
 
 @pytest.mark.parametrize(
@@ -144,10 +143,10 @@ def test_a_memory_that_is_gone_or_taken_over_meanwhile_is_left_out(notebook: Not
 def test_a_caller_narrows_the_brief(notebook: Notebook, options: dict[str, Any], expected: list[str]) -> None:
     found = compiled(notebook, f"{SPEC} Salt the soup. [[{ROPE}]]", **options)
     assert used(found) == expected
-    assert "None found." in found.text or expected
+    assert "None found." in found.task_brief_md or expected
     if "exclude_tags" in options:
-        assert "Buy hemp rope" not in found.text
-        assert f"solves “Ice on the pier” (`{ICE}`)." not in found.text  # something does
+        assert "Buy hemp rope" not in found.task_brief_md
+        assert f"solves “Ice on the pier” (`{ICE}`)." not in found.task_brief_md  # something does
 
 
 def test_what_is_superseded_comes_last_and_is_a_risk(notebook: Notebook, folder: Path) -> None:
@@ -156,11 +155,11 @@ def test_what_is_superseded_comes_last_and_is_a_risk(notebook: Notebook, folder:
     write_files(folder, {"memories/decision/wire.md": newer})
     notebook.core.engine.sync()
     found = compiled(notebook)
-    risks = sections(found.text)["Risks"]
+    risks = sections(found.task_brief_md)["Risks"]
     assert f"- “Buy steel wire” (`memories/decision/wire`) contradicts “Two half hitches” (`{KNOT}`): a b" in risks
     assert f"- “Buy hemp rope” (`{ROPE}`) is out of date: “Buy steel wire”" in risks
-    assert found.used[-1].id == ROPE
-    assert found.used[-1].contribution == "supporting"
+    assert found.memories_used[-1].id == ROPE
+    assert found.memories_used[-1].contribution == "supporting"
     assert ROPE not in used(compiled(notebook, top_k=4))
 
 
@@ -171,7 +170,7 @@ def test_of_many_memories_names_labels_words_and_links_find_the_candidates(noteb
         {
             "notebook.toml": SETTINGS + "[context]\nprefilter = 6\n",
             "memories/named.md": memory("Named", "Nothing.", domain="x"),
-            "memories/tagged.md": memory("Tagged", "Nothing.", domain="x", tags=["winter-ferry"]),
+            "memories/tagged.md": memory("Tagged", "A ferry.", domain="x", tags=["winter-ferry"]),
             "memories/worded.md": memory("Worded", "Of hawsers and bollards.", domain="x"),
             "memories/linked.md": memory(
                 "Linked", "Nothing.", domain="x", relations=[{"type": "causes", "to": "memories/worded"}]
@@ -179,14 +178,25 @@ def test_of_many_memories_names_labels_words_and_links_find_the_candidates(noteb
         },
     )
     notebook.core.engine.sync()
-    found = compiled(notebook, "---\nrelated: memories/named\n---\n# Winter ferry\n\nHawsers, bollards. Bollards.\n")
-    ways = {each["id"].rpartition("/")[2]: each["found_by"] for each in found.steps["candidates"]}
+    asked = "---\nrelated: memories/named\n---\n# Winter ferry\n\nHawsers, bollards. Bollards.\n"
+    found = compiled(notebook, asked, explain=True)
+    assert found.explain
+    ways = {each["id"].rpartition("/")[2]: each["found_by"] for each in found.explain["candidates"]}
     assert ways["named"] == ["named"]
-    assert "metadata" in ways["tagged"]
+    assert "label" in ways["tagged"]
     assert "words" in ways["worded"]
     assert ways["linked"] == ["linked"]
     assert not any(name.startswith("m0") for name in ways)
     assert {f"memories/{name}" for name in ("named", "worded", "linked")} <= set(used(found))
+
+
+def test_a_saved_task_is_not_related_to_itself(notebook: Notebook, folder: Path) -> None:
+    task = "# Spring ferry\n\nHawsers for the spring ferry.\n"
+    write_files(folder, {"specs/spring.md": task, "pages/hawsers.md": "# Hawsers\n\nHawsers for the ferry.\n"})
+    notebook.core.engine.sync()
+    found = [each.path for each in compiled(notebook, task).related]
+    assert "pages/hawsers.md" in found
+    assert "specs/spring.md" not in found
 
 
 def test_a_memory_in_the_prompt_is_withheld_from_whom_the_settings_withhold_it(
@@ -195,7 +205,7 @@ def test_a_memory_in_the_prompt_is_withheld_from_whom_the_settings_withhold_it(
     table = f'[[prompt.files]]\npath = "{ROPE}.md"\nsessions = ["owner"]\n'
     write_files(folder, {"notebook.toml": SETTINGS + table})  # the index does not know it yet
     assert ROPE not in used(compiled(notebook))
-    assert "hemp" not in compiled(notebook).text.lower()
+    assert "hemp" not in compiled(notebook).task_brief_md.lower()
     assert ROPE in used(compiled(notebook, session=OWNER))
 
 
@@ -204,7 +214,7 @@ def test_of_a_huge_memory_only_the_beginning_is_cut(notebook: Notebook, folder: 
     notebook.core.engine.sync()
     found = compiled(notebook, max_tokens=2_000)
     assert KNOT in used(found)
-    assert f"notebook_read {KNOT}.md]" in found.text
+    assert f"notebook_read {KNOT}.md]" in found.task_brief_md
 
 
 @pytest.mark.parametrize(
@@ -214,7 +224,6 @@ def test_of_a_huge_memory_only_the_beginning_is_cut(notebook: Notebook, folder: 
         ("x" * 300_000, {}, "the task has 300,000 bytes"),
         (SPEC, {"max_tokens": 63}, "max_tokens is 63"),
         (SPEC, {"max_tokens": 127, "session": STRANGER}, "max_tokens is 127"),
-        (SPEC, {"top_k": 151}, "top_k is 151"),
     ],
 )
 def test_wrong_limits_are_refused(notebook: Notebook, spec: str, options: dict[str, Any], message: str) -> None:
@@ -226,7 +235,7 @@ def test_wrong_limits_are_refused(notebook: Notebook, spec: str, options: dict[s
     "spec", ["\ud800", "---\n", "---\ntags: {a: [1, null]}\nrelated: [[[x]]]\n---\n", "\0" * 9, "[[" * 99]
 )
 def test_any_text_is_a_spec(notebook: Notebook, spec: str) -> None:
-    assert compiled(notebook, spec).tokens > 0
+    assert compiled(notebook, spec).token_count > 0
 
 
 def test_the_command_reads_a_file_and_the_prompt_has_the_brief(
@@ -236,8 +245,8 @@ def test_the_command_reads_a_file_and_the_prompt_has_the_brief(
     asked = ["-C", str(folder), "context", "brief", str(folder.parent / "spec.md"), "--session", "task", "--json"]
     assert run(asked) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["task_brief_md"] == compiled(notebook).text
-    assert answer["context_hash"] == f"sha256:{compiled(notebook).hash}"
+    assert answer["task_brief_md"] == compiled(notebook).task_brief_md
+    assert answer["context_hash"] == compiled(notebook).context_hash
     prompt = notebook.prompts.assemble(SCRIBE, task=SPEC)
     assert "> > Hemp rope for the ferry." in prompt.text
     assert "> # Winter ferry" in notebook.prompts.assemble(SCRIBE, task=SPEC, max_tokens=500).text
@@ -254,23 +263,22 @@ def test_a_prompt_shows_the_task_where_no_brief_can_be_made_and_asks_no_server(f
             assert not server.asked
             found = compiled(opened)
             assert found.degraded
-            assert "Hemp rope" in found.text
+            assert "Hemp rope" in found.task_brief_md
             assert server.asked
             prompt = opened.prompts.assemble(SCRIBE, task="Buy rope. " * 30_000)
             assert "> Buy rope. Buy rope." in prompt.text
             assert "the task has 300,000 bytes" in prompt.problems[-1]
 
 
-def test_figures_count_memories_briefs_and_the_last_feedback(notebook: Notebook) -> None:
+def test_figures_count_briefs_and_the_last_feedback(notebook: Notebook) -> None:
     context = notebook.context
     before = context.figures(SCRIBE)
-    assert (before.memories, before.causal_links, before.compile.count, before.precision.share) == (7, 1, 0, None)
-    assert before.structured_share == 0
+    assert (before.compile.count, before.precision) == (0, None)
     brief = context.brief(SPEC, SCRIBE)
     for used_ids, useless in (([ROPE, ICE], []), ([ROPE], [ICE, KNOT])):
         context.feedback(brief.context_hash, SCRIBE, used=used_ids, useless=useless)
     after = context.figures()
-    assert (after.compile.count, after.precision.used, after.precision.useless) == (1, 1, 2)
+    assert (after.compile.count, after.used, after.useless) == (1, 1, 2)
     assert after.compile.p95_ms
     with pytest.raises(UsageError, match="the brief has no memory 'memories/soup'"):
         context.feedback(brief.context_hash, SCRIBE, used=["memories/soup"])

@@ -35,7 +35,7 @@ from tests.context.harbour import (
     opened,
     write_notebook,
 )
-from tests.llm_server import CRASH, CUT_OFF, JUNK, REFUSAL, chat, llm_server
+from tests.llm_server import CRASH, CUT_OFF, JUNK, REFUSAL, LlmServer, chat, llm_server
 from tests.waiting import eventually
 
 OWNER, TASK, STRANGER = Session.owner(), Session.task("scribe"), Session.external("scribe")
@@ -72,7 +72,7 @@ class TestAnAnswer:
         assert found.synthesis_md.startswith("## Executive Summary\n\n> Use berth 4.\n\n## Guardrails")
         assert (found.source, found.cached, found.trouble, found.warnings) == ("bridge", False, None, [])
         assert (found.calls_today, found.daily_limit, len(found.synthesis_id)) == (1, 50, 12)
-        assert {used["id"] for used in found.memories_used} >= {"berth", "tide", "silt"}
+        assert {used.id for used in found.memories_used} >= {"berth", "tide", "silt"}
         (question,) = answers.asked
         assert "Which berth is deep enough" in question
         assert f"`{BERTH}`" in question
@@ -83,13 +83,9 @@ class TestAnAnswer:
         assert ids(first.links.ingested) == [("silt", "causes", "tide"), ("berth", "solves", "tide")]
         again = [ask(notebook) for _ in range(2)]
         for found in again:
-            assert (found.cached, found.synthesis_md, found.synthesis_id) == (
-                True,
-                first.synthesis_md,
-                first.synthesis_id,
-            )
+            assert (found.cached, found.calls_today) == (True, 1)
+            assert (found.synthesis_md, found.synthesis_id) == (first.synthesis_md, first.synthesis_id)
             assert (ids(found.links.kept), found.links.dropped) == (ids(first.links.ingested), first.links.dropped)
-            assert found.calls_today == 1
         assert len(answers.asked) == 1
 
     @pytest.mark.parametrize("other", [{"spec": OTHER}, {"top_k": 1}, {"exclude_tags": ["x"]}, {"session": TASK}])
@@ -113,9 +109,8 @@ class TestAnAnswer:
     def test_refresh_asks_again(self, notebook: Notebook, answers: Answers) -> None:
         ask(notebook)
         answers.say(answer(text="Use berth 3."))
-        assert "berth 3" in ask(notebook, refresh=True).synthesis_md
-        found = ask(notebook)
-        assert (found.cached, "berth 3" in found.synthesis_md) == (True, True)
+        found = [ask(notebook, refresh=True), ask(notebook)]
+        assert [(each.cached, "berth 3" in each.synthesis_md) for each in found] == [(False, True), (True, True)]
 
     def test_an_answer_in_prose_is_kept_and_nothing_in_it_believed(self, notebook: Notebook, answers: Answers) -> None:
         answers.say(f"Use berth 4, says <!-- hidden --> Odile.\n\n{json.dumps([link()])}")
@@ -189,7 +184,7 @@ class TestWhatItRestsOn:
         (root / SILT).unlink()
         found = ask(notebook)
         assert not found.cached
-        assert "silt" not in {used["id"] for used in found.memories_used}
+        assert "silt" not in {used.id for used in found.memories_used}
 
     def test_what_has_nothing_to_do_with_it_does_not_count(self, notebook: Notebook, root: Path) -> None:
         ask(notebook, top_k=3)
@@ -372,6 +367,17 @@ class TestTheCache:
         assert len(notebook.context.cached(clear=True).results) == 1
         assert not ask(notebook, OTHER).cached
 
+    def test_those_that_a_note_is_in_can_be_forgotten(self, notebook: Notebook, root: Path) -> None:
+        (root / "pier.md").write_text("# Pier\n\nHow deep each berth is at low tide.\n")
+        (root / "task.md").write_text(OTHER)
+        notebook.sync()
+        ask(notebook, top_k=3), ask(notebook, OTHER, top_k=1)
+        assert [notebook.context.forget(ids) for ids in (["ghost"], ["pier"], ["pier"])] == [0, 1, 0]
+        assert (ask(notebook, OTHER, top_k=1).cached, ask(notebook, top_k=3).cached) == (True, False)
+        assert [notebook.context.forget([id]) for id in ("paint", "silt")] == [1, 1]
+        ask(notebook, OTHER, top_k=1)
+        assert [notebook.context.forget(["task"]) for _ in range(2)] == [1, 0]
+
     def test_clearing_it_lets_a_failed_question_be_asked_again(self, notebook: Notebook, answers: Answers) -> None:
         answers.set("crash")
         ask(notebook)
@@ -395,33 +401,30 @@ class TestTheCache:
         )
         assert (figures.calls_today, figures.daily_limit) == (2, 50)
         notebook.context.feedback(found.context_hash, used=["paint"])
-        assert notebook.context.figures().precision.share == 1.0
+        assert notebook.context.figures().precision == 1.0
 
 
 class TestAModel:
-    def test_it_is_asked_where_there_is_no_bridge(self, notebook: Notebook, root: Path) -> None:
+    @pytest.fixture
+    def server(self, root: Path, notebook: Notebook) -> Iterator[LlmServer]:
         with llm_server() as server:
-            self._set(root, server.url)
-            server.say(chat(f"<think>Hm.</think>{answer(link())}"))
-            found = ask(notebook)
-            assert (found.source, ids(found.links.ingested)) == ("llm", [("silt", "causes", "tide")])
-            assert ask(notebook).cached
-            assert "five headings" in server.asked[0].body["messages"][0]["content"]
-            assert "Berth 4 is for the ferry" in server.asked[0].body["messages"][1]["content"]
-            assert len(server.asked) == 1
+            settings = write_notebook(root) / "notebook.toml"
+            settings.write_text(f'{settings.read_text()}[llm]\nmodel = "quay"\nbase_url = "{server.url}"\n')
+            yield server
+
+    def test_it_is_asked_where_there_is_no_bridge(self, notebook: Notebook, server: LlmServer) -> None:
+        server.say(chat(f"<think>Hm.</think>{answer(link())}"))
+        found = ask(notebook)
+        assert (found.source, ids(found.links.ingested)) == ("llm", [("silt", "causes", "tide")])
+        assert ask(notebook).cached
+        (asked,) = server.asked
+        instructions, question = (message["content"] for message in asked.body["messages"])
+        assert ("five headings" in instructions, "Berth 4 is for the ferry" in question) == (True, True)
 
     @pytest.mark.parametrize("reply", [JUNK, REFUSAL, CRASH, CUT_OFF], ids=["junk", "refusal", "crash", "cut off"])
-    def test_one_that_fails_leaves_the_brief(self, notebook: Notebook, root: Path, reply: Any) -> None:
-        with llm_server() as server:
-            self._set(root, server.url)
-            server.say(reply)
-            found = ask(notebook)
-            assert (found.source, found.calls_today) == ("local", 1)
-            assert "Berth 4 is for the ferry" in found.synthesis_md
-            assert "ferries" not in (found.trouble or "")
-
-    @staticmethod
-    def _set(root: Path, url: str) -> None:
-        write_notebook(root)
-        settings = root / "notebook.toml"
-        settings.write_text(f'{settings.read_text()}[llm]\nmodel = "quay"\nbase_url = "{url}"\n')
+    def test_one_that_fails_leaves_the_brief(self, notebook: Notebook, server: LlmServer, reply: Any) -> None:
+        server.say(reply)
+        found = ask(notebook)
+        assert (found.source, found.calls_today) == ("local", 1)
+        assert "Berth 4 is for the ferry" in found.synthesis_md
+        assert "ferries" not in (found.trouble or "")
