@@ -1,58 +1,56 @@
-"""Facts kept: added, reinforced, archived, restored, promoted. What is known already is not written twice."""
+"""Facts kept: added, reinforced, archived, restored, promoted. What is known already is not written twice.
+
+Below them are the calls of the original design's flat-notes store, under its argument names.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from notebook_sync.errors import EditFailed, NotFound, UsageError
 from notebook_sync.files.fact_text import ARCHIVE, HINTS, as_bullet, fact_id, fact_text
-from notebook_sync.model import CORE_FACTS, HISTORY_LIMIT
+from notebook_sync.model import CORE_FACTS
 from notebook_sync.services.core import Core
 from notebook_sync.services.documents import require_change
 from notebook_sync.services.fact_changes import (
     IMPORTANT,
     NOTES,
-    Addition,
-    Done,
     Draft,
-    Move,
+    Outcome,
     change_facts,
     one_line,
+    outcome_of,
+    record_kept,
+    strengthen,
 )
-from notebook_sync.services.fact_finding import (
+from notebook_sync.services.fact_rows import (
+    ChangedFact,
+    FactRow,
     Likeness,
     asked,
+    days_unused,
+    equally,
+    fact_row,
+    facts_of,
     likeness_of,
     named,
+    nearest,
     no_such_fact,
-    similarities,
 )
-from notebook_sync.services.fact_rows import ChangedFact, FactRow, clamp, facts_of
 from notebook_sync.services.sameness import contradicts, difference
 from notebook_sync.services.view import View
 from notebook_sync.services.writing import Saved, publish_now
-from notebook_sync.sessions import Session
-from notebook_sync.store.rows import EVERYTHING, Is, both
-from notebook_sync.sync.project import BASE
+from notebook_sync.sessions import OWNER, Session
+from notebook_sync.store.rows import Is
+from notebook_sync.sync.project import BASE, CORE_BASE
 
 # The event of a fact that a session wants in core.md and may not move there.
 PROPOSED = "fact_proposed"
-# What a fact gains by being confirmed, or said again.
-_REINFORCED = 0.1
-
-
-class _Step(NamedTuple):
-    """What is done with which fact. `path`: the file that it goes to, "" where it stays."""
-
-    action: str
-    fact: FactRow
-    path: str = ""
-    section: str = ""
+_METADATA = ("base", "access_count", "created_at", "last_accessed", "path", "line", "pin")
 
 
 def add_fact(
@@ -65,76 +63,59 @@ def add_fact(
     view = View(core, session)
     require_change(core, view, NOTES, "fact_add")
     weight = None if importance is None else importance_of(importance)
-    addition = Addition(
-        fact_text(content),
-        one_line("section", section) or IMPORTANT,
-        pin=weight if session.kind == "owner" else None,
-    )
-    as_bullet(addition.content, pin=addition.pin)  # a text that is no fact is refused before anything is asked
-    likeness = likeness_of(core, addition.content)
+    pin = weight if session.kind == "owner" else None
+    text, heading = fact_text(content), one_line("section", section) or IMPORTANT
+    as_bullet(text, pin=pin)  # a text that is no fact is refused before anything is asked
+    likeness = likeness_of(core, text)
 
-    def decide(draft: Draft) -> _Step:
-        known = _known(core, view, likeness)
-        if known is not None and not known.archived:
-            return _Step("reinforced", known)
-        home = Move(known.id, *draft.home_of(known.id)) if known is not None else None
-        if known is not None and home is not None and not draft.move(home):
-            return _Step("restored", known, home.path, home.section)
-        draft.add(addition)
-        return _Step("added", _not_indexed(core, addition), NOTES, addition.section)
+    def decide(draft: Draft) -> Outcome:
+        return draft.keep(text, heading, _known(core, view, likeness), pin)
 
-    done = change_facts(core, session, "fact_add", decide)
-    step, warnings = done.decided, []
-    if likeness.degraded:
-        warnings.append(f"compared with other facts by words alone: {likeness.degraded}")
-    if step.action == "reinforced":
-        strengthen(core, session, step.fact.id, weight or 0.0)
-    elif weight is not None:
-        more = Is("base", "<", weight) if step.action == "restored" else EVERYTHING
-        core.index.facts.update(both(Is("id", "=", step.fact.id), more), set={"base": weight}, stamp=True)
+    kept, saved = change_facts(core, session, "fact_add", decide)
+    record_kept(core, session, kept, weight)
     publish_now(core)
-    return _answer(core, view, done, warnings)
+    return _answer(core, view, kept, saved, likeness)
 
 
 def reinforce_fact(core: Core, session: Session, name: str) -> ChangedFact:
     """Count a use of one fact, and let it count for more: named by id, text, or a text that is near enough."""
     view = View(core, session)
     require_change(core, view, NOTES, "fact_reinforce")
-    fact, warnings = _meant(core, view, asked(name, "name a fact"))
+    text, facts, likeness = asked(name, "name a fact"), facts_of(core, view), None
+    try:
+        fact = named(text, facts)
+    except NotFound:
+        likeness = likeness_of(core, text)
+        fact = _meant(core, likeness, [fact for fact in facts if not fact.archived])
     if fact.archived:
         raise UsageError("this fact is archived", next=f"restore it with: notebook-sync fact restore {fact.id}")
     strengthen(core, session, fact.id)
     publish_now(core)
-    return _answer(core, view, Done(_Step("reinforced", fact), Saved(()), frozenset()), warnings)
+    return _answer(core, view, outcome_of(fact, "reinforced"), Saved(()), likeness)
 
 
 def archive_fact(core: Core, session: Session, name: str, *, reason: str) -> ChangedFact:
     """Move a fact to archive.md. One that is there stays as it is."""
     view = View(core, session)
 
-    def decide(draft: Draft) -> _Step:
-        fact = named(name, facts_of(core, view))
-        if not fact.archived:
-            _move(core, view, draft, fact, Move(fact.id, ARCHIVE), "fact archive")
-        return _Step("archived", fact, "" if fact.archived else ARCHIVE, fact.section)
+    def decide(draft: Draft) -> Outcome:
+        return _put(view, draft, named(name, facts_of(core, view)), "archived", ARCHIVE)
 
     why = one_line("reason", reason) or f"archived by {session.changed_by}"
-    return _answer(core, view, change_facts(core, session, "fact_archive", decide, reason=why))
+    return _answer(core, view, *change_facts(core, session, "fact_archive", decide, reason=why))
 
 
 def restore_fact(core: Core, session: Session, name: str) -> ChangedFact:
     """Move a fact from archive.md to where it came from."""
     view = View(core, session)
 
-    def decide(draft: Draft) -> _Step:
+    def decide(draft: Draft) -> Outcome:
         fact = named(name, facts_of(core, view))
         if not fact.archived:
             raise UsageError(f"this fact is not archived: it is in {fact.path}, line {fact.line}")
-        path, section = draft.home_of(fact.id)
-        _move(core, view, draft, fact, Move(fact.id, path, section), "fact restore")
-        return _Step("restored", fact, path, section)
+        return _put(view, draft, fact, "restored", *draft.home_of(fact.id))
 
-    return _answer(core, view, change_facts(core, session, "fact_restore", decide))
+    return _answer(core, view, *change_facts(core, session, "fact_restore", decide))
 
 
 def promote_fact(core: Core, session: Session, name: str, *, section: str) -> ChangedFact:
@@ -142,22 +123,18 @@ def promote_fact(core: Core, session: Session, name: str, *, section: str) -> Ch
     view, heading = View(core, session), one_line("section", section)
     require_change(core, view, NOTES, "fact promote")
 
-    def decide(draft: Draft) -> _Step:
+    def decide(draft: Draft) -> Outcome:
         fact = named(name, facts_of(core, view))
-        target = heading or draft.section_in_core(fact.section)
-        if fact.core:
-            return _Step("promoted", fact)
-        if view.may("write", CORE_FACTS):
-            _move(core, view, draft, fact, Move(fact.id, CORE_FACTS, target), "fact promote")
-            return _Step("promoted", fact, CORE_FACTS, target)
-        if why := draft.why_fixed(fact.id, draft.places(fact.id), CORE_FACTS):
+        if fact.core or view.may("write", CORE_FACTS):
+            return _put(view, draft, fact, "promoted", CORE_FACTS, heading or draft.section_in_core(fact.section))
+        if why := Draft(core, OWNER).why_stays(fact.id, CORE_FACTS):
             raise _stays(fact, why)
-        return _Step("proposed", fact)
+        return outcome_of(fact, "proposed")
 
-    done = change_facts(core, session, "fact_promote", decide)
-    if done.decided.action == "proposed":
-        core.events.record(PROPOSED, session, path=done.decided.fact.path, fact=done.decided.fact.id)
-    return _answer(core, view, done)
+    done, saved = change_facts(core, session, "fact_promote", decide)
+    if done.action == "proposed":
+        core.events.record(PROPOSED, session, path=done.path, fact=done.id)
+    return _answer(core, view, done, saved)
 
 
 def importance_of(hint: str | float) -> float:
@@ -172,91 +149,192 @@ def importance_of(hint: str | float) -> float:
     return value
 
 
-def strengthen(core: Core, session: Session, id: str, least: float = 0.0) -> None:
-    """Count a use of a fact, and let it count for more, and for `least` at least; the importance of one that is pinned,
-    or in core.md, stays."""
-    actor = "owner" if session.kind == "owner" else session.changed_by
-    facts, now = core.index.facts, core.now()
-    with core.index.write():
-        row = facts.one(id, heavy=False)
-        if row is None:
-            return
-        is_fixed = row["pin"] is not None or row["path"] == CORE_FACTS
-        base = row["base"] if is_fixed else clamp(max(row["base"] + _REINFORCED, least))
-        event = {"at": now.isoformat(), "action": "reinforced", "importance": base, "actor": actor}
-        event |= {"path": row["path"], "section": row["section"]}
-        history = [*(row["source_history"] or ()), event][-HISTORY_LIMIT:]
-        changes = {"base": base, "last_accessed": now, "source_history": history}
-        facts.update(Is("id", "=", id), set=changes, inc={"access_count": 1}, stamp=True)
-
-
 def _known(core: Core, view: View, likeness: Likeness) -> FactRow | None:
     """The fact that says this: the same text, archived or not, else the nearest one that says the same."""
-    facts = facts_of(core, view)
-    own = fact_id(likeness.text)
-    alike = similarities(core, likeness, [fact for fact in facts if fact.id == own or not fact.archived])
-    near = [fact for fact in facts if alike.get(fact.id, 0.0) >= core.settings.memory.duplicate]
-    near.sort(key=lambda fact: (fact.id != own, -alike[fact.id], fact.id))
-    return next((fact for fact in near if fact.id == own or not difference(fact.content, likeness.text)), None)
+    own, least = fact_id(likeness.text), core.settings.memory.duplicate
+    facts = [fact for fact in facts_of(core, view) if fact.id == own or not fact.archived]
+    close = (fact for fact, near in nearest(core, likeness, facts) if fact.id == own or near >= least)
+    return next((fact for fact in close if fact.id == own or not difference(fact.content, likeness.text)), None)
 
 
-def _meant(core: Core, view: View, name: str) -> tuple[FactRow, list[str]]:
-    """The fact that a name means, or that is like the text and does not deny it; warnings. Raises NotFound."""
-    facts = facts_of(core, view)
-    with suppress(NotFound):
-        return named(name, facts), []
-    facts = [fact for fact in facts if not fact.archived]
-    likeness = likeness_of(core, name)
-    alike = similarities(core, likeness, facts)
-    near = sorted(facts, key=lambda fact: (-alike[fact.id], fact.id))
-    for fact in near:
-        if alike[fact.id] >= core.settings.memory.reinforced and not contradicts(fact.content, name):
-            warned = likeness.degraded
-            return fact, [f"compared with other facts by words alone: {warned}"] if warned else []
-    raise no_such_fact(name, near)
+def _meant(core: Core, likeness: Likeness, facts: Sequence[FactRow]) -> FactRow:
+    """The fact that is like a text, and does not deny it. Raises NotFound."""
+    ranked, least = nearest(core, likeness, facts), core.settings.memory.reinforced
+    for fact, near in ranked:
+        if near >= least and not contradicts(fact.content, likeness.text):
+            return fact
+    raise no_such_fact(likeness.text, [fact for fact, _ in ranked])
 
 
-def _move(core: Core, view: View, draft: Draft, fact: FactRow, move: Move, operation: str) -> None:
-    """Move one fact. Raises NotPermitted, and EditFailed for one that no tool moves."""
-    for path in (fact.path, move.path):
-        require_change(core, view, path, operation)
-    if why := draft.move(move):
-        raise _stays(fact, why)
+def _put(view: View, draft: Draft, fact: FactRow, action: str, path: str, section: str = "") -> Outcome:
+    """Move a fact, unless it is there. Raises NotPermitted, and EditFailed for one that no tool moves."""
+    if fact.path != path:
+        for each in (fact.path, path):
+            require_change(view.core, view, each, f"fact {action}")
+        if why := draft.move(fact.id, path, section):
+            raise _stays(fact, why)
+    return outcome_of(fact, action, path, section)
 
 
 def _stays(fact: FactRow, why: str) -> EditFailed:
     return EditFailed(fact.path, f"the fact {fact.id} stays where it is: {why}", line=fact.line)
 
 
-def _answer(core: Core, view: View, done: Done[_Step], warnings: Sequence[str] = ()) -> ChangedFact:
+def _answer(core: Core, view: View, done: Outcome, saved: Saved, likeness: Likeness | None = None) -> ChangedFact:
     """The fact as the index has it now; where the index does not follow, as it will be."""
-    step = done.decided
-    placed = replace(step.fact, path=step.path, section=step.section) if step.path else step.fact
-    fact = next(iter(facts_of(core, view, ids=[step.fact.id])), placed)
-    return ChangedFact(
-        **asdict(fact),
-        action=step.action,
-        moved=bool(step.path),
-        created=step.path in done.created,
-        warnings=[*done.saved.warnings, *(said for each in done.saved.changes for said in each.warnings), *warnings],
-    )
+    place = {"path": done.path, "section": done.section, "line": 0, "pin": None}
+    stated = fact_row({"id": done.id, "content": done.content, "provenance": ""}, place, core.now())
+    fact = next(iter(facts_of(core, view, ids=[done.id])), stated)
+    warnings = [*saved.warnings, *(said for each in saved.changes for said in each.warnings)]
+    if likeness and likeness.degraded:
+        warnings.append(f"compared with other facts by words alone: {likeness.degraded}")
+    return ChangedFact(**asdict(fact), action=done.action, warnings=warnings)
 
 
-def _not_indexed(core: Core, addition: Addition) -> FactRow:
-    weight = BASE if addition.pin is None else addition.pin
-    return FactRow(
-        id=fact_id(addition.content),
-        content=addition.content,
-        section=addition.section,
-        path=addition.path,
-        line=0,
-        importance=weight,
-        base=weight,
-        pin=addition.pin,
-        access_count=0,
-        created_at=core.now(),
-        last_accessed=None,
-        provenance="",
-        core=False,
-        archived=False,
-    )
+class FactStore:
+    """The flat-notes store of the original design, on facts, for the owner; archived facts are among the others.
+
+    A note is a fact, and its text is in a file: what a call changes of it is an ordinary edit. Rows are
+    `{note_id, content, section, score, metadata}`; `score` is the similarity in `search_similar`, else the importance
+    now.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def upsert_note(
+        self,
+        content: str,
+        section: str = IMPORTANT,
+        importance: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Write a fact with exactly this text, unless a file states it, and set what is given of it; its `note_id`.
+
+        Raises UsageError for a text that is no fact.
+        """
+        weight = None if importance is None else importance_of(importance)
+        text, heading = fact_text(content), one_line("section", section) or IMPORTANT
+        note_id = fact_id(text)
+
+        def decide(draft: Draft) -> None:
+            if not draft.places(note_id):
+                draft.add(text, heading)
+
+        change_facts(self._core, OWNER, "fact_add", decide)
+        given = {"base": weight, "metadata": None if metadata is None else dict(metadata)}
+        self._set([note_id], **{name: value for name, value in given.items() if value is not None})
+        publish_now(self._core)
+        return note_id
+
+    def get_note(self, note_id: str) -> dict[str, Any] | None:
+        """One fact, None for an unknown id."""
+        return next(iter(self._rows(self._facts([note_id]))), None)
+
+    def delete_note(self, note_id: str) -> bool:
+        """Take a fact out of every file that states it; False for an unknown id. Raises EditFailed for one that no
+        tool takes out."""
+
+        def decide(draft: Draft) -> bool:
+            facts = self._facts([note_id])
+            for fact in facts:
+                if why := draft.move(note_id, ""):
+                    raise _stays(fact, why)
+            return bool(facts)
+
+        return change_facts(self._core, OWNER, "fact_delete", decide)[0]
+
+    def get_recent_notes(self, limit: int = 20) -> list[dict[str, Any]]:
+        """The facts that were made or changed last, the latest first."""
+        times = dict(self._core.index.facts.tuples(("id", "updated_at")))
+        facts = sorted(self._facts(), key=lambda fact: times.get(fact.id) or fact.created_at, reverse=True)
+        return self._rows(facts[: max(limit, 0)])
+
+    def search_similar(
+        self, query_embedding: Sequence[float], limit: int = 10, section: str = ""
+    ) -> list[dict[str, Any]]:
+        """The facts nearest to a vector of the notebook's own model, nearest first. Raises UsageError for a vector of
+        other dimensions, or where there is no model."""
+        meaning = self._core.searcher.meaning
+        known, why = meaning.of("fact", equally) if meaning else (None, "embeddings are off in notebook.toml")
+        if meaning is None or known is None:
+            raise UsageError(f"nothing can be found by meaning: {why}", next="set search.embeddings")
+        meaning.catch_up()
+        facts = {fact.id: fact for fact in self._facts() if section in ("", fact.section)}
+        near = meaning.cosines(_unit(query_embedding, len(known)), "facts", facts.keys())
+        best = sorted((id for id, cosine in near.items() if cosine > 0), key=lambda id: (-near[id], id))
+        return self._rows([facts[id] for id in best[: max(limit, 0)]], near)
+
+    def get_by_importance_range(self, min_importance: float = 0.0, max_importance: float = 1.0) -> list[dict[str, Any]]:
+        """The facts whose importance now is in this range, both ends included, the most important first."""
+        facts = [fact for fact in self._facts() if min_importance <= fact.importance <= max_importance]
+        return self._rows(sorted(facts, key=lambda fact: (-fact.importance, fact.id)))
+
+    def get_stale_notes(self, days_threshold: float = 30) -> list[dict[str, Any]]:
+        """The facts that were not used for so many days, the longest first."""
+        unused = {fact: days_unused(fact, self._core.now()) for fact in self._facts()}
+        stale = [fact for fact, days in unused.items() if days >= days_threshold]
+        return self._rows(sorted(stale, key=lambda fact: (-unused[fact], fact.id)))
+
+    def increment_access(self, note_id: str) -> bool:
+        """Count one use; False for an unknown id."""
+        used, now = Is("id", "=", note_id), self._core.now()
+        return self._core.index.facts.update(used, set={"last_accessed": now}, inc={"access_count": 1}) == 1
+
+    def update_importance(self, note_id: str, importance: float) -> bool:
+        """Set the importance that a fact has before use and age; a pin in its file still counts first. False for an
+        unknown id. Raises UsageError."""
+        return self.bulk_update_importance([{"note_id": note_id, "importance": importance}]) == 1
+
+    def bulk_update_importance(self, updates: Sequence[Mapping[str, Any]]) -> int:
+        """Set several, each `{note_id, importance}`; how many there are. Raises UsageError before any is set."""
+        try:
+            wanted = {str(each["note_id"]): importance_of(each["importance"]) for each in updates}
+        except (KeyError, TypeError):
+            raise UsageError("each update is {note_id, importance}") from None
+        with self._core.index.write():
+            count = sum(self._set([note_id], base=weight) for note_id, weight in wanted.items())
+        publish_now(self._core)
+        return count
+
+    def clear_all(self) -> int:
+        """Forget use, importance and metadata of all facts; how many there are. Their texts stay in the files."""
+        fresh: dict[str, Any] = {"access_count": 0, "last_accessed": None, "metadata": None}
+        with self._core.index.write():
+            facts = self._facts()
+            for base, is_core in ((CORE_BASE, True), (BASE, False)):
+                self._set([fact.id for fact in facts if fact.core is is_core], **fresh, base=base)
+        publish_now(self._core)
+        return len(facts)
+
+    def _facts(self, ids: Sequence[str] | None = None) -> list[FactRow]:
+        return facts_of(self._core, View(self._core, OWNER), ids=ids)
+
+    def _set(self, ids: Sequence[str], **values: Any) -> int:
+        return self._core.index.facts.update(Is("id", "in", ids), set=values, stamp=True)
+
+    def _rows(self, facts: Sequence[FactRow], scores: Mapping[str, float] | None = None) -> list[dict[str, Any]]:
+        kept = dict(self._core.index.facts.tuples(("id", "metadata"), Is("id", "in", [fact.id for fact in facts])))
+        return [
+            {
+                "note_id": fact.id,
+                "content": fact.content,
+                "section": fact.section,
+                "score": round(fact.importance if scores is None else scores[fact.id], 4),
+                "metadata": {**(kept.get(fact.id) or {}), **{name: getattr(fact, name) for name in _METADATA}},
+            }
+            for fact in facts
+        ]
+
+
+def _unit(embedding: Sequence[float], size: int) -> Any:
+    """The vector at length 1, or as it is where it has no direction. Raises UsageError."""
+    import numpy as np  # as in all that has vectors
+
+    try:
+        vector = np.asarray(embedding, np.float32).reshape(-1)
+    except (TypeError, ValueError):
+        raise UsageError("query_embedding is a list of numbers") from None
+    if vector.size != size or not np.isfinite(vector).all():
+        raise UsageError(f"query_embedding has {vector.size} numbers, and vectors of this notebook have {size}")
+    return vector / (float(np.linalg.norm(vector)) or 1.0)

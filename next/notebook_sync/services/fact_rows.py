@@ -1,35 +1,41 @@
-"""Facts as a session sees them: where each is stated, and how much it counts now.
+"""Facts as a session sees them: where each is stated, how much it counts now, and how they are found and compared.
 
 A fact that is stated only where the session may not look does not exist for it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import msgspec
+from msgspec.structs import asdict, replace
 
-from notebook_sync.errors import NotebookError
-from notebook_sync.files.fact_text import ARCHIVE, facts_in, order_of
+from notebook_sync.errors import NotebookError, NotFound, UsageError
+from notebook_sync.files.fact_text import ARCHIVE, LONGEST, fact_id, fact_text, facts_in, order_of
 from notebook_sync.model import CORE_FACTS, id_from_path
-from notebook_sync.registry import Result
+from notebook_sync.registry import Result, Results
 from notebook_sync.services.core import Core
 from notebook_sync.services.results import fenced, neutral_name
+from notebook_sync.services.sameness import difference, words_of
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Is, Row, both
 from notebook_sync.sync.project import BASE
 
+if TYPE_CHECKING:
+    from notebook_sync.search.embed import Vector
+
 Scope = Literal["notes", "core", "archive", "all"]
 
 _BY_USE, _MOST_BY_USE, _BY_DAY = 0.05, 0.5, 0.01
 _DAY = timedelta(days=1)
-_LONGEST_SHOWN = 400
+_LONGEST_SHOWN, _LONGEST_CANDIDATE, _MATCHES = 400, 120, 5
+_PREFIX = re.compile(r"[0-9a-f]{6,16}")
 # What a session learns of a fact that is also where it may not look.
-_UNKNOWN = {"base": BASE, "access_count": 0, "created_at": None, "last_accessed": None}
+_UNKNOWN = {"base": BASE, "decay_rate": 0.0, "access_count": 0, "created_at": None, "last_accessed": None}
 
 
 class FactRow(Result, frozen=True, kw_only=True):
@@ -59,9 +65,8 @@ class FactRow(Result, frozen=True, kw_only=True):
         is_long = len(self.content) > _LONGEST_SHOWN
         text = f"{self.content[: _LONGEST_SHOWN - 1].rstrip()}…" if is_long else self.content
         if not self.provenance:
-            return msgspec.structs.replace(self, content=text)
-        name = neutral_name(id_from_path(self.path))
-        return msgspec.structs.replace(self, content=fenced(text), section="", path=name)
+            return replace(self, content=text)
+        return replace(self, content=fenced(text), section="", path=neutral_name(id_from_path(self.path)))
 
 
 class FoundFact(FactRow, frozen=True, kw_only=True):
@@ -73,12 +78,9 @@ class FoundFact(FactRow, frozen=True, kw_only=True):
 
 
 class ChangedFact(FactRow, frozen=True, kw_only=True):
-    """A fact after a change. `action`: added, reinforced, archived, restored, promoted or proposed. `moved`: whether
-    this change wrote it to `path`. `created`: whether this also made that file."""
+    """A fact after a change. `action`: added, reinforced, archived, restored, promoted or proposed."""
 
     action: str
-    moved: bool
-    created: bool
     warnings: list[str]
 
 
@@ -90,6 +92,80 @@ class Verdict(Result, frozen=True, kw_only=True):
     similarity: float
     matches: list[FoundFact]
     degraded: str | None
+
+
+# ---- found
+
+
+def list_facts(
+    core: Core, session: Session, *, scope: Scope, section: str = "", stale: bool = False, limit: int, after: str = ""
+) -> Results[FactRow]:
+    """Facts that the session sees, those first that count for most; `after` is the `next` of the page before."""
+    least = core.settings.memory.stale_days if stale else 0
+    wanted, now = " ".join(section.split()).casefold(), core.now()
+    rows = [
+        fact
+        for fact in facts_of(core, View(core, session), scope)
+        if (not wanted or fact.section.casefold() == wanted) and days_unused(fact, now) >= least
+    ]
+    rows.sort(key=lambda fact: (-fact.importance, order_of(fact.path), fact.line))
+    ids = [fact.id for fact in rows]
+    if after and after not in ids:
+        raise UsageError("after: no fact of this list has that id", next="begin without it")
+    start = ids.index(after) + 1 if after else 0
+    page = rows[start : start + limit]
+    return Results(page, core.behind() or None, page[-1].id if page and start + limit < len(rows) else None)
+
+
+def search_facts(core: Core, session: Session, query: str, *, scope: Scope, limit: int) -> Results[FoundFact]:
+    """Facts that answer a query, best first; without a query, the most important first. For an agent, the best answer
+    and each that is related counts as used."""
+    if not query.strip():
+        listed = list_facts(core, session, scope=scope, limit=limit)
+        return Results([_found(fact, 0.0, fact.importance) for fact in listed.results], listed.degraded)
+    seen = {fact.id: fact for fact in facts_of(core, View(core, session), scope)}
+    where = Is("id", "in", list(seen))
+    found = core.searcher.search(query, where=where, collection="facts", limit=limit, explain=True)
+    results = [_found(seen[hit.id], clamp((hit.parts or {})["meaning"]), hit.score) for hit in found.hits]
+    related = core.settings.memory.related
+    _count_use(core, session, [fact.id for at, fact in enumerate(results) if at == 0 or fact.similarity >= related])
+    return Results(results, found.degraded or core.behind() or None)
+
+
+def verify_claim(core: Core, session: Session, content: str) -> Verdict:
+    """Whether a fact says this. For an agent, the one that confirms it counts as used."""
+    text, limits = asked(content, "say what is to be verified"), core.settings.memory
+    likeness = likeness_of(core, text)
+    ranked = nearest(core, likeness, [fact for fact in facts_of(core, View(core, session)) if not fact.archived])
+    confirming = (fact.id for fact, near in ranked if near >= limits.confirmed and not difference(fact.content, text))
+    confirmed = next(confirming, None)
+    if confirmed:
+        _count_use(core, session, [confirmed])
+    matches = [_found(fact, near, near) for fact, near in ranked if near >= limits.related or fact.id == confirmed]
+    matches.sort(key=lambda match: match.id != confirmed)
+    return Verdict(
+        verdict="CONFIRMED" if confirmed else "RELATED" if matches else "NEW",
+        similarity=matches[0].similarity if matches else round(max((near for _, near in ranked), default=0.0), 4),
+        matches=matches[:_MATCHES],
+        degraded=likeness.degraded or core.behind() or None,
+    )
+
+
+def _found(fact: FactRow, similarity: float, score: float) -> FoundFact:
+    return FoundFact(**asdict(fact), similarity=round(similarity, 4), score=round(score, 4))
+
+
+def _count_use(core: Core, session: Session, ids: Collection[str]) -> None:
+    """Count one use of each fact, if an agent used it: an owner who looks through the notebook keeps nothing alive, nor
+    does a message of others. An index that cannot be written is no reason to fail."""
+    if ids and (session.kind == "task" or (session.kind == "owner" and session.agent)):
+        with suppress(NotebookError):
+            core.index.facts.update(
+                Is("id", "in", list(ids)), set={"last_accessed": core.now()}, inc={"access_count": 1}
+            )
+
+
+# ---- seen
 
 
 def facts_of(core: Core, view: View, scope: Scope = "all", ids: Collection[str] | None = None) -> list[FactRow]:
@@ -109,16 +185,51 @@ def facts_of(core: Core, view: View, scope: Scope = "all", ids: Collection[str] 
     rows, now = core.index.facts.get(list(first), heavy=False), core.now()
     for id in _elsewhere(core, view, seen, first) & rows.keys():
         rows[id] |= _UNKNOWN
-    return [
-        _fact_row(rows[key] | {"provenance": provenance.get(place["path"])}, place, now)
-        for key, place in first.items()
-        if key in rows and scope in ("all", scope_of(place["path"]))
+    found = [
+        fact_row(rows[id] | {"provenance": provenance.get(place["path"])}, place, now)
+        for id, place in first.items()
+        if id in rows
     ]
+    scopes = {CORE_FACTS: "core", ARCHIVE: "archive"}
+    return [fact for fact in found if scope in ("all", scopes.get(fact.path, "notes"))]
 
 
-def scope_of(path: str) -> Scope:
-    """The scope that the facts of a file belong to."""
-    return "core" if path == CORE_FACTS else "archive" if path == ARCHIVE else "notes"
+def _elsewhere(core: Core, view: View, seen: Sequence[Row], ids: Collection[str]) -> set[str]:
+    """Which of the facts a file states, too, that the session may not see: their use and age would tell that."""
+    if view.session.kind == "owner":
+        return set()
+    known = {place["id"] for place in seen}
+    stated = core.index.fact_places.tuples(("id", "fact"), Is("fact", "in", list(ids)))
+    return {fact for id, fact in stated if id not in known}
+
+
+def shown_in(core: Core, view: View, path: str) -> set[str]:
+    """The ids of the facts that a session is shown of a file that it sees in part."""
+    with suppress(NotebookError):
+        text = core.tree.read(path).raw.decode(errors="replace")
+        return {fact.id for fact in facts_in(path, view.shown(path, text))}
+    return set()
+
+
+def fact_row(row: Row, place: Row, now: datetime) -> FactRow:
+    """A fact from its row of the index, at one of its places. What nobody has counted yet may be absent."""
+    row = {**_UNKNOWN, **row, "path": place["path"], "pin": place["pin"]}
+    return FactRow(
+        id=row["id"],
+        content=row["content"],
+        section=place["section"],
+        path=place["path"],
+        line=place["line"],
+        importance=round(importance(row, now), 4),
+        base=round(row["base"] if place["pin"] is None else place["pin"], 4),
+        pin=place["pin"],
+        access_count=row["access_count"],
+        created_at=row["created_at"] or now,
+        last_accessed=row["last_accessed"],
+        provenance=row["provenance"] or "",
+        core=place["path"] == CORE_FACTS,
+        archived=place["path"] == ARCHIVE,
+    )
 
 
 def importance(row: Row, now: datetime) -> float:
@@ -148,48 +259,80 @@ def days_since(moment: datetime, now: datetime) -> float:
     return max(0.0, (now - moment) / _DAY)
 
 
-def used(core: Core, session: Session, ids: Collection[str]) -> None:
-    """Count one use of each fact, if an agent used it: an owner who looks through the notebook keeps nothing alive, nor
-    does a message of others. An index that cannot be written is no reason to fail."""
-    if ids and (session.kind == "task" or (session.kind == "owner" and session.agent)):
-        with suppress(NotebookError):
-            core.index.facts.update(
-                Is("id", "in", list(ids)), set={"last_accessed": core.now()}, inc={"access_count": 1}
-            )
+def days_unused(fact: FactRow, now: datetime) -> float:
+    """Days since a fact was used; one that never was counts from its creation."""
+    return days_since(fact.last_accessed or fact.created_at, now)
 
 
-def _elsewhere(core: Core, view: View, seen: Sequence[Row], ids: Collection[str]) -> set[str]:
-    """Which of the facts a file states, too, that the session may not see: their use and age would tell that."""
-    if view.session.kind == "owner":
-        return set()
-    known = {place["id"] for place in seen}
-    stated = core.index.fact_places.tuples(("id", "fact"), Is("fact", "in", list(ids)))
-    return {fact for id, fact in stated if id not in known}
+# ---- named and compared
 
 
-def shown_in(core: Core, view: View, path: str) -> set[str]:
-    """The ids of the facts that a session is shown of a file that it sees in part."""
-    with suppress(NotebookError):
-        text = core.tree.read(path).raw.decode(errors="replace")
-        return {fact.id for fact in facts_in(path, view.shown(path, text))}
-    return set()
+def asked(text: str, missing: str) -> str:
+    """What somebody says of facts, as facts say it. Raises UsageError for nothing."""
+    plain = fact_text(text)[:LONGEST]
+    if not plain:
+        raise UsageError(f"{missing}, as in: the ferry leaves at eight")
+    return plain
 
 
-def _fact_row(row: Row, place: Row, now: datetime) -> FactRow:
-    seen = {**row, "path": place["path"], "pin": place["pin"]}
-    return FactRow(
-        id=row["id"],
-        content=row["content"],
-        section=place["section"],
-        path=place["path"],
-        line=place["line"],
-        importance=round(importance(seen, now), 4),
-        base=round(row["base"] if place["pin"] is None else place["pin"], 4),
-        pin=place["pin"],
-        access_count=row["access_count"],
-        created_at=row["created_at"] or now,
-        last_accessed=row["last_accessed"],
-        provenance=row["provenance"] or "",
-        core=place["path"] == CORE_FACTS,
-        archived=place["path"] == ARCHIVE,
-    )
+def named(name: str, facts: Sequence[FactRow]) -> FactRow:
+    """The fact that has this id, begins so (6 digits at least), or has exactly this text. Raises NotFound."""
+    plain, own = name.strip().casefold(), fact_id(fact_text(name))
+    found = [fact for fact in facts if fact.id in (plain, own)]
+    if not found and _PREFIX.fullmatch(plain):
+        found = [fact for fact in facts if fact.id.startswith(plain)]
+    if len(found) != 1:
+        raise no_such_fact(name, found)
+    return found[0]
+
+
+def no_such_fact(name: str, candidates: Sequence[FactRow]) -> NotFound:
+    """The error for a name that no fact has, or several have. Words of others are not quoted."""
+    lines = tuple(_candidate(fact) for fact in candidates[:_MATCHES])
+    advice = f"use one of: {'; '.join(lines)}" if lines else "find it with: notebook-sync fact search WORDS"
+    return NotFound("fact", " ".join(name.split())[:_LONGEST_CANDIDATE], candidates=lines, next=advice)
+
+
+def _candidate(fact: FactRow) -> str:
+    return fact.id if fact.provenance else f"{fact.id}: {' '.join(fact.content.split())[:_LONGEST_CANDIDATE]}"
+
+
+class Likeness(NamedTuple):
+    """A text, ready to be compared with facts. `vector` is None without meaning, and `degraded` says why."""
+
+    text: str
+    vector: Vector | None
+    degraded: str | None
+
+
+def likeness_of(core: Core, text: str) -> Likeness:
+    """A text to compare. May ask a server for its vector: do this before the write lock is taken."""
+    meaning = core.searcher.meaning
+    vector, degraded = meaning.of(text, equally) if meaning else (None, None)
+    if meaning and vector is not None:
+        meaning.catch_up()
+    return Likeness(text, vector, degraded)
+
+
+def nearest(core: Core, likeness: Likeness, facts: Sequence[FactRow]) -> list[tuple[FactRow, float]]:
+    """Facts and how like the text each is, 0 to 1, the nearest first: by meaning where both have vectors, else by the
+    words that they share. The fact of exactly this text comes first."""
+    meaning, own, cosines = core.searcher.meaning, fact_id(likeness.text), dict[str, float]()
+    if meaning and likeness.vector is not None:
+        cosines = meaning.cosines(likeness.vector, "facts", {fact.id for fact in facts})
+    found = []
+    for fact in facts:
+        near = cosines[fact.id] if fact.id in cosines else _share_of_words(core, likeness.text, fact.content)
+        found.append((fact, 1.0 if fact.id == own else clamp(near)))
+    return sorted(found, key=lambda pair: (pair[0].id != own, -pair[1], pair[0].id))
+
+
+def _share_of_words(core: Core, a: str, b: str) -> float:
+    """How many of the words of two texts both have, 0 to 1: as they are, or as what they say, if that is more."""
+    pairs = [(words_of(a), words_of(b)), tuple(frozenset(core.analyzer.query_terms(text)) for text in (a, b))]
+    return max(2 * len(one & other) / (len(one) + len(other) or 1) for one, other in pairs)
+
+
+def equally(word: str) -> float:
+    """Each word of a statement counts as each other: this is how the vectors of facts are made."""
+    return 1.0

@@ -1,34 +1,48 @@
-"""What time does to facts: faded ones go to the archive, proven ones and duplicates are proposed to the owner.
+"""What becomes of facts that fade, prove themselves, or say the same: by command, and by the clock.
 
-Computed from when a fact was made and used, so that doing it twice changes nothing. Nothing is deleted, what others
-wrote is left alone, and one run archives at most a tenth of the facts, or ten.
+Computed from when a fact was made and used, so that doing it twice changes nothing. Nothing is deleted: what is dropped
+goes to the archive. What others wrote, what is in core.md, and what a person pinned is never dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from difflib import SequenceMatcher
+from itertools import chain, islice
 from typing import NamedTuple
 
-from notebook_sync.errors import EditFailed, OverCap
-from notebook_sync.files.fact_text import ARCHIVE
+from notebook_sync.errors import EditFailed, OverCap, UsageError
+from notebook_sync.files.fact_text import ARCHIVE, order_of
 from notebook_sync.model import CORE_FACTS
 from notebook_sync.registry import Result
 from notebook_sync.services.core import PROPOSALS, Core
 from notebook_sync.services.documents import require_change
-from notebook_sync.services.fact_changes import NOTES, Draft, Move, change_facts
-from notebook_sync.services.fact_dedupe import find_pairs, most_at_once
+from notebook_sync.services.fact_changes import NOTES, Draft, change_facts, raised
 from notebook_sync.services.fact_keeping import PROPOSED
-from notebook_sync.services.fact_rows import FactRow, days_since, facts_of
+from notebook_sync.services.fact_rows import FactRow, days_since, facts_of, named
+from notebook_sync.services.sameness import decided_by, says_same, words_of
 from notebook_sync.services.view import View
-from notebook_sync.sessions import PROGRAM, Session
-from notebook_sync.settings import MemoryTable
-from notebook_sync.store.rows import Row
+from notebook_sync.services.writing import publish_now
+from notebook_sync.sessions import OWNER, PROGRAM, Session
+from notebook_sync.store.rows import Is, Row
 
+# At most so many facts are archived in one run, or this share of them.
+_MOST_ARCHIVED, _SHARE_ARCHIVED = 10, 10
 # So many reinforcements, on different days or by different actors, the owner's among them, let a fact move to core.md.
 _REINFORCEMENTS = 3
+# What a fact gains by taking over another.
+_MERGED = 0.05
+# Texts are compared only if one has such a share of the beginnings of the other's words.
+_BEGINNING, _MOST_SHARED = 4, 0.7
+# So many facts at most are looked at for each: those that share the rarest of its words.
+_MOST_COMPARED = 1_000
 # The row of the cache that holds what the last look by the clock found.
-FADING = "facts:fading"
+_FADING = "facts:fading"
+_WORD = re.compile(r"\s+|[^\s]+")
 
 
 class Decayed(Result, frozen=True):
@@ -37,6 +51,34 @@ class Decayed(Result, frozen=True):
     archived: list[FactRow]
     promoted: list[FactRow]
     proposed: list[FactRow]
+
+
+class Pair(Result, frozen=True):
+    """Two facts that say the same, of which `drop` may go. `similarity` is the share of their words that both have.
+    `diff` marks what differs: [-only in drop-]{+only in keep+}."""
+
+    keep: FactRow
+    drop: FactRow
+    similarity: float
+    diff: str
+
+
+class Deduped(Result, frozen=True):
+    """`pairs` are all that were found, the most similar first. `merged` counts the facts that were dropped."""
+
+    pairs: list[Pair]
+    merged: int
+    warnings: list[str]
+
+
+class _Judged(NamedTuple):
+    """Facts that are neither in core.md nor archived, nor of others. `faded`: the least important first. `proven`: used
+    often enough for core.md; `sure`: those of them that may go there unasked. `most`: how many one run may archive."""
+
+    faded: list[FactRow]
+    proven: list[FactRow]
+    sure: list[FactRow]
+    most: int
 
 
 # ---- decay and promotion
@@ -49,52 +91,35 @@ def decay_facts(
     `among` these ids are archived."""
     view = View(core, session)
     require_change(core, view, NOTES, "fact decay")
-    faded = [fact for fact in _faded(core, view) if among is None or fact.id in among]
-    faded = faded[: most_at_once(len(_movable(core, view)))]
-    archived = _moved(core, view, [fact.id for fact in faded], ARCHIVE, _faded, dry_run)
-    sure = _vouched_for(core, view)
-    promoted = _moved(core, view, [fact.id for fact in sure], CORE_FACTS, _vouched_for, dry_run)
-    draft, proven = Draft(core, session), [fact for fact in _proven(core, view) if fact.id not in promoted]
-    proposed = [fact for fact in proven if not draft.why_fixed(fact.id, draft.places(fact.id), CORE_FACTS)]
+    judged = _judge(core, view)
+    faded = [fact for fact in judged.faded if among is None or fact.id in among][: judged.most]
+    gone = _moved(core, view, [fact.id for fact in faded], ARCHIVE, dry_run=dry_run)
+    promoted = _moved(core, view, [fact.id for fact in judged.sure], CORE_FACTS, dry_run=dry_run)
+    draft = Draft(core, OWNER)
+    rest = [fact for fact in judged.proven if fact.id not in promoted]
+    proposed = [fact for fact in rest if not draft.why_stays(fact.id, CORE_FACTS)]
     for fact in () if dry_run else proposed:
         core.events.record(PROPOSED, session, path=fact.path, key=f"{PROPOSED}:{fact.id}", fact=fact.id)
-    return Decayed(
-        [fact for fact in faded if fact.id in archived], [fact for fact in sure if fact.id in promoted], proposed
-    )
+    archived = [fact for fact in faded if fact.id in gone]
+    return Decayed(archived, [fact for fact in judged.sure if fact.id in promoted], proposed)
 
 
-def _faded(core: Core, view: View) -> list[FactRow]:
-    facts, limits = _movable(core, view), core.settings.memory
-    histories, now = _histories(core, facts), core.now()
-    found = [fact for fact in facts if is_faded(fact, histories[fact.id], limits, now)]
-    return sorted(found, key=lambda fact: (fact.importance, fact.id))
-
-
-def _proven(core: Core, view: View) -> list[FactRow]:
-    limits = core.settings.memory
-    found = [fact for fact in _movable(core, view) if fact.importance > limits.promote_above]
-    return [fact for fact in found if fact.access_count >= limits.promote_accesses]
-
-
-def _vouched_for(core: Core, view: View) -> list[FactRow]:
-    if core.settings.memory.promote != "auto":
-        return []
-    proven = _proven(core, view)
-    histories = _histories(core, proven)
-    return [fact for fact in proven if is_vouched_for(histories[fact.id])]
-
-
-def _movable(core: Core, view: View) -> list[FactRow]:
-    return [fact for fact in facts_of(core, view, "notes") if not fact.provenance]
-
-
-def is_faded(fact: FactRow, history: Sequence[Row], limits: MemoryTable, now: datetime) -> bool:
-    """Whether a fact counts for next to nothing, no person pinned it to more than that, and nobody brought it back
-    from the archive lately."""
-    if fact.importance >= limits.archive_below or (fact.pin or 0.0) >= limits.archive_below:
-        return False
-    back = [datetime.fromisoformat(each["at"]) for each in history if each["action"] == "restored"]
-    return not back or days_since(max(back), now) >= limits.stale_days
+def _judge(core: Core, view: View) -> _Judged:
+    limits, now = core.settings.memory, core.now()
+    facts = [fact for fact in facts_of(core, view, "notes") if not fact.provenance]
+    rows = core.index.facts.get([fact.id for fact in facts], heavy=False)
+    histories = {fact.id: (rows.get(fact.id) or {}).get("source_history") or [] for fact in facts}
+    faded = []
+    for fact in sorted(facts, key=lambda fact: (fact.importance, fact.id)):
+        # A pin counts until a person takes it away, and what was brought back is left alone for a while.
+        back = [datetime.fromisoformat(each["at"]) for each in histories[fact.id] if each["action"] == "restored"]
+        is_back = any(days_since(at, now) < limits.stale_days for at in back)
+        if max(fact.importance, fact.pin or 0.0) < limits.archive_below and not is_back:
+            faded.append(fact)
+    above = [fact for fact in facts if fact.importance > limits.promote_above]
+    proven = [fact for fact in above if fact.access_count >= limits.promote_accesses]
+    sure = [fact for fact in proven if limits.promote == "auto" and is_vouched_for(histories[fact.id])]
+    return _Judged(faded, proven, sure, _most_at_once(len(facts)))
 
 
 def is_vouched_for(history: Sequence[Row]) -> bool:
@@ -109,35 +134,156 @@ def is_vouched_for(history: Sequence[Row]) -> bool:
     return len(said) >= _REINFORCEMENTS and any(actor == "owner" for actor, _ in said)
 
 
-def _moved(
-    core: Core, view: View, ids: Sequence[str], to: str, judge: Callable[[Core, View], list[FactRow]], dry_run: bool
-) -> set[str]:
+def _moved(core: Core, view: View, ids: Sequence[str], to: str, *, dry_run: bool) -> set[str]:
     """The ids of the facts that are moved, in one edit; where one of them cannot be moved so, in several. They are
     judged again under the write lock: a person may just have pinned one."""
+    reason = "faded" if to == ARCHIVE else "proven"
 
     def decide(draft: Draft) -> set[str]:
-        done = set[str]()
-        for fact in judge(core, view):
-            section = draft.section_in_core(fact.section) if to == CORE_FACTS else fact.section
-            if fact.id in ids and not draft.move(Move(fact.id, to, section)):
+        judged, done = _judge(core, view), set[str]()
+        for fact in judged.faded if to == ARCHIVE else judged.sure:
+            section = fact.section if to == ARCHIVE else draft.section_in_core(fact.section)
+            if fact.id in ids and not draft.move(fact.id, to, section):
                 done.add(fact.id)
         return done
 
-    reason = "faded" if to == ARCHIVE else "proven"
     if dry_run or not ids:
         return decide(Draft(core, view.session, reason))
     try:
-        return change_facts(core, view.session, "fact_decay", decide, reason=reason).decided
+        return change_facts(core, view.session, "fact_decay", decide, reason=reason)[0]
     except (EditFailed, OverCap):
-        if len(ids) == 1:
-            return set()
-        halves = (ids[: len(ids) // 2], ids[len(ids) // 2 :])
-        return set().union(*(_moved(core, view, half, to, judge, dry_run) for half in halves))
+        parts = (ids[: len(ids) // 2], ids[len(ids) // 2 :]) if len(ids) > 1 else ()
+        return {id for part in parts for id in _moved(core, view, part, to, dry_run=False)}
 
 
-def _histories(core: Core, facts: Sequence[FactRow]) -> dict[str, list[Row]]:
-    rows = core.index.facts.get([fact.id for fact in facts], heavy=False)
-    return {fact.id: (rows.get(fact.id) or {}).get("source_history") or [] for fact in facts}
+def _most_at_once(facts: int) -> int:
+    return max(_MOST_ARCHIVED, facts // _SHARE_ARCHIVED)
+
+
+# ---- duplicates
+
+
+def dedupe_facts(core: Core, session: Session, *, dry_run: bool = False, not_same: Sequence[str] = ()) -> Deduped:
+    """Find facts that say the same and merge them, the most similar first. `not_same` names two facts that are not:
+    that is remembered, and nothing is merged."""
+    view = View(core, session)
+    require_change(core, view, NOTES, "fact dedupe")
+    if not_same:
+        _tell_apart(core, view, not_same)
+    pairs = _find_pairs(core, view)
+    if dry_run or not_same:
+        return Deduped(pairs, 0, [])
+    most = _most_at_once(len(facts_of(core, view, "notes")))
+
+    def decide(draft: Draft) -> dict[str, str]:
+        """By the fact that is dropped, the one that stays."""
+        done = dict[str, str]()
+        for keep, drop in ((pair.keep.id, pair.drop.id) for pair in pairs):
+            is_alive = next(iter(draft.places(keep)), ARCHIVE) != ARCHIVE
+            is_free = is_alive and not {keep, drop} & done.keys() and drop not in done.values()
+            is_fixed = any(path == CORE_FACTS or fact.pin is not None for path, fact in draft.places(drop).items())
+            if not is_free or is_fixed or len(done) == most:
+                continue
+            if not draft.move(drop, ARCHIVE, reason=f"merged into {keep}"):
+                done[drop] = keep
+        return done
+
+    merged, saved = change_facts(core, session, "fact_dedupe", decide, reason="merge facts that say the same")
+    for drop, keep in merged.items():
+        _merge_rows(core, session, keep, drop)
+    publish_now(core)
+    return Deduped(pairs, len(merged), list(saved.warnings))
+
+
+def _find_pairs(core: Core, view: View) -> list[Pair]:
+    """The pairs of facts that say the same, the most similar first, but for those that somebody said are two facts."""
+    facts = {fact.id: fact for fact in facts_of(core, view) if not fact.archived and not fact.provenance}
+    apart = {id: others or () for id, others in core.index.facts.tuples(("id", "not_same"))}
+    found = []
+    for one, other in pairs_of({id: fact.content for id, fact in facts.items()}):
+        drop, keep = sorted((facts[one], facts[other]), key=_weight)
+        if one in apart[other] or other in apart[one] or drop.core or drop.pin is not None:
+            continue
+        here, there = words_of(keep.content), words_of(drop.content)
+        diff = word_diff(drop.content, keep.content)
+        found.append(Pair(keep, drop, round(len(here & there) / len(here | there), 4), diff))
+    return sorted(found, key=lambda pair: (-pair.similarity, pair.keep.id, pair.drop.id))
+
+
+def pairs_of(texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The ids of the texts that say the same, two by two. Only texts with the same numbers and as many denials are
+    compared, of which one has the beginnings of most words of the other."""
+    blocks: defaultdict[object, dict[str, set[str]]] = defaultdict(dict)
+    for id, text in texts.items():
+        blocks[decided_by(text)][id] = {word[:_BEGINNING] for word in words_of(text)}
+    near = chain.from_iterable(_near_pairs(block) for block in blocks.values())
+    return [(min(pair), max(pair)) for pair in near if says_same(texts[pair[0]], texts[pair[1]])]
+
+
+def _near_pairs(begins: Mapping[str, set[str]]) -> Iterator[tuple[str, str]]:
+    """Two by two, the ids of which the first has most of its beginnings in common with the second, which is no
+    shorter."""
+    having: defaultdict[str, list[str]] = defaultdict(list)
+    for id, own in begins.items():
+        for each in own:
+            having[each].append(id)
+    for id, own in begins.items():
+        # What shares that many has at least two of the rarest that are more than it may lack.
+        needed = math.ceil(_MOST_SHARED * len(own))
+        rare = sorted(own, key=lambda each: (len(having[each]), each))[: len(own) - needed + 2]
+        shared = Counter(islice(chain.from_iterable(having[each] for each in rare), _MOST_COMPARED))
+        for other in (other for other, count in shared.items() if count > 1 or len(rare) == 1):
+            if (len(begins[other]), other) > (len(own), id) and len(own & begins[other]) >= needed:
+                yield id, other
+
+
+def word_diff(old: str, new: str) -> str:
+    """Two texts as one, with [-words that only the old one has-] and {+words that only the new one has+}."""
+    before, after = _WORD.findall(old), _WORD.findall(new)
+    shown = []
+    for what, start, end, begin, stop in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        left, right = "".join(before[start:end]), "".join(after[begin:stop])
+        marked = (f"[-{left}-]" if left else "") + (f"{{+{right}+}}" if right else "")
+        shown.append(left if what == "equal" else marked)
+    return "".join(shown)
+
+
+def _weight(fact: FactRow) -> tuple[object, ...]:
+    """Of two facts, the one that weighs more stays: the one in core.md, the pinned, the more important, the longer, the
+    older one."""
+    standing = (fact.core, fact.pin is not None, round(fact.importance, 2))
+    return (*standing, len(fact.content), -fact.created_at.timestamp(), order_of(fact.path), fact.id)
+
+
+def _merge_rows(core: Core, session: Session, id: str, dropped: str) -> None:
+    """Give what the database knows of a dropped fact to the one that stays."""
+    with core.index.write():
+        rows = core.index.facts.get([id, dropped], heavy=False)
+        if len(rows) < 2:  # the index follows later, and the uses stay with the dropped one
+            return
+        keep, drop = rows[id], rows[dropped]
+        events = [event for row in (drop, keep) for event in row["source_history"] or ()]
+        past = {**keep, "source_history": sorted(events, key=lambda event: event["at"])}
+        base = max(keep["base"], drop["base"]) + _MERGED
+        changes = raised(core, session, past, "merged", base, was=drop["content"]) | {
+            "created_at": min(row["created_at"] or core.now() for row in (keep, drop)),
+            "last_accessed": max(filter(None, (keep["last_accessed"], drop["last_accessed"])), default=None),
+            "metadata": {**(drop["metadata"] or {}), **(keep["metadata"] or {})} or None,
+        }
+        uses = {"access_count": drop["access_count"] or 0}
+        core.index.facts.update(Is("id", "=", id), set=changes, inc=uses, stamp=True)
+
+
+def _tell_apart(core: Core, view: View, names: Sequence[str]) -> None:
+    """Remember that two facts are not the same. Raises UsageError unless there are two, NotFound."""
+    facts = facts_of(core, view)
+    ids = {named(name, facts).id for name in names}
+    if len(ids) != 2:
+        raise UsageError("not_same takes two facts", next="give the ids of both, as `fact dedupe` lists them")
+    with core.index.write():
+        for id, row in core.index.facts.get(ids, heavy=False).items():
+            known = sorted({*(row["not_same"] or ()), *ids} - {id})
+            core.index.facts.update(Is("id", "=", id), set={"not_same": known})
 
 
 # ---- by the clock
@@ -154,36 +300,32 @@ class Proposal(NamedTuple):
 def tend_facts(core: Core) -> None:
     """Look at what faded and what is proposed. A fact is archived when a second look, a period later, finds it faded
     too: a clock that was wrong for a moment archives nothing."""
-    found = decay_facts(core, PROGRAM, dry_run=True)
-    held = core.index.cache.one(FADING)
+    found, held = decay_facts(core, PROGRAM, dry_run=True), core.index.cache.one(_FADING)
     faded = {fact.id for fact in found.archived}
     decay_facts(core, PROGRAM, among=faded & set(held["value"] if held else ()))
-    pairs = find_pairs(core, View(core, PROGRAM))
+    pairs = _find_pairs(core, View(core, PROGRAM))
     for pair in pairs:
         key = f"{PROPOSED}:{pair.keep.id}:{pair.drop.id}"
         core.events.record(PROPOSED, PROGRAM, path=pair.drop.path, key=key, fact=pair.drop.id, same_as=pair.keep.id)
-    proposed = {"core": [fact.id for fact in found.proposed], "same": [[each.keep.id, each.drop.id] for each in pairs]}
-    now = core.now()
-    rows = [(FADING, sorted(faded)), (PROPOSALS, proposed)]
-    core.index.cache.put([{"id": id, "kind": id, "value": value, "made_at": now} for id, value in rows])
+    proposed = [[fact.id, ""] for fact in found.proposed] + [[pair.drop.id, pair.keep.id] for pair in pairs]
+    rows = {_FADING: sorted(faded), PROPOSALS: proposed}
+    core.index.cache.put([{"id": id, "kind": id, "value": value, "made_at": core.now()} for id, value in rows.items()])
 
 
 def proposals_of(core: Core) -> list[Proposal]:
     """What the last look by the clock proposed and still can be done, by path and line."""
     held = core.index.cache.one(PROPOSALS)
-    if held is None:
-        return []
-    ids = {id for pair in held["value"]["same"] for id in pair} | set(held["value"]["core"])
+    proposed: list[tuple[str, str]] = held["value"] if held else []
+    ids = set(chain.from_iterable(proposed))
     facts = {fact.id: fact for fact in facts_of(core, View(core, PROGRAM), ids=ids) if not fact.archived}
-    rows = core.index.facts.get(list(facts), heavy=False)
+    apart = dict(core.index.facts.tuples(("id", "not_same"), Is("id", "in", ids)))
     found = []
-    for fact in (facts[id] for id in held["value"]["core"] if id in facts and not facts[id].core):
-        step = f"notebook-sync fact promote {fact.id}"
-        found.append(Proposal(fact.path, fact.line, f"this fact was used often enough for {CORE_FACTS}; run: {step}"))
-    for keep, drop in (
-        (facts[keep], facts[drop]) for keep, drop in held["value"]["same"] if {keep, drop} <= facts.keys()
-    ):
-        if keep.id not in (rows[drop.id]["not_same"] or ()):
-            message = f"this fact says the same as line {keep.line} of {keep.path}; run: notebook-sync fact dedupe"
-            found.append(Proposal(drop.path, drop.line, message))
+    for id, as_id in proposed:
+        fact, same = facts.get(id), facts.get(as_id)
+        if fact and not as_id and not fact.core:
+            message = f"this fact was used often enough for {CORE_FACTS}; run: notebook-sync fact promote {id}"
+            found.append(Proposal(fact.path, fact.line, message))
+        if fact and same and as_id not in (apart[id] or ()):
+            message = f"this fact says the same as line {same.line} of {same.path}; run: notebook-sync fact dedupe"
+            found.append(Proposal(fact.path, fact.line, message))
     return sorted(found)

@@ -1,6 +1,6 @@
 """The operations on facts: short statements that count for more with use, and for less without it.
 
-What other services use of facts is in `fact_rows` (facts_of, importance, used) and `fact_changes` (move_facts).
+`fact_rows` is what a session sees of them, `fact_changes` what changes their files.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from notebook_sync.sessions import OWNER, Session
 
 if TYPE_CHECKING:
     from notebook_sync.services.extract import Extracted
-    from notebook_sync.services.fact_dedupe import Deduped
+    from notebook_sync.services.fact_keeping import FactStore
     from notebook_sync.services.fact_rows import ChangedFact, FactRow, FoundFact, Verdict
-    from notebook_sync.services.fact_store import FactStore
-    from notebook_sync.services.fact_upkeep import Decayed
+    from notebook_sync.services.fact_upkeep import Decayed, Deduped
 
 # Where the types of results are, which take time to load.
 _ROWS = "notebook_sync.services.fact_rows"
 _UPKEEP = "notebook_sync.services.fact_upkeep"
-_DEDUPE = "notebook_sync.services.fact_dedupe"
 _EXTRACT = "notebook_sync.services.extract"
 _NO_CHANGES = "Facts are not changed in this conversation"
 _LONGEST = 20_000
@@ -117,7 +115,7 @@ class FactService(NotebookService):
 
         `scope`: core is core.md, archive is archive.md, notes are all other files. Nothing counts as used by this.
         """
-        from notebook_sync.services.fact_finding import list_facts
+        from notebook_sync.services.fact_rows import list_facts
 
         return list_facts(self.core, session, scope=scope, section=section, stale=stale, limit=limit, after=after)
 
@@ -147,7 +145,7 @@ class FactService(NotebookService):
         A fact that an agent finds counts as used: the best one, and each whose `similarity` is at least memory.related
         (0.6). Without a query, the most important facts come first. The exit code is 1 if nothing is found.
         """
-        from notebook_sync.services.fact_finding import search_facts
+        from notebook_sync.services.fact_rows import search_facts
 
         return search_facts(self.core, session, query, scope=scope, limit=limit)
 
@@ -172,7 +170,7 @@ class FactService(NotebookService):
         CONFIRMED: a fact says so. RELATED: a similar fact is known, which may also contradict the claim. NEW: nothing
         similar is known. Archived facts do not count.
         """
-        from notebook_sync.services.fact_finding import verify_claim
+        from notebook_sync.services.fact_rows import verify_claim
 
         return verify_claim(self.core, session, content)
 
@@ -295,7 +293,7 @@ class FactService(NotebookService):
     @operation(
         "fact dedupe",
         route="POST /facts/dedupe",
-        result_in=_DEDUPE,
+        result_in=_UPKEEP,
         sessions=NOT_EXTERNAL,
         refusal=_NO_CHANGES,
         effect="write",
@@ -321,7 +319,7 @@ class FactService(NotebookService):
 
         --not-same names two facts that are not the same: they are not shown again, and nothing is merged.
         """
-        from notebook_sync.services.fact_dedupe import dedupe_facts
+        from notebook_sync.services.fact_upkeep import dedupe_facts
 
         return dedupe_facts(self.core, session, dry_run=dry_run, not_same=not_same or ())
 
@@ -375,6 +373,6 @@ class FactService(NotebookService):
     @property
     def store(self) -> FactStore:
         """The calls of the flat-notes store, for the owner."""
-        from notebook_sync.services.fact_store import FactStore
+        from notebook_sync.services.fact_keeping import FactStore
 
         return FactStore(self.core)

@@ -13,7 +13,7 @@ from notebook_sync import Notebook
 from notebook_sync.errors import BackendDown, NotPermitted, UsageError
 from notebook_sync.files.fact_text import fact_id
 from notebook_sync.services.extract import meant
-from notebook_sync.services.fact_rows import FactRow, facts_of
+from notebook_sync.services.fact_rows import facts_of, likeness_of
 from notebook_sync.services.view import View
 from tests.llm_server import CRASH, JUNK, PROSE, REFUSAL, LlmServer, Reply, failure, llm_server, says
 from tests.services.conftest import FILES, OWNER, SCRIBE, STRANGER, git, make_repository, write_files
@@ -251,6 +251,7 @@ def test_what_is_too_much_too_short_or_recited_is_skipped_with_the_reason(
         (f"[{fact_id(KEYS)}] whatever else it says", KEYS),
         (f"- {KEYS.upper()}  ", KEYS),
         ("Odile keeps the keys of the harbour ofice", KEYS),
+        ("who keeps the harbour office keys: Odile", KEYS),
         (AT_9, None),
         ("Odile does not keep the keys of the harbour office", None),
         ("the keys", None),
@@ -261,8 +262,9 @@ def test_what_is_too_much_too_short_or_recited_is_skipped_with_the_reason(
     ],
 )
 def test_a_removal_means_one_fact_or_none(notebook: Notebook, text: str, found: str | None) -> None:
-    fact = meant(text, facts_of(notebook.core, View(notebook.core, OWNER)))
-    assert (fact.content if isinstance(fact, FactRow) else None) == found
+    core = notebook.core
+    fact, _ = meant(core, likeness_of(core, text), facts_of(core, View(core, OWNER)))
+    assert (fact and fact.content) == found
 
 
 def test_a_fact_that_an_editor_saves_while_the_model_thinks_is_kept(notebook: Notebook, server: LlmServer) -> None:

@@ -10,7 +10,6 @@ import pytest
 from notebook_sync import Notebook
 from notebook_sync.errors import EditFailed, UsageError
 from notebook_sync.files.fact_text import fact_id
-from notebook_sync.services.fact_store import FactStore
 from tests.services.conftest import SCRIBE, write_files
 
 NOTES, FERRY, LAMP = "facts/notes.md", "The ferry leaves at nine", "The lamp is lit at six"
@@ -94,10 +93,3 @@ def test_use_and_importance_are_read_and_set(notebook: Notebook) -> None:
     assert [cleared[text]["base"] for text in (FERRY, LAMP, "The harbour is called Quay")] == [0.5, 0.5, 1.0]
     assert {each["access_count"] for each in cleared.values()} == {0}
     assert FERRY in (notebook.root / NOTES).read_text()
-
-
-def test_a_session_changes_only_what_it_may_write(notebook: Notebook) -> None:
-    store = FactStore(notebook.core, SCRIBE)
-    assert store.update_importance(fact_id("The harbour is called Quay"), 0.1) is False
-    assert store.clear_all() == 2
-    assert store.get_note(fact_id("The harbour is called Quay")) is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,7 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotPermitted, UsageError
 from notebook_sync.files.fact_text import fact_id
 from notebook_sync.services.core import Core
-from notebook_sync.services.fact_dedupe import pairs_of, word_diff
-from notebook_sync.services.fact_upkeep import is_vouched_for, proposals_of, tend_facts
+from notebook_sync.services.fact_upkeep import is_vouched_for, pairs_of, proposals_of, tend_facts, word_diff
 from notebook_sync.services.upkeep import chores_of, run_chores
 from notebook_sync.store.rows import Is
 from tests.services.conftest import FILES, OWNER, PILOT, SCRIBE, STRANGER, git, make_repository, write_files
@@ -219,7 +219,7 @@ def test_two_facts_that_say_the_same_become_one_with_the_uses_of_both(
     set_row(notebook, TWIN, base=0.5, access_count=5, metadata={"who": "ines", "why": "fares"})
     made_at = row(notebook, TOLL)["created_at"]
     (pair,) = notebook.facts.dedupe(dry_run=True).pairs
-    assert (pair.keep.content, pair.drop.content, pair.how, pair.similarity) == (TWIN, TOLL, "words", 1.0)
+    assert (pair.keep.content, pair.drop.content, pair.similarity) == (TWIN, TOLL, 1.0)
     assert pair.diff == "The toll is [-ten-]{+10+} crowns"
     assert notebook.facts.dedupe().merged == 1
     kept = row(notebook, TWIN)
@@ -279,6 +279,15 @@ def test_of_three_that_say_the_same_one_stays_and_ten_are_merged_at_once_at_most
 def test_pairs_are_found_among_many_facts_without_comparing_all() -> None:
     many = {str(number): f"Boat {number} belongs to berth {number} of the harbour" for number in range(3_000)}
     assert pairs_of(many | {"twin": "boat 17 belongs to the berth 17 of the harbour"}) == [("17", "twin")]
+
+
+def test_facts_of_one_template_are_each_compared_with_a_few_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = list[str]()
+    monkeypatch.setattr("notebook_sync.services.fact_upkeep.says_same", lambda one, _: compared.append(one))
+    names = ["".join(letters) for letters in product("BDFGKLMNPR", "aeiou")]
+    texts = [f"The crane {one} was painted by the yard of {other} last summer" for one, other in product(names, names)]
+    assert pairs_of({str(number): text for number, text in enumerate(texts)}) == []
+    assert len(texts) < len(compared) < 50 * len(texts)
 
 
 def test_a_word_diff_marks_what_each_text_has() -> None:

@@ -26,7 +26,6 @@ from notebook_sync.errors import (
 from notebook_sync.files.fact_text import fact_id
 from notebook_sync.files.save import Saver
 from notebook_sync.registry import for_model
-from notebook_sync.services.fact_changes import Addition, Move, move_facts
 from notebook_sync.services.fact_rows import FactRow, facts_of, importance
 from notebook_sync.services.upkeep import chores_of, run_chores, stamp_usage
 from notebook_sync.services.view import View
@@ -110,7 +109,7 @@ def test_importance_rises_with_use_and_fades_with_time(
 
 def test_the_first_fact_makes_the_file_with_its_usual_sections(notebook: Notebook) -> None:
     added = notebook.facts.add(FERRY, SCRIBE, importance="high")
-    assert (added.id, added.action, added.importance, added.created) == (fact_id(FERRY), "added", 0.7, True)
+    assert (added.id, added.action, added.importance) == (fact_id(FERRY), "added", 0.7)
     assert (added.section, added.path, added.line, added.warnings) == ("Important Facts", NOTES, 5, [])
     sections = f"## Key Topics\n\n## Important Facts\n\n- {FERRY}\n\n## People & Entities\n\n## Ongoing Threads\n\n"
     assert text_of(notebook, NOTES) == f"{sections}## File Knowledge\n"
@@ -128,7 +127,7 @@ def test_a_fact_goes_to_the_end_of_its_section_and_a_new_section_to_the_end_of_t
 @pytest.mark.parametrize("again", [FERRY, f"- {FERRY}\n", "the ferry leaves at 9:00", "Ferry leaves at nine."])
 def test_a_fact_that_is_said_again_is_reinforced_and_not_written_twice(harbour: Notebook, again: str) -> None:
     done = harbour.facts.add(again, SCRIBE)
-    assert (done.action, done.id, done.content, done.moved) == ("reinforced", fact_id(FERRY), FERRY, False)
+    assert (done.action, done.id, done.content) == ("reinforced", fact_id(FERRY), FERRY)
     assert (done.base, done.access_count) == (0.6, 1)
     assert text_of(harbour, NOTES) == TEXT
     assert actions(harbour, FERRY)[-1] == ("reinforced", "agent:scribe")
@@ -203,7 +202,7 @@ def test_a_fact_of_core_is_known_and_one_of_the_archive_comes_back_to_where_it_w
     harbour.facts.archive(LAMP, OWNER)
     assert (harbour.facts.add(FERRY, SCRIBE).action, fact(harbour, FERRY).base) == ("reinforced", 0.5)
     back = harbour.facts.add(LAMP, SCRIBE, importance="high")
-    assert (back.action, back.path, back.section, back.base, back.moved) == ("restored", NOTES, "Key Topics", 0.7, True)
+    assert (back.action, back.path, back.section, back.base) == ("restored", NOTES, "Key Topics", 0.7)
     assert (contents(harbour, "core"), contents(harbour, "archive")) == ([FERRY], [])
     assert text_of(harbour, NOTES) == TEXT.replace(f"- {FERRY}\n", "")
 
@@ -336,7 +335,7 @@ def test_no_write_lock_is_held_while_a_server_is_asked(harbour: Notebook) -> Non
         adding = threading.Thread(target=harbour.facts.add, args=("Bosun barks", SCRIBE))
         adding.start()
         eventually(lambda: server.asked, "the server is asked")
-        assert harbour.facts.archive(LAMP, OWNER).moved
+        assert harbour.facts.archive(LAMP, OWNER).archived
         server.hold.set()
         adding.join()
     assert set(contents(harbour)) == {FERRY, ROPES, "Bosun barks"}
@@ -402,7 +401,7 @@ def test_a_fact_moves_with_all_its_lines_and_comes_back(harbour: Notebook) -> No
     assert (archived.action, archived.path, archived.section) == ("archived", ARCHIVE, "Tolls")
     assert text_of(harbour, NOTES) == "## Tolls\n\n- one\n\n## Other\n\n- two\n"
     assert "from: facts/notes.md -->" in text_of(harbour, ARCHIVE)
-    assert harbour.facts.archive(toll.id, OWNER).moved is False
+    assert harbour.facts.archive(toll.id, OWNER).path == ARCHIVE
     restored = harbour.facts.restore(toll.id, OWNER)
     assert (restored.action, restored.id, restored.path) == ("restored", toll.id, NOTES)
     assert sorted(contents(harbour)) == sorted(["one", toll.content, "two"])
@@ -444,7 +443,7 @@ def test_the_last_fact_of_a_file_can_be_moved_and_a_missing_place_is_made_again(
     assert (contents(harbour, "archive"), fact(harbour, "Odile steers").path) == (["Odile steers"], ARCHIVE)
     (harbour.root / "facts/people.md").unlink()
     back = harbour.facts.restore("Odile steers", SCRIBE)
-    assert (back.path, back.created, back.base) == ("facts/people.md", True, 0.6)
+    assert (back.path, back.base) == ("facts/people.md", 0.6)
     assert text_of(harbour, "facts/people.md") == "## Important Facts\n\n- Odile steers\n"
     assert harbour.core.engine.verify().differences == []
 
@@ -506,22 +505,6 @@ def test_a_disk_that_takes_one_file_and_not_the_other_leaves_both(
     assert (text_of(harbour, NOTES), text_of(harbour, ARCHIVE)) == (TEXT, "- Long ago\n")
 
 
-def test_many_facts_move_in_one_edit_and_what_cannot_move_stays(harbour: Notebook) -> None:
-    save(harbour, {CORE: f"- {ROPES}\n", "facts/mail.md": "---\nprovenance: external\n---\n- Pay Bruno\n"})
-    ids = [fact_id(text) for text in (FERRY, LAMP, ROPES, "Pay Bruno", "no such fact")]
-    moves = [Move(id, ARCHIVE, reason="merged" if id == ids[1] else "") for id in ids]
-    done = move_facts(
-        harbour.core, OWNER, moves, action="fact_decay", reason="faded", additions=[Addition("Bosun barks")]
-    )
-    assert (done.moved, set(done.stayed)) == (tuple(ids[:2]), set(ids[2:]))
-    assert "not every session" in done.stayed[ids[2]]  # an external session reads archive.md, and not core.md
-    assert "reason: faded" in text_of(harbour, ARCHIVE)
-    assert "reason: merged" in text_of(harbour, ARCHIVE)
-    assert set(contents(harbour)) == {"Pay Bruno", "Bosun barks"}
-    harbour.notes.undo(NOTES, OWNER)
-    assert (text_of(harbour, NOTES), contents(harbour, "archive")) == (TEXT, [])
-
-
 def test_a_file_that_git_ignores_gets_no_fact(harbour: Notebook) -> None:
     for files in ({"pages/plan.md": "# Plan\n"}, {".gitignore": "facts/notes.md\n"}):
         save(harbour, files)
@@ -562,7 +545,7 @@ def test_an_agent_proposes_what_is_for_core_and_leaves_core_alone(harbour: Noteb
     save(harbour, {CORE: "## Identity\n\n- The harbour is Odile's\n"})
     for session in (SCRIBE, NAMELESS):
         proposed = harbour.facts.promote(FERRY, session)
-        assert (proposed.action, proposed.path, proposed.moved) == ("proposed", NOTES, False)
+        assert (proposed.action, proposed.path) == ("proposed", NOTES)
     first, _ = [event for event in harbour.core.events.read() if event["kind"] == "fact_proposed"]
     assert (first["agent"], first["fact"]) == ("scribe", fact_id(FERRY))
     with pytest.raises(NotPermitted):
