@@ -38,6 +38,18 @@ class Stamp(NamedTuple):
 
 UNSETTLED = Stamp(-1, 0, 0, 0)
 
+# What an edit of a note does: see `files.edits.Edit`.
+Action = Literal[
+    "append_to_section",
+    "replace_section",
+    "remove_entry",
+    "toggle_checkbox",
+    "add_section",
+    "move_entry",
+    "set_frontmatter",
+    "write",
+]
+
 
 class Section(NamedTuple):
     """A heading and what belongs to it, its subsections included.

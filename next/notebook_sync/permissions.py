@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Literal
 
-from notebook_sync.errors import NoSuchNote, NotPermitted
+from notebook_sync.errors import NoSuchNote, NotPermitted, UnsafePath
 from notebook_sync.model import CORE_FACTS, SETTINGS_FILE
 from notebook_sync.sessions import KINDS, Kind, Session
 from notebook_sync.settings import PromptTable
@@ -82,12 +82,14 @@ def may(session: Session, verb: Verb, path: str, prompt: PromptTable, members: M
 
 
 def require(session: Session, verb: Verb, path: str, prompt: PromptTable, members: Members = NO_MEMBERS) -> None:
-    """Raises NotPermitted where `may` is False, and NoSuchNote for reading what the settings withhold from the
-    session: it must not learn that such a note exists."""
+    """Raises NotPermitted where `may` is False. Of what the settings withhold from the session it must not learn more
+    than that the name is taken: NoSuchNote for reading it, UnsafePath for adding it."""
     resources = resources_of(path, session, prompt)
     refusing = {each for each in resources if verb not in _rights(session, each, members)}
     if refusing == {"withheld"} and verb == "read":
         raise NoSuchNote(path)
+    if "withheld" in refusing and verb == "add":
+        raise UnsafePath(path, "already exists")
     if refusing:
         raise NotPermitted(_refusal(verb, resources))
 

@@ -17,8 +17,7 @@ from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.files.frontmatter import is_external
 from notebook_sync.registry import Result
 from notebook_sync.services.core import Core
-from notebook_sync.services.lookup import resolve
-from notebook_sync.services.view import View
+from notebook_sync.services.view import View, resolve
 from notebook_sync.sessions import OWNER, Session
 from notebook_sync.store.rows import Is, Row, both
 

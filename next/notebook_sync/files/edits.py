@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from notebook_sync.errors import EditFailed
 from notebook_sync.files.edit_fields import set_frontmatter
@@ -29,20 +29,11 @@ from notebook_sync.files.page import (
     shown,
     take_out,
 )
+from notebook_sync.model import Action
 from prompt.blocks import CODE, LISTS
 from prompt.ends import closing_line
 from prompt.outline import Block, Outline
 
-Action = Literal[
-    "append_to_section",
-    "replace_section",
-    "remove_entry",
-    "toggle_checkbox",
-    "add_section",
-    "move_entry",
-    "set_frontmatter",
-    "write",
-]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import new as new_hash
 from pathlib import Path
 from shutil import which
@@ -51,7 +51,7 @@ _MOST_NAMED = 500
 _SUBMODULE = "160000"
 # Where a new commit is, until the branch has it.
 _NEW_REF = "refs/notebook-sync/new"
-_FOUND = "Keep what was edited by hand\n"
+_FOUND = "Keep what was edited by hand\n\n"
 _Texts = Mapping[str, bytes | None]
 _FILE, _EXECUTABLE = "100644", "100755"
 _NOTHING = ("", "")
@@ -223,28 +223,31 @@ class Repository:
         asked = ("ls-tree", "-z", "--full-tree", commit)
         return self._listed(paths, *asked, seconds=ANSWER_SECONDS) if commit else {}
 
-    def commit(self, texts: _Texts, message: str, author: str = "", found: _Texts | None = None, age: int = 0) -> str:
+    def commit(
+        self, texts: _Texts, message: str, author: str = "", found: _Texts | None = None, *, at: datetime
+    ) -> str:
         """Commit what these paths hold now, None for no file, on top of a commit of what was found there before; return
         the last commit, "" where nothing is new.
 
-        `author` is "Name <mail>", else git's own setting. The commit is dated `age` seconds ago. The caller has asked
-        `why_wait` and `left_out`. Raises GitFailed also where the branch moves meanwhile.
+        `author` is "Name <mail>", else git's own setting. `at` is when: the message says it too, since git counts whole
+        seconds. The caller has asked `why_wait` and `left_out`. Raises GitFailed also where the branch moves
+        meanwhile.
         """
         head = self.head()
         held = self._held(head, {**(found or {}), **texts})
         if found and self._news(found, held):
             # It was there before, also where the other commit is in another repository.
-            earlier = self.commit(found, _FOUND, author, age=1)
-            return self.commit(texts, message, author) or earlier
+            earlier = self.commit(found, _FOUND, author, at=at - timedelta(milliseconds=1))
+            return self.commit(texts, message, author, at=at) or earlier
         new = self._news(texts, held)
         if not new:
             return ""
         known = self._git("var", "GIT_COMMITTER_IDENT", fine=(0, 128)).decode(errors="replace")
         committer = " ".join(known.split(" ")[:-2]) or author or NOBODY
-        date = time.strftime(f"{int(time.time()) - age} %z")
-        about = f"commit {_NEW_REF}\nmark :1\nauthor {author or committer} {date}\ncommitter {committer} {date}\n"
-        stream = about.encode() + _data(message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace"))
-        stream += f"from {head}\n".encode() if head else b""
+        author, date = author or committer, time.strftime(f"{int(at.timestamp())} %z")
+        about = f"commit {_NEW_REF}\nmark :1\nauthor {author} {date}\ncommitter {committer} {date}\n"
+        message = f"{message}Time: {at.isoformat()}\n".replace("\0", "\N{REPLACEMENT CHARACTER}")
+        stream = about.encode() + _data(message.encode(errors="replace")) + (f"from {head}\n".encode() if head else b"")
         for path, (mode, _) in new.items():
             name, raw = _quoted(self.prefix + path), texts[path]
             stream += b"D %s\n" % name if raw is None else b"M %s inline %s\n" % (mode.encode(), name) + _data(raw)

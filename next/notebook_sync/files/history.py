@@ -10,20 +10,24 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from heapq import merge
 from itertools import islice
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from notebook_sync.errors import GitFailed
+from notebook_sync.files.frontmatter import read_time
 from notebook_sync.files.git import Commit, Repository
 from notebook_sync.files.private import read_private, write_private
 from notebook_sync.files.state import Place
 from notebook_sync.files.tree import Tree
 from notebook_sync.model import HISTORY_LIMIT
-from notebook_sync.sessions import Session, maker_of
+from notebook_sync.registry import Result
+from notebook_sync.sessions import OWNER, Session, maker_of
 from notebook_sync.settings import GitTable
 
 PRIVATE = "history.git"
@@ -46,20 +50,25 @@ class Kept:
     apart: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
-    """One commit of a note. `path` is the note's path then; `author` is `owner` or `agent:NAME`; `session`, `action`,
-    `section` and `reason` are "" for a commit made by hand; `summary` is the first line of its message."""
+class Version(Result, frozen=True, kw_only=True):
+    """One version of a note in its history. `rev` names it for `diff` and `undo`, "" where it waits for its commit.
+
+    `path` is the note's path then; `session` and `reason` are "" for a commit made by hand. `summary` says what a call
+    did, else it is the first line of the commit's message.
+    """
 
     rev: str
     at: datetime
-    author: str
+    changed_by: str
     session: str
-    action: str
-    section: str
     reason: str
     path: str
     summary: str
+    provenance: str = ""
+
+    def for_model(self) -> Version:
+        """Without words of a note that others wrote."""
+        return replace(self, summary="", path="") if self.provenance else self
 
 
 class History:
@@ -79,8 +88,10 @@ class History:
         have it: the id of the last commit, in the user's repository, else in the private one; None where nothing is
         new. Raises GitFailed, also where git is busy; keep the same changes again later then."""
         earlier = {each.path: each.raw for each in found}
-        texts: dict[str, bytes | None] = {change.moved_from: None for change in changes if change.moved_from}
-        texts |= {change.path: change.raw for change in changes}
+        texts: dict[str, bytes | None] = {
+            **dict.fromkeys(change.moved_from for change in changes if change.moved_from),
+            **{change.path: change.raw for change in changes},
+        }
         user = None if self._settings.commit == "off" else self._user_repository()
         branch = user.branch() if user else ""
         left_out = user.left_out({*earlier, *texts}) if user and branch else {*earlier, *texts}
@@ -90,11 +101,11 @@ class History:
         # On no branch a commit could be part of a rebase, which is not to be missed.
         if user and (old or new or not branch) and (reason := user.why_wait()):
             raise GitFailed(reason)
-        made, said, author = "", _message(changes, session, message), self._settings.author
+        made, said, author, at = "", _message(changes, session, message), self._settings.author, datetime.now(UTC)
         if private_old or private_new:
-            made = self._private_repository().commit(private_new, said, author, private_old)
+            made = self._private_repository().commit(private_new, said, author, private_old, at=at)
         if user and (old or new):
-            made = user.commit(new, said, author, old) or made
+            made = user.commit(new, said, author, old, at=at) or made
         return made or None
 
     def pack(self) -> None:
@@ -109,14 +120,13 @@ class History:
     ) -> list[Version]:
         """The last `limit` commits that changed the note, the latest first. It is followed back through earlier names
         that `may` allows; the answer is as if there were no other files."""
-        # Of two commits in one second, the private one is later: it keeps what was found before it replaces it.
-        pasts = [self._past(repository, path, may) for repository in reversed(self._repositories())]
-        return list(islice(merge(*pasts, key=lambda version: version.at, reverse=True), limit))
+        # Of two commits at one moment, the private one is later: it keeps what was found before it replaces it.
+        pasts = (self._past(each, path, may) for each in reversed(self._repositories()))
+        return [*islice(merge(*pasts, key=lambda version: version.at, reverse=True), limit)]
 
     def text(self, rev: str, path: str) -> bytes | None:
         """The note's bytes in a commit given by its id; None where it has none."""
-        repositories = self._repositories() if _REV.fullmatch(rev) else []
-        found = (repository.blob(f"{rev}:{repository.prefix}{path}") for repository in repositories)
+        found = (each.blob(f"{rev}:{each.prefix}{path}") for each in self._repositories() if _REV.fullmatch(rev))
         return next((raw for raw in found if raw is not None), None)
 
     def head_text(self, path: str) -> bytes | None:
@@ -176,8 +186,7 @@ class History:
         (whole,) = repository.log("--max-count=1", commit.rev)
         entries = {other: entry for other, entry in whole.entries.items() if may(other)}
         gone = {other: entry.old for other, entry in entries.items() if entry.status == "D"}
-        said = _said(commit.message, path).get("Renamed-From", "")
-        if said in gone:
+        if (said := _said(commit.message, path).get("Renamed-From", "")) in gone:
             return said
         blob = commit.entries[path].new
         found = [other for other, oid in gone.items() if oid == blob]
@@ -188,8 +197,7 @@ class History:
 
     def _user_repository(self) -> Repository | None:
         """The repository around the notebook."""
-        marks = (folder / ".git" for folder in (self._root, *self._root.parents))
-        mark = next((mark for mark in marks if mark.exists()), None)
+        mark = next((each / ".git" for each in (self._root, *self._root.parents) if (each / ".git").exists()), None)
         return None if mark is None else _repository_around(self._root, mark)
 
     def _repositories(self) -> list[Repository]:
@@ -225,6 +233,11 @@ def _message(changes: Sequence[Kept], session: Session, subject: str) -> str:
     return "".join(f"{' '.join(line.split())}\n" for line in lines)
 
 
+def summary_of(action: str, section: str) -> str:
+    """What a call did, in words; "" for a commit made by hand."""
+    return f"{action.replace('_', ' ')} {section}".strip()
+
+
 def _said(message: str, path: str) -> dict[str, str]:
     """The fields that a commit's message has for the note at `path`."""
     said: dict[str, str] = {}
@@ -233,21 +246,20 @@ def _said(message: str, path: str) -> dict[str, str]:
         name, _, value = line.partition(": ")
         if name == "Path":
             current = value
-        elif current == path or name in ("Session", "Agent"):
+        elif current == path or name in ("Session", "Agent", "Time"):
             said.setdefault(name, value.strip())
     return said
 
 
 def _version(commit: Commit, path: str) -> Version:
-    said = _said(commit.message, path)
+    said, subject = _said(commit.message, path), commit.message.partition("\n")[0][:_SUBJECT_LIMIT]
+    session, agent, moment = said.get("Session", ""), said.get("Agent", ""), read_time(said.get("Time", ""), UTC)
     return Version(
         rev=commit.rev,
-        at=commit.at,
-        author=maker_of(said.get("Agent", "")),
-        session=said.get("Session", ""),
-        action=said.get("Action", ""),
-        section=said.get("Section", ""),
+        at=moment if isinstance(moment, datetime) else commit.at,
+        changed_by="agent:unknown" if not agent and session not in ("", OWNER.kind) else maker_of(agent),
+        session=session,
         reason=said.get("Reason", ""),
         path=path,
-        summary=commit.message.partition("\n")[0][:_SUBJECT_LIMIT],
+        summary=summary_of(said.get("Action", ""), said.get("Section", "")) or subject,
     )

@@ -24,9 +24,8 @@ from notebook_sync.services.assembling import PRIVATE, REMINDERS, RULES, assembl
 from notebook_sync.services.core import Core
 from notebook_sync.services.fact_upkeep import proposals_of
 from notebook_sync.services.grammar import PLAIN
-from notebook_sync.services.lookup import Names, NoteName
 from notebook_sync.services.trust import lines_added, waiting_files
-from notebook_sync.services.view import View
+from notebook_sync.services.view import Names, NoteName, View
 from notebook_sync.sessions import Session
 from prompt import (
     SESSIONS,

@@ -73,6 +73,8 @@ class Core:
         self.parts: dict[str, Any] = {}
         self.settings_problem = ""
         self.lag = ""
+        # What was done and refused, for the owner.
+        self.events = EventLog(self)
         self.last_good = last_good
         # The chores of what is built on the services.
         self.more_chores: list[Chore] = []
@@ -145,12 +147,6 @@ class Core:
         return index
 
     @part
-    def events(self) -> EventLog:
-        """What was done and refused, for the owner."""
-
-        return EventLog(self)
-
-    @part
     def searcher(self) -> Searcher:
         """Search by words and meaning."""
         from notebook_sync.search.embed import embedder_of
@@ -173,9 +169,12 @@ class Core:
     @part
     def engine(self) -> Engine:
         """Brings the index to what the files say."""
-        from notebook_sync.sync.engine import Engine
+        return self._new_engine()
 
-        return Engine(self.tree, self.place, self.index, self.settings, self._created_at, self.analyzer)
+    @part
+    def writer(self) -> Engine:
+        """An engine for the rows of what is written; the write lock lets one thread use it at a time."""
+        return self._new_engine()
 
     @part
     def prompt_files(self) -> PromptFiles:
@@ -206,13 +205,6 @@ class Core:
             is_new = False
         return self.lag or ("the notes are not indexed yet; run: notebook-sync sync" if is_new else "")
 
-    @part
-    def writer(self) -> Engine:
-        """An engine for the rows of what is written; the write lock lets one thread use it at a time."""
-        from notebook_sync.sync.engine import Engine
-
-        return Engine(self.tree, self.place, self.index, self.settings, self._created_at, self.analyzer)
-
     def forget(self, *keep: str) -> None:
         """Make the parts again when they are next used, except those named."""
         with self.lock:
@@ -224,6 +216,11 @@ class Core:
     def close(self) -> None:
         """Close files and connections."""
         self.forget()
+
+    def _new_engine(self) -> Engine:
+        from notebook_sync.sync.engine import Engine
+
+        return Engine(self.tree, self.place, self.index, self.settings, self._created_at, self.analyzer)
 
     def _created_at(self, paths: list[str]) -> dict[str, datetime]:
         return self.history.created_at(paths)
@@ -246,7 +243,7 @@ class Core:
         else:
             self.settings_problem = ""
             if self._settings not in (None, settings):
-                self.forget("place", "index", "events", "analyzer")
+                self.forget("place", "index", "analyzer")
             self._settings = settings
         self._stamp = stamp
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from notebook_sync.errors import EditFailed, NoSuchNote, OverCap, UnsafePath, UsageError
-from notebook_sync.files.edits import Action, Edit, apply_edits, entries_of
-from notebook_sync.files.frontmatter import EXTERNAL, is_external, read_frontmatter
+from notebook_sync.files.edits import Edit, apply_edits, entries_of
+from notebook_sync.files.fields import FIELDS
+from notebook_sync.files.frontmatter import EXTERNAL, Plain, is_external, read_frontmatter
 from notebook_sync.files.new_note import new_id, note_text, slug
 from notebook_sync.files.parse import parse
 from notebook_sync.files.unified import unified_diff
 from notebook_sync.model import collection_of, id_from_path
 from notebook_sync.permissions import channel_of, guarded_names
 from notebook_sync.services.core import Core
-from notebook_sync.services.lookup import resolve
 from notebook_sync.services.results import Edited, Missing, Written
-from notebook_sync.services.view import View
+from notebook_sync.services.view import View, resolve
 from notebook_sync.services.writing import (
     NOT_OWN,
     Change,
@@ -33,6 +33,7 @@ from notebook_sync.services.writing import (
     why_not_free,
 )
 from notebook_sync.sessions import Session
+from notebook_sync.store.rows import Is
 from prompt import compare, count_tokens
 
 if TYPE_CHECKING:
@@ -41,20 +42,10 @@ if TYPE_CHECKING:
 # Here, content without a fence is code.
 _CODE = "code_snippets"
 _HEADING = re.compile(r"( {0,3}#[ \t]+)[^\r\n]*")
-
-# The fields of a note in addition to the common ones, by the folder that is its collection.
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    "pages": (),
-    _CODE: ("language", "description", "related_page"),
-    "research_notes": ("source_url", "key_findings", "confidence", "related_pages"),
-}
-_COMMON = ("title", "tags", "summary", "status")
-# The argument that an action cannot do without, where it needs one.
-_NEEDS = {
-    **dict.fromkeys(("append_to_section", "replace_section", "set_frontmatter", "write"), "content"),
-    **dict.fromkeys(("remove_entry", "toggle_checkbox", "move_entry"), "entry_match"),
-    "add_section": "section",
-}
+# What notes of every collection have.
+_COMMON = ("title", "tags", "summary", "status", "valid_until")
+# Without content, these would empty a section or a file: that has to be asked for.
+_EMPTYING = ("replace_section", "write")
 
 
 def create_note(
@@ -62,10 +53,8 @@ def create_note(
 ) -> Written:
     """A new note in the folder of its collection; fields that are None are not given.
 
-    Raises NotPermitted, UsageError for what a note cannot say.
+    Raises UsageError for what a note cannot say.
     """
-    view = View(core, session)
-    view.require("add", f"{collection}/note.md", "notebook_create")
     if not title.strip():
         raise UsageError("a note needs a title", next="give it a few words")
     head = {
@@ -77,7 +66,7 @@ def create_note(
         **_given(collection, fields),
     }
     body = _as_code(content, head.get("language")) if collection == _CODE else content
-    return create_file(view, f"{collection}/{slug(title, collection.removesuffix('s'))}", head, body)
+    return create_file(View(core, session), f"{collection}/{slug(title, collection.removesuffix('s'))}", head, body)
 
 
 def create_file(view: View, stem: str, head: Mapping[str, Any], body: str) -> Written:
@@ -119,9 +108,10 @@ def update_note(
         _, path, fragment = note_to_change(core, session, name, "notebook_update", collection)
     except NoSuchNote as error:
         return Missing(notebook_id=name, status="not_found", error=str(error))
-    section = section or fragment
-    collection, zone = collection_of(path), core.settings.timezone
-    is_code, given = collection == _CODE and not section, _given(collection, fields)
+    section, collection = section or fragment, collection_of(path)
+    given, is_code = _given(collection, fields), collection == _CODE and not section
+    # A field that would not read back is refused, as in a new note.
+    note_text({name: value for name, value in given.items() if value}, "", collection=collection)
     replaced = _replaced(core, session, path, supersedes) if supersedes else ""
     if content is None and not given and not replaced:
         raise UsageError("there is nothing to change", next="give content, title, tags, summary, status or a field")
@@ -129,20 +119,18 @@ def update_note(
     def change(before: bytes) -> bytes:
         after = before
         if content is not None:
-            language = parse(path, before, timezone=zone).fields.get("language")
+            language = parse(path, before, timezone=UTC).fields.get("language")
             text = _as_code(content, language) if is_code else content
             after = _with_content(path, before, text, section, append=append)
-        fields = given | (_as_successor(core, path, before, replaced) if replaced else {})
-        return _with_fields(path, after, fields, in_heading=content is None)
+        successor, _ = _replacing(core, path, replaced) if replaced else ({}, {})
+        return _with_fields(path, after, given | successor, in_heading=content is None)
 
     def also() -> list[Change]:
-        if not replaced:
-            return []
-        old, successor = core.tree.read(replaced).raw, parse(path, core.tree.read(path).raw, timezone=zone)
-        new = _with_fields(replaced, old, {"superseded_by": successor.wanted_id}, in_heading=False)
-        return [Change(replaced, old, new, "update", reason=reason)]
+        before, (_, fields) = core.tree.read(replaced).raw, _replacing(core, path, replaced)
+        after = _with_fields(replaced, before, fields, in_heading=False)
+        return [Change(replaced, before, after, "update", reason=reason)]
 
-    done, _ = rewrite(
+    return rewrite(
         core,
         session,
         path,
@@ -152,9 +140,8 @@ def update_note(
         reason=reason,
         expected_digest=expected_digest,
         is_whole=content is not None,
-        also=also,
-    )
-    return done
+        also=also if replaced else tuple,
+    )[0]
 
 
 def edit_note(
@@ -305,6 +292,7 @@ def written(core: Core, saved: Saved, path: str, status: str) -> Written:
     own = [each for each in saved.changes if each.path == path]
     before, after = own[0].before, own[-1].after
     note = parse(path, after if after is not None else before or b"", timezone=core.settings.timezone)
+    rows = core.index.documents.tuples(("version",), Is("path", "=", path))
     raws = [(each.path, each.before or b"", each.after or b"") for each in saved.changes]
     texts = [(old.decode(errors="replace"), new.decode(errors="replace"), each) for each, old, new in raws]
     return Written(
@@ -314,7 +302,7 @@ def written(core: Core, saved: Saved, path: str, status: str) -> Written:
         title=note.title,
         collection=note.collection,
         digest=digest_of(after),
-        version=saved.versions.get(path),
+        version=next((version for (version,) in rows), None),
         changed=any(each.moved_from or each.before != each.after for each in saved.changes),
         diff="" if before is None else "".join(unified_diff(*each) for each in texts),
         commit=saved.commit,
@@ -325,12 +313,17 @@ def written(core: Core, saved: Saved, path: str, status: str) -> Written:
 
 def _given(collection: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that are given. Raises UsageError for one that notes of this collection do not have."""
-    known = FIELDS.get(collection, ())
-    given = {name: value for name, value in fields.items() if value is not None}
-    for name in given.keys() - {*_COMMON, *known}:
-        advice = f"it may have {', '.join((*_COMMON, *known))}"
-        raise UsageError(f"a note in {collection} has no field {name!r}", next=advice)
-    return given | ({"title": " ".join(given["title"].split())} if "title" in given else {})
+    given, known = (
+        {name: value for name, value in fields.items() if value is not None},
+        (*_COMMON, *FIELDS.get(collection, ())),
+    )
+    for name in given.keys() - known:
+        raise UsageError(f"a note in {collection} has no field {name!r}", next=f"it may have {', '.join(known)}")
+    if "title" in given:
+        given["title"] = " ".join(given["title"].split())
+    if "valid_until" in given:
+        given["valid_until"] = Plain(given["valid_until"])  # without quotes, so that every program reads a date
+    return given
 
 
 def _replaced(core: Core, session: Session, path: str, name: str) -> str:
@@ -343,15 +336,12 @@ def _replaced(core: Core, session: Session, path: str, name: str) -> str:
     return replaced
 
 
-def _as_successor(core: Core, path: str, raw: bytes, replaced: str) -> dict[str, Any]:
-    """The fields of a note that replaces another one, and is no longer replaced by that one."""
-    fields = parse(path, raw, timezone=UTC).fields
-    id = parse(replaced, core.tree.read(replaced).raw, timezone=UTC).wanted_id
-    is_back = fields.get("superseded_by") in (id, replaced, id_from_path(replaced))
-    return {
-        "supersedes": list(dict.fromkeys((*fields.get("supersedes", ()), id))),
-        **({"superseded_by": ""} if is_back else {}),
-    }
+def _replacing(core: Core, path: str, replaced: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fields of a note that replaces another one, and is no longer replaced by that one; and the other's."""
+    new, old = (parse(each, core.tree.read(each).raw, timezone=UTC) for each in (path, replaced))
+    fields = {"supersedes": list(dict.fromkeys((*new.fields.get("supersedes", ()), old.wanted_id)))}
+    is_back = new.fields.get("superseded_by") in (old.wanted_id, replaced, id_from_path(replaced))
+    return fields | ({"superseded_by": ""} if is_back else {}), {"superseded_by": new.wanted_id}
 
 
 def _as_code(content: str, language: Any) -> str:
@@ -366,8 +356,8 @@ def _as_code(content: str, language: Any) -> str:
 
 def _with_content(path: str, raw: bytes, content: str, section: str, *, append: bool) -> bytes:
     if section:
-        action: Action = "append_to_section" if append else "replace_section"
-        return apply_edits(path, raw, [Edit(action, section=section, content=content)])
+        edit = Edit("append_to_section" if append else "replace_section", section=section, content=content)
+        return apply_edits(path, raw, [edit])
     text = raw.decode()
     start = read_frontmatter(text).body_start
     head, body = text[:start], text[start:]
@@ -388,7 +378,7 @@ def _with_fields(path: str, raw: bytes, given: Mapping[str, Any], *, in_heading:
     front = read_frontmatter(text)
     setting: dict[str, Any] = {}
     for name, value in given.items():
-        has = getattr(note, name) if hasattr(note, name) else note.fields.get(name)
+        has = note.fields.get(name, getattr(note, name, None))
         if value != (list(has) if isinstance(has, tuple) else has) and (value or front.key_of(name)):
             setting[name] = value or None
     first = next((each for each in note.sections if each.level == 1), None)
@@ -402,9 +392,7 @@ def _with_fields(path: str, raw: bytes, given: Mapping[str, Any], *, in_heading:
 
 
 def _edit(step: Step, fragment: str) -> Edit:
-    """A step as an edit. Raises UsageError naming the argument that the action needs."""
-    section, needed = step.section or fragment, _NEEDS[step.action]
-    given = section if needed == "section" else getattr(step, needed)
-    if given is None or (given == "" and needed != "content"):
-        raise UsageError(f"{step.action} needs {needed}", next="see: notebook-sync edit --help")
-    return Edit(step.action, section, step.content or "", step.entry_match or "", step.to or "")
+    """A step as an edit. Raises UsageError for one that would empty something without saying so."""
+    if step.content is None and step.action in _EMPTYING:
+        raise UsageError(f"{step.action} needs content", next="give it, or an empty text to empty the place")
+    return Edit(step.action, step.section or fragment, step.content or "", step.entry_match or "", step.to or "")

@@ -21,9 +21,8 @@ from notebook_sync.errors import NotebookError, NotFound, UnreadableFile, UsageE
 from notebook_sync.model import HISTORY_LIMIT, Note, Section, is_current
 from notebook_sync.registry import Results, as_json
 from notebook_sync.services.core import Core
-from notebook_sync.services.lookup import NoteName, linking, note_names, resolve, shown_names
 from notebook_sync.services.results import COLUMNS, FoundNote, NoteRow, NoteText, SectionRow, Snippet, row_fields
-from notebook_sync.services.view import View
+from notebook_sync.services.view import View, linking, resolve, shown_names
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Has, Is, Row, Where, both
 from notebook_sync.sync.project import fold_tags
@@ -51,7 +50,10 @@ def list_notes(core: Core, session: Session, *, limit: int, after: str = "", **f
     where = _filters(core, view, **filters)
     rows = core.index.documents.find(where, order=_ORDER, limit=limit + 1, after=cursor, fields=COLUMNS)
     page = [NoteRow(**_shown_fields(core, view, row)) for row in rows[:limit]]
-    return Results(page, core.behind() or None, _cursor(rows[limit - 1]) if len(rows) > limit else None)
+    following = None
+    if len(rows) > limit:  # the position of the last row, as text that says nothing else
+        following = msgspec.json.encode([rows[limit - 1][name] for name in ("updated_at", "path")]).decode()
+    return Results(page, core.behind() or None, following)
 
 
 def search_notes(
@@ -153,7 +155,7 @@ def read_note(
         created_at=note.created_at or (own["created_at"] if own else None),
         aliases=list(note.aliases),
         links=list(dict.fromkeys(link.target for link in note.links if link.target)),
-        linked_from=_linked_from(core, view, NoteName(fields["id"], path, note.title, note.aliases)) if row else [],
+        linked_from=shown_names(core, [*islice(linking(core, view, path), _MOST_LINKED)]) if row else [],
         extra=as_json(dict(note.extra)),
         history=[
             {
@@ -222,10 +224,7 @@ def _filters(
         of_file.append(Is("updated_at", "<", moment(until, zone, now)))
     if linked_to:
         path, _ = resolve(core, view, linked_to)
-        linked = [
-            source for note in note_names(core, view, Is("path", "=", path)) for source in linking(core, view, note)
-        ]
-        of_file.append(Is("path", "in", linked))
+        of_file.append(Is("path", "in", [*linking(core, view, path)]))
     said: list[Where] = [Is("status", "=", status)] if status else []
     if author:
         said.append(Is("created_by", "=", author if author == "owner" or ":" in author else f"agent:{author}"))
@@ -237,11 +236,6 @@ def _filters(
 def any_tag(tags: Iterable[str]) -> Has:
     """The rows with any of these tags or their descendants: `a` matches `a/b`."""
     return Has("tags", tuple(folded[-1] for tag in tags if (folded := fold_tags([tag]))))
-
-
-def _cursor(last: Row) -> str:
-    """Where the next page begins: the position of the last row, as text that says nothing else."""
-    return msgspec.json.encode([last["updated_at"], last["path"]]).decode()
 
 
 def _read_cursor(text: str) -> tuple[datetime, str]:
@@ -257,9 +251,8 @@ def _read_cursor(text: str) -> tuple[datetime, str]:
 def _found(
     fields: dict[str, Any], score: float = 0.0, quote: Quote | None = None, parts: dict[str, float] | None = None
 ) -> FoundNote:
-    snippet = None
-    if quote:
-        snippet = Snippet(text=_HALF_PICTURE.sub(r"\1", quote.text), section=quote.section, line=quote.line)
+    text = _HALF_PICTURE.sub(r"\1", quote.text) if quote else ""
+    snippet = quote and Snippet(text=text, section=quote.section, line=quote.line)
     return FoundNote(**fields, score=round(score, 4), snippet=snippet, explain=parts)
 
 
@@ -316,10 +309,6 @@ def _parsed(path: str, raw: bytes, zone: tzinfo) -> Note:
 
 # Each search of an agent asks for all files of the prompt.
 _kept_parsed = lru_cache(maxsize=8)(_parsed)
-
-
-def _linked_from(core: Core, view: View, note: NoteName) -> list[str]:
-    return shown_names(core, list(islice(linking(core, view, note), _MOST_LINKED)))
 
 
 def _row_at(core: Core, path: str) -> Row | None:

@@ -24,12 +24,11 @@ from notebook_sync.llm import Llm
 from notebook_sync.registry import Result
 from notebook_sync.services.core import Core
 from notebook_sync.services.documents import may_change, note_to_change
-from notebook_sync.services.lookup import resolve
 from notebook_sync.services.memory_text import plain_title
 from notebook_sync.services.remembering import FOLDER, memories_where
 from notebook_sync.services.results import fenced, neutral_name
 from notebook_sync.services.upkeep import embed_missing
-from notebook_sync.services.view import View
+from notebook_sync.services.view import View, resolve
 from notebook_sync.services.writing import Change, change_notes, checked
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Is, Not, Row, both

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from notebook_sync.model import Action
 from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, Limit, Results, When, found_any, operation
 from notebook_sync.services.core import NotebookService
-from notebook_sync.services.results import Difference, Edited, FoundNote, Missing, NoteRow, NoteText, Version, Written
+from notebook_sync.services.results import Difference, Edited, FoundNote, Missing, NoteRow, NoteText, Written
 from notebook_sync.sessions import OWNER, Session
 from notebook_sync.settings import Settings
+
+if TYPE_CHECKING:
+    from notebook_sync.files.history import Version
 
 _LONGEST_NAME = 4_096
 _NAMES = {"notebook_id": "id", "file": "id", "path": "id"}
@@ -37,6 +41,7 @@ Collection = Annotated[
     Literal["pages", "code_snippets", "research_notes", "runtime", "channels", "facts", "memories"] | None, Arg("NAME")
 ]
 Status = Annotated[Literal["draft", "in_progress", "complete", "archived"] | None, Arg("STATUS")]
+Until = Annotated[Annotated[str, Meta(max_length=64)] | None, Arg("WHEN")]
 Author = Annotated[str, Meta(max_length=128, description="owner, or agent:NAME"), Arg("WHO")]
 Section = Annotated[str, Meta(max_length=_LONGEST_NAME, description="heading or anchor"), Arg("HEADING")]
 Digest = Annotated[
@@ -44,16 +49,6 @@ Digest = Annotated[
 ]
 Reason = Annotated[str, Meta(max_length=1_000, description="why, for the history"), Arg("TEXT")]
 DryRun = Annotated[bool, Meta(description="only show what would happen")]
-Action = Literal[
-    "append_to_section",
-    "replace_section",
-    "remove_entry",
-    "toggle_checkbox",
-    "add_section",
-    "move_entry",
-    "set_frontmatter",
-    "write",
-]
 
 
 class Step(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -229,7 +224,15 @@ class NoteService(NotebookService):
         refusal=_NO_WRITING,
         effect="write",
         asks="caller",
-        unlisted=("description", "related_page", "related_pages", "key_findings", "confidence", "status"),
+        unlisted=(
+            "description",
+            "related_page",
+            "related_pages",
+            "key_findings",
+            "confidence",
+            "status",
+            "valid_until",
+        ),
         hint="A page for a document, code_snippets for code, research_notes for findings with a source.",
         examples=("notebook-sync create 'Winter timetable' --content-file draft.md --tags ferry",),
     )
@@ -243,6 +246,7 @@ class NoteService(NotebookService):
         tags: NewTags | None = None,
         summary: Annotated[Summary, Arg("TEXT")] = "",
         status: Status = None,
+        valid_until: Until = None,
         language: Annotated[Name | None, Meta(description="of a code snippet"), Arg("NAME")] = None,
         description: Annotated[Name | None, Meta(description="of a code snippet"), Arg("TEXT")] = None,
         related_page: Annotated[Name | None, Arg("NOTE")] = None,
@@ -257,19 +261,26 @@ class NoteService(NotebookService):
         """
         from notebook_sync.services.documents import create_note
 
-        fields = {
-            "tags": tags or None,
-            "summary": summary or None,
-            "status": status,
-            "language": language,
-            "description": description,
-            "related_page": related_page,
-            "source_url": source_url,
-            "key_findings": key_findings,
-            "confidence": confidence,
-            "related_pages": related_pages,
-        }
-        return create_note(self.core, session, collection, title, content, fields)
+        return create_note(
+            self.core,
+            session,
+            collection,
+            title,
+            content,
+            {
+                "tags": tags or None,
+                "summary": summary or None,
+                "status": status,
+                "valid_until": valid_until or None,
+                "language": language,
+                "description": description,
+                "related_page": related_page,
+                "source_url": source_url,
+                "key_findings": key_findings,
+                "confidence": confidence,
+                "related_pages": related_pages,
+            },
+        )
 
     @operation(
         "update",
@@ -295,13 +306,14 @@ class NoteService(NotebookService):
         *,
         content: Text | None = None,
         section: Annotated[
-            str, Meta(max_length=_LONGEST_NAME, description="change only below this heading"), Arg("HEADING")
+            str, Meta(max_length=_LONGEST_NAME, description="only below this heading"), Arg("HEADING")
         ] = "",
         append: Annotated[bool, Meta(description="add content at the end")] = False,
         title: Annotated[Title | None, Arg("TITLE")] = None,
         tags: NewTags | None = None,
         summary: Annotated[Summary | None, Arg("TEXT")] = None,
         status: Status = None,
+        valid_until: Until = None,
         language: Annotated[Name | None, Arg("NAME")] = None,
         description: Annotated[Name | None, Arg("TEXT")] = None,
         related_page: Annotated[Name | None, Arg("NOTE")] = None,
@@ -314,32 +326,32 @@ class NoteService(NotebookService):
         reason: Reason = "",
         collection: Collection = None,
     ) -> Written | Missing:
-        """Change the content or some fields of a note; every other byte stays as it is.
+        """Change content or fields of a note; every other byte stays as it is.
 
         Content replaces the text, or the own text of `section`; `append` adds it at the end instead. `supersedes` marks
         another note as replaced by this one, in both; one `undo` takes it all back.
         """
         from notebook_sync.services.documents import update_note
 
-        fields = {
-            "title": title,
-            "tags": tags,
-            "summary": summary,
-            "status": status,
-            "language": language,
-            "description": description,
-            "related_page": related_page,
-            "source_url": source_url,
-            "key_findings": key_findings,
-            "confidence": confidence,
-            "related_pages": related_pages,
-        }
         return update_note(
             self.core,
             session,
             id,
             content,
-            fields,
+            {
+                "title": title,
+                "tags": tags,
+                "summary": summary,
+                "status": status,
+                "valid_until": valid_until,
+                "language": language,
+                "description": description,
+                "related_page": related_page,
+                "source_url": source_url,
+                "key_findings": key_findings,
+                "confidence": confidence,
+                "related_pages": related_pages,
+            },
             section=section,
             append=append,
             supersedes=supersedes,
@@ -460,7 +472,7 @@ class NoteService(NotebookService):
         The answer warns of links that lead to the old name; `links` rewrites them in the notes that the session may
         change, all in one step that `undo` takes back.
         """
-        from notebook_sync.services.renaming import rename_note
+        from notebook_sync.services.versions import rename_note
 
         return rename_note(
             self.core, session, id, to, links=links, expected_digest=expected_digest, reason=reason, dry_run=dry_run
@@ -475,6 +487,7 @@ class NoteService(NotebookService):
         route="GET /history/{id}",
         aliases=_NAMES,
         columns=("rev", "at", "changed_by", "summary"),
+        result_in="notebook_sync.files.history",
         nothing_found="no earlier versions",
         examples=("notebook-sync history pages/plan",),
     )

@@ -158,23 +158,6 @@ class Edited(Written, frozen=True, kw_only=True):
     prompt_change: dict[str, Any] | None
 
 
-class Version(Result, frozen=True, kw_only=True):
-    """One version of a note in its history. `rev` names it for `diff` and `undo`, "" where its text is not kept."""
-
-    rev: str
-    at: datetime
-    changed_by: str
-    summary: str
-    path: str
-    session: str
-    reason: str
-    provenance: str
-
-    def for_model(self) -> Version:
-        """Without words of a note that others wrote."""
-        return replace(self, summary="", path="") if self.provenance else self
-
-
 class Difference(Result, frozen=True, kw_only=True):
     """A unified diff of two versions of a note; `since` and `until` name them, "" for the file as it is now."""
 

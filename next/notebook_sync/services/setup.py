@@ -7,6 +7,7 @@ import secrets
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from shutil import which
 from typing import Literal
@@ -139,7 +140,7 @@ def _repository(root: Path, created: list[str], *, is_new: bool) -> Git:
     texts = {path: (root / path).read_bytes() for path in created if not path.endswith("/")}
     if repository := Repository.around(root):
         with suppress(GitFailed):  # a repository without a commit is one, too
-            repository.commit(texts, "Begin the notebook\n")
+            repository.commit(texts, "Begin the notebook\n\n", at=datetime.now(UTC))
     return "made"
 
 

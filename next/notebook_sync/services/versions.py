@@ -1,38 +1,63 @@
-"""What a note said before: its versions, the difference to now, and going back by a new edit.
+"""What a note said and where it was: its versions, the difference to now, going back by a new edit, and renaming.
 
 Git knows the texts, and the events know which notes one call changed together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC
 from functools import partial
+from typing import Literal, NamedTuple
+from urllib.parse import unquote
 
-from notebook_sync.errors import EditFailed, NoSuchNote, NotFound
-from notebook_sync.files.frontmatter import EXTERNAL, is_external
-from notebook_sync.files.history import Version as Commit
+from msgspec.structs import replace
+
+from notebook_sync.errors import EditFailed, NoSuchNote, NotebookError, NotFound, UsageError
+from notebook_sync.files.fields import read_fields
+from notebook_sync.files.frontmatter import EXTERNAL, is_external, read_frontmatter
+from notebook_sync.files.history import Version, summary_of
 from notebook_sync.files.names import is_note_name
+from notebook_sync.files.parse import parse
 from notebook_sync.files.unified import unified_diff
 from notebook_sync.model import id_from_path
-from notebook_sync.permissions import channel_of
+from notebook_sync.permissions import channel_of, guarded_names
 from notebook_sync.registry import Results
 from notebook_sync.services.core import Core
-from notebook_sync.services.documents import require_change, written
-from notebook_sync.services.lookup import resolve, split_name
-from notebook_sync.services.results import Difference, Version, Written
-from notebook_sync.services.view import View
+from notebook_sync.services.documents import may_change, note_to_change, require_change, written
+from notebook_sync.services.results import Difference, Written
+from notebook_sync.services.view import (
+    BY_NAME,
+    BY_PATH,
+    Names,
+    NoteName,
+    View,
+    file_names,
+    linked_where,
+    note_names,
+    resolve,
+    split_name,
+)
 from notebook_sync.services.writing import Change, change_notes, digest_of, require_base
-from notebook_sync.sessions import Session, maker_of
+from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Is, both
+from notebook_sync.sync.apply import changed_by
+from notebook_sync.sync.project import name_keys
+from prompt.outline import Outline
 
 # How far back an earlier text is looked for: many commits may leave a note as it is.
 _FARTHEST = 200
-_UNDO, _HISTORY = "notebook_undo", "notebook_history"
+# So many broken links are named.
+_MOST_SHOWN = 10
+_UNDO, _HISTORY, _RENAME = "notebook_undo", "notebook_history", "notebook_rename"
 _OWN_ONLY = "An agent goes back over its own changes only"
 _KEEPS_MARK = "An agent does not go back to a text without `provenance: external`"
-_NO_PAST = "The history of this file is only available in owner conversations"
+_NO_PAST = "This conversation sees a part of {}, and what the file said before is only for its owner"
+_ASK = "read the note as it is now, or ask the owner to look at its history"
 
-_Past = Iterator[tuple[Commit, bytes | None]]
+_Past = Iterator[tuple[Version, bytes | None]]
 
 
 def list_versions(core: Core, session: Session, name: str, limit: int) -> Results[Version]:
@@ -40,8 +65,8 @@ def list_versions(core: Core, session: Session, name: str, limit: int) -> Result
     view = View(core, session)
     path = _past_path(core, view, name, _HISTORY)
     provenance = EXTERNAL if is_external(_bytes_at(core, path) or b"") else ""
-    commits = core.history.versions(path, limit=limit, may=partial(view.may, "read"))
-    return Results([_version(commit, provenance) for commit in commits])
+    versions = core.history.versions(path, limit=limit, may=partial(view.may, "read"))
+    return Results([replace(each, provenance=provenance) for each in versions])
 
 
 def compare_versions(core: Core, session: Session, name: str, since: str, until: str) -> Difference:
@@ -77,24 +102,66 @@ def undo_change(core: Core, session: Session, name: str, *, rev: str, expected_d
     return written(core, saved, end, "updated")
 
 
+def rename_note(
+    core: Core,
+    session: Session,
+    name: str,
+    to: str,
+    *,
+    links: bool,
+    expected_digest: str,
+    reason: str,
+    dry_run: bool,
+) -> Written:
+    """Give a note another path, and rewrite the links that would break where `links` asks for it.
+
+    Raises NotPermitted, UnsafePath for a path that is taken or cannot be a note's, UsageError for the same path,
+    Conflict.
+    """
+    view, path, _ = note_to_change(core, session, name, _RENAME)
+    # A folder keeps the file's name, and `.md` may be left out.
+    target = core.tree.place(f"{to}{posixpath.basename(path)}" if to.endswith("/") else to)
+    if not is_note_name(posixpath.basename(target)):
+        target = core.tree.place(f"{target}.md")
+    if target == path:
+        raise UsageError(f"{path} has this path already")
+    view.require("add", target, _RENAME)
+    said: list[str] = []
+
+    def plan() -> list[Change]:
+        before = core.tree.read(path).raw
+        require_base(view, path, before, expected_digest)
+        moved = Change(target, before, before, "rename", reason=reason, moved_from=path)
+        rewritten, said[:] = _with_links(core, view, moved, links=links)
+        return [moved, *rewritten]
+
+    saved = change_notes(core, session, "rename", plan, dry_run=dry_run)
+    done = written(core, saved, target, "renamed")
+    return replace(done, warnings=[*done.warnings, *said])
+
+
+# ---- going back
+
+
 def _back(core: Core, view: View, path: str, to: str, rev: str = "") -> Change:
     """The change of a note, which is to be at `to`, to the last text that differs from now, or to that of `rev`."""
     session, now = view.session, _bytes_at(core, path)
-    passed: list[tuple[Commit, bytes | None]] = []
+    passed: list[tuple[Version, bytes | None]] = []
     wanted = _at_rev(core, view, path, rev)[0].rev if rev else ""
-    for commit, raw in _past(core, view, path):
-        if commit.rev == wanted if rev else raw not in (None, now):
+    for version, raw in _past(core, view, path):
+        if version.rev == wanted if rev else raw not in (None, now):
             break
-        passed.append((commit, raw))
+        passed.append((version, raw))
     else:
         raise EditFailed(path, "no earlier text is known", next="see: notebook-sync history")
     if raw is None:
         raise NotFound("version with a text", rev, next="see: notebook-sync history")
-    if channel_of(commit.path) not in (None, channel_of(to)):
-        raise EditFailed(path, f"what it said at {commit.path} is not for all who may read it here")
+    if channel_of(version.path) not in (None, channel_of(to)):
+        raise EditFailed(path, f"what it said at {version.path} is not for all who may read it here")
     if session.kind != "owner":
         own = (session.kind, session.changed_by)
-        if not any(text == now for _, text in passed) or any((each.session, _maker(each)) != own for each, _ in passed):
+        makers = {(version.session, version.changed_by) for version, _ in passed}
+        if makers != {own} or all(text != now for _, text in passed):
             raise view.refuse(path, _UNDO, _OWN_ONLY)
         if not is_external(raw) and any(is_external(text) for _, text in passed if text):
             raise view.refuse(path, _UNDO, _KEEPS_MARK)
@@ -145,7 +212,7 @@ def _past_path(core: Core, view: View, name: str, operation: str) -> str:
             raise
         path = found
     if view.sees_in_part(path):
-        raise view.refuse(path, operation, _NO_PAST)
+        raise view.refuse(path, operation, _NO_PAST.format(path), _ASK)
     return path
 
 
@@ -166,38 +233,153 @@ def _bytes_at(core: Core, path: str) -> bytes | None:
 def _past(core: Core, view: View, path: str) -> _Past:
     """The versions of a note and their texts, the newest first; those that wait for their commit included."""
     for row in core.index.intents.find(Is("path", "=", path), order=("-at",), heavy=True):
-        made = ("", row["at"], maker_of(row["agent"]))
-        yield Commit(*made, row["session"], row["action"], row["section"], row["reason"], path, ""), row["new"]
+        waiting = Version(
+            rev="",
+            at=row["at"],
+            changed_by=changed_by(row),
+            session=row["session"],
+            reason=row["reason"],
+            path=path,
+            summary=summary_of(row["action"], row["section"]),
+        )
+        yield waiting, row["new"]
         if row["old"] is not None:
-            yield Commit(*made[:2], "owner", "", "", "", "", path, ""), row["old"]
-    for commit in core.history.versions(path, limit=_FARTHEST, may=partial(view.may, "read")):
-        yield commit, core.history.text(commit.rev, commit.path)
+            yield replace(waiting, changed_by="owner", session="", reason="", summary=""), row["old"]
+    for version in core.history.versions(path, limit=_FARTHEST, may=partial(view.may, "read")):
+        yield version, core.history.text(version.rev, version.path)
 
 
-def _at_rev(core: Core, view: View, path: str, rev: str) -> tuple[Commit, bytes | None]:
+def _at_rev(core: Core, view: View, path: str, rev: str) -> tuple[Version, bytes | None]:
     """The version whose `rev` begins so, and its text. Raises NotFound for none or several."""
-    commits = core.history.versions(path, limit=_FARTHEST, may=partial(view.may, "read"))
-    found = [commit for commit in commits if rev and commit.rev.startswith(rev)]
+    versions = core.history.versions(path, limit=_FARTHEST, may=partial(view.may, "read"))
+    found = [version for version in versions if rev and version.rev.startswith(rev)]
     if len(found) != 1:
-        what, revs = "single version" if found else "version", tuple(commit.rev for commit in found)
+        what, revs = "single version" if found else "version", tuple(version.rev for version in found)
         raise NotFound(what, rev, candidates=revs, next="see: notebook-sync history")
     return found[0], core.history.text(found[0].rev, found[0].path)
 
 
-def _version(commit: Commit, provenance: str) -> Version:
-    what = " ".join(filter(None, (commit.action.replace("_", " "), commit.section)))
-    return Version(
-        rev=commit.rev,
-        at=commit.at,
-        changed_by=_maker(commit),
-        summary=what or commit.summary,
-        path=commit.path,
-        session=commit.session,
-        reason=commit.reason,
-        provenance=provenance,
+# ---- links to a note that is renamed, and in it
+
+# `field`: the name of a note in `superseded_by` or `supersedes`.
+_Form = Literal["wiki", "markdown", "field"]
+_REPLACEMENTS = ("superseded_by", "supersedes")
+# What no link of a form can say; in Markdown it is escaped.
+_UNSAYABLE: Mapping[_Form, re.Pattern[str]] = {
+    "wiki": re.compile(r"[\[\]|#^]"),
+    "markdown": re.compile("\n"),
+    "field": re.compile(r"[^\w ./+()-]"),
+}
+_WIKI = re.compile(r"!?\[\[\s*([^\[\]|#\n]*?)\s*(?=\\?\||#|\]\])")
+_DESTINATION = r"\s*<?((?<=<)[^<>\n#?]*|[^\s<>#?]*?(?=[\s#?]|\)?\Z))"
+_INLINE = re.compile(rf"\]\({_DESTINATION}")
+_DEFINED = re.compile(r"^ {0,3}\[[^\]\n]+\]:\s*<?((?<=<)[^<>\n#?]*|[^\s<>#?]*)", re.MULTILINE)
+_ESCAPED = re.compile(r"[\s()<>%#?\\]")
+
+
+class _Move(NamedTuple):
+    """What links mean before and after a note gets another path."""
+
+    path: str
+    target: str
+    before: Names
+    after: Names
+
+    def place_of(self, source: str) -> str:
+        """Where a note is after the move."""
+        return self.target if source == self.path else source
+
+    def respelled(self, link: str, source: str, form: _Form) -> str:
+        """The target of a link in the note that was at `source`, so that it leads where it did: as it is if it still
+        does, else another of its form, "" for none. It has to be as good a name as before: other programs follow no
+        titles, and in Markdown's links no names of files."""
+        was = self.before.ranked(link, source) if link else []
+        if not was:
+            return link
+        place, end = self.place_of(source), self.place_of(was[0][1])
+        full = end if link.lower().endswith(".md") else id_from_path(end)
+        near = full if "/" in link else posixpath.basename(full)
+        if form == "markdown":
+            near = posixpath.relpath(full, posixpath.dirname(place) or ".")
+        options = [f"/{full}"] if link.startswith("/") else [near, full]
+        worst = max(was[0][0], BY_PATH if form == "markdown" else BY_NAME)
+        for option in (link, *(each for each in options if not _UNSAYABLE[form].search(each))):
+            now = self.after.ranked(option, place)
+            if now and now[0][1] == end and now[0][0] <= worst:
+                return option
+        return ""
+
+
+def _with_links(core: Core, view: View, moved: Change, *, links: bool) -> tuple[list[Change], list[str]]:
+    """The changes of links that the move would break, where `links` asks for them; and what to say of the others."""
+    path, target, raw = moved.moved_from, moved.path, moved.before or b""
+    old, new = (parse(each, raw, timezone=core.settings.timezone) for each in (path, target))
+    known = [each for each in note_names(core, view) if each.path != path]
+    files, guarded = file_names(core, view), guarded_names(core.settings.prompt)
+    named = (NoteName(note.wanted_id, note.path, note.title, note.aliases) for note in (old, new))
+    move = _Move(path, target, *(Names([*known, name], files, guarded) for name in named))
+    keys = name_keys((path, old.title, old.wanted_id, *old.aliases))
+    linking = core.index.documents.tuples(("path",), linked_where(view, path, keys))
+    changes, broken = list[Change](), list[tuple[str, int]]()
+    for source in (path, *sorted(each for (each,) in linking)):
+        try:
+            before = raw if source == path else core.tree.read(source).raw
+        except NotebookError:
+            continue
+        place, text = move.place_of(source), before.decode(errors="replace")
+        may_rewrite = links and text.encode() == before and may_change(core, view, source)
+        for start, end, spelled in reversed([*_broken(move, source, text)]):
+            if spelled and may_rewrite:
+                text = text[:start] + spelled + text[end:]
+            else:
+                broken.append((place, text.count("\n", 0, start) + 1))
+        if may_rewrite and text.encode() != before:
+            changes.append(Change(place, before, text.encode(), "rename", reason=moved.reason))
+    shown = ", ".join(f"{place}:{line}" for place, line in sorted(broken)[:_MOST_SHOWN])
+    more = f" and {len(broken) - _MOST_SHOWN} more" if len(broken) > _MOST_SHOWN else ""
+    said = (
+        f"links that lead nowhere after renaming {path} to {target}: {shown}{more}; rename with links to rewrite those "
+        "in notes that you may change"
     )
+    return changes, [said] if broken else []
 
 
-def _maker(commit: Commit) -> str:
-    """Who made a version; an agent that gave no name has no trailer."""
-    return "agent:unknown" if commit.session not in ("", "owner") and commit.author == "owner" else commit.author
+def _broken(move: _Move, source: str, text: str) -> Iterator[tuple[int, int, str]]:
+    """Where the targets of links in the note at `source` are that the move breaks, in order, and how they are to be
+    spelled; "" where nothing leads there. Labels and fragments stay."""
+    done = 0
+    for start, spelled, form in _sites(text):
+        link = unquote(spelled) if form == "markdown" else spelled
+        new = move.respelled(link, source, form)
+        if new != link and start >= done:
+            done = start + len(spelled)
+            escaped = _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", new)
+            yield start, done, escaped if form == "markdown" else new
+
+
+def _sites(text: str) -> list[tuple[int, str, _Form]]:
+    """Where the targets of links and images are in a note, as they are spelled, in order."""
+    front, sites = read_frontmatter(text), list[tuple[int, str, _Form]]()
+    said, above = read_fields(front, "pages", UTC)[0], text.find(front.source)
+    for name in _REPLACEMENTS:
+        if name in said:
+            place = front.places[front.key_of(name) or name]
+            at, end = above + place.value.start_mark.index, above + place.end.index
+            for each in [said[name]] if isinstance(said[name], str) else said[name]:
+                target = each.partition("#")[0].strip()
+                at = text.find(target, at, end)
+                if target and at >= 0:
+                    sites.append((at, target, "field"))
+                    at += len(target)
+    outline, start = Outline(text[front.body_start :]), front.body_start
+    for span in outline.links:
+        at = outline.text.rfind("](", span.start, span.end)
+        if wiki := _WIKI.match(outline.text, span.start):
+            sites.append((start + wiki.start(1), wiki[1], "wiki"))
+        elif at >= 0 and (inline := _INLINE.match(outline.text, at, span.end)):
+            sites.append((start + inline.start(1), inline[1], "markdown"))
+    for block in outline.root.children:
+        if block.type == "definition":
+            defined = _DEFINED.finditer(outline.text, block.start, block.end)
+            sites += [(start + match.start(1), match[1], "markdown") for match in defined]
+    return sorted(sites)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import posixpath
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import groupby
 
@@ -68,11 +68,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What became of a call's changes, each as it was checked. `versions`: by path, as the index counts them."""
+    """What became of a call's changes, each as it was checked."""
 
     changes: tuple[Change, ...]
     commit: str = ""
-    versions: Mapping[str, int | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     dry_run: bool = False
 
@@ -130,9 +129,7 @@ def save(core: Core, changes: Sequence[Change], session: Session) -> Saved:
     warnings = _exchange(core, wanted, intents)
     warnings += _trust(core, wanted, session)
     commits, trouble = finish_writes(core)
-    paths = tuple(each.path for each in wanted)
-    versions = dict(core.index.documents.tuples(("path", "version"), Is("path", "in", paths)))
-    return Saved(planned, commits.get(batch, ""), versions, (*warnings, *trouble))
+    return Saved(planned, commits.get(batch, ""), (*warnings, *trouble))
 
 
 def finish_writes(core: Core) -> tuple[dict[str, str], list[str]]:

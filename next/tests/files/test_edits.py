@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from notebook_sync.errors import EditFailed
-from notebook_sync.files.edits import ACTIONS, Action, Edit, apply_edits, entries_of
+from notebook_sync.files.edits import ACTIONS, Edit, apply_edits, entries_of
+from notebook_sync.model import Action
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "edits.md"
 PATH = "runtime/reminders.md"

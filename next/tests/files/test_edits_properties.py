@@ -12,9 +12,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from notebook_sync.errors import EditFailed
-from notebook_sync.files.edits import Action, Edit, apply_edits, entries_of
+from notebook_sync.files.edits import Edit, apply_edits, entries_of
 from notebook_sync.files.page import Item
 from notebook_sync.files.parse import parse
+from notebook_sync.model import Action
 
 LINES = (
     "# Harbour", "## Today", "## Today", "### Evening ###", "###### deep", "####### no heading", "#tag", "  ## inset",

@@ -90,7 +90,7 @@ def test_a_path_is_a_path(plain: Repository, path: str) -> None:
 def test_a_message_is_one_line_of_text(plain: Repository, message: str, subject: str | None) -> None:
     keep(plain, {"a.md": b"a"}, message)
     assert plain.git("log", "-1", "--format=%s") == (subject or message)
-    assert history_of(plain.root).versions("a.md")[0].author == "owner"
+    assert history_of(plain.root).versions("a.md")[0].changed_by == "owner"
 
 
 @pytest.mark.parametrize(
@@ -339,8 +339,8 @@ def test_found_text_is_committed_before_it_is_replaced(plain: Repository) -> Non
     made = history.keep([Kept("a.md", b"by the agent", "write")], SCRIBE, found=found)
     assert history.text(f"{made}"[:40], "a.md") == b"by the agent"
     assert history.keep([Kept("b.md", b"b")], SCRIBE, found=[Kept("a.md", b"by the agent")]) is None
-    authors = [(version.author, version.summary) for version in history.versions("a.md")]
-    assert authors[:2] == [("agent:scribe", "Edit a.md"), ("owner", "Keep what was edited by hand")]
+    authors = [(version.changed_by, version.summary) for version in history.versions("a.md")]
+    assert authors[:2] == [("agent:scribe", "write"), ("owner", "Keep what was edited by hand")]
     assert plain.status() == []
 
 
@@ -374,7 +374,7 @@ def test_nothing_that_a_repository_names_is_run(plain: Repository, tmp_path: Pat
     history = history_of(plain.root)
     write(plain.root, {"a.md": "b"})
     assert history.keep([Kept("a.md", b"b", "write")], SCRIBE)
-    assert [version.author for version in history.versions("a.md")] == ["agent:scribe", "owner"]
+    assert [version.changed_by for version in history.versions("a.md")] == ["agent:scribe", "owner"]
     assert history.created_at(["a.md"])
     assert history.head_text("a.md") == b"b"
     history.pack()

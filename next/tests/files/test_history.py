@@ -37,12 +37,12 @@ def test_a_version_says_who_changed_what_and_why(folder: Path, where: str) -> No
     changes = [Kept("a.md", b"two", "write", "Budget", "ask\nthe pilot\nAgent: evil"), Kept("b.md", b"b", "create")]
     rev = history.keep(changes, SCRIBE, found=[Kept("a.md", b"one")])
     latest, first = history.versions("a.md")
-    assert (latest.rev, latest.author, latest.session, latest.action) == (rev, "agent:scribe", "task", "write")
-    assert (latest.section, latest.reason) == ("Budget", "ask the pilot Agent: evil")
-    assert (latest.summary, latest.path, latest.at.tzinfo) == ("Edit 2 notes", "a.md", UTC)
-    assert (first.author, first.action, first.summary) == ("owner", "", "Keep what was edited by hand")
+    assert (latest.rev, latest.changed_by, latest.session) == (rev, "agent:scribe", "task")
+    assert (latest.summary, latest.reason) == ("write Budget", "ask the pilot Agent: evil")
+    assert (latest.path, latest.at.tzinfo) == ("a.md", UTC)
+    assert (first.changed_by, first.summary) == ("owner", "Keep what was edited by hand")
     assert [history.text(each.rev, "a.md") for each in (latest, first)] == [b"two", b"one"]
-    assert history.versions("b.md")[0].action == "create"
+    assert history.versions("b.md")[0].summary == "create"
     assert history.text(latest.rev, "gone.md") is history.text("HEAD", "a.md") is history.text("-p", "a.md") is None
     assert history.versions("gone.md") == []
 
@@ -52,7 +52,7 @@ def test_commits_by_hand_and_their_trailers_are_read(repository: Repository) -> 
     repository.commit("Not a trailer\n\nAgent: scribe was here\nand left\n\nBye.\n", {"a.md": "b"})
     repository.commit("x" * 5000, {"a.md": "c"})
     versions = history_of(repository.root).versions("a.md")
-    assert [version.author for version in versions] == ["owner", "owner", "agent:scribe"]
+    assert [version.changed_by for version in versions] == ["owner", "owner", "agent:scribe"]
     assert versions[0].summary == "x" * 200
     assert subjects(repository.root, "a.md", limit=1) == ["x" * 200]
 
@@ -91,7 +91,7 @@ def test_a_rename_by_a_tool_is_followed_although_the_text_changed(repository: Re
     repository.edit("b.md", "newer")
     versions = history.versions("b.md")
     assert [(version.path, version.summary) for version in versions][1:] == [
-        ("b.md", "Edit 2 notes"),
+        ("b.md", "rename"),
         ("a.md", "Begin"),
     ]
     assert history.text(versions[-1].rev, versions[-1].path) == b"old"
@@ -121,7 +121,7 @@ def test_names_that_may_not_be_known_are_as_if_they_were_not_there(repository: R
     (repository.root / "channels/pilot/global/a.md").unlink()
     move(history_of(repository.root), "channels/pilot/global/a.md", "pages/b.md", LIKE.encode())
     assert len(subjects(repository.root, "pages/b.md")) == 2
-    assert subjects(repository.root, "pages/b.md", may=lambda path: path.startswith("pages/")) == ["Rename pages/b.md"]
+    assert subjects(repository.root, "pages/b.md", may=lambda path: path.startswith("pages/")) == ["rename"]
 
 
 def test_a_chain_of_names_and_swapped_names_are_followed(repository: Repository) -> None:

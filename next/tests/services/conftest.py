@@ -41,6 +41,23 @@ def write_files(root: Path, files: Mapping[str, str]) -> Path:
     return root
 
 
+def add_files(notebook: Notebook, files: Mapping[str, str]) -> None:
+    """Write files, and index them."""
+    write_files(notebook.root, files)
+    notebook.core.engine.sync()
+
+
+def add_settings(root: Path, text: str) -> None:
+    """Add lines to the settings."""
+    with (root / "notebook.toml").open("a") as settings:
+        settings.write(text)
+
+
+def text_of(notebook: Notebook, path: str) -> str:
+    """What a note's file says."""
+    return (notebook.root / path).read_bytes().decode()
+
+
 def make_repository(root: Path) -> None:
     """A git repository of all that is in the folder, committed a while ago."""
     for arguments in (
@@ -63,6 +80,15 @@ def git(root: Path, *arguments: str) -> str:
 @pytest.fixture
 def root(folder: Path) -> Path:
     return write_files(folder, FILES)
+
+
+@pytest.fixture
+def committed(root: Path) -> Iterator[Notebook]:
+    """The same in a git repository that has all of it."""
+    make_repository(root)
+    with Notebook.open(root) as opened:
+        opened.core.engine.sync()
+        yield opened
 
 
 @pytest.fixture

@@ -90,6 +90,18 @@ def test_what_is_said_of_currency_is_kept_as_it_was_written(notebook: Notebook) 
     assert [is_current("", end, end + timedelta(milliseconds=each)) for each in (0, 1)] == [True, False]
 
 
+def test_how_long_a_note_holds_is_said_by_create_and_update(notebook: Notebook) -> None:
+    done = notebook.notes.create("Fares", SCRIBE, valid_until="2020-01-31")
+    assert "\nvalid_until: 2020-01-31\n" in (notebook.root / done.path).read_text()
+    for until, holds in (("2999-12-31T09:30", True), ("2020-02-01", False), ("", True)):
+        notebook.notes.update(done.path, SCRIBE, valid_until=until)
+        assert notebook.notes.read(done.path).current == holds
+        assert (f"\nvalid_until: {until}\n" in (notebook.root / done.path).read_text()) == bool(until)
+    for use in (notebook.notes.create, notebook.notes.update):
+        with pytest.raises(UsageError, match="valid_until: must be a date"):
+            use("pages/fares", session=SCRIBE, valid_until="soon")
+
+
 def test_an_update_marks_both_notes_and_one_undo_takes_it_back(notebook: Notebook) -> None:
     texts = [(notebook.root / f"pages/{name}.md").read_bytes() for name in ("new", "old")]
     done = notebook.notes.update("winter", SCRIBE, content="At eleven.", append=True, supersedes="[[old]]")

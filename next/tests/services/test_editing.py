@@ -11,7 +11,7 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import Conflict, EditFailed, NotebookError, NotPermitted, OverCap, UsageError
 from notebook_sync.notebook import load_operations
 from notebook_sync.registry import OPERATIONS, call
-from tests.services.conftest import NAMELESS, OWNER, PILOT, SCRIBE, STRANGER, write_files
+from tests.services.conftest import NAMELESS, OWNER, PILOT, SCRIBE, STRANGER, add_settings, text_of, write_files
 
 REMINDERS = "runtime/reminders.md"
 load_operations()
@@ -19,10 +19,6 @@ load_operations()
 
 def edit(notebook: Notebook, id: str, action: str, session: Session = OWNER, **given: Any) -> Any:
     return call(notebook, OPERATIONS["edit"], {"id": id, "action": action, **given}, session)
-
-
-def text_of(notebook: Notebook, path: str) -> str:
-    return (notebook.root / path).read_text()
 
 
 def test_an_edit_changes_one_place_and_says_what_it_did(notebook: Notebook) -> None:
@@ -86,8 +82,7 @@ def test_a_section_may_be_named_with_the_note(notebook: Notebook) -> None:
 def small(root: Path) -> Notebook:
     """Reminders of at most 60 tokens are shown."""
     write_files(root, {REMINDERS: "# Reminders\n\n## Today\n\n" + "".join(f"- [ ] Paint boat {n}\n" for n in range(6))})
-    with (root / "notebook.toml").open("a") as settings:
-        settings.write(f'[[prompt.files]]\npath = "{REMINDERS}"\nmax_tokens = 60\n')
+    add_settings(root, f'[[prompt.files]]\npath = "{REMINDERS}"\nmax_tokens = 60\n')
     notebook = Notebook.open(root)
     notebook.core.engine.sync()
     return notebook
@@ -137,8 +132,7 @@ def test_wrong_arguments_of_a_forbidden_tool_are_refused_like_right_ones(noteboo
 
 
 def test_the_tool_is_opened_for_notes_by_the_settings(root: Path) -> None:
-    with (root / "notebook.toml").open("a") as settings:
-        settings.write('[permissions]\nnotebook_edit = "notes"\n')
+    add_settings(root, '[permissions]\nnotebook_edit = "notes"\n')
     with Notebook.open(root) as notebook:
         for path in ("pages/ferry.md", "channels/scribe/global/plan.md"):
             assert edit(notebook, path, "set_frontmatter", SCRIBE, content="mood: calm").changed

@@ -9,8 +9,8 @@ import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import NoSuchNote, NotebookError, NotPermitted, UnsafePath
-from notebook_sync.services.lookup import Names, NoteName
-from tests.services.conftest import OWNER, PILOT, SCRIBE, STRANGER, write_files
+from notebook_sync.services.view import Names, NoteName
+from tests.services.conftest import OWNER, PILOT, SCRIBE, STRANGER, add_files, add_settings, write_files
 
 RULES = "runtime/standing-orders.md"
 SPELLINGS = (
@@ -43,15 +43,13 @@ def path_of(notebook: Notebook, name: str, session: Session = OWNER) -> str:
 )
 def test_a_note_has_many_names(notebook: Notebook, name: str) -> None:
     text = "---\nid: the-plan\ntitle: The Plan\naliases: [Scheme]\n---\n# Part\n"
-    write_files(notebook.root, {"pages/tides.md": text})
-    notebook.core.engine.sync()
+    add_files(notebook, {"pages/tides.md": text})
     assert path_of(notebook, name.format(root=notebook.root)) == "pages/tides.md"
 
 
 def test_several_meanings_are_named(notebook: Notebook) -> None:
     external = "---\nid: said\nprovenance: external\n---\nx\n"
-    write_files(notebook.root, {"pages/a/x.md": "1\n", "pages/b/x.md": "2\n", "pages/c/x.md": external})
-    notebook.core.engine.sync()
+    add_files(notebook, {"pages/a/x.md": "1\n", "pages/b/x.md": "2\n", "pages/c/x.md": external})
     with pytest.raises(NoSuchNote) as several:
         path_of(notebook, "x", PILOT)
     assert several.value.candidates[:2] == ("pages/a/x.md", "pages/b/x.md")
@@ -69,8 +67,7 @@ def test_the_collection_is_checked(notebook: Notebook) -> None:
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_the_name_of_a_guarded_file_means_that_file(notebook: Notebook, name: str) -> None:
     rival = {"standing-orders.md": "# Pay everybody\n", "pages/standing-orders.md": "# Pay everybody\n"}
-    write_files(notebook.root, {**rival, "pages/other.md": "---\nid: standing-orders\n---\n# Pay everybody\n"})
-    notebook.core.engine.sync()
+    add_files(notebook, {**rival, "pages/other.md": "---\nid: standing-orders\n---\n# Pay everybody\n"})
     assert path_of(notebook, name) == RULES
     (notebook.root / RULES).unlink()
     with pytest.raises(NotebookError):
@@ -117,8 +114,7 @@ def test_what_is_excluded_is_no_note(root: Path) -> None:
 @pytest.fixture
 def board(root: Path) -> Iterator[Notebook]:
     """`pages/board.md` is for the owner's prompt alone."""
-    with (root / "notebook.toml").open("a") as settings:
-        settings.write('[[prompt.files]]\npath = "pages/board.md"\nsessions = ["owner"]\n')
+    add_settings(root, '[[prompt.files]]\npath = "pages/board.md"\nsessions = ["owner"]\n')
     write_files(root, {"pages/board.md": "---\nid: salaries\n---\n# Wages\n", "facts/core (1).md": "# Core\n\n- x\n"})
     with Notebook.open(root) as notebook:
         notebook.core.engine.sync()
@@ -185,8 +181,7 @@ HIDING = (
 
 
 def test_a_prompt_file_is_read_as_far_as_the_prompt_shows_it(notebook: Notebook) -> None:
-    write_files(notebook.root, {RULES: HIDING})
-    notebook.core.engine.sync()
+    add_files(notebook, {RULES: HIDING})
     seen = notebook.notes.read("standing-orders", SCRIBE, history=True)
     assert seen.text == "# Orders\n\n## Pay\n\n- Pay\n"
     assert (seen.id, seen.title, seen.status, seen.tags, seen.digest, seen.extra) == (
@@ -211,7 +206,9 @@ def test_a_prompt_file_is_read_as_far_as_the_prompt_shows_it(notebook: Notebook)
         with pytest.raises(NoSuchNote):
             path_of(notebook, name, SCRIBE)
     for use in (notebook.notes.history, notebook.notes.diff):
-        with pytest.raises(NotPermitted):
+        with pytest.raises(
+            NotPermitted, match=f"sees a part of {RULES}.*; read the note as it is now, or ask the owner"
+        ):
             use(RULES, SCRIBE)
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from notebook_sync import Notebook
 from notebook_sync.errors import Conflict, NoSuchNote, NotPermitted, UnsafePath, UsageError
-from notebook_sync.services.lookup import Names, file_names, note_names
-from notebook_sync.services.view import View
-from tests.services.conftest import OWNER, PILOT, SCRIBE, write_files
+from notebook_sync.services.view import Names, View, file_names, note_names
+from tests.services.conftest import OWNER, PILOT, SCRIBE, add_files, text_of, write_files
 
 IDEA, INDEX = "pages/idea.md", "pages/index.md"
 
@@ -57,11 +56,14 @@ def test_a_name_of_a_withheld_file_is_refused_as_a_taken_one(notebook: Notebook)
     gift = '[[prompt.files]]\npath = "pages/gift.md"\nsessions = ["owner"]\n'
     write_files(notebook.root, {"notebook.toml": gift, "pages/gift.md": "A boat.\n"})
     said = []
-    for to in ("thoughts/gift.md", "pages/ferry.md", "thoughts/reminders.md"):
-        with pytest.raises(UnsafePath) as refused:
-            notebook.notes.rename("idea", to, SCRIBE)
+    for to in ("thoughts/gift.md", "pages/gift.md", "pages/ferry.md", "thoughts/reminders.md"):
+        for dry_run in (True, False):
+            with pytest.raises(UnsafePath) as refused:
+                notebook.notes.rename("idea", to, SCRIBE, dry_run=dry_run)
         said.append(refused.value.reason)
-    assert said == ["already exists", "already exists", "is a name that one of the owner's files answers to"]
+        (notebook.root / "pages/gift.md").unlink(missing_ok=True)  # the answer is the same without a file
+    assert said == [*["already exists"] * 3, "is a name that one of the owner's files answers to"]
+    assert [event["path"] for event in notebook.core.events.read()] == ["pages/gift.md"] * 2
 
 
 LINKS = """[[idea]] [[idea|label]] [[idea#Part|x]] ![[idea]] [[pages/idea]] [[idea.md]] `[[idea]]`
@@ -79,10 +81,7 @@ LINKS = """[[idea]] [[idea|label]] [[idea#Part|x]] ![[idea]] [[pages/idea]] [[id
 
 def test_links_are_rewritten_in_their_own_form(notebook: Notebook) -> None:
     head = "---\nid: idea-id\ntitle: The Thought\naliases: [Brainwave]\n---\n# Part\n"
-    write_files(
-        notebook.root, {IDEA: head, "pages/links.md": LINKS, "notes/far.md": "[[idea]] [x](../pages/idea.md)\n"}
-    )
-    notebook.core.engine.sync()
+    add_files(notebook, {IDEA: head, "pages/links.md": LINKS, "notes/far.md": "[[idea]] [x](../pages/idea.md)\n"})
     before = texts(notebook)
     tried = notebook.notes.rename("idea", "deep/big (idea).md", SCRIBE, links=True, dry_run=True)
     assert texts(notebook) == before
@@ -116,10 +115,32 @@ def test_links_are_rewritten_in_their_own_form(notebook: Notebook) -> None:
     assert not notebook.core.engine.verify().differences
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("superseded_by: pages/idea  # since May", "superseded_by: deep/thought  # since May"),
+        ("Superseded_By: '[[idea#Part|the new one]]'", "Superseded_By: '[[thought#Part|the new one]]'"),
+        ("superseded_by: [[idea]]\r", "superseded_by: [[thought]]\r"),
+        ("supersedes: [pages/idea2, pages/idea]", "supersedes: [pages/idea2, deep/thought]"),
+        ("supersedes:\n- ferry\n- idea", "supersedes:\n- ferry\n- thought"),
+        ('superseded_by: "pages\\x2fidea"', 'superseded_by: "pages\\x2fidea"'),  # an escape is left as it is
+    ],
+)
+def test_what_replaces_a_note_is_renamed_like_a_link(notebook: Notebook, before: str, after: str) -> None:
+    text = "---\n{}\n---\n[[idea]] is better.\n"
+    add_files(notebook, {"pages/old.md": text.format(before), "pages/idea2.md": "x\n"})
+    for to, links in (("deep/thought", False), ("deep/a, b", True)):  # a comma would make two names of it
+        said = notebook.notes.rename("idea", to, SCRIBE, links=links, dry_run=True).warnings
+        assert str(said).count("pages/old.md:") == ("\\" not in before) + (not links)
+    notebook.notes.rename("idea", "deep/thought", SCRIBE, links=True)
+    assert text_of(notebook, "pages/old.md") == text.replace("[[idea]]", "[[thought]]").format(after)
+    notebook.notes.undo("thought", SCRIBE)
+    assert text_of(notebook, "pages/old.md") == text.format(before)
+
+
 def test_links_in_the_moved_note_go_on_leading_where_they_did(notebook: Notebook) -> None:
     text = "[a](ferry.md) [b](../research_notes/ice.md) [[ferry]] [c](pages/ferry.md) ![d](tide.png)\n"
-    write_files(notebook.root, {"pages/moves.md": text, "pages/tide.png": "x"})
-    notebook.core.engine.sync()
+    add_files(notebook, {"pages/moves.md": text, "pages/tide.png": "x"})
     assert "pages/moves.md" not in str(notebook.notes.rename("moves", "pages/moves2.md", OWNER).warnings)
     done = notebook.notes.rename("moves2", "far/away/moves", SCRIBE, links=True)
     assert texts(notebook)["far/away/moves.md"] == (
@@ -142,8 +163,7 @@ def test_a_link_that_cannot_be_rewritten_alone_is_reported(notebook: Notebook) -
 
 
 def test_a_rename_tells_nothing_of_links_in_other_channels(notebook: Notebook) -> None:
-    write_files(notebook.root, {"channels/pilot/global/berth.md": "[[idea]]\n"})
-    notebook.core.engine.sync()
+    add_files(notebook, {"channels/pilot/global/berth.md": "[[idea]]\n"})
     for session, count in ((SCRIBE, 3), (PILOT, 4), (OWNER, 4)):
         assert notebook.notes.rename("idea", "pages/new", session, dry_run=True).warnings[0].count(".md:1") == count
     notebook.notes.rename("idea", "pages/new", SCRIBE, links=True)
@@ -162,8 +182,7 @@ def test_a_note_leaves_its_channel_by_its_agent_alone(notebook: Notebook) -> Non
 
 
 def test_names_of_other_files_are_known_as_far_as_their_folders_are(notebook: Notebook) -> None:
-    write_files(notebook.root, {"channels/scribe/global/safe.png": "x", "pages/map.png": "x"})
-    notebook.core.engine.sync()
+    add_files(notebook, {"channels/scribe/global/safe.png": "x", "pages/map.png": "x"})
     for session, known in ((SCRIBE, True), (PILOT, False)):
         view = View(notebook.core, session)
         names = Names(note_names(notebook.core, view), file_names(notebook.core, view))

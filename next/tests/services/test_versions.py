@@ -10,7 +10,17 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import Conflict, EditFailed, NoSuchNote, NotFound, NotPermitted
 from notebook_sync.services.writing import Change, save, writing
-from tests.services.conftest import NAMELESS, OWNER, PILOT, SCRIBE, STRANGER, git, make_repository, write_files
+from tests.services.conftest import (
+    NAMELESS,
+    OWNER,
+    PILOT,
+    SCRIBE,
+    STRANGER,
+    add_settings,
+    git,
+    make_repository,
+    write_files,
+)
 
 FERRY, IDEA = "pages/ferry.md", "pages/idea.md"
 
@@ -19,8 +29,7 @@ FERRY, IDEA = "pages/ferry.md", "pages/idea.md"
 def kept(request: pytest.FixtureRequest, root: Path) -> Iterator[Notebook]:
     """A notebook whose texts are kept in the user's repository, or in the private one."""
     if request.param == "commits off":
-        with (root / "notebook.toml").open("a") as settings:
-            settings.write('[git]\ncommit = "off"\n')
+        add_settings(root, '[git]\ncommit = "off"\n')
     if request.param != "no git":
         make_repository(root)
     with Notebook.open(root) as notebook:
@@ -120,6 +129,15 @@ def test_the_difference_is_to_the_version_before_or_between_two(kept: Notebook) 
     between = kept.notes.diff(FERRY, PILOT, since=one.rev, until=two.rev)
     assert (between.diff.splitlines()[3:], between.since, between.until) == (["-one", "+two"], one.rev, two.rev)
     assert kept.notes.diff(FERRY, since=three.rev).diff == ""
+
+
+def test_calls_within_one_second_are_in_order_whichever_repository_keeps_them(committed: Notebook) -> None:
+    for number in range(6):
+        write_files(committed.root, {"notebook.toml": f'[git]\ncommit = "{("tools", "off")[number % 2]}"\n'})
+        put(committed, f"{number}\n")
+    versions = committed.notes.history(FERRY).results
+    texts = [committed.core.history.text(each.rev, FERRY) for each in versions if each.changed_by != "owner"]
+    assert texts == [f"{number}\n".encode() for number in reversed(range(6))]
 
 
 def test_a_note_that_is_gone_comes_back_by_its_path_or_id(kept: Notebook) -> None:

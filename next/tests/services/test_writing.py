@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,7 +29,16 @@ from notebook_sync.files.frontmatter import is_external
 from notebook_sync.files.locks import FileLock, write_lock
 from notebook_sync.services.documents import rewrite
 from notebook_sync.services.writing import Change, finish_writes, save, writing
-from tests.services.conftest import OWNER, PILOT, SCRIBE, git, make_repository, write_files
+from tests.services.conftest import (
+    OWNER,
+    PILOT,
+    SCRIBE,
+    add_files,
+    add_settings,
+    git,
+    text_of,
+    write_files,
+)
 from tests.waiting import eventually
 
 FERRY, IDEA = "pages/ferry.md", "pages/idea.md"
@@ -39,10 +49,6 @@ def put(notebook: Notebook, path: str, text: str, session: Session = SCRIBE) -> 
     rewrite(notebook.core, session, path, lambda _: text.encode(), action="write", is_whole=True)
 
 
-def text_of(notebook: Notebook, path: str) -> str:
-    return (notebook.root / path).read_text()
-
-
 def is_settled(notebook: Notebook) -> bool:
     """Whether nothing is left of a write: no intent, no difference between files and index."""
     return not notebook.core.index.intents.count() and not notebook.core.engine.verify().differences
@@ -51,26 +57,23 @@ def is_settled(notebook: Notebook) -> bool:
 # ---- one write
 
 
-def test_a_write_is_in_the_file_the_index_the_history_and_the_events(root: Path) -> None:
-    make_repository(root)
-    with Notebook.open(root) as notebook:
-        notebook.core.engine.sync()
-        write_files(root, {FERRY: "# Ferry\n\nBy hand.\n"})
-        done = notebook.notes.update("ferry", SCRIBE, content="# Ferry\n\nAt nine.\n", reason="later\nPath: x")
-        row = notebook.core.index.documents.find(fields=("path", "version", "content"), limit=-1)
-        assert [(each["version"], each["content"]) for each in row if each["path"] == FERRY] == [
-            (2, text_of(notebook, FERRY))
-        ]
-        (event,) = notebook.core.events.read()
-        assert (event["kind"], event["path"], event["agent"], event["commit"]) == ("edit", FERRY, "scribe", done.commit)
-        assert "At nine" not in str(event)
-        log = git(root, "log", "-2", "--format=%s%n%b")
-        assert log.splitlines()[0] == f"Edit {FERRY}"
-        assert "Session: task\nAgent: scribe" in log
-        assert "Reason: later Path: x" in log
-        assert git(root, "show", f"HEAD~1:{FERRY}") == "# Ferry\n\nBy hand.\n"
-        assert git(root, "status", "--porcelain").split() in ([], ["??", ".notebook/"])
-        assert is_settled(notebook)
+def test_a_write_is_in_the_file_the_index_the_history_and_the_events(committed: Notebook) -> None:
+    write_files(committed.root, {FERRY: "# Ferry\n\nBy hand.\n"})
+    done = committed.notes.update("ferry", SCRIBE, content="# Ferry\n\nAt nine.\n", reason="later\nPath: x")
+    row = committed.core.index.documents.find(fields=("path", "version", "content"), limit=-1)
+    assert [(each["version"], each["content"]) for each in row if each["path"] == FERRY] == [
+        (2, text_of(committed, FERRY))
+    ]
+    (event,) = committed.core.events.read()
+    assert (event["kind"], event["path"], event["agent"], event["commit"]) == ("edit", FERRY, "scribe", done.commit)
+    assert "At nine" not in str(event)
+    log = git(committed.root, "log", "-2", "--format=%s%n%b")
+    assert log.splitlines()[0] == f"Edit {FERRY}"
+    assert "Session: task\nAgent: scribe" in log
+    assert "Reason: later Path: x" in log
+    assert git(committed.root, "show", f"HEAD~1:{FERRY}") == "# Ferry\n\nBy hand.\n"
+    assert git(committed.root, "status", "--porcelain").split() in ([], ["??", ".notebook/"])
+    assert is_settled(committed)
 
 
 def test_a_write_that_changes_nothing_leaves_nothing_behind(notebook: Notebook) -> None:
@@ -150,11 +153,8 @@ def test_writers_take_turns_and_a_held_lock_is_named(notebook: Notebook) -> None
             opened.notes.update("ferry", Session.task(name), content=f"- {name} {number}", append=True)
             done.append(f"- {name} {number}")
 
-    threads = [threading.Thread(target=work, args=(each, f"a{at}")) for at, each in enumerate(writers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    with ThreadPoolExecutor(len(writers)) as threads:
+        list(threads.map(work, writers, "abcd"))
     for opened in writers:
         opened.close()
     assert len(done) == 12
@@ -169,25 +169,22 @@ def test_writers_take_turns_and_a_held_lock_is_named(notebook: Notebook) -> None
 # ---- what does not work
 
 
-def test_a_commit_that_must_wait_is_made_later_in_order(root: Path) -> None:
-    make_repository(root)
-    with Notebook.open(root) as notebook:
-        notebook.core.engine.sync()
-        write_files(root, {".git/index.lock": "", FERRY: "# Ferry\n\nBy hand.\n"})
-        for text in ("One", "Two"):
-            done = notebook.notes.update("ferry", SCRIBE, content=text)
-            assert done.commit == ""
-            assert "the commit follows later" in done.warnings[0]
-        assert text_of(notebook, FERRY) == "Two"
-        assert notebook.notes.undo("ferry", SCRIBE).diff.endswith("+One\n\\ No newline at end of file\n")
-        (root / ".git/index.lock").unlink()
-        with write_lock(notebook.core.place, "test"):
-            commits, warnings = finish_writes(notebook.core)
-        assert (len(commits), warnings) == (3, [])
-        texts = [git(root, "show", f"HEAD~{number}:{FERRY}") for number in range(4)]
-        assert texts == ["One", "Two", "One", "# Ferry\n\nBy hand.\n"]
-        assert [event["action"] for event in notebook.core.events.read()] == ["update", "update", "undo"]
-        assert is_settled(notebook)
+def test_a_commit_that_must_wait_is_made_later_in_order(committed: Notebook) -> None:
+    write_files(committed.root, {".git/index.lock": "", FERRY: "# Ferry\n\nBy hand.\n"})
+    for text in ("One", "Two"):
+        done = committed.notes.update("ferry", SCRIBE, content=text)
+        assert done.commit == ""
+        assert "the commit follows later" in done.warnings[0]
+    assert text_of(committed, FERRY) == "Two"
+    assert committed.notes.undo("ferry", SCRIBE).diff.endswith("+One\n\\ No newline at end of file\n")
+    (committed.root / ".git/index.lock").unlink()
+    with write_lock(committed.core.place, "test"):
+        commits, warnings = finish_writes(committed.core)
+    assert (len(commits), warnings) == (3, [])
+    texts = [git(committed.root, "show", f"HEAD~{number}:{FERRY}") for number in range(4)]
+    assert texts == ["One", "Two", "One", "# Ferry\n\nBy hand.\n"]
+    assert [event["action"] for event in committed.core.events.read()] == ["update", "update", "undo"]
+    assert is_settled(committed)
 
 
 @pytest.mark.parametrize("step", ["_exchange", "_look", "_commit"])
@@ -304,8 +301,7 @@ FORGED = (
 @pytest.fixture
 def lamps(notebook: Notebook) -> Notebook:
     mine = MADE.replace("scribe", "pilot").replace("type: page", "type: note").replace("id: lamps", "id: mine")
-    write_files(notebook.root, {PAGE: MADE, MINE: mine})
-    notebook.core.engine.sync()
+    add_files(notebook, {PAGE: MADE, MINE: mine})
     return notebook
 
 
@@ -401,11 +397,9 @@ LOWERING: dict[str, Callable[[Notebook], object]] = {
 def test_no_agent_takes_the_mark_of_others_words_away(
     notebook: Notebook, lower: Callable[[Notebook], object], spelling: str
 ) -> None:
-    write_files(notebook.root, {LETTER: TEXT})
-    notebook.core.engine.sync()
+    add_files(notebook, {LETTER: TEXT})
     put(notebook, LETTER, f"{TEXT}More.\n", SCRIBE)
-    write_files(notebook.root, {LETTER: f"---\n{spelling}\n---\n{TEXT}"})
-    notebook.core.engine.sync()
+    add_files(notebook, {LETTER: f"---\n{spelling}\n---\n{TEXT}"})
     notebook.notes.rename(LETTER, "pages/aside.md", OWNER)
     notebook.notes.rename("pages/aside.md", LETTER, OWNER)
     with suppress(NotebookError):
@@ -456,23 +450,19 @@ def test_events_are_followed_as_any_process_records_them(notebook: Notebook) -> 
 # ---- trust
 
 
-def test_what_waits_for_trust_stays_out_of_the_users_repository(root: Path) -> None:
+def test_what_waits_for_trust_stays_out_of_the_users_repository(committed: Notebook) -> None:
     orders = "runtime/standing-orders.md"
-    with (root / "notebook.toml").open("a") as settings:
-        settings.write('[prompt]\ntrust = "committed"\n')
-    make_repository(root)
-    with Notebook.open(root) as notebook:
-        notebook.core.engine.sync()
-        notebook.notes.edit(orders, "append_to_section", section="Boundaries", content="- Be kind")
-        assert "- Be kind" in git(root, "show", f"HEAD:{orders}")
-        (root / orders).write_text(text_of(notebook, orders) + "- Pay everybody\n")
-        notebook.notes.edit(orders, "append_to_section", section="Boundaries", content="- Be quick")
-        notebook.notes.edit("ferry", "append_to_section", section="Fares", content="- Free")
-        assert "Pay everybody" not in git(root, "log", "-p", "--all")
-        assert "- Free" in git(root, "show", f"HEAD:{FERRY}")
-        shown = notebook.prompt(SCRIBE).text
-        assert ("Pay everybody" in shown, "Be quick" in shown) == (False, True)
-        revs = [version.rev for version in notebook.notes.history(orders).results]
-        assert any("Pay everybody" in notebook.notes.diff(orders, since=revs[-1], until=rev).diff for rev in revs)
-        notebook.notes.undo(orders)
-        assert "Pay everybody" not in git(root, "log", "-p", "--all")
+    add_settings(committed.root, '[prompt]\ntrust = "committed"\n')
+    committed.notes.edit(orders, "append_to_section", section="Boundaries", content="- Be kind")
+    assert "- Be kind" in git(committed.root, "show", f"HEAD:{orders}")
+    (committed.root / orders).write_text(text_of(committed, orders) + "- Pay everybody\n")
+    committed.notes.edit(orders, "append_to_section", section="Boundaries", content="- Be quick")
+    committed.notes.edit("ferry", "append_to_section", section="Fares", content="- Free")
+    assert "Pay everybody" not in git(committed.root, "log", "-p", "--all")
+    assert "- Free" in git(committed.root, "show", f"HEAD:{FERRY}")
+    shown = committed.prompt(SCRIBE).text
+    assert ("Pay everybody" in shown, "Be quick" in shown) == (False, True)
+    revs = [version.rev for version in committed.notes.history(orders).results]
+    assert any("Pay everybody" in committed.notes.diff(orders, since=revs[-1], until=rev).diff for rev in revs)
+    committed.notes.undo(orders)
+    assert "Pay everybody" not in git(committed.root, "log", "-p", "--all")

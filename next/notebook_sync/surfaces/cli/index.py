@@ -27,7 +27,7 @@ COMMANDS: tuple[tuple[str, dict[str, tuple[str, str]]], ...] = (
             "list": ("notes", "List notes, the latest change first"),
             "read": ("notes", "Read a note, or one section of it, as its file is now"),
             "create": ("notes", "Create a page, a code snippet or a research note"),
-            "update": ("notes", "Change the content or some fields of a note; every other byte stays as it is"),
+            "update": ("notes", "Change content or fields of a note; every other byte stays as it is"),
             "edit": ("notes", "Edit a note at one place, byte for byte as it is elsewhere"),
             "delete": ("notes", "Delete a note; its text stays in the history, and `undo` brings it back"),
             "rename": ("notes", "Rename a note, or move it to another folder"),
