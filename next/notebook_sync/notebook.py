@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from notebook_sync.services.admin import AdminService, SyncReport
     from notebook_sync.services.channels import ChannelService
     from notebook_sync.services.facts import FactService
+    from notebook_sync.services.importing import TransferService
     from notebook_sync.services.memories import MemoryService
     from notebook_sync.services.notes import NoteService
     from notebook_sync.services.prompts import PromptService
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 # The modules whose import declares the operations.
 OPERATION_MODULES = (
-    *("notes", "prompts", "facts", "memories", "stream", "channels", "admin"),
+    *("notes", "prompts", "facts", "memories", "stream", "channels", "admin", "importing"),
     "notebook_sync.context.service",
 )
 
@@ -143,6 +144,13 @@ class Notebook:
 
         self.core.more_chores.append(Chore("prefetch", _PREFETCH_SECONDS, self._look_for_specs))
         return AdminService(self.core)
+
+    @cached_property
+    def transfer(self) -> TransferService:
+        """Exporting the notebook, importing into it, purging a text from it."""
+        from notebook_sync.services.importing import TransferService
+
+        return TransferService(self.core)
 
     def sync(self, *, allow_empty: bool = False) -> SyncReport:
         """Bring the index to what the files say, and publish it. Raises WouldDeleteEverything."""

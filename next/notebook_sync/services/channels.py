@@ -149,7 +149,7 @@ class ChannelService(NotebookService):
         if not content.strip():
             raise UsageError("the note is empty", next="say what is to be kept")
         head = {
-            "title": _title_for(content),
+            "title": title_for(content),
             "type": "note",
             "topic": _line(topic) or GENERAL,
             "tags": [tag for each in tags or () if (tag := _line(each).lstrip("# "))] or None,
@@ -408,7 +408,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _title_for(content: str) -> str | None:
+def title_for(content: str) -> str | None:
     """The first words, where no heading gives the note a title: else it would be called as its file is."""
     from notebook_sync.files.page import shorten
     from notebook_sync.files.parse import parse  # loads the prompt's parts, which only a note that is written needs
@@ -418,11 +418,16 @@ def _title_for(content: str) -> str | None:
     return None if has_title else shorten(note.summary, _LONGEST_TITLE) or None
 
 
+def is_reserved(name: str) -> bool:
+    """Whether a field's name is the notebook's own, in any spelling."""
+    return _SEPARATORS.sub("", fold_name(name)) in _RESERVED
+
+
 def _checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The writer's own fields. Raises UsageError for a name that is the notebook's own, in any spelling, or that nobody
     can read."""
     for name in metadata:
-        if not name.strip() or not name.isprintable() or _SEPARATORS.sub("", fold_name(name)) in _RESERVED:
+        if not name.strip() or not name.isprintable() or is_reserved(name):
             advice = "use another name, of letters, digits and _"
             raise UsageError(f"metadata cannot set {name!r}: the notebook sets it, or nobody can read it", next=advice)
     confidence = metadata.get("confidence", UNSURE)

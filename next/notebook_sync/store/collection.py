@@ -227,6 +227,13 @@ class Collection:
             else:
                 db.execute(f"DELETE FROM {name} WHERE n IN {LISTED}", (as_json(numbers),))
 
+    def forget(self, ids: AnyCollection[str]) -> None:
+        """Drop what is kept of ended rows: only their ends stay, which a server may not know yet."""
+        blank = "".join(f', "{name}" = NULL' for name in self.table.light[2:])
+        ended = f"UPDATE {self._name} SET ended_at = -abs(ended_at), seal = NULL{blank}"
+        with self._db.write() as db:
+            db.execute(f"{ended} WHERE id IN {LISTED} AND ended_at IS NOT NULL", (as_json(list(ids)),))
+
     def load(self, row: Row) -> None:
         """Put a row of a dump. Kept columns are set where the row exists; else they wait, as those of an ended row."""
         names = ["id", "ended_at", *self.table.known_by, *self.table.kept]

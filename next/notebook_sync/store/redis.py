@@ -29,6 +29,8 @@ _SUMMARY = 200
 _SCORE = 0.8
 _BATCH = 500
 _MOST_FOUND = 1000
+# The action, or the maker of a checkpoint, of what was read from a Redis of others: it is not published back to one.
+IMPORTED = "imported"
 # An emptied server gets the stream of so many days; older lines are of interest to nobody there.
 _REFILL = timedelta(days=30)
 _SESSIONS = (Session.task(), Session.external())
@@ -78,6 +80,7 @@ class RedisTarget:
         The line of a stream entry is pushed if its rev is beyond `mark.published_through` and its list lacks it."""
         if not self._has_index:
             self._make_index()
+        changes = [each for each in changes if not _is_imported(each.row)]
         of = {name: [each for each in changes if each.collection == name] for name in self.collections}
         commands = list(self._for_refs(of["documents"], claim=claim, is_pending=mark.pending_from > 0))
         commands += self._for_stream(of["stream"], mark.published_through)
@@ -393,6 +396,10 @@ def _entry(found: Mapping[str, Any], day: str) -> Row:
         "day": day,
         "at": found["timestamp"],
     }
+
+
+def _is_imported(row: Row | None) -> bool:
+    return row is not None and IMPORTED in (row.get("action"), row.get("created_by"))
 
 
 def _id_of(line: bytes) -> str:

@@ -227,6 +227,7 @@ def test_every_example_runs(
     }
     llm.say(says({"additions": [], "removals": [], "summary": ""}))
     talk = {"talk.json": '[{"role": "user", "content": "The ferry is late."}]'}
+    talk |= {"memories.jsonl": '{"content": "Fog"}\n', "notes.json": "[]"}
     facts |= {**talk, "notebook.toml": FILES["notebook.toml"] + llm.toml()}
     files = {**facts, "pages/plan.md": plan, "draft.md": "A draft.\n", "runtime/standing-orders.md": orders}
     memory = "---\nid: {}\nkind: {}\n---\n# The dark pier and its lamps\n"

@@ -74,6 +74,9 @@ COMMANDS: tuple[tuple[str, dict[str, tuple[str, str]]], ...] = (
             "mcp": ("", "Serve MCP over standard input and output"),
             "verify": ("admin", "Compare files, index and mirrors"),
             "rebuild": ("admin", "Parse every file again and rewrite its rows in place"),
+            "export": ("importing", "Write the whole notebook to one plain tar"),
+            "purge": ("importing", "Remove a text for good, its file included"),
+            "import": ("importing", "Bring in an archive, or what other programs kept"),
         },
     ),
 )

@@ -1,0 +1,361 @@
+"""What comes into a notebook from elsewhere and leaves it: the operations, and the way in for every kind of record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from notebook_sync.errors import NotebookError, TooLarge, UnsafePath, UsageError
+from notebook_sync.files.fact_text import fact_id, fact_text
+from notebook_sync.files.names import folded
+from notebook_sync.files.new_note import note_text
+from notebook_sync.model import collection_of
+from notebook_sync.registry import OWNER_ONLY, Arg, Result, operation
+from notebook_sync.services.checkpoints import take_checkpoint
+from notebook_sync.services.core import Core, NotebookService
+from notebook_sync.services.fact_changes import IMPORTANT, Draft, change_facts, one_line
+from notebook_sync.services.view import View
+from notebook_sync.services.writing import Change, change_notes, publish_now, why_not_free
+from notebook_sync.sessions import OWNER, Session
+from notebook_sync.store.rows import Row
+from notebook_sync.store.tables import as_json
+
+_Some = TypeVar("_Some", "NewNote", "NewFact", "NewRow")
+_BATCH = 100
+_OWNERS = "This is only available in owner conversations"
+File = Annotated[str, Meta(max_length=4_096), Arg("FILE", positional=True)]
+DryRun = Annotated[bool, Meta(description="only show what would happen")]
+
+
+class Failure(Result, frozen=True):
+    """What was left out: where it is (a path, or FILE:LINE), and why."""
+
+    place: str
+    reason: str
+
+
+class Exported(Result, frozen=True, kw_only=True):
+    """An archive: how many files and rows it has, and its size. `left_out` are files that it does not have."""
+
+    path: str
+    files: int
+    rows: int
+    bytes: int
+    left_out: list[Failure]
+    warnings: list[str]
+
+
+class Imported(Result, frozen=True, kw_only=True):
+    """What became of all that was read: `read` = `added` + `already` + `failed`. `failures` says where and why."""
+
+    read: int
+    added: int
+    already: int
+    failed: int = 0
+    failures: list[Failure] = msgspec.field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
+    dry_run: bool = False
+
+
+class Purged(Result, frozen=True, kw_only=True):
+    """A text that was purged, or would be. `removed` counts what was made of it. `left` names what is not reached."""
+
+    id: str
+    path: str
+    removed: dict[str, int]
+    left: list[str]
+    dry_run: bool = False
+
+
+class TransferService(NotebookService):
+    """Export a notebook, import into it, purge a text from it."""
+
+    name = "transfer"
+
+    @operation(
+        "export",
+        sessions=OWNER_ONLY,
+        refusal=_OWNERS,
+        examples=("notebook-sync export ../notebook.tar",),
+    )
+    def export(self, file: File, session: Session = OWNER) -> Exported:
+        """Write the whole notebook to one plain tar.
+
+        It holds the files, the git history as a bundle, and what only the index knows as JSON lines. Ignored files,
+        tokens and the addresses of git remotes are not in it. FILE must not exist, and is readable by its owner alone.
+        """
+        from notebook_sync.services.archive import export_notebook
+
+        return export_notebook(self.core, file)
+
+    @operation(
+        "import",
+        sessions=OWNER_ONLY,
+        refusal=_OWNERS,
+        effect="write",
+        adopts=True,
+        exit_code=lambda done: int(done.failed > 0),
+        examples=(
+            "notebook-sync import memories.jsonl --dry-run",
+            "notebook-sync import --v2 notes.json --dry-run",
+        ),
+    )
+    def import_(
+        self,
+        file: File = "",
+        session: Session = OWNER,
+        *,
+        mongo: Annotated[str, Meta(description="the database of the original"), Arg("URL")] = "",
+        redis: Annotated[str, Meta(description="the Redis of the original"), Arg("URL")] = "",
+        sqlite: Annotated[str, Meta(description="memories, or channels with messages"), Arg("FILE")] = "",
+        v2: Annotated[str, Meta(description="older private notes, as JSON"), Arg("FILE")] = "",
+        conversations: Annotated[str, Meta(description="a file or folder of conversations"), Arg("PATH")] = "",
+        trust_settings: Annotated[
+            bool, Meta(description="accept settings that start programs or name servers, and hidden files")
+        ] = False,
+        dry_run: DryRun = False,
+    ) -> Imported:
+        """Bring in an archive, or what other programs kept.
+
+        An archive is imported into an empty folder, named with -C: nothing is written unless all of it is sound. Every
+        other source is only read, and what is here already is left as it is, so an import may be repeated. FILE may
+        also hold memories, as JSON, one a line. --mongo and --redis read notes, facts, the stream, long-term memory and
+        checkpoints; --sqlite knows tables by their columns.
+
+        --conversations reads those of Claude Code and Codex, and the exports of ChatGPT and Claude. Each becomes a
+        research note of external provenance, without what looks like a password or a key; with the model of [llm], it
+        begins with the facts that the model proposes. The exit code is 1 if something could not be imported.
+        """
+        given = {"mongo": mongo, "redis": redis, "sqlite": sqlite, "v2": v2, "conversations": conversations}
+        named = [name for name, value in given.items() if value]
+        if bool(file) == bool(named):
+            advice = "name a file, or --mongo URL, --redis URL, --sqlite FILE, --v2 FILE or --conversations PATH"
+            raise UsageError("there is not one thing to import", next=advice)
+        from notebook_sync.services.archive import import_archive, is_archive
+        from notebook_sync.services.conversations import conversations_in
+        from notebook_sync.services.importers import memories_in, sqlite_items, v2_items
+        from notebook_sync.services.originals import mongo_items, redis_items
+
+        if file and is_archive(file):
+            return import_archive(self.core, Path(file).expanduser(), trust=trust_settings, dry_run=dry_run)
+        sources: dict[str, Callable[[], Iterator[Item]]] = {
+            "file": partial(memories_in, self.core, file),
+            "mongo": partial(mongo_items, self.core, mongo),
+            "redis": partial(redis_items, self.core, redis),
+            "sqlite": partial(sqlite_items, self.core, sqlite),
+            "v2": partial(v2_items, self.core, v2),
+            "conversations": partial(conversations_in, self.core, session, conversations, dry_run=dry_run),
+        }
+        wanted = [sources[name]() for name in (["file"] if file else named)]
+        return bring_in(self.core, session, chain.from_iterable(wanted), dry_run=dry_run)
+
+    @operation(
+        "purge",
+        sessions=OWNER_ONLY,
+        refusal=_OWNERS,
+        effect="destructive",
+        examples=("notebook-sync purge pages/plan --dry-run",),
+    )
+    def purge(
+        self,
+        id: Annotated[str, Meta(max_length=4_096, description="a note, or a line of the stream"), Arg("ID", True)],
+        session: Session = OWNER,
+        *,
+        dry_run: DryRun = False,
+        seen: Purged | None = None,
+    ) -> Purged:
+        """Remove a text for good, its file included.
+
+        It leaves the index, its words and vectors, the stream, checkpoints, events, cached syntheses, copies, the
+        private history, the dump, and MongoDB and Redis. `left` says what it cannot reach: a git repository of yours,
+        remotes, backups. It cannot be undone; a note may be deleted already.
+        """
+        from notebook_sync.services.purge import purge_text
+
+        return purge_text(self.core, session, id, dry_run=dry_run)
+
+
+# ---- every record but those of an archive
+
+
+class NewNote(NamedTuple):
+    """A record that becomes a note. `stem` is its path without ending; `kept` are columns that only the index has, and
+    `crumbs` rows of its history."""
+
+    place: str
+    id: str
+    stem: str
+    head: Mapping[str, Any]
+    body: str
+    kept: Mapping[str, Any] = {}
+    crumbs: Sequence[Row] = ()
+
+
+class NewFact(NamedTuple):
+    """A record that becomes a fact of facts/notes.md."""
+
+    place: str
+    content: str
+    section: str
+    kept: Mapping[str, Any]
+
+
+class NewRow(NamedTuple):
+    """A record that becomes a row of the stream, long-term memory or checkpoints."""
+
+    place: str
+    collection: str
+    row: Row
+
+
+class Warned(NamedTuple):
+    """What the owner should know of a source."""
+
+    text: str
+
+
+Item = NewNote | NewFact | NewRow | Failure | Warned
+
+
+def bring_in(core: Core, session: Session, items: Iterator[Item], *, dry_run: bool) -> Imported:
+    """Add what is not there yet. A checkpoint is taken before the first write; what fails stops nothing else."""
+    core.engine.sync()  # what the files have is known by the index
+    run = _Run(core, session, dry_run=dry_run)
+    while batch := list(islice(items, _BATCH)):
+        run.take(batch)
+    if run.added and not dry_run:
+        publish_now(core)
+    read = run.added + run.already + len(run.failures)
+    return Imported(
+        read=read,
+        added=run.added,
+        already=run.already,
+        failed=len(run.failures),
+        failures=run.failures,
+        warnings=run.warnings,
+        dry_run=dry_run,
+    )
+
+
+class _Run:
+    """One import, batch by batch."""
+
+    def __init__(self, core: Core, session: Session, *, dry_run: bool) -> None:
+        self.added = self.already = 0
+        self.failures: list[Failure] = []
+        self.warnings: list[str] = []
+        self._core = core
+        self._session = session
+        self._dry_run = dry_run
+        self._seen = set[tuple[str, str]]()
+        self._is_saved = dry_run
+
+    def take(self, batch: Sequence[Item]) -> None:
+        """Bring in a batch."""
+        self.failures += [each for each in batch if isinstance(each, Failure)]
+        self.warnings += [each.text for each in batch if isinstance(each, Warned)]
+        new = [each for each in batch if isinstance(each, NewNote | NewFact | NewRow) and self._is_new(each)]
+        self._add([each for each in new if isinstance(each, NewNote)], self._add_notes)
+        self._add([each for each in new if isinstance(each, NewFact)], self._add_facts)
+        self._add([each for each in new if isinstance(each, NewRow)], self._add_rows)
+
+    def _is_new(self, item: NewNote | NewFact | NewRow) -> bool:
+        match item:
+            case NewNote():
+                key = ("documents", item.id)
+            case NewFact():
+                key = ("facts", fact_id(fact_text(item.content)))
+            case NewRow():
+                key = (item.collection, item.row["id"])
+        is_known = key in self._seen or self._core.index.collections[key[0]].one(key[1], heavy=False) is not None
+        self._seen.add(key)
+        self.already += is_known
+        return not is_known
+
+    def _add(self, items: Sequence[_Some], add: Callable[[Sequence[_Some]], None]) -> None:
+        """Add all of them at once, else each half by itself: one that cannot be added holds up no other."""
+        if not items:
+            return
+        try:
+            if not self._is_saved:
+                take_checkpoint(self._core, self._session, "before an import")
+                self._is_saved = True
+            add(items)
+            self.added += len(items)
+        except (NotebookError, RecursionError, ValueError) as error:
+            if len(items) == 1:
+                self.failures.append(Failure(items[0].place, str(error)))
+                return
+            middle = len(items) // 2
+            self._add(items[:middle], add)
+            self._add(items[middle:], add)
+
+    def _add_notes(self, items: Sequence[NewNote]) -> None:
+        view, taken = View(self._core, self._session), set[str]()
+        raws = [note_text(each.head, each.body, collection=collection_of(f"{each.stem}.md")) for each in items]
+
+        def plan() -> list[Change]:
+            taken.clear()
+            return [self._change(view, each.stem, raw, taken) for each, raw in zip(items, raws, strict=True)]
+
+        rows = [("documents", {**_created_at(each), **each.kept, "id": each.id}) for each in items if each.kept]
+        rows += [("history", dict(crumb)) for each in items for crumb in each.crumbs]
+        self._load(rows)  # it waits for the notes: a process that is killed now loses nothing
+        change_notes(self._core, self._session, "import", plan, dry_run=self._dry_run)
+        self._load(rows)  # what writing them has counted does not count
+
+    def _change(self, view: View, stem: str, raw: bytes, taken: set[str]) -> Change:
+        """A new note at the first path that is free; `taken` are those of the batch, folded."""
+        number = 1
+        path = f"{stem}.md"
+        if reason := self._core.tree.why_left_out(path):
+            raise UnsafePath(path, reason)
+        while folded(path) in taken or why_not_free(self._core, view, path):
+            number += 1
+            path = f"{stem}-{number}.md"
+        if len(raw) > self._core.tree.max_file_bytes:
+            raise TooLarge(path, len(raw), self._core.tree.max_file_bytes)
+        taken.add(folded(path))
+        return Change(path, None, raw, "import", is_new=True)
+
+    def _add_facts(self, items: Sequence[NewFact]) -> None:
+        rows = [("facts", {"id": fact_id(fact_text(each.content)), **each.kept}) for each in items]
+
+        def decide(draft: Draft) -> None:
+            for each in items:
+                draft.add(fact_text(each.content), one_line("section", each.section) or IMPORTANT)
+
+        if self._dry_run:
+            decide(Draft(self._core, self._session))
+            return
+        self._load(rows)
+        change_facts(self._core, self._session, "import", decide)
+        self._load(rows)
+
+    def _add_rows(self, items: Sequence[NewRow]) -> None:
+        with self._core.index.write(durable=True):
+            for each in () if self._dry_run else items:
+                self._core.index.collections[each.collection].put([each.row])
+
+    def _load(self, rows: Sequence[tuple[str, Row]]) -> None:
+        """Set what only the index holds; columns that are not named stay as they are."""
+        if self._dry_run:
+            return
+        lines, now = [], self._core.now()
+        for name, row in rows:
+            collection = self._core.index.collections[name]
+            there = collection.one(row["id"], heavy=False) or {"created_at": now, "updated_at": now}
+            kept = {column: there.get(column) for column in collection.table.kept}
+            lines.append(as_json({"in": name, "row": {**kept, **row}}))
+        self._core.index.load(lines)
+
+
+def _created_at(note: NewNote) -> Row:
+    """When the note says that it was made, if it does."""
+    return {"created_at": note.head["created_at"]} if note.head.get("created_at") else {}

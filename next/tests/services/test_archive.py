@@ -1,0 +1,340 @@
+"""Export and import of archives: all of a notebook comes back, a hostile archive is refused before anything is written,
+and an import that was interrupted completes."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from notebook_sync import Notebook
+from notebook_sync.errors import NotPermitted, Refused, UsageError
+from notebook_sync.services import archive
+from notebook_sync.services.importing import Imported
+from notebook_sync.store.rows import Is
+from notebook_sync.surfaces.cli.main import run
+from tests.servers import MongoClient
+from tests.services.conftest import FILES, OWNER, SCRIBE, git, make_repository, write_files
+
+MORE = {
+    "pages/می\u200cروم, 10.30\u202fAM.md": "# A name with a joiner\n",
+    ".gitignore": "cache/\n",
+    "cache/made.md": "# Made\n",
+    "pages/map.svg": "<svg/>\n",
+    "channels/scribe/global/channel.toml": '[members]\npilot = ["read"]\n',
+}
+INFO = json.dumps({"format": archive.FORMAT, "id": "a1"}).encode()
+# What a row has that belongs to one index, or to one moment of it.
+_OF_INDEX = ("rev", "stamp", "seal", "held")
+
+
+@pytest.fixture
+def home(root: Path) -> Iterator[Notebook]:
+    """A notebook with a past: commits, edits, use, a stream, a checkpoint."""
+    write_files(root, MORE)
+    make_repository(root)
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        notebook.notes.update("pages/ferry.md", SCRIBE, content="# Ferry\n\nTwo coils of rope.\n")
+        notebook.channels.write("The buoy drifts", SCRIBE)
+        notebook.memories.add("[INSIGHT] Fog\nCONTEXT: May.\nREASONING: The sea is cold.", OWNER)
+        notebook.memories.search("fog", OWNER)
+        notebook.facts.reinforce("The harbour is called Quay", OWNER)
+        notebook.stream.log("Odile moved the ferry", SCRIBE)
+        notebook.stream.log("The harbour closes at ten", SCRIBE, keep=True)
+        notebook.stream.checkpoint("before the regatta", OWNER)
+        yield notebook
+
+
+def bring_in(file: Path, to: Path, **options: Any) -> Imported:
+    to.mkdir(exist_ok=True)
+    with Notebook.open(to) as notebook:
+        done = notebook.transfer.import_(str(file), **options)
+    assert done.read == done.added + done.already + done.failed
+    return done
+
+
+def state_of(notebook: Notebook) -> dict[str, list[dict[str, Any]]]:
+    """All that an index says, but for what belongs to one index."""
+    found = {}
+    for name in ("documents", "history", "facts", "fact_places", "stream", "longterm", "checkpoints", "events"):
+        rows = notebook.core.index.collections[name].find(heavy=True)
+        found[name] = [{key: value for key, value in row.items() if key not in _OF_INDEX} for row in rows]
+    return found
+
+
+def files_in(root: Path) -> dict[str, tuple[bytes, int]]:
+    paths = [path for path in root.rglob("*") if path.is_file() and not {".git", ".notebook"} & set(path.parts)]
+    return {str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mtime_ns) for path in paths}
+
+
+def test_an_archive_brings_back_the_whole_notebook(home: Notebook, tmp_path: Path) -> None:
+    made = home.transfer.export(str(tmp_path / "all.tar"))
+    assert (made.left_out, made.warnings) == ([], [])
+    assert Path(made.path).stat().st_mode & 0o777 == 0o600
+    before, versions = state_of(home), home.notes.history("pages/ferry.md")
+    there = tmp_path / "there"
+    done = bring_in(tmp_path / "all.tar", there)
+    assert (done.read, done.added, done.failures) == (made.files + made.rows, made.files + made.rows, [])
+    expected = files_in(home.root)
+    assert expected.pop("cache/made.md")
+    assert files_in(there) == expected
+    assert git(there, "log", "--format=%H %s") == git(home.root, "log", "--format=%H %s")
+    assert git(there, "status", "--porcelain") == git(home.root, "status", "--porcelain")
+    with Notebook.open(there) as copy:
+        after = state_of(copy)
+        known = {row["id"] for row in before["stream"]}
+        after["stream"] = [row for row in after["stream"] if row["id"] in known]
+        assert after == before
+        assert copy.core.place.notebook_id == home.core.place.notebook_id
+        assert copy.core.place.replica != home.core.place.replica
+        assert copy.notes.history("pages/ferry.md") == versions
+        assert copy.notes.undo("pages/ferry.md").changed
+        checkpoint = copy.stream.checkpoints().results[0]
+        assert "pages/ferry.md" in {each.path for each in copy.stream.rollback(checkpoint.id, files=True).files}
+        assert copy.admin.verify().consistent
+
+
+def test_an_interrupted_import_completes_and_a_second_one_adds_nothing(
+    home: Notebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, there = tmp_path / "all.tar", tmp_path / "there"
+    home.transfer.export(str(file))
+    assert bring_in(file, there, dry_run=True).added > 0
+    assert not any(there.iterdir())
+    moved, real = [], Path.replace
+
+    def interrupted(path: Path, target: Path) -> Path:
+        if path.name == "import":
+            moved.append(target)
+            if len(moved) == 4:
+                raise KeyboardInterrupt
+        return real(path, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            bring_in(file, there)
+    again = bring_in(file, there)
+    assert again.already == 3
+    last = bring_in(file, there)
+    assert (last.added, last.already) == (0, last.read)
+    with Notebook.open(there) as copy:
+        assert len(copy.channels.recent().results) == len(home.channels.recent().results)
+
+
+def test_what_cannot_be_in_an_archive_is_named(home: Notebook, tmp_path: Path) -> None:
+    (home.root / "pages/back\\slash.md").write_text("# Odd\n")
+    (home.root / "pages/link.md").symlink_to("ferry.md")
+    home.sync()
+    made = home.transfer.export(str(tmp_path / "all.tar"))
+    assert {each.place for each in made.left_out} == {"pages/back\\slash.md", "pages/link.md"}
+    for place in (tmp_path / "all.tar", home.root / "x.tar", tmp_path / "no" / "x.tar"):
+        with pytest.raises(UsageError):
+            home.transfer.export(str(place))
+    with pytest.raises(NotPermitted):
+        home.transfer.export(str(tmp_path / "x.tar"), SCRIBE)
+
+
+def member(name: str, raw: bytes = b"", **fields: Any) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(name)
+    info.size = len(raw)
+    for field, value in fields.items():
+        setattr(info, field, value)
+    return info, raw
+
+
+def tar_of(file: Path, *members: tuple[tarfile.TarInfo, bytes], info: bytes = INFO) -> Path:
+    with tarfile.open(file, "w", format=tarfile.PAX_FORMAT) as tar:
+        for each, raw in (member("archive.json", info), *members, member("end")):
+            tar.addfile(each, io.BytesIO(raw))
+    return file
+
+
+NOTE = member("files/pages/a.md", b"# A\n")
+HOSTILE: Mapping[str, list[tuple[tarfile.TarInfo, bytes]]] = {
+    "a way out": [member("files/../a.md")],
+    "an absolute path": [member("/etc/a.md")],
+    "a way out in the middle": [member("files/pages/../../a.md")],
+    "an unknown member": [member("a.md")],
+    "git's own folder": [member("files/.GIT/config")],
+    "git's own folder with what nobody sees": [member("files/.g\u200cit/config")],
+    "the program's own folder": [member("files/.notebook/id")],
+    "a name that some systems shorten": [member("files/.git./config")],
+    "a symbolic link": [member("files/a.md", type=tarfile.SYMTYPE, linkname="/etc/passwd")],
+    "a hard link": [NOTE, member("files/b.md", type=tarfile.LNKTYPE, linkname="files/pages/a.md")],
+    "a device": [member("files/a.md", type=tarfile.CHRTYPE)],
+    "a fifo": [member("files/a.md", type=tarfile.FIFOTYPE)],
+    "a folder": [member("files/a", type=tarfile.DIRTYPE)],
+    "a sparse file": [
+        member("files/a.md", b"0\n" * 256, pax_headers={"GNU.sparse.major": "1", "GNU.sparse.minor": "0"})
+    ],
+    "one file twice": [NOTE, NOTE],
+    "twins": [NOTE, member("files/pages/A.md")],
+    "twins of folders": [NOTE, member("files/Pages/b.md")],
+    "a file where a folder is": [NOTE, member("files/pages")],
+    "a control character": [member("files/pages/a\n.md")],
+    "a long name": [member(f"files/{'a' * 300}.md")],
+    "a header that is too large": [member("files/a.md", pax_headers={"comment": "x" * 3_000_000})],
+    "a repository": [member(f"files/bare/{name}") for name in ("HEAD", "objects/a", "refs/b")],
+    "a driver": [member("files/.gitattributes", b"*.md filter=evil\n")],
+    "a submodule's command": [member("files/.gitmodules", b'[submodule "a"]\nupdate = "!evil"\n')],
+    "another program's settings": [member("files/.claude/settings.json", b"{}")],
+    "a broken settings file": [member("files/notebook.toml", b"[notebook\n")],
+    "a broken history": [member("history.bundle", b"no bundle")],
+    "no format": [],
+    "a time that is none": [member("files/a.md", pax_headers={"mtime": "1.x"})],
+}
+REACHING = {
+    "mirror.url": '[mirror]\nurl = "mongodb://elsewhere"\n',
+    "refs.url": '[refs]\nurl = "redis://elsewhere"\n',
+    "tier2.command": '[tier2]\ncommand = ["evil"]\n',
+    "llm.base_url": '[llm]\nbase_url = "https://elsewhere"\n',
+    "server.host": '[server]\nhost = "0.0.0.0"\n',
+    "search.embeddings": '[search]\nembeddings = "openai:m"\n',
+}
+SETTINGS = {key: [NOTE, member("files/notebook.toml", text.encode())] for key, text in REACHING.items()}
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, *SETTINGS])
+def test_a_hostile_archive_is_refused_before_anything_is_written(tmp_path: Path, state_dir: Path, name: str) -> None:
+    info = b"{}" if name == "no format" else INFO
+    file = tar_of(tmp_path / "evil.tar", *(HOSTILE | SETTINGS)[name], info=info)
+    before = sorted(path for path in tmp_path.rglob("*") if path != state_dir)
+    with pytest.raises(Refused, match="nothing was written") as refused:
+        bring_in(file, tmp_path / "there")
+    if name in SETTINGS:
+        assert f"sets {name}" in refused.value.message
+    assert sorted(path for path in tmp_path.rglob("*") if path != state_dir) == [*before, tmp_path / "there"]
+
+
+@pytest.mark.parametrize("cut", [100, 600, 1024, 1500, 2048, 2500])
+def test_half_an_archive_is_refused(tmp_path: Path, cut: int) -> None:
+    file = tar_of(tmp_path / "half.tar", NOTE)
+    file.write_bytes(file.read_bytes()[:cut])
+    with pytest.raises(Refused):
+        bring_in(file, tmp_path / "there")
+    assert not any((tmp_path / "there").iterdir())
+
+
+def test_the_owner_may_trust_the_settings_of_an_archive(tmp_path: Path) -> None:
+    trusted = [member("files/notebook.toml", b"[server]\nport = 8000\nallowed_hosts = ['a.example']\n"), NOTE]
+    hidden = [member("files/.obsidian/app.json", b"{}")]
+    done = bring_in(tar_of(tmp_path / "own.tar", *trusted, *hidden), tmp_path / "there", trust_settings=True)
+    assert done.added == 3
+    assert (tmp_path / "there/.obsidian/app.json").read_bytes() == b"{}"
+
+
+def test_rows_of_an_archive_are_only_those_of_collections_that_may_be_loaded(tmp_path: Path) -> None:
+    intent = {"in": "intents", "row": {"id": "x", "path": "../evil", "new": "", "applied": 1}}
+    line = {"id": "s1", "day": "2026-01-01", "at": "2026-01-01T00:00:00+00:00", "content": "Fog", "tags": []}
+    rows = [intent, {"in": "targets", "row": {"id": "mongodb"}}, {"in": "stream", "row": line}, [1]]
+    raw = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
+    done = bring_in(tar_of(tmp_path / "rows.tar", NOTE, member("index.jsonl", raw)), tmp_path / "there")
+    assert (done.read, done.added, done.failed) == (5, 2, 3)
+    with Notebook.open(tmp_path / "there") as notebook:
+        assert notebook.core.index.stream.count(Is("id", "=", "s1"))
+        assert not notebook.core.index.intents.count()
+        assert not notebook.core.index.targets.count()
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(home: Notebook, tmp_path: Path) -> None:
+    home.transfer.export(str(tmp_path / "all.tar"))
+    there = write_files(tmp_path / "there", {"pages/ferry.md": "# Mine\n"})
+    with pytest.raises(Refused, match=r"pages/ferry\.md"):
+        bring_in(tmp_path / "all.tar", there)
+    assert (there / "pages/ferry.md").read_text() == "# Mine\n"
+
+
+def test_export_and_import_on_the_command_line(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, there = str(tmp_path / "all.tar"), tmp_path / "there"
+    there.mkdir()
+    assert run(["-C", str(root), "export", file]) == 0
+    assert run(["-C", str(there), "import", file, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["failed"] == 0
+    assert (there / "pages/ferry.md").read_text() == FILES["pages/ferry.md"]
+    assert run(["-C", str(root), "export", file]) == 2
+    assert run(["-C", str(there), "import", str(tmp_path / "none.tar")]) == 2
+
+
+def test_a_private_history_travels_where_no_repository_is(root: Path, tmp_path: Path) -> None:
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        notebook.notes.update("pages/ferry.md", OWNER, content="# Ferry\n\nNew.\n")
+        notebook.transfer.export(str(tmp_path / "all.tar"))
+    shutil.rmtree(root)
+    bring_in(tmp_path / "all.tar", tmp_path / "there")
+    with Notebook.open(tmp_path / "there") as copy:
+        assert copy.notes.undo("pages/ferry.md").changed
+        assert (copy.root / "pages/ferry.md").read_text() == FILES["pages/ferry.md"]
+
+
+@pytest.mark.parametrize(
+    ("options", "head"),
+    [
+        (["--object-format=sha256"], []),
+        ([], ["checkout", "--quiet", "--detach"]),
+        ([], ["symbolic-ref", "HEAD", "refs/heads/unborn"]),
+    ],
+)
+def test_a_repository_travels_whatever_is_checked_out(
+    root: Path, tmp_path: Path, options: list[str], head: list[str]
+) -> None:
+    git(root, "init", "--quiet", *options)
+    make_repository(root)
+    git(root, *(head or ["status"]))
+    with Notebook.open(root) as notebook:
+        notebook.transfer.export(str(tmp_path / "all.tar"))
+    bring_in(tmp_path / "all.tar", tmp_path / "there")
+    for asked in (["log", "--all", "--format=%H %D"], ["status", "--porcelain", "--branch"]):
+        there, here = (git(each, *asked).split("\n")[0] for each in (tmp_path / "there", root))
+        assert there == here
+
+
+def test_a_part_of_a_repository_travels_without_its_history(root: Path, tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    with Notebook.open(root) as notebook:
+        made = notebook.transfer.export(str(tmp_path / "all.tar"))
+    assert "is not in the archive" in made.warnings[0]
+    assert bring_in(tmp_path / "all.tar", tmp_path / "there").failed == 0
+
+
+def test_a_change_of_server_is_a_change_of_url_and_two_notebooks_on_one_never_meet(
+    root: Path,
+    tmp_path: Path,
+    mongodb_url: str,
+    mongo_database: str,
+    new_mongo_database: str,
+    redis_url: str,
+    redis_prefix: str,
+    plain_redis_url: str,
+) -> None:
+    def settings(database: str, redis: str, prefix: str) -> str:
+        mirror = f'[mirror]\nurl = "{mongodb_url}"\ndatabase = "{database}"\n'
+        return f'{FILES["notebook.toml"]}{mirror}[refs]\nurl = "{redis}"\nprefix = "{prefix}"\n'
+
+    (root / "notebook.toml").write_text(settings(mongo_database, redis_url, redis_prefix))
+    other = write_files(tmp_path / "other", {"pages/x.md": "# X\n"})
+    (other / "notebook.toml").write_text(settings(new_mongo_database, redis_url, f"{redis_prefix}:other"))
+    with Notebook.open(root) as first, Notebook.open(other) as second, MongoClient(mongodb_url) as client:
+        first.sync()
+        second.sync()
+        assert first.admin.verify().consistent
+        assert second.admin.verify().consistent
+        assert client[new_mongo_database].pages.count_documents({}) == 1
+        (root / "notebook.toml").write_text(settings(new_mongo_database, redis_url, redis_prefix))
+        refused = first.sync()
+        assert "another" in str(refused.targets) or "other" in str(refused.targets)
+        assert client[new_mongo_database].pages.count_documents({}) == 1
+        (root / "notebook.toml").write_text(settings(mongo_database, plain_redis_url, redis_prefix))
+        assert not any(each["trouble"] for each in first.sync().targets)
+        verdict = first.admin.verify()
+        assert (verdict.consistent, verdict.differences) == (True, [])
+        assert second.admin.verify().consistent

@@ -1,0 +1,195 @@
+"""Purging a text: afterwards none of its words is in any file of the notebook or its state, nor on a server."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from notebook_sync import Notebook
+from notebook_sync.errors import NoSuchNote, NotPermitted, UsageError
+from notebook_sync.store.rows import Is
+from notebook_sync.surfaces.cli.main import run
+from tests.servers import MongoClient, Server
+from tests.services.conftest import FILES, OWNER, SCRIBE, git, make_repository, write_files
+
+# In the note alone, in any form that the program may store: whole, folded, or as a term.
+CANARY = "quillfeather"
+TEXT = (
+    f"---\nsummary: A {CANARY}\ntags: [{CANARY}-tag]\n---\n"
+    f"# The {CANARY}\n\nThe {CANARY} of the pier.\n\n## {CANARY} part\n"
+)
+NOTE = "pages/secret.md"
+
+
+@pytest.fixture
+def filled(root: Path, mongodb_url: str, mongo_database: str, redis_url: str, redis_prefix: str) -> Iterator[Notebook]:
+    """A notebook on real servers, in which the note left traces wherever a note can."""
+    mirror = f'[mirror]\nurl = "{mongodb_url}"\ndatabase = "{mongo_database}"\n'
+    refs = f'[refs]\nurl = "{redis_url}"\nprefix = "{redis_prefix}"\n'
+    write_files(root, {"notebook.toml": FILES["notebook.toml"].replace("off", "wordllama") + mirror + refs})
+    write_files(root, {"pages/first.md": TEXT, "facts/notes.md": "- Rope is dear\n"})
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        notebook.notes.update("pages/first.md", SCRIBE, title=f"Another {CANARY}", summary=f"The {CANARY} again")
+        notebook.notes.rename("pages/first.md", NOTE)
+        notebook.notes.update(NOTE, SCRIBE, content=f"# The {CANARY}\n\nNew {CANARY} words.\n", reason=f"a {CANARY}")
+        notebook.notes.read(NOTE, SCRIBE)
+        notebook.stream.checkpoint("before", OWNER)
+        notebook.context.brief(f"the {CANARY} of the pier", OWNER)
+        notebook.prompt()
+        notebook.sync()
+        notebook.core.index.dump(notebook.core.place.state / "dump")
+        yield notebook
+
+
+def traces_in(notebook: Notebook, *more: Path) -> list[str]:
+    """Where the word is in the bytes of any file, in the texts of the private history, and on the servers."""
+    core, word = notebook.core, CANARY.encode()
+    found = []
+    for folder in (core.root, core.place.state, *more):
+        for path in folder.rglob("*"):
+            if path.is_file() and word in path.read_bytes().lower():
+                found.append(str(path))
+    private = core.place.state / "history.git"
+    if private.exists():
+        listed = git(private, "--git-dir=.", "cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
+        asked = subprocess.run(
+            ["git", "--git-dir=.", "cat-file", "--batch"],
+            cwd=private,
+            input=listed.encode(),
+            capture_output=True,
+            check=True,
+        )
+        found += ["history.git"] if word in asked.stdout else []
+    settings = notebook.settings
+    if settings.mirror.url:
+        with MongoClient(settings.mirror.url) as client:
+            database = client[settings.mirror.database]
+            texts = [str(each) for name in database.list_collection_names() for each in database[name].find()]
+            found += ["MongoDB"] if any(CANARY in text.lower() for text in texts) else []
+        with redis.Redis.from_url(settings.refs.url) as server:
+            found += traces_on(server, settings.refs.prefix)
+    for name, rows in core.index.collections.items():  # large cells are compressed
+        found += [name for row in (*rows.find(heavy=True), *rows.ended()) if CANARY in str(row).lower()]
+    return found
+
+
+def traces_on(server: redis.Redis, prefix: str) -> list[str]:
+    """The keys that have the word, in their name or value."""
+    reads = {"string": server.get, "hash": server.hgetall, "list": lambda key: server.lrange(key, 0, -1)}
+    reads["zset"] = lambda key: server.zrange(key, 0, -1)
+    keys = [key.decode() for key in server.scan_iter(f"{prefix}:*")]
+    values = {key: str(reads[server.type(key).decode()](key)) for key in keys}
+    return [key for key, value in values.items() if CANARY in (key + value).lower()]
+
+
+def test_no_byte_of_a_purged_note_is_left(filled: Notebook) -> None:
+    assert len(traces_in(filled)) > 5
+    dry = filled.transfer.purge(NOTE, dry_run=True)
+    assert (filled.root / NOTE).exists()
+    done = filled.transfer.purge(NOTE)
+    assert (done.removed, done.path) == (dry.removed, NOTE)
+    assert all(done.removed.values()), done.removed
+    assert traces_in(filled) == []
+    assert not any("MongoDB" in each or "Redis at" in each for each in done.left)
+    assert filled.admin.verify().consistent
+    with pytest.raises(NoSuchNote):
+        filled.transfer.purge(NOTE)
+
+
+def test_what_is_not_purged_stays(filled: Notebook) -> None:
+    filled.notes.update("pages/ferry.md", OWNER, content="# Ferry\n\nTwo coils.\n")
+    versions = [each.summary for each in filled.notes.history("pages/ferry.md").results]
+    filled.stream.log("Odile moved the ferry", OWNER)
+    checkpoint = filled.stream.checkpoint("later", OWNER)
+    filled.transfer.purge(NOTE)
+    assert [each.summary for each in filled.notes.history("pages/ferry.md").results] == versions
+    assert filled.notes.undo("pages/ferry.md").changed
+    rolled = filled.stream.rollback(checkpoint.id, files=True)
+    assert {"path": "pages/ferry.md", "change": "updated"} in [dict(each) for each in rolled.files]
+    assert "Odile moved the ferry" in {each.content for each in filled.stream.show().results}
+    assert traces_in(filled) == []
+    assert not (filled.root / NOTE).exists()
+
+
+def test_a_note_that_was_deleted_can_be_purged(filled: Notebook) -> None:
+    id = filled.core.index.documents.find(Is("path", "=", NOTE))[0]["id"]
+    filled.notes.delete(NOTE)
+    assert traces_in(filled)
+    filled.transfer.purge(id)
+    assert traces_in(filled) == []
+
+
+def test_a_server_that_does_not_answer_is_named_and_follows_later(root: Path, own_redis: Server) -> None:
+    refs = f'[refs]\nurl = "{own_redis.url}"\nprefix = "purge"\ntimeout_seconds = 0.5\n'
+    write_files(root, {"notebook.toml": FILES["notebook.toml"] + refs, NOTE: TEXT})
+    with Notebook.open(root) as notebook, redis.Redis.from_url(own_redis.url) as server:
+        notebook.sync()
+        notebook.notes.update(NOTE, SCRIBE, summary=f"Another {CANARY}")
+        notebook.stream.checkpoint("before", OWNER)
+        own_redis.pause()
+        left = notebook.transfer.purge(NOTE).left
+        own_redis.resume()
+        assert any(each.startswith("Redis at") for each in left)
+        assert traces_on(server, "purge")
+        notebook.core.forget()
+        assert not any(each["trouble"] for each in notebook.sync().targets)
+        assert traces_on(server, "purge") == []
+
+
+def test_a_line_of_the_stream_can_be_purged(notebook: Notebook) -> None:
+    lines = [notebook.stream.log(f"The {CANARY} {keep}", SCRIBE, keep=keep) for keep in (False, True)]
+    notebook.stream.checkpoint("before", OWNER)
+    notebook.core.index.dump(notebook.core.place.state / "dump")
+    for line in lines:
+        assert notebook.transfer.purge(line.id).removed["lines"] == 1
+    assert traces_in(notebook) == []
+
+
+def test_facts_of_a_purged_file_go_and_those_of_other_files_stay(notebook: Notebook) -> None:
+    write_files(
+        notebook.root, {"facts/old.md": f"- The {CANARY}\n- Rope is dear\n", "facts/notes.md": "- Rope is dear\n"}
+    )
+    notebook.sync()
+    notebook.facts.reinforce("Rope is dear")
+    notebook.transfer.purge("facts/old.md")
+    assert traces_in(notebook) == []
+    assert notebook.core.index.facts.find(Is("content", "=", "Rope is dear"))[0]["access_count"] == 1
+
+
+def test_the_history_of_the_owner_is_named_and_left_alone(root: Path) -> None:
+    write_files(root, {NOTE: TEXT})
+    make_repository(root)
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        commit = git(root, "rev-parse", "HEAD")
+        left = notebook.transfer.purge(NOTE).left
+        assert any("git filter-repo" in each and NOTE in each for each in left)
+        assert git(root, "merge-base", "--is-ancestor", commit.strip(), "HEAD") == ""
+        assert traces_in(notebook) == []
+
+
+def test_a_prompt_file_loses_its_copies(root: Path) -> None:
+    write_files(root, {"runtime/reminders.md": f"# Reminders\n\n- [ ] The {CANARY}\n"})
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        notebook.prompt()
+        assert len(traces_in(notebook)) > 1
+        notebook.transfer.purge("reminders")
+        assert traces_in(notebook) == []
+
+
+def test_only_the_owner_purges_and_is_asked(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        with pytest.raises(NotPermitted):
+            notebook.transfer.purge("pages/ferry", SCRIBE)
+    assert run(["-C", str(root), "purge", "pages/ferry"]) == UsageError.exit_code
+    assert (root / "pages/ferry.md").exists()
+    assert run(["-C", str(root), "purge", "pages/ferry", "--yes"]) == 0
+    assert "pages/ferry.md" in capsys.readouterr().out
+    assert not (root / "pages/ferry.md").exists()
