@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from notebook_sync.sync.watch import WatchEvent
 
 Progress = Callable[[int, int], None]
+TokenKind = Kind | Literal["link", "cookie"]
 
 _OWNERS = "This is only available in owner conversations"
 # What exit codes say: a configured server does not answer; the run was done, with failures.
@@ -88,12 +89,15 @@ class Check(Result, frozen=True):
 
 
 class Token(Result, frozen=True):
-    """Whose token it is: an agent's, or the one named "owner". `token` is "" in lists."""
+    """What a client of `serve` is known by: an agent's, or the one named "owner". `token` is "" in lists. Of the kind
+    link or cookie it is a login of the owner's browser, a cookie at the host name `host` only."""
 
     name: str
-    kind: Kind
+    kind: TokenKind
     created_at: datetime
     token: str
+    expires_at: datetime | None = None
+    host: str = ""
 
 
 def _exit_of_sync(report: SyncReport) -> int:
@@ -352,6 +356,31 @@ class AdminService(NotebookService):
         """Print the owner's token, which is created the first time."""
         return self._tokens.owner()
 
+    @operation(
+        "token link",
+        sessions=OWNER_ONLY,
+        refusal=_OWNERS,
+        effect="write",
+        shows="token",
+        examples=("notebook-sync token link",),
+    )
+    def link_token(
+        self,
+        session: Session = OWNER,
+        *,
+        port: Annotated[int | None, Meta(description="of `serve` (default server.port)")] = None,
+    ) -> Token:
+        """Print a link that logs a browser in to the dashboard.
+
+        It counts once, for 10 minutes. The browser stays logged in for 30 days; revoking the owner's token ends that.
+        """
+        link = self._tokens.add_link()
+        return replace(link, token=self._address_of(link, self.settings.server.port if port is None else port))
+
+    def login_link(self, port: int) -> str:
+        """The address that logs a browser in to the dashboard of `serve` at this port."""
+        return self._address_of(self._tokens.add_link(), port)
+
     def session_of_token(self, token: str) -> Session | None:
         """Who asks with a bearer token of `serve`; None for one that is not valid."""
         return self._tokens.check(token) if token else None
@@ -361,3 +390,6 @@ class AdminService(NotebookService):
         from notebook_sync.services.tokens import TokenFile
 
         return TokenFile(self.core.place.state)
+
+    def _address_of(self, link: Token, port: int) -> str:
+        return f"http://{self._tokens.host_name()}:{port}/login?code={link.token}"

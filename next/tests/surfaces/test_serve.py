@@ -132,3 +132,21 @@ def test_a_port_that_cannot_be_used_is_a_clear_error(root: Path, arguments: list
 def test_python_callers_get_the_error(root: Path) -> None:
     with Notebook.open(root) as notebook, pytest.raises(UsageError):
         serve(notebook, port=70_000)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--no-dashboard"]])
+def test_it_prints_a_link_to_the_dashboard_unless_there_is_none(root: Path, arguments: list[str]) -> None:
+    with serving(root, "--no-watch", *arguments) as (process, url):
+        assert process.stdout is not None
+        parts = urlsplit(url)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+        with contextlib.closing(connection):
+            if arguments:
+                connection.request("GET", "/login")
+                assert connection.getresponse().status == 404
+                return
+            link = urlsplit(process.stdout.readline().split()[1])
+            connection.request("GET", f"{link.path}?{link.query}", headers={"Host": link.netloc})
+            answer = connection.getresponse()
+            assert (answer.status, answer.getheader("location")) == (303, "/")
+            assert link.port == parts.port

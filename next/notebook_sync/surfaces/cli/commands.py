@@ -204,12 +204,13 @@ def _serve(
     host: Annotated[str, Meta(description="where it listens (default server.host)")] = "",
     port: Annotated[int | None, Meta(description="0 chooses a free one (default server.port)")] = None,
     no_watch: Annotated[bool, Meta(description="do not follow the files")] = False,
+    no_dashboard: Annotated[bool, Meta(description="without the pages for a browser")] = False,
 ) -> int:
-    """Serve HTTP and MCP on this machine"""
+    """Serve HTTP, MCP and the dashboard on this machine"""
     with missing_extra("serving HTTP", "serve"):
         from notebook_sync.surfaces.http.serve import serve
     with Notebook.find(folder or ".", adopt=True) as notebook:
-        return serve(notebook, host=host, port=port, watch=not no_watch)
+        return serve(notebook, host=host, port=port, watch=not no_watch, dashboard=not no_dashboard)
 
 
 def _connect(

@@ -70,7 +70,7 @@ COMMANDS: tuple[tuple[str, dict[str, tuple[str, str]]], ...] = (
     (
         "Servers",
         {
-            "serve": ("", "Serve HTTP and MCP on this machine"),
+            "serve": ("", "Serve HTTP, MCP and the dashboard on this machine"),
             "mcp": ("", "Serve MCP over standard input and output"),
             "verify": ("admin", "Compare files, index and mirrors"),
             "rebuild": ("admin", "Parse every file again and rewrite its rows in place"),

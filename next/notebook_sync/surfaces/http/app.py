@@ -21,14 +21,16 @@ from notebook_sync.notebook import Notebook, load_operations
 from notebook_sync.registry import OPERATIONS, Operation, as_json, call, plain_type
 from notebook_sync.services.results import Missing
 from notebook_sync.surfaces.background import Threads
-from notebook_sync.surfaces.http.guard import Cost, Guard, SessionOf, json_response
+from notebook_sync.surfaces.http.guard import Cost, Door, Guard, Programs, SessionOf, json_response
 from notebook_sync.surfaces.http.live import EventStreams, Metrics
 from notebook_sync.surfaces.tools import ALL, is_writing_tool, run_tool, tool_definitions
 
 API = "/api/v1"
 MCP = "/mcp"
+# The dashboard's: what needs no login, and its stream of events.
+LOGIN, STATIC, LIVE = "/login", "/static/", "/live"
 _OPEN = (f"{API}/health", f"{API}/openapi.json")
-_STREAMS = (f"{API}/events", MCP)
+_STREAMS = (f"{API}/events", LIVE, MCP)
 # What is read from one file or row; everything else may take seconds.
 _QUICK = frozenset({"notes", "history", "rules", "reminders", "tools"})
 # MCP's request that is answered by a stream. From this version on, its server checks the header against the body.
@@ -43,8 +45,15 @@ _ERROR_FIELDS = {
 _ERROR_SCHEMA = {"type": "object", "required": ["error"], "properties": {"error": _ERROR_FIELDS}}
 
 
-def asgi(notebook: Notebook, *, session_of: SessionOf | None = None, allowed_hosts: Collection[str] = ()) -> ASGIApp:
-    """The application for an open notebook, which the caller closes. It can be mounted in another ASGI program.
+def asgi(
+    notebook: Notebook,
+    *,
+    session_of: SessionOf | None = None,
+    allowed_hosts: Collection[str] = (),
+    dashboard: bool = False,
+) -> ASGIApp:
+    """The application for an open notebook, which the caller closes. It can be mounted in another ASGI program; with
+    the dashboard, at the root of a host name.
 
     `session_of(token)` says who asks, None for a wrong token; by default, the notebook's own tokens decide.
     `allowed_hosts` are host names that it answers to, besides loopback and `server.allowed_hosts`.
@@ -61,9 +70,16 @@ def asgi(notebook: Notebook, *, session_of: SessionOf | None = None, allowed_hos
         Route(f"{API}/metrics", metrics.answer),
         *_mcp(notebook),
     ]
+    doors: list[Door] = [Programs(session_of or notebook.admin.session_of_token)]
+    pages: ASGIApp | None = None
+    if dashboard:
+        from notebook_sync.surfaces.dashboard.app import dashboard_of  # templates, which programs do without
+
+        door, pages = dashboard_of(notebook)
+        doors.insert(0, door)
     return Guard(
-        Router(routes, redirect_slashes=False),
-        session_of=session_of or notebook.admin.session_of_token,
+        Router(routes, redirect_slashes=False, default=pages),
+        doors=doors,
         hosts=(*notebook.settings.server.allowed_hosts, *allowed_hosts),
         cost_of=_cost_of,
         answered=metrics.count,
@@ -71,7 +87,7 @@ def asgi(notebook: Notebook, *, session_of: SessionOf | None = None, allowed_hos
 
 
 def _cost_of(method: str, path: str, headers: Headers) -> Cost:
-    if path in _OPEN:
+    if path in _OPEN or path == LOGIN or path.startswith(STATIC):
         return "open"
     is_listening = headers.get("mcp-method") == _LISTEN and headers.get("mcp-protocol-version", "") > _LATER
     if path in _STREAMS and (method == "GET" or is_listening):

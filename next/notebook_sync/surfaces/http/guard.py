@@ -9,10 +9,10 @@ import logging
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 import anyio
 import anyio.to_thread
@@ -96,8 +96,49 @@ STREAMS: Final = Quota(total=64, each=8, reserve=16)
 MCP_SESSIONS: Final = Quota(total=256, each=32, reserve=64)
 
 
+class Door(Protocol):
+    """How one kind of client proves who it is, and how it is refused."""
+
+    # The type of the bodies that it sends.
+    media_type: str
+
+    def owns(self, path: str) -> bool:
+        """Whether requests for this path come by this door."""
+
+    def proof_in(self, method: str, headers: Headers) -> str:
+        """What a request proves itself with, "" for nothing."""
+
+    def session_of(self, proof: str) -> Session | None:
+        """Who asks, None for a proof that is not valid."""
+
+    def refusal(self, scope: Scope, error: NotebookError, *, close: bool) -> Response:
+        """The answer to an error."""
+
+
+class Programs:
+    """The door of programs: a bearer token, JSON, and errors in the common shape. It owns every path."""
+
+    media_type = "application/json"
+
+    def __init__(self, session_of: SessionOf) -> None:
+        self.session_of = session_of
+
+    def owns(self, path: str) -> bool:
+        """Every path."""
+        return True
+
+    def proof_in(self, method: str, headers: Headers) -> str:
+        """The token."""
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        return token.strip() if scheme.lower() == "bearer" else ""
+
+    def refusal(self, scope: Scope, error: NotebookError, *, close: bool) -> Response:
+        """The error as JSON."""
+        return error_response(error, close=close)
+
+
 class Guard:
-    """ASGI middleware. `session_of(token)` says who asks; `hosts` are host names besides loopback;
+    """ASGI middleware. The first of `doors` that owns the path says who asks; `hosts` are host names besides loopback;
     `cost_of(method, path, headers)` says what an answer takes, `answered` is called with each. Paths are as the
     application sees them, wherever it is mounted."""
 
@@ -105,13 +146,13 @@ class Guard:
         self,
         app: ASGIApp,
         *,
-        session_of: SessionOf,
+        doors: Sequence[Door],
         hosts: Collection[str],
         cost_of: Callable[[str, str, Headers], Cost],
         answered: Callable[[str, str, int, float], None],
     ) -> None:
         self._app = app
-        self._session_of = session_of
+        self._doors = tuple(doors)
         self._hosts = frozenset(host.casefold() for host in hosts)
         self._cost_of = cost_of
         self._answered = answered
@@ -142,8 +183,10 @@ class Guard:
 
         # The path as it came, percent-encoded: nothing in it ends a line of the log.
         path = (scope.get("raw_path") or b"").decode("ascii", "backslashreplace") or "/"
+        seen_path = scope["path"].removeprefix(scope.get("root_path", ""))
+        door = next(each for each in self._doors if each.owns(seen_path))
         try:
-            await self._admit(scope, receive, send_safely)
+            await self._admit(door, scope, receive, send_safely)
         except ClientDisconnect:
             pass
         except Exception as error:  # the edge: answered as JSON, never as a trace
@@ -151,7 +194,8 @@ class Guard:
             if known is FAULT:
                 _trouble.exception("%s %s failed", scope["method"], path)
             if not status:
-                await error_response(known, close="is_whole" not in scope["state"])(scope, receive, send_safely)
+                answer = door.refusal(scope, known, close="is_whole" not in scope["state"])
+                await answer(scope, receive, send_safely)
         finally:
             seconds, status = time.perf_counter() - begun, status or _CLIENT_LEFT
             session = scope["state"].get("session")
@@ -159,23 +203,22 @@ class Guard:
             self._answered(scope["method"], getattr(scope.get("route"), "path", ""), status, seconds)
             _access.info("%s %s %s %d %.0f ms", who, scope["method"], path, status, seconds * 1000)
 
-    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _admit(self, door: Door, scope: Scope, receive: Receive, send: Send) -> None:
         headers, method = Headers(scope=scope), scope["method"]
         check_head(scope, headers, self._hosts)
         cost = self._cost_of(method, scope["path"].removeprefix(scope.get("root_path", "")), headers)
         if cost == "open":
             await self._app(scope, await _with_body(receive, headers, LARGEST_OPEN_BODY), send)
             return
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        is_bearer = scheme.lower() == "bearer" and token.strip()
-        session = await anyio.to_thread.run_sync(self._session_of, token.strip()) if is_bearer else None
+        proof = door.proof_in(method, headers)
+        session = await anyio.to_thread.run_sync(door.session_of, proof) if proof else None
         if session is None:
             raise Unauthorized("no valid token", next="send Authorization: Bearer TOKEN; see notebook-sync token show")
-        scope["state"] |= {"session": session, "is_current": lambda: self._session_of(token.strip()) == session}
+        scope["state"] |= {"session": session, "is_current": lambda: door.session_of(proof) == session}
         if method not in ("GET", "HEAD", "DELETE", "OPTIONS"):
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-            if kind != "application/json":
-                raise UsageError("the body must be JSON", next="send Content-Type: application/json")
+            if kind != door.media_type:
+                raise UsageError(f"the body must be {door.media_type}", next=f"send Content-Type: {door.media_type}")
         with_body = await _with_body(receive, headers, LARGEST_BODY)
         scope["state"]["is_whole"] = True
         async with self._place(OWNER if session.kind == "owner" else session, cost):
@@ -222,8 +265,14 @@ def check_head(scope: Scope, headers: Headers, hosts: Collection[str]) -> None:
 
 def is_own_host(host: str, hosts: Collection[str] = ()) -> bool:
     """Whether a Host header names loopback, `*.localhost`, or one of `hosts`."""
-    name = found[1] if (found := _HOST.fullmatch(host.casefold())) else ""
+    name = host_name(host)
     return name in _LOOPBACK or name.endswith(".localhost") or (bool(name) and name.strip("[]") in hosts)
+
+
+def host_name(host: str) -> str:
+    """The name in a Host header, without the port; "" for what is no name."""
+    found = _HOST.fullmatch(host.casefold())
+    return found[1] if found else ""
 
 
 def is_own_origin(origin: str | None, host: str) -> bool:

@@ -16,7 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from notebook_sync.errors import UsageError
+from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.notebook import Notebook
 from notebook_sync.surfaces.background import following, stopped_by_signals
 from notebook_sync.surfaces.http.app import API, asgi
@@ -30,7 +30,9 @@ _LARGEST_PORT = 65_535
 _ADVICE = "choose another --port, or 0 for a free one"
 
 
-def serve(notebook: Notebook, *, host: str = "", port: int | None = None, watch: bool = True) -> int:
+def serve(
+    notebook: Notebook, *, host: str = "", port: int | None = None, watch: bool = True, dashboard: bool = True
+) -> int:
     """Serve until SIGINT or SIGTERM. Raises UsageError for a port that cannot be used."""
     settings = notebook.settings.server
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s")
@@ -38,14 +40,25 @@ def serve(notebook: Notebook, *, host: str = "", port: int | None = None, watch:
     _raise_descriptors()
     with _listening(host or settings.host, settings.port if port is None else port) as listener:
         name, bound = listener.getsockname()[:2]
-        server = uvicorn.Server(config_of(asgi(notebook, allowed_hosts=[host or settings.host])))
+        app = asgi(notebook, allowed_hosts=[host or settings.host], dashboard=dashboard)
+        server = uvicorn.Server(config_of(app))
         shown = f"[{name}]" if ":" in name else name
         print(f"serving http://{shown}:{bound}{API} (Ctrl-C stops it)", flush=True)  # noqa: T201 - for its user
+        if dashboard:
+            print(_dashboard_line(notebook, bound), flush=True)  # noqa: T201 - for its user
         # While the server runs, the signals are uvicorn's, which repeats them afterwards.
         with stopped_by_signals(lambda: setattr(server, "should_exit", True)), following(notebook, is_on=watch):
             server.run(sockets=[listener])
     _leave()
     return 0
+
+
+def _dashboard_line(notebook: Notebook, port: int) -> str:
+    """Where the dashboard is. Where no link can be made, who has a cookie still gets in."""
+    try:
+        return f"dashboard {notebook.admin.login_link(port)} (counts once, for 10 minutes)"
+    except NotebookError as error:
+        return f"no login link for the dashboard: {error}"
 
 
 def config_of(app: ASGIApp) -> uvicorn.Config:

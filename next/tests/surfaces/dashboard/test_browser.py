@@ -1,0 +1,174 @@
+"""The dashboard in Chromium: actions in place, live updates, keys, hostile notes, accessibility."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from notebook_sync.surfaces.dashboard.tables import PAGES
+from tests.surfaces.dashboard.conftest import Site
+
+WIDTHS = (1280, 768, 360)
+
+
+def axe_source() -> str:
+    """axe-core as npm installed it."""
+    folder = os.environ.get("NOTEBOOK_TEST_NODE_MODULES", "")
+    path = Path(folder) / "axe-core/axe.min.js"
+    if not folder or not path.is_file():
+        pytest.skip("NOTEBOOK_TEST_NODE_MODULES has no axe-core")
+    return path.read_text()
+
+
+def test_an_action_happens_in_place_and_is_taken_back(page: Page, site: Site) -> None:
+    page.goto(f"{site.base}/facts")
+    page.evaluate("window.isSame = true")
+    page.get_by_role("button", name="Archive: The ferry leaves at nine").click()
+    toast = page.locator(".toast")
+    expect(toast).to_contain_text("Done: move a fact")
+    expect(page.locator("#rows")).not_to_contain_text("ferry")
+    toast.get_by_role("button", name="Undo").click()
+    expect(page.locator("#rows")).to_contain_text("ferry")
+    assert page.evaluate("window.isSame") is True
+    expect(page.locator("main :focus")).to_have_count(1)
+
+
+def test_a_form_is_saved_in_place_and_emptied(page: Page, site: Site) -> None:
+    page.goto(f"{site.base}/facts")
+    page.get_by_text("Add a fact", exact=False).first.click()
+    page.get_by_label("Content (required)").fill("Lamps burn paraffin")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#rows")).to_contain_text("Lamps burn paraffin")
+    expect(page.get_by_label("Content (required)")).to_have_value("")
+
+
+def test_an_error_keeps_what_was_typed(page: Page, site: Site) -> None:
+    page.goto(f"{site.base}/facts/fact-add")
+    page.get_by_label("Content (required)").fill("Lamps burn paraffin")
+    page.get_by_label("Importance").fill("great")
+    page.get_by_role("button", name="Do it").click()
+    expect(page.get_by_role("alert")).to_contain_text("importance")
+    expect(page.get_by_label("Content (required)")).to_have_value("Lamps burn paraffin")
+
+
+def test_what_can_be_tried_is_shown_before_it_is_done(page: Page, site: Site) -> None:
+    page.goto(f"{site.base}/tokens")
+    site.notebook.admin.add_token("scribe", kind="task")
+    page.reload()
+    page.get_by_role("button", name="Revoke: scribe").click()
+    expect(page.get_by_role("heading", name="Revoke a token")).to_be_visible()
+    page.get_by_role("main").get_by_role("button", name="Revoke a token").click()
+    expect(page.locator("#rows")).not_to_contain_text("scribe")
+
+
+def test_a_box_is_ticked_where_it_is(page: Page, site: Site) -> None:
+    page.goto(f"{site.base}/note/pages/hostile")
+    box = page.get_by_role("checkbox", name="Buy rope")
+    expect(box).to_have_attribute("aria-checked", "false")
+    box.click()
+    expect(box).to_have_attribute("aria-checked", "true")
+    expect(box).to_be_focused()
+
+
+def test_what_happens_elsewhere_is_shown_and_focus_stays(page: Page, site: Site) -> None:
+    with page.expect_response("**/live"):
+        page.goto(f"{site.base}/facts")
+    page.locator("input[name=query]").focus()
+    page.keyboard.type("fer")
+    site.notebook.facts.add("A new lamp is lit")
+    expect(page.locator("#rows")).to_contain_text("A new lamp is lit", timeout=20_000)
+    expect(page.locator("input[name=query]")).to_be_focused()
+    expect(page.locator("input[name=query]")).to_have_value("fer")
+
+
+def test_a_line_of_an_agent_appears_in_the_stream(page: Page, site: Site) -> None:
+    with page.expect_response("**/live"):
+        page.goto(f"{site.base}/stream")
+    site.notebook.stream.log("The pilot came aboard")
+    expect(page.locator("#rows")).to_contain_text("The pilot came aboard", timeout=20_000)
+
+
+def test_the_palette_is_used_by_keys_alone(page: Page, site: Site) -> None:
+    page.goto(f"{site.base}/facts")
+    page.keyboard.press("Control+k")
+    expect(page.locator("#palette-query")).to_be_focused()
+    page.keyboard.type("rope over chain")
+    expect(page.locator("#palette-found li[aria-selected=true]")).to_contain_text("Rope over chain")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Rope over chain")).to_be_visible()
+
+
+def test_the_first_key_skips_to_the_page(page: Page, site: Site) -> None:
+    page.goto(f"{site.base}/facts")
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("Skip to the page")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+
+
+def test_who_was_logged_out_loses_nothing(page: Page, site: Site, context: BrowserContext) -> None:
+    page.goto(f"{site.base}/facts/fact-add")
+    page.get_by_label("Content (required)").fill("Lamps burn paraffin")
+    context.clear_cookies()
+    page.get_by_role("button", name="Do it").click()
+    expect(page.locator(".toast")).to_contain_text("not logged in")
+    expect(page.get_by_label("Content (required)")).to_have_value("Lamps burn paraffin")
+
+
+def test_hostile_notes_run_nothing_and_ask_nobody(page: Page, site: Site) -> None:
+    outside: list[str] = []
+    dialogs: list[str] = []
+    page.on("request", lambda each: outside.append(each.url) if not each.url.startswith(site.base) else None)
+    page.on("dialog", lambda each: (dialogs.append(each.message), each.dismiss()))
+    faults: list[str] = []
+    page.on("console", lambda each: faults.append(each.text) if each.type == "error" else None)
+    for path in ("/note/pages/hostile", "/note/pages/deep", "/facts", "/facts?query=script", "/palette?q=script"):
+        page.goto(f"{site.base}{path}")
+        page.wait_for_load_state("load")
+    page.goto(f"{site.base}/facts")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("script")
+    expect(page.locator("#palette-found")).to_contain_text("<script>")
+    assert (outside, dialogs, faults) == ([], [], [])
+
+
+def test_pages_have_no_accessibility_findings_and_fit(chromium: Browser, site: Site) -> None:
+    axe, found = axe_source(), []
+    context = chromium.new_context(bypass_csp=True)  # for axe alone
+    page = context.new_page()
+    page.goto(site.link)
+    paths = [*(each.path for each in PAGES), "/statistics", "/note/pages/hostile", "/facts/fact-decay", "/nowhere"]
+    for path in paths:
+        page.emulate_media(color_scheme="light")
+        page.goto(f"{site.base}{path}")
+        page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+        page.evaluate(axe)
+        violations: list[Any] = page.evaluate("axe.run().then((result) => result.violations)")
+        page.emulate_media(color_scheme="dark")
+        violations += page.evaluate("axe.run({runOnly: ['color-contrast']}).then((result) => result.violations)")
+        found += [(path, each["id"], each["nodes"][0]["html"][:200]) for each in violations]
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 800})
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            found += [(path, "wider than the window", f"{wide} at {width}")] if wide > width else []
+    context.close()
+    assert found == []
+
+
+@pytest.mark.parametrize("path", ["/facts", "/note/pages/hostile"])
+def test_pages_work_without_javascript(chromium: Browser, site: Site, path: str) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(site.link)
+    page.goto(f"{site.base}{path}")
+    name = "Archive: The ferry" if path == "/facts" else "Buy rope"
+    button = page.get_by_role("checkbox", name=name) if "note" in path else page.get_by_role("button", name=name)
+    button.click()
+    expect(page.get_by_role("status").filter(has_text="Done:")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("status").filter(has_text="Done:")).to_be_visible()
+    context.close()
