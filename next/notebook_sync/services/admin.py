@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
-from msgspec.structs import replace
 
 from notebook_sync.errors import NotPermitted, UsageError
 from notebook_sync.registry import OWNER_ONLY, Arg, Limit, Result, Results, operation
@@ -89,15 +88,16 @@ class Check(Result, frozen=True):
 
 
 class Token(Result, frozen=True):
-    """What a client of `serve` is known by: an agent's, or the one named "owner". `token` is "" in lists. Of the kind
-    link or cookie it is a login of the owner's browser, a cookie at the host name `host` only."""
+    """What a client of `serve` is known by: an agent's token, or the owner's. `token` is "" in lists. Of the kind link
+    or cookie it is a login of the owner's browser; `client` is what a remote client calls itself, with a mark that only
+    it has."""
 
     name: str
     kind: TokenKind
-    created_at: datetime
-    token: str
+    created_at: datetime | None = None
+    token: str = ""
     expires_at: datetime | None = None
-    host: str = ""
+    client: str = ""
 
 
 def _exit_of_sync(report: SyncReport) -> int:
@@ -296,13 +296,15 @@ class AdminService(NotebookService):
         "token list",
         sessions=OWNER_ONLY,
         refusal=_OWNERS,
-        columns=("name", "kind", "created_at"),
+        columns=("name", "kind", "created_at", "client"),
         nothing_found="no tokens; create the owner's with: notebook-sync token show",
         examples=("notebook-sync token list --json",),
     )
     def list_tokens(self, session: Session = OWNER) -> Results[Token]:
         """List whose tokens there are, never the tokens."""
-        return Results([replace(row, token="") for row in self._tokens.rows()])
+        return Results(
+            [Token(row.name, row.kind, row.created_at, "", row.expires_at, row.client) for row in self._tokens.rows()]
+        )
 
     @operation(
         "token add",
@@ -324,7 +326,7 @@ class AdminService(NotebookService):
         --kind decides what the agent's conversations are, whatever the agent says: task (it works on its own) or
         external (it acts on somebody else's message).
         """
-        return self._tokens.add(name, kind)
+        return Token(name, kind, token=self._tokens.add(name, kind))
 
     @operation(
         "token revoke",
@@ -338,7 +340,8 @@ class AdminService(NotebookService):
     def revoke_token(self, name: AgentName, session: Session = OWNER) -> Results[Token]:
         """Revoke a token at once, and list those that remain.
 
-        The owner's is made again when `token show` asks for it.
+        The owner's is made again when `token show` asks for it; with it, browsers are logged out and the tokens of
+        remote clients end.
         """
         if not self._tokens.revoke(name):
             raise UsageError(f"there is no token of {name!r}", next="see: notebook-sync token list")
@@ -354,7 +357,7 @@ class AdminService(NotebookService):
     )
     def show_token(self, session: Session = OWNER) -> Token:
         """Print the owner's token, which is created the first time."""
-        return self._tokens.owner()
+        return Token("owner", "owner", token=self._tokens.owner())
 
     @operation(
         "token link",
@@ -374,12 +377,11 @@ class AdminService(NotebookService):
 
         It counts once, for 10 minutes. The browser stays logged in for 30 days; revoking the owner's token ends that.
         """
-        link = self._tokens.add_link()
-        return replace(link, token=self._address_of(link, self.settings.server.port if port is None else port))
+        return Token("owner", "link", token=self.login_link(self.settings.server.port if port is None else port))
 
     def login_link(self, port: int) -> str:
         """The address that logs a browser in to the dashboard of `serve` at this port."""
-        return self._address_of(self._tokens.add_link(), port)
+        return f"http://{self._tokens.host_name()}:{port}/login?code={self._tokens.add_link()}"
 
     def session_of_token(self, token: str) -> Session | None:
         """Who asks with a bearer token of `serve`; None for one that is not valid."""
@@ -390,6 +392,3 @@ class AdminService(NotebookService):
         from notebook_sync.services.tokens import TokenFile
 
         return TokenFile(self.core.place.state)
-
-    def _address_of(self, link: Token, port: int) -> str:
-        return f"http://{self._tokens.host_name()}:{port}/login?code={link.token}"

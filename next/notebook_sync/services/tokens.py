@@ -1,5 +1,5 @@
-"""What `serve` knows its clients by, in `tokens.json`: the owner's token, one for each agent, and for the dashboard
-login links and the cookies of browsers.
+"""What `serve` knows its clients by, in `tokens.json`: the owner's token, one for each agent, those of remote clients,
+which expire, and for the dashboard login links and the cookies of browsers.
 
 They are kept as they are: the owner has to be able to read theirs, and who can read this file can change the notes.
 So the file, in the state folder, is readable by its owner alone, or it is not used.
@@ -16,24 +16,64 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from notebook_sync.errors import Busy, NotebookError, Refused, UsageError
 from notebook_sync.files.locks import FileLock
 from notebook_sync.files.private import write_private
-from notebook_sync.services.admin import Token, TokenKind
 from notebook_sync.sessions import KINDS, Kind, Session
 
 FILE = "tokens.json"
 LINK_LIFE = timedelta(minutes=10)
 COOKIE_LIFE = timedelta(days=30)
+# Of a remote client's token; and how long it may leave its refresh token unused.
+ACCESS_LIFE = timedelta(hours=1)
+GRANT_LIFE = timedelta(days=30)
 _LOCK_SECONDS = 5.0
 
 # A login link counts once, and gives a browser its cookie; neither is a bearer token.
-_LINK: tuple[TokenKind, ...] = ("link",)
-_COOKIE: tuple[TokenKind, ...] = ("cookie",)
-_OWNERS: tuple[TokenKind, ...] = ("owner", *_LINK, *_COOKIE)
+RowKind = Kind | Literal["link", "cookie"]
+_LINK: tuple[RowKind, ...] = ("link",)
+_COOKIE: tuple[RowKind, ...] = ("cookie",)
+_OWNERS: tuple[RowKind, ...] = ("owner", *_LINK, *_COOKIE)
+
+
+class TokenRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One token. `name` is an agent's, or "owner"; `host` is where it counts: the host name of a cookie, the address
+    of MCP for a remote client's token, "" for others.
+
+    A remote client's token is good until `fresh_until`. Until `expires_at`, `refresh` gets `client` another one.
+    """
+
+    name: str
+    kind: RowKind
+    secret: str
+    created_at: datetime
+    expires_at: datetime | None = None
+    host: str = ""
+    client: str = ""
+    refresh: str = ""
+    fresh_until: datetime | None = None
+
+    @property
+    def session(self) -> Session:
+        """Who asks with it. Raises UsageError for a row that nobody wrote with this program."""
+        is_owners = self.kind in _OWNERS and not self.client
+        if not self.secret or (self.name == "owner") != is_owners:
+            raise UsageError(f"a token of {self.name!r} cannot be {self.kind}")
+        return Session.owner() if is_owners else Session.named(self.kind, self.name)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it has not expired."""
+        return self.expires_at is None or self.expires_at > datetime.now(UTC)
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the token itself is good; a remote client's may only be waiting to be refreshed."""
+        return self.fresh_until is None or self.fresh_until > datetime.now(UTC)
 
 
 class TokenFile:
@@ -46,27 +86,27 @@ class TokenFile:
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
 
-    def rows(self) -> list[Token]:
+    def rows(self) -> list[TokenRow]:
         """The tokens and logins that have not expired, by name."""
-        return sorted(filter(_is_valid, self._read()), key=lambda row: row.name)
+        return sorted((row for row in self._read() if row.is_valid), key=lambda row: row.name)
 
-    def owner(self) -> Token:
+    def owner(self) -> str:
         """The owner's token, which is made where there is none."""
         with self._changing() as rows:
-            known = [row for row in rows if row.kind == "owner"]
+            known = [row.secret for row in rows if row.kind == "owner" and not row.client]
             return known[0] if known else _new(rows, "owner", "owner")
 
     def host_name(self) -> str:
         """The host name of the dashboard: cookies of other servers on this machine never reach it, nor its own them."""
-        proof = hmac.new(self.owner().token.encode(), b"dashboard", "sha256")
+        proof = hmac.new(self.owner().encode(), b"dashboard", "sha256")
         return f"notebook-{proof.hexdigest()[:32]}.localhost"
 
-    def add_link(self) -> Token:
-        """A login link for the owner's browser: it counts once, within 10 minutes."""
+    def add_link(self) -> str:
+        """The secret of a login link for the owner's browser: it counts once, within 10 minutes."""
         with self._changing() as rows:
             return _new(rows, "owner", "link", life=LINK_LIFE)
 
-    def add_cookie(self, host: str, *, link: str = "") -> Token | None:
+    def add_cookie(self, host: str, *, link: str = "") -> str | None:
         """A cookie for the owner's browser at `host`; None where `link`, which is spent, is none that counts."""
         with self._changing() as rows:
             spent = _same(rows, link, _LINK) if link else []
@@ -79,34 +119,59 @@ class TokenFile:
             ended = _same(rows, secret, _COOKIE)
             rows[:] = [row for row in rows if row not in ended]
 
-    def add(self, name: str, kind: Kind) -> Token:
+    def add(self, name: str, kind: Kind) -> str:
         """A new token for an agent, whose conversations are of this kind: task or external. Raises UsageError."""
         if not Session.named(kind, name).agent or kind == "owner":
             advice = "the owner's token is printed by: notebook-sync token show"
             raise UsageError("a token is for an agent's task or external conversations", next=advice)
         with self._changing() as rows:
-            if any(row.name.casefold() == name.casefold() for row in rows):
-                raise UsageError(f"there is a token for {name!r} already", next=f"notebook-sync token revoke {name}")
+            _check_is_free(rows, name)
             return _new(rows, name, kind)
 
     def revoke(self, name: str) -> bool:
-        """Remove the tokens of a name; False where there is none. The owner's is made again when it is asked for."""
+        """Remove the tokens of a name; False where there is none. The owner's is made again when it is asked for; those
+        of remote clients end with it."""
         with self._changing() as rows:
             revoked = [row for row in rows if row.name == name]
-            rows[:] = [row for row in rows if row.name != name]
+            rows[:] = [row for row in rows if row.name != name and not (name == "owner" and row.client)]
             return bool(revoked)
 
-    def check(self, secret: str) -> Session | None:
-        """Who asks with this bearer token; None for one that is not valid."""
-        found = _same(self._read(), secret, KINDS)
-        return _session_of(found[0]) if found else None
+    def check_free(self, name: str, kind: Kind, client: str) -> None:
+        """Raise UsageError unless a remote client may have tokens for an agent of this name."""
+        if not Session.named(kind, name).agent:
+            raise UsageError("the client needs an agent name")
+        _check_is_free([row for row in self.rows() if row.client != client], name)
+
+    def add_client(self, name: str, kind: Kind, client: str, host: str) -> TokenRow:
+        """New tokens for a remote client, in place of those that it had. Raises UsageError."""
+        self.check_free(name, kind, client)
+        with self._changing() as rows:
+            rows[:] = [row for row in rows if row.client != client]
+            _check_is_free(rows, name)
+            return _grant(rows, TokenRow(name, kind, "-", datetime.now(UTC), host=host, client=client))
+
+    def renew_client(self, refresh: str, client: str, host: str) -> TokenRow | None:
+        """New tokens for a refresh token, which counts once. None for one that is not valid; where it was valid once,
+        or another client sends it, somebody has copied it, and the tokens that came of it end too."""
+        with self._changing() as rows:
+            family = [row for row in rows if row.refresh and _is_same(_family(row.refresh), _family(refresh))]
+            rows[:] = [row for row in rows if row not in family]
+            is_newest = bool(family) and _is_same(family[0].refresh, refresh)
+            is_theirs = is_newest and (family[0].client, family[0].host) == (client, host)
+            return _grant(rows, family[0]) if is_theirs else None
+
+    def check(self, secret: str, host: str = "") -> Session | None:
+        """Who asks with this bearer token; None for one that is not valid. `host`: the address of MCP, where remote
+        clients' tokens count."""
+        found = [row for row in _same(self._read(), secret, KINDS) if row.is_fresh and row.host in ("", host)]
+        return found[0].session if found else None
 
     def check_cookie(self, secret: str, host: str) -> Session | None:
         """Who asks from a browser with this cookie at `host`; None for one that is not valid there."""
         found = [row for row in _same(self._read(), secret, _COOKIE) if row.host == host]
-        return _session_of(found[0]) if found else None
+        return found[0].session if found else None
 
-    def _read(self) -> list[Token]:
+    def _read(self) -> list[TokenRow]:
         try:
             fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except FileNotFoundError:
@@ -121,19 +186,19 @@ class TokenFile:
                 advice = f"revoke its tokens, or run: chmod 600 {self._path}"
                 raise Refused(f"{self._path} can be read by other users, so its tokens are not valid", next=advice)
             try:
-                return [row for row in msgspec.json.decode(file.read(), type=list[Token]) if _session_of(row)]
+                return [row for row in msgspec.json.decode(file.read(), type=list[TokenRow]) if row.session]
             except (msgspec.DecodeError, UsageError):
                 advice = "delete it; new tokens are made when they are asked for"
                 raise NotebookError(f"{self._path} cannot be read as tokens", next=advice) from None
 
     @contextmanager
-    def _changing(self) -> Iterator[list[Token]]:
+    def _changing(self) -> Iterator[list[TokenRow]]:
         """The tokens, to be changed by one process at a time, and written where all went well. Raises Busy."""
         lock = FileLock(self._path.with_suffix(".lock"))
         if not lock.acquire(_LOCK_SECONDS):
             raise Busy(lock.describe_holder())
         try:
-            rows = [row for row in self._read() if _is_valid(row)]
+            rows = [row for row in self._read() if row.is_valid]
             yield rows
             write_private(self._path, msgspec.json.format(msgspec.json.encode(rows)))
         except OSError as error:
@@ -142,32 +207,48 @@ class TokenFile:
             lock.release()
 
 
+def _check_is_free(rows: Iterable[TokenRow], name: str) -> None:
+    if any(row.name.casefold() == name.casefold() for row in rows):
+        raise UsageError(f"there is a token for {name!r} already", next=f"notebook-sync token revoke {name}")
+
+
 def _digest(secret: str) -> bytes:
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def _session_of(row: Token) -> Session:
-    """Who asks with a token. Raises UsageError for a row that nobody wrote with this program."""
-    if not row.token or (row.name == "owner") != (row.kind in _OWNERS):
-        raise UsageError(f"a token of {row.name!r} cannot be {row.kind}")
-    return Session.owner() if row.kind in _OWNERS else Session.named(row.kind, row.name)
-
-
-def _is_valid(row: Token) -> bool:
-    """Whether it has not expired."""
-    return row.expires_at is None or row.expires_at > datetime.now(UTC)
-
-
-def _same(rows: Iterable[Token], secret: str, kinds: Collection[TokenKind]) -> list[Token]:
+def _same(rows: Iterable[TokenRow], secret: str, kinds: Collection[RowKind]) -> list[TokenRow]:
     """The valid rows of these kinds with this secret. All are compared, in constant time: how long it takes says
     nothing about any."""
     given = _digest(secret)
-    same = [row for row in rows if hmac.compare_digest(given, _digest(row.token))]
-    return [row for row in same if row.kind in kinds and _is_valid(row)]
+    same = [row for row in rows if hmac.compare_digest(given, _digest(row.secret))]
+    return [row for row in same if row.kind in kinds and row.is_valid]
 
 
-def _new(rows: list[Token], name: str, kind: TokenKind, *, life: timedelta | None = None, host: str = "") -> Token:
-    """Add a token."""
-    now = datetime.now(UTC)
-    rows.append(Token(name, kind, now, secrets.token_urlsafe(32), now + life if life else None, host))
-    return rows[-1]
+def _is_same(one: str, other: str) -> bool:
+    return hmac.compare_digest(_digest(one), _digest(other))
+
+
+def _family(refresh: str) -> str:
+    """What all refresh tokens of one consent begin with."""
+    return refresh.partition(".")[0]
+
+
+def _grant(rows: list[TokenRow], row: TokenRow) -> TokenRow:
+    """Add the row with new tokens, the refresh token of the same family."""
+    now, family = datetime.now(UTC), _family(row.refresh) or secrets.token_urlsafe(16)
+    granted = msgspec.structs.replace(
+        row,
+        secret=secrets.token_urlsafe(32),
+        refresh=f"{family}.{secrets.token_urlsafe(32)}",
+        expires_at=now + GRANT_LIFE,
+        fresh_until=now + ACCESS_LIFE,
+    )
+    rows.append(granted)
+    return granted
+
+
+def _new(rows: list[TokenRow], name: str, kind: RowKind, *, life: timedelta | None = None, host: str = "") -> str:
+    """Add a token, and return its secret."""
+    secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    rows.append(TokenRow(name, kind, secret, now, now + life if life else None, host))
+    return secret

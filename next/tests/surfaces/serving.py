@@ -53,9 +53,9 @@ def token_of(notebook: Notebook, session: Session) -> str:
     """The token of a session, in place of any other of its agent."""
     tokens = TokenFile(notebook.core.place.state)
     if session.kind == "owner":
-        return tokens.owner().token
+        return tokens.owner()
     tokens.revoke(session.agent)
-    return tokens.add(session.agent, session.kind).token
+    return tokens.add(session.agent, session.kind)
 
 
 @dataclass

@@ -205,12 +205,14 @@ def _serve(
     port: Annotated[int | None, Meta(description="0 chooses a free one (default server.port)")] = None,
     no_watch: Annotated[bool, Meta(description="do not follow the files")] = False,
     no_dashboard: Annotated[bool, Meta(description="without the pages for a browser")] = False,
+    public_url: Annotated[str, Meta(description="https://… where remote MCP clients may get tokens"), Arg("URL")] = "",
 ) -> int:
     """Serve HTTP, MCP and the dashboard on this machine"""
     with missing_extra("serving HTTP", "serve"):
         from notebook_sync.surfaces.http.serve import serve
     with Notebook.find(folder or ".", adopt=True) as notebook:
-        return serve(notebook, host=host, port=port, watch=not no_watch, dashboard=not no_dashboard)
+        options: dict[str, Any] = {"watch": not no_watch, "dashboard": not no_dashboard, "public_url": public_url}
+        return serve(notebook, host=host, port=port, **options)
 
 
 def _connect(

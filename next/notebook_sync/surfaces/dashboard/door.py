@@ -93,7 +93,7 @@ class BrowserDoor:
         wanted = own_path(ask.form.get("next") or ask.query.get("next") or "/")
         code, cookie, wrong, status = ask.query.get("code", ""), None, "", 200
         if ask.request.method == "POST":
-            if hmac.compare_digest(ask.form.get("token", "").strip().encode(), self._tokens.owner().token.encode()):
+            if hmac.compare_digest(ask.form.get("token", "").strip().encode(), self._tokens.owner().encode()):
                 cookie = self._tokens.add_cookie(host)
             else:
                 wrong, status = (_TOO_MANY, 429) if self._is_throttled() else (_WRONG, 403)
@@ -101,7 +101,7 @@ class BrowserDoor:
             cookie = self._tokens.add_cookie(host, link=code)
             wrong, status = ("", 200) if cookie else (_USED, 403)
         if cookie:
-            return self._let_in(ask, wanted, cookie.token)
+            return self._let_in(ask, wanted, cookie)
         answer = self._shell.plain("login.html", status=status, wanted=wanted, wrong=wrong)
         if status == 429:
             answer.headers["Retry-After"] = f"{_GUESS_SECONDS:.0f}"

@@ -147,7 +147,7 @@ PAGES: tuple[Page, ...] = (
     Page(
         *("/tokens", "Tokens", "System", "token list", "", "token add"),
         actions=(Action("token revoke", "name", "Revoke", only_if=("kind", ("task", "external"))),),
-        columns=("name", "kind", "created_at", "expires_at"),
+        columns=("name", "kind", "client", "created_at", "expires_at"),
         id="name",
         tools=("token link",),
     ),

@@ -21,7 +21,7 @@ from notebook_sync.notebook import Notebook, load_operations
 from notebook_sync.registry import OPERATIONS, Operation, as_json, call, plain_type
 from notebook_sync.services.results import Missing
 from notebook_sync.surfaces.background import Threads
-from notebook_sync.surfaces.http.guard import Cost, Door, Guard, Programs, SessionOf, json_response
+from notebook_sync.surfaces.http.guard import AUTHORIZE, Cost, Door, Guard, Programs, SessionOf, json_response
 from notebook_sync.surfaces.http.live import EventStreams, Metrics
 from notebook_sync.surfaces.tools import ALL, is_writing_tool, run_tool, tool_definitions
 
@@ -29,7 +29,9 @@ API = "/api/v1"
 MCP = "/mcp"
 # The dashboard's: what needs no login, and its stream of events.
 LOGIN, STATIC, LIVE = "/login", "/static/", "/live"
-_OPEN = (f"{API}/health", f"{API}/openapi.json")
+# How remote clients get a token; see oauth.py.
+REGISTER, TOKEN, WELL_KNOWN = "/register", "/token", "/.well-known/"
+_OPEN = (f"{API}/health", f"{API}/openapi.json", LOGIN, AUTHORIZE, REGISTER, TOKEN)
 _STREAMS = (f"{API}/events", LIVE, MCP)
 # What is read from one file or row; everything else may take seconds.
 _QUICK = frozenset({"notes", "history", "rules", "reminders", "tools"})
@@ -51,12 +53,14 @@ def asgi(
     session_of: SessionOf | None = None,
     allowed_hosts: Collection[str] = (),
     dashboard: bool = False,
+    public_url: str = "",
 ) -> ASGIApp:
     """The application for an open notebook, which the caller closes. It can be mounted in another ASGI program; with
     the dashboard, at the root of a host name.
 
     `session_of(token)` says who asks, None for a wrong token; by default, the notebook's own tokens decide.
-    `allowed_hosts` are host names that it answers to, besides loopback and `server.allowed_hosts`.
+    `allowed_hosts` are host names that it answers to, besides loopback and `server.allowed_hosts`. `public_url` is
+    where remote clients of MCP reach it, and get tokens for themselves; this needs the dashboard. Raises UsageError.
     """
     load_operations()
     metrics, answers = Metrics(notebook), _Answers(notebook)
@@ -77,6 +81,15 @@ def asgi(
 
         door, pages = dashboard_of(notebook)
         doors.insert(0, door)
+    if public_url:
+        from notebook_sync.surfaces.http.oauth import RemoteClients  # as above
+
+        if not dashboard:
+            raise UsageError("remote clients need the dashboard: its login decides", next="leave out --no-dashboard")
+        remote = RemoteClients(notebook, public_url, session_of or notebook.admin.session_of_token)
+        doors.insert(0, remote)
+        routes += remote.routes()
+        allowed_hosts = (*allowed_hosts, remote.host)
     return Guard(
         Router(routes, redirect_slashes=False, default=pages),
         doors=doors,
@@ -87,7 +100,7 @@ def asgi(
 
 
 def _cost_of(method: str, path: str, headers: Headers) -> Cost:
-    if path in _OPEN or path == LOGIN or path.startswith(STATIC):
+    if path in _OPEN or path.startswith((STATIC, WELL_KNOWN)):
         return "open"
     is_listening = headers.get("mcp-method") == _LISTEN and headers.get("mcp-protocol-version", "") > _LATER
     if path in _STREAMS and (method == "GET" or is_listening):

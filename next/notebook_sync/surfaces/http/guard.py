@@ -42,6 +42,8 @@ LARGEST_HEADERS: Final = 16 << 10
 LONGEST_TARGET: Final = 8 << 10
 TURN_SECONDS: Final = 30.0
 COSTLY_AT_ONCE: Final = 2
+# The page that other sites lead a browser to. It shows nothing, and does nothing.
+AUTHORIZE: Final = "/authorize"
 
 _SECURITY = {
     "Cache-Control": "no-store",
@@ -259,8 +261,15 @@ def check_head(scope: Scope, headers: Headers, hosts: Collection[str]) -> None:
     host = headers.get("host", "")
     if not is_own_host(host, hosts):
         raise NotPermitted("This server does not answer to that Host", next="add it to server.allowed_hosts")
-    if not is_own_origin(headers.get("origin"), host) or headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+    is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+    if not is_own_origin(headers.get("origin"), host) or (is_foreign and not _is_arrival(scope, headers)):
         raise NotPermitted("Requests from pages of other sites are refused")
+
+
+def _is_arrival(scope: Scope, headers: Headers) -> bool:
+    """Whether a browser opens, in a tab of its own, the page that other sites lead to."""
+    is_document = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
+    return is_document and scope["method"] == "GET" and scope["path"] == AUTHORIZE
 
 
 def is_own_host(host: str, hosts: Collection[str] = ()) -> bool:

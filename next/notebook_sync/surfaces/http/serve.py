@@ -31,16 +31,23 @@ _ADVICE = "choose another --port, or 0 for a free one"
 
 
 def serve(
-    notebook: Notebook, *, host: str = "", port: int | None = None, watch: bool = True, dashboard: bool = True
+    notebook: Notebook,
+    *,
+    host: str = "",
+    port: int | None = None,
+    watch: bool = True,
+    dashboard: bool = True,
+    public_url: str = "",
 ) -> int:
-    """Serve until SIGINT or SIGTERM. Raises UsageError for a port that cannot be used."""
+    """Serve until SIGINT or SIGTERM. Raises UsageError for a port or a public URL that cannot be used."""
     settings = notebook.settings.server
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("notebook_sync").setLevel(logging.INFO)
     _raise_descriptors()
     with _listening(host or settings.host, settings.port if port is None else port) as listener:
         name, bound = listener.getsockname()[:2]
-        app = asgi(notebook, allowed_hosts=[host or settings.host], dashboard=dashboard)
+        hosts = [host or settings.host]
+        app = asgi(notebook, allowed_hosts=hosts, dashboard=dashboard, public_url=public_url)
         server = uvicorn.Server(config_of(app))
         shown = f"[{name}]" if ":" in name else name
         print(f"serving http://{shown}:{bound}{API} (Ctrl-C stops it)", flush=True)  # noqa: T201 - for its user

@@ -82,7 +82,7 @@ def test_a_cookie_opens_no_api_and_a_token_no_page(notebook: Notebook, pages: Te
     assert pages.get("/facts", headers=bearer, follow_redirects=False).status_code == 303
     for row in TokenFile(notebook.core.place.state).rows():
         if row.kind in ("link", "cookie"):
-            wrong = {"Authorization": f"Bearer {row.token}"}
+            wrong = {"Authorization": f"Bearer {row.secret}"}
             assert pages.get("/api/v1/status", headers=wrong).status_code == 401
 
 
