@@ -209,6 +209,7 @@ def _filters(
     since: str = "",
     until: str = "",
     linked_to: str = "",
+    folder: str = "",
 ) -> Where:
     """The rows that the session may read and a caller names. Tags match their descendants, `a` matches `a/b`.
 
@@ -217,6 +218,8 @@ def _filters(
     of_file: list[Where] = [Is("path", "!=", None)]
     if collection:
         of_file.append(Is("collection", "=", collection))
+    if folder:
+        of_file.append(Is("path", "under", folder))
     zone, now = core.settings.timezone, core.now()
     if since:
         of_file.append(Is("updated_at", ">=", moment(since, zone, now)))

@@ -60,7 +60,7 @@ _SCORED = ("id", "fields", "score", "access_count", "last_accessed", "created_at
 # In every picture: a file that has it may be replaced by another picture.
 MARK = "Memories and their links"
 _MOST_LINKS = 400
-_WIDTH, _HEIGHT, _GAP, _LAYER, _TOP, _MARGIN = 228, 58, 26, 126, 80, 28
+BOX_WIDTH, BOX_HEIGHT, _GAP, _LAYER, _TOP, MARGIN = 228, 58, 26, 126, 80, 28
 # Boxes in a row, pixels between lines of two boxes, letters of a title in a box.
 _WIDEST, _APART, _LETTERS = 8, 7, 30
 # Seen on light and dark pages; links differ in their dashes, too.
@@ -351,7 +351,7 @@ def draw_memories(core: Core, session: Session, shape: str, *, limit: int, **fil
         for link in each.relations
         if link["to"] in memories and link["to"] != each.id
     ]
-    linked = _ends(arrows)
+    linked = {arrow[name] for arrow in arrows for name in ("from", "to")}
     order = sorted(memories.values(), key=lambda each: (each.id not in linked, -each.score, each.id))
     chosen = {each.id: each for each in order[:limit]}
     arrows = [each for each in arrows if each["from"] in chosen and each["to"] in chosen]
@@ -374,9 +374,9 @@ def _mermaid(memories: Sequence[Memory], arrows: Sequence[Row]) -> Iterator[str]
 
 
 def _svg(memories: Sequence[Memory], arrows: Sequence[Row]) -> Iterator[str]:
-    spots = _places([each.id for each in memories], arrows)
-    width = max((x for x, _ in spots.values()), default=520.0) + _WIDTH + _MARGIN
-    height = max((y for _, y in spots.values()), default=0.0) + _HEIGHT + _MARGIN
+    spots = place_boxes([each.id for each in memories], [(each["from"], each["to"]) for each in arrows])
+    width = max((x for x, _ in spots.values()), default=520.0) + BOX_WIDTH + MARGIN
+    height = max((y for _, y in spots.values()), default=0.0) + BOX_HEIGHT + MARGIN
     titles = {each.id: escape(_title(each)) for each in memories}
     names = Counter([*map(_kind, memories), *(arrow["type"] for arrow in arrows)])
     counted = " · ".join(f"{count:,} {name}" for name, count in names.items())
@@ -384,13 +384,13 @@ def _svg(memories: Sequence[Memory], arrows: Sequence[Row]) -> Iterator[str]:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" role="img" aria-label="{MARK}" font-family="system-ui, sans-serif">\n'
         f'<title>{MARK}</title><style>{_STYLE}</style><rect class="page" width="100%" height="100%"/>\n'
-        f'<text class="head" x="{_MARGIN}" y="33" font-size="18" font-weight="600">{MARK}</text>\n'
-        f'<text class="soft" x="{_MARGIN}" y="54" font-size="12">{counted or "no memories"}</text>'
+        f'<text class="head" x="{MARGIN}" y="33" font-size="18" font-weight="600">{MARK}</text>\n'
+        f'<text class="soft" x="{MARGIN}" y="54" font-size="12">{counted or "no memories"}</text>'
     )
     for number, arrow in enumerate(arrows):
         start, end, kind, confidence = (arrow[name] for name in ("from", "to", "type", "confidence"))
-        (hue, dashes), aside = _LINKS[kind], _WIDTH / 2 + (number % 5 - 2) * _APART
-        line, tip = _way(spots[start], spots[end], aside)
+        (hue, dashes), aside = _LINKS[kind], BOX_WIDTH / 2 + (number % 5 - 2) * _APART
+        line, tip = arrow_path(spots[start], spots[end], aside)
         yield (
             f"<g><title>{titles[start]} {kind} {titles[end]} ({confidence:.2f})</title>"
             f'<path class="line" stroke="{hue}" stroke-width="1.8" stroke-dasharray="{dashes}" '
@@ -401,19 +401,19 @@ def _svg(memories: Sequence[Memory], arrows: Sequence[Row]) -> Iterator[str]:
         small = " · ".join(filter(None, (_kind(each), f"{each.score:.2f}", "to review" * each.needs_review)))
         yield (
             f'<g transform="translate({x:.1f} {y:.1f})"><title>{titles[each.id]}</title>'
-            f'<rect class="box" width="{_WIDTH}" height="{_HEIGHT}" rx="7"/>'
-            f'<rect fill="{_HUES[_kind(each)]}" y="8" width="4" height="{_HEIGHT - 16}" rx="2"/>'
+            f'<rect class="box" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="7"/>'
+            f'<rect fill="{_HUES[_kind(each)]}" y="8" width="4" height="{BOX_HEIGHT - 16}" rx="2"/>'
             f'<text class="head" x="14" y="25" font-size="12.5">{escape(shorten(_title(each), _LETTERS))}</text>'
             f'<text class="soft" x="14" y="44" font-size="11">{small}</text></g>'
         )
     yield "</svg>"
 
 
-def _places(ids: Sequence[str], arrows: Sequence[Row]) -> dict[str, tuple[float, float]]:
-    """The upper left corners of the boxes: each linked memory below those that lead to it, but for one of a circle, and
-    near them; below all, those without links."""
-    above: dict[str, set[str]] = {id: {each["from"] for each in arrows if each["to"] == id} for id in ids}
-    layers, left = list[list[str]](), _ends(arrows)
+def place_boxes(ids: Sequence[str], arrows: Sequence[tuple[str, str]]) -> dict[str, tuple[float, float]]:
+    """The upper left corners of boxes with arrows from one to another: each below those that lead to it, but for one of
+    a circle, and near them; below all, those without arrows."""
+    above: dict[str, set[str]] = {id: {start for start, end in arrows if end == id} for id in ids}
+    layers, left = list[list[str]](), {id for arrow in arrows for id in arrow}
     loose = [id for id in ids if id not in left]
     while left:
         waiting = [id for id in ids if id in left]
@@ -428,20 +428,16 @@ def _places(ids: Sequence[str], arrows: Sequence[Row]) -> dict[str, tuple[float,
         for start in range(0, len(layer), widest):
             row = layer[start : start + widest]
             for at, id in enumerate(row):
-                spots[id] = _MARGIN + (at + (widest - len(row)) / 2) * (_WIDTH + _GAP), _TOP + level * _LAYER
+                spots[id] = MARGIN + (at + (widest - len(row)) / 2) * (BOX_WIDTH + _GAP), _TOP + level * _LAYER
             level += 1
     return spots
 
 
-def _ends(arrows: Sequence[Row]) -> set[str]:
-    return {each[name] for each in arrows for name in ("from", "to")}
-
-
-def _way(start: tuple[float, float], end: tuple[float, float], aside: float) -> tuple[str, str]:
+def arrow_path(start: tuple[float, float], end: tuple[float, float], aside: float) -> tuple[str, str]:
     """The line of an arrow, upright at both boxes, and its tip."""
     (x, y), (to_x, to_y) = start, end
     down = 1 if to_y > y else -1
-    x, to_x, y, to_y = x + aside, to_x + aside, y + _HEIGHT * (to_y > y), to_y + _HEIGHT * (to_y < y)
+    x, to_x, y, to_y = x + aside, to_x + aside, y + BOX_HEIGHT * (to_y > y), to_y + BOX_HEIGHT * (to_y < y)
     foot = to_y - down * 9
     line = f"M{x:.1f},{y:.1f} C{x:.1f},{y + down * 40:.1f} {to_x:.1f},{foot - down * 40:.1f} {to_x:.1f},{foot:.1f}"
     return line, f"M{to_x:.1f},{to_y:.1f} L{to_x - 4.5:.1f},{foot:.1f} L{to_x + 4.5:.1f},{foot:.1f} Z"

@@ -21,6 +21,7 @@ How a page is made:
 In the browser (static/app.js): a form with method post is sent in place, and of the answer each element with
 `data-live` and an id takes the place of the one in the page; without such elements, main does. `data-live` elements are
 also fetched again when the index changes, except one in which somebody types. A form with `data-plain` is left alone.
+A link with `data-swap` puts the new part in place of the `data-live` one that it is in (static/notes.js).
 Without JavaScript the same forms and links work. Scripts and styles come from static/ only: the pages' policy forbids
 anything inline and anything from elsewhere.
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -16,14 +15,13 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp
 
 from notebook_sync.notebook import Notebook
-from notebook_sync.store.index import Index
-from notebook_sync.surfaces.dashboard import notes, overview, palette, tables
+from notebook_sync.surfaces.dashboard import browse, editor, graph, notes, overview, palette, past, tables
 from notebook_sync.surfaces.dashboard.door import BrowserDoor
-from notebook_sync.surfaces.dashboard.shell import Shell
+from notebook_sync.surfaces.dashboard.shell import Shell, state_of
 from notebook_sync.surfaces.http.app import LIVE, STATIC
 
 # The crafted pages, in the order of the navigation; the generic ones come last.
-CRAFTED = (overview, notes, palette, tables)
+CRAFTED = (overview, past, browse, notes, editor, graph, palette, tables)
 _POLL_SECONDS = 0.3
 _PING_SECONDS = 15
 _SLOW_SECONDS = 30.0
@@ -41,23 +39,17 @@ def dashboard_of(notebook: Notebook) -> tuple[BrowserDoor, ASGIApp]:
 
 
 async def _live(notebook: Notebook, request: Request) -> Response:
-    """One server-sent event whenever rows or events of the index change, until the login ends."""
+    """The state of the index as a server-sent event, now and whenever it changes, until the login ends. A page compares
+    it with the one that it was made from."""
     changes = _changes(notebook, request.state.is_current)
     return EventSourceResponse(changes, ping=_PING_SECONDS, send_timeout=_SLOW_SECONDS)
 
 
 async def _changes(notebook: Notebook, is_current: Callable[[], bool]) -> AsyncIterator[dict[str, str]]:
-    seen: Any = await anyio.to_thread.run_sync(_state, notebook.core.index)
-    yield {"comment": "ready"}
+    seen = ""
     while await anyio.to_thread.run_sync(is_current):
-        await anyio.sleep(_POLL_SECONDS)
-        now = await anyio.to_thread.run_sync(_state, notebook.core.index)
+        now = await anyio.to_thread.run_sync(state_of, notebook.core.index)
         if now != seen:
-            yield {"data": "changed"}
+            yield {"data": now}
         seen = now
-
-
-def _state(index: Index) -> tuple[Any, ...]:
-    """What differs after a change; that something was looked at changes none of it."""
-    newest = [row["id"] for row in index.events.find(order=("-id",), limit=1)]
-    return index.rev(), *newest
+        await anyio.sleep(_POLL_SECONDS)

@@ -54,7 +54,7 @@ _SCHEME = re.compile(r"[^/?#]*:|[/\\]{2}")
 _WIKILINK = re.compile(r"\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\]")
 _CODE_WORD = re.compile(r"[\w.+#-]{1,40}")
 _BOX = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+\[[ xX]\]\s+(.+)")
-_LOWEST = 6
+_HIGHEST, _LOWEST = 2, 6
 _Env = MutableMapping[str, Any]
 
 
@@ -203,11 +203,12 @@ def _wikilink(state: StateInline, silent: bool) -> bool:
 
 
 def _adapt(tokens: Sequence[Token], *, has_ids: bool) -> None:
-    """Make headings one lower than written, since the page has one of its own, and give them their ids; one within a
-    list or a quote has none. Cells lose their style, which the pages' policy forbids."""
+    """Let the highest headings follow the page's own, whatever they are written as, and give them their ids; one within
+    a list or a quote has none. Cells lose their style, which the pages' policy forbids."""
     headings = [at for at, token in enumerate(tokens) if token.type == "heading_open"]
+    lower = _HIGHEST - min((int(tokens[at].tag[1:]) for at in headings), default=_HIGHEST)
     for at, anchor in zip(headings, anchors_of([tokens[at + 1].content for at in headings]), strict=True):
-        tokens[at].tag = tokens[at + 2].tag = f"h{min(int(tokens[at].tag[1:]) + 1, _LOWEST)}"
+        tokens[at].tag = tokens[at + 2].tag = f"h{min(int(tokens[at].tag[1:]) + lower, _LOWEST)}"
         tokens[at].attrs = {"id": f"{AT}{anchor}"} if has_ids and tokens[at].level == 0 else {}
     for token in tokens:
         if token.type in ("th_open", "td_open"):

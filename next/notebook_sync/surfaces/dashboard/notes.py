@@ -1,16 +1,23 @@
-"""A note as a page, its checkboxes, and the pictures of the notebook."""
+"""A note as a page, what is done to it there (tick a box, rename, delete, undo), and the pictures of the notebook."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from notebook_sync.errors import LONGEST_NAME, NotFound
+from notebook_sync.errors import LONGEST_NAME, NotebookError, NotFound
 from notebook_sync.files.frontmatter import read_frontmatter
+from notebook_sync.services.results import NoteText
+from notebook_sync.store.rows import Is
+from notebook_sync.surfaces.dashboard.diffs import difference_of
 from notebook_sync.surfaces.dashboard.markdown import PICTURES, note_href, render
 from notebook_sync.surfaces.dashboard.shell import Ask, Shell, Undo
 
-_UNDO = "/note-undo"
+UNDO: Final = "/note-undo"
+# Pages that stay where they are after something was undone.
+_PLACES = ("/history/", "/activity")
 # A picture runs nothing and loads nothing, opened by itself too.
 _PICTURE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -25,7 +32,9 @@ def routes(shell: Shell) -> list[BaseRoute]:
     return [
         shell.route("/note/{name:path}", pages.show, "GET"),
         shell.route("/note-check", pages.check, "POST"),
-        shell.route(_UNDO, pages.undo, "POST"),
+        shell.route("/rename/{name:path}", pages.rename, "GET", "POST"),
+        shell.route("/delete/{name:path}", pages.delete, "GET", "POST"),
+        shell.route(UNDO, pages.undo, "POST"),
         shell.route("/file/{path:path}", pages.picture, "GET"),
     ]
 
@@ -38,28 +47,67 @@ class NotePages:
 
     def show(self, ask: Ask) -> Response:
         """A note as it looks, with what is known of it."""
-        note = self._shell.call("read", {"id": ask.path["name"]})
+        note = self._read(ask)
         body = note.text[read_frontmatter(note.text).body_start :]
         markup = render(body, note.path, boxes=True, title=note.title)
-        return self._shell.page(ask, "note.html", note=note, markup=markup)
+        rows = self._shell.notebook.core.index.documents.find(Is("path", "=", note.path), fields=("problems",))
+        problems = [problem for row in rows for problem in row["problems"] or ()]
+        fields = {**note.fields, **note.extra}
+        return self._shell.page(ask, "note.html", note=note, markup=markup, problems=problems, fields=fields)
 
     def check(self, ask: Ask) -> Response:
         """Tick or untick a box."""
         form, id = ask.form, ask.form.get("id", "")
         given = {"id": id, "action": "toggle_checkbox", "entry_match": form.get("entry_match", "")}
         self._shell.call("edit", given | {"expected_digest": form.get("expected_digest", "")})
-        return self._shell.done(ask, _back(ask, id), "Done: changed the checkbox", undo=Undo(_UNDO, {"id": id}))
+        return self._shell.done(ask, _back(ask, id), "Done: changed the checkbox", undo=Undo(UNDO, {"id": id}))
+
+    def rename(self, ask: Ask) -> Response:
+        """Give a note another path. What would change is shown first."""
+        note, form, trial, error = self._read(ask), ask.form, None, None
+        to, links = form.get("to", note.path), form.get("links", "") if form else "true"
+        given = {"id": note.path, "to": to, "links": links or "false"}
+        if form:
+            try:
+                if form.get("confirmed") == to:
+                    done = self._shell.call("rename", given | {"expected_digest": form.get("expected_digest", "")})
+                    undo = Undo(UNDO, {"id": done.path})
+                    said = f"Done: renamed the note to {done.path}"
+                    return self._shell.done(ask, note_href(done.path), said, warnings=done.warnings, undo=undo)
+                trial = self._shell.call("rename", given | {"dry_run": "true"})
+            except NotebookError as failed:
+                error = failed
+        return self._shell.page(
+            ask,
+            "rename.html",
+            status=error.status if error else 200,
+            note=note,
+            to=to,
+            links=links,
+            trial=trial,
+            difference=difference_of(trial.diff) if trial else None,
+            error=error,
+        )
+
+    def delete(self, ask: Ask) -> Response:
+        """Delete a note, after a page that says what links to it."""
+        note = self._read(ask)
+        if not ask.form.get("confirmed"):
+            return self._shell.page(ask, "delete.html", note=note)
+        given = {"id": note.path, "expected_digest": ask.form.get("expected_digest", "")}
+        done = self._shell.call("delete", given)
+        undo = Undo(UNDO, {"id": note.path})
+        return self._shell.done(ask, "/notes", f"Done: deleted {note.path}", warnings=done.warnings, undo=undo)
 
     def undo(self, ask: Ask) -> Response:
-        """Go back to the text before the last change of a note."""
-        id = ask.form.get("id", "")
-        done = self._shell.call("undo", {"id": id})
+        """Go back to the text before the last change of a note, or to the version `rev`."""
+        done = self._shell.call("undo", {name: ask.form.get(name, "") for name in ("id", "rev", "expected_digest")})
         return self._shell.done(
             ask,
-            _back(ask, id),
+            _back(ask, done.path),
             "Done: went back to the text before",
             warnings=done.warnings,
-            undo=Undo(_UNDO, {"id": id}),
+            undo=Undo(UNDO, {"id": done.path}),
         )
 
     def picture(self, ask: Ask) -> Response:
@@ -72,7 +120,12 @@ class NotePages:
         found = tree.read(tree.place(path))
         return Response(found.raw, headers=_PICTURE_HEADERS, media_type=kind)
 
+    def _read(self, ask: Ask) -> NoteText:
+        found: NoteText = self._shell.call("read", {"id": ask.path["name"]})
+        return found
 
-def _back(ask: Ask, id: str) -> str:
-    """The note by the address that it was shown at."""
-    return ask.here if ask.here.startswith(note_href("")) else note_href(id)
+
+def _back(ask: Ask, path: str) -> str:
+    """Where the form was sent from, else the note: a note that got another path is no longer where it was shown."""
+    is_kept = ask.here.startswith(_PLACES) or ask.here.partition("?")[0] in (note_href(path), note_href(path[:-3]))
+    return ask.here if is_kept else note_href(path)

@@ -27,6 +27,7 @@ from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.notebook import Notebook
 from notebook_sync.registry import OPERATIONS, call
 from notebook_sync.sessions import OWNER
+from notebook_sync.store.index import Index
 from notebook_sync.surfaces.background import Threads
 from notebook_sync.surfaces.dashboard.markdown import note_href, render
 
@@ -146,7 +147,7 @@ class Shell:
         """A page, or the inner part of one."""
         message = self._messages.pop(ask.query.get("done", ""), None)
         values = {"here": ask.request.url.path, "message": message, "name": self._name, **values}
-        values["behind"] = self.notebook.core.behind()
+        values |= {"behind": self.notebook.core.behind(), "state": state_of(self.notebook.core.index)}
         self._zone = self.notebook.settings.timezone
         found = self._templates.get_template(template)
         inner = found.blocks["main"](found.new_context(values)) if ask.is_fragment else None
@@ -186,6 +187,12 @@ class Shell:
 
     def _cell(self, value: Any) -> str:
         return cell(value, self._zone)
+
+
+def state_of(index: Index) -> str:
+    """What differs after a change of the index; that something was looked at changes none of it."""
+    newest = [str(row["id"]) for row in index.events.find(order=("-id",), limit=1)]
+    return "-".join([str(index.rev()), *newest])
 
 
 def html(text: str, status: int = 200) -> Response:

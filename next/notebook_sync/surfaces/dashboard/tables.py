@@ -78,12 +78,7 @@ _FACT_ACTIONS = (
     Action("fact restore", "fact", "Restore", undo="fact archive", only_if=("archived", (True,))),
 )
 PAGES: tuple[Page, ...] = (
-    Page(
-        *("/notes", "Notes", "Notebook", "list", "search"),
-        columns=("updated_at", "title", "path", "tags", "status"),
-        about="Words find notes by what they say; without words, all notes are listed, the latest change first.",
-    ),
-    Page("/new", "New note", "Notebook", create="create", then="/note/{path}"),
+    Page("/new", "New note", "Notebook", create="create", then="/edit/{path}"),
     Page(
         *("/rules", "Rules", "Notebook", "rules"),
         columns=("state", "name", "identity", "action", "until", "line"),
@@ -150,12 +145,6 @@ PAGES: tuple[Page, ...] = (
         columns=("name", "kind", "client", "created_at", "expires_at"),
         id="name",
         tools=("token link",),
-    ),
-    Page(
-        *("/events", "Events", "System", "events"),
-        columns=("at", "kind", "session", "agent", "path"),
-        is_newest_last=True,
-        about="What was done and refused, the latest first.",
     ),
     Page("/settings", "Settings", "System", "config", about="Settings are changed in notebook.toml."),
     Page(

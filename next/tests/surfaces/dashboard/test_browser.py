@@ -137,11 +137,16 @@ def test_hostile_notes_run_nothing_and_ask_nobody(page: Page, site: Site) -> Non
 
 
 def test_pages_have_no_accessibility_findings_and_fit(chromium: Browser, site: Site) -> None:
+    paths = [*(each.path for each in PAGES), "/statistics", "/note/pages/hostile", "/facts/fact-decay", "/nowhere"]
+    assert findings(chromium, site, paths) == []
+
+
+def findings(chromium: Browser, site: Site, paths: list[str]) -> list[tuple[str, str, str]]:
+    """What axe finds on pages in light and dark, and where a page is wider than a window."""
     axe, found = axe_source(), []
     context = chromium.new_context(bypass_csp=True)  # for axe alone
     page = context.new_page()
     page.goto(site.link)
-    paths = [*(each.path for each in PAGES), "/statistics", "/note/pages/hostile", "/facts/fact-decay", "/nowhere"]
     for path in paths:
         page.emulate_media(color_scheme="light")
         page.goto(f"{site.base}{path}")
@@ -156,7 +161,7 @@ def test_pages_have_no_accessibility_findings_and_fit(chromium: Browser, site: S
             wide = page.evaluate("document.documentElement.scrollWidth")
             found += [(path, "wider than the window", f"{wide} at {width}")] if wide > width else []
     context.close()
-    assert found == []
+    return found
 
 
 @pytest.mark.parametrize("path", ["/facts", "/note/pages/hostile"])

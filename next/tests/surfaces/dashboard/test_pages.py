@@ -137,11 +137,13 @@ def test_a_token_is_shown_once_and_revoked_after_a_question(notebook: Notebook, 
     assert not notebook.admin.session_of_token(token[1])
 
 
-def test_a_new_note_leads_to_its_page(pages: TestClient) -> None:
+def test_a_new_note_leads_to_the_editor(pages: TestClient) -> None:
     answer = pages.post("/new/create", data={"title": "Lamp & oil", "content": "It burns *oil*.\r\nTwice."})
-    assert str(answer.url).partition("?")[0].endswith("/note/pages/lamp-oil.md")
-    assert "<h1>Lamp &amp; oil</h1>" in answer.text
-    assert "<em>oil</em>" in answer.text
+    assert str(answer.url).partition("?")[0].endswith("/edit/pages/lamp-oil.md")
+    assert "It burns *oil*.\nTwice." in answer.text
+    shown = pages.get("/note/pages/lamp-oil").text
+    assert "<h1>Lamp &amp; oil</h1>" in shown
+    assert "<em>oil</em>" in shown
 
 
 def test_a_box_is_ticked_and_unticked(notebook: Notebook, pages: TestClient) -> None:
@@ -223,7 +225,8 @@ def test_looking_writes_nothing(notebook: Notebook, pages: TestClient) -> None:
     for path in (
         *LISTS,
         "/statistics",
-        "/note/pages/plan",
+        *("/note/pages/plan", "/edit/pages/plan", "/history/pages/plan", "/graph/pages/plan", "/activity"),
+        *("/notes", "/notes?query=plan"),
         "/palette?q=ferry",
         "/palette?q=rope",
         "/memories?query=rope",

@@ -114,7 +114,10 @@ function follow() {
   events = null;
   if (document.hidden || !isLoggedIn()) return;
   events = new EventSource("/live");
-  events.onmessage = soon;
+  events.onmessage = ({ data }) => {
+    if (data !== document.body.dataset.state) soon();
+    document.body.dataset.state = data;
+  };
   events.onopen = () => isAway && soon();
   events.onerror = () => {
     isAway = true;
@@ -130,7 +133,8 @@ function soon() {
 async function refresh() {
   waiting = 0;
   const parts = [...document.querySelectorAll("[data-live][id]")];
-  if (document.hidden || isFetching || (parts.length === 0 && !isAway)) return;
+  if (isFetching) return soon(); // what happens meanwhile is not in its answer
+  if (document.hidden || (parts.length === 0 && !isAway)) return;
   isFetching = true;
   isLate = false;
   try {

@@ -1,0 +1,282 @@
+"""Pages of notes as a browser without JavaScript has them: the list, a note, the editor, history, activity, links."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from notebook_sync import Notebook, Session
+from notebook_sync.surfaces.dashboard.diffs import difference_of
+from notebook_sync.surfaces.dashboard.editor import packed, unpacked, why_not_here
+from tests.surfaces.dashboard.test_pages import fields_of
+
+SCRIBE = Session.task("scribe")
+
+
+def write(notebook: Notebook, path: str, text: str | bytes) -> None:
+    """A file as somebody's own editor saves it."""
+    place = notebook.root / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(text if isinstance(text, bytes) else text.encode())
+    notebook.sync()
+
+
+def form_in(text: str) -> dict[str, str]:
+    """The hidden fields of the editor's form, and its text."""
+    form = text.partition('id="edit"')[2].partition("</form>")[0]
+    typed = re.search(r"<textarea[^>]*>\n(.*?)</textarea>", form, re.DOTALL)
+    assert typed
+    return fields_of(f"<form {form}") | {"text": html.unescape(typed[1])}
+
+
+def found_in(text: str) -> list[str]:
+    """The titles of a list of notes."""
+    return [html.unescape(each) for each in re.findall(r'<h2><a href="[^"]+">([^<]*)</a></h2>', text)]
+
+
+def test_notes_are_listed_by_folder_tag_and_words(notebook: Notebook, pages: TestClient) -> None:
+    for name, tag in (("one", "sea"), ("deep/two", "sea"), ("deep/three", "land")):
+        write(notebook, f"pages/{name}.md", f"---\ntitle: Note {name}\ntags: [{tag}]\n---\nAbout <b>winches</b>.\n")
+    assert set(found_in(pages.get("/notes?folder=pages/deep").text)) == {"Note deep/two", "Note deep/three"}
+    assert set(found_in(pages.get("/notes?tag=sea").text)) == {"Note one", "Note deep/two"}
+    assert found_in(pages.get("/notes?tag=sea&folder=pages/deep").text) == ["Note deep/two"]
+    assert found_in(pages.get("/notes?query=winches&tag=land").text) == ["Note deep/three"]
+    text = pages.get("/notes?query=winches").text
+    assert "<mark>winches</mark>" in text
+    assert "<b>" not in text
+    assert 'href="/notes?folder=pages">pages</a> <span class="dim">6</span>' in text
+    assert "No note fits" in pages.get("/notes?folder=../..&query=zeppelin").text
+    assert pages.get("/notes?after=wrong").status_code == 400
+
+
+def test_long_lists_of_notes_have_pages(notebook: Notebook, pages: TestClient) -> None:
+    for number in range(110):
+        (notebook.root / f"pages/n{number}.md").write_text(f"# Note {number}\n")
+    notebook.sync()
+    seen: list[str] = []
+    address = "/notes?folder=pages"
+    while address:
+        text = pages.get(address).text
+        seen += re.findall(r'<h2><a href="([^"]+)">', text)
+        more = re.search(r'href="([^"]+)">Older', text)
+        address = html.unescape(more[1]) if more else ""
+    assert len(seen) == len(set(seen)) == 113
+
+
+def test_a_note_shows_fields_backlinks_and_problems(notebook: Notebook, pages: TestClient) -> None:
+    write(notebook, "pages/one.md", "---\ntitle: One\nharbour: Quay\n---\n# One\n\n## Part\n\nSee [[plan]].\n")
+    text = pages.get("/note/pages/plan").text
+    assert 'href="/note/pages/one.md">pages/one.md</a>' in text.partition("Linked from")[2]
+    one = pages.get("/note/pages/one").text
+    assert "Quay" in one
+    assert 'href="/edit/pages/one.md?section=part"' in one
+    write(notebook, "pages/one.md", "---\ntitle: [One\n---\nText\n")
+    assert "The file cannot be read now" in pages.get("/note/pages/one").text
+
+
+def test_a_text_is_saved_as_its_file_has_it(notebook: Notebook, pages: TestClient) -> None:
+    write(notebook, "pages/dos.md", "\ufeff# Dos\r\n\r\nOne & <two>\r\n")
+    form = form_in(pages.get("/edit/pages/dos").text)
+    assert form["text"] == "# Dos\n\nOne & <two>\n"
+    form["text"] = form["text"].replace("One", "Zero").replace("\n", "\r\n")  # as browsers send it
+    answer = pages.post("/edit/pages/dos.md", data=form)
+    assert "Done: saved the note" in answer.text
+    assert (notebook.root / "pages/dos.md").read_bytes() == "\ufeff# Dos\r\n\r\nZero & <two>\r\n".encode()
+    assert "Done: saved" in pages.post("/edit/pages/dos.md", data=form).text  # sent twice
+    undone = pages.post("/note-undo", data=fields_of(answer.text.partition("data-toast")[2].partition("</form>")[0]))
+    assert undone.status_code == 200
+    assert (notebook.root / "pages/dos.md").read_bytes() == "\ufeff# Dos\r\n\r\nOne & <two>\r\n".encode()
+
+
+def test_a_section_is_edited_by_itself(notebook: Notebook, pages: TestClient) -> None:
+    before = "---\ntitle: Parts\n---\nTop\n\n## One\n\nFirst\n\n### Child\n\nSmall\n\n## Two\n\nSecond\n"
+    write(notebook, "pages/parts.md", before)
+    form = form_in(pages.get("/edit/pages/parts?section=one").text)
+    assert form["text"] == "## One\n\nFirst\n\n### Child\n\nSmall\n\n"
+    pages.post("/edit/pages/parts.md", data=form | {"text": "## One\n\nChanged"})
+    after = before.replace("First\n\n### Child\n\nSmall\n\n", "Changed\n")
+    assert (notebook.root / "pages/parts.md").read_text() == after
+    assert notebook.core.events.read()[-1]["section"] == "one"
+    assert pages.get("/edit/pages/parts?section=none").status_code == 404
+    write(notebook, "pages/parts.md", before + "x" * 400_000)
+    assert "edit one of its sections" in pages.get("/edit/pages/parts").text
+    assert pages.get("/edit/pages/parts?section=one").status_code == 200
+
+
+def test_the_preview_is_what_the_page_will_show(notebook: Notebook, pages: TestClient) -> None:
+    text = "# Plan\n\n**Bold** [[hostile]] <b>tag</b>\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    form = form_in(pages.get("/edit/pages/plan").text) | {"text": text}
+    shown = pages.post("/edit/pages/plan.md", data=form | {"preview": "yes"}, headers={"Accept": "text/fragment"}).text
+    whole = pages.post("/edit/pages/plan.md", data=form | {"preview": "yes"}).text
+    pages.post("/edit/pages/plan.md", data=form)
+    article = re.search(r'class="prose">(.*?)</article>', pages.get("/note/pages/plan").text, re.DOTALL)
+    assert article
+    assert article[1].strip() in shown
+    assert article[1].strip() in whole
+    assert form_in(whole)["text"] == text
+
+
+def test_changes_of_other_lines_fit_together(notebook: Notebook, pages: TestClient) -> None:
+    write(notebook, "pages/long.md", "# Long\r\n\r\nOne\r\n\r\nTwo\r\n\r\nThree\r\n")
+    form = form_in(pages.get("/edit/pages/long").text)
+    form["text"] = form["text"].replace("Three", "Four")
+    write(notebook, "pages/long.md", "# Long\r\n\r\nZero\r\n\r\nTwo\r\n\r\nThree\r\n")
+    answer = pages.post("/edit/pages/long.md", data=form)
+    assert "Both changes fit together" in answer.text
+    pages.post("/edit/pages/long.md", data=form_in(answer.text))
+    assert (notebook.root / "pages/long.md").read_bytes() == b"# Long\r\n\r\nZero\r\n\r\nTwo\r\n\r\nFour\r\n"
+
+
+def test_without_git_both_texts_are_shown_whole(
+    notebook: Notebook, pages: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form = form_in(pages.get("/edit/pages/plan").text) | {"text": "# Plan\n\nStart big.\n"}
+    write(notebook, "pages/plan.md", "# Plan\n\nStart tiny.\n")
+    monkeypatch.setenv("PATH", "")
+    text = form_in(pages.post("/edit/pages/plan.md", data=form).text)["text"]
+    assert "Start big." in text.partition("|||||||")[0]
+    assert "Start tiny." in text.partition("=======")[2]
+
+
+def test_a_note_that_is_gone_keeps_what_was_typed(notebook: Notebook, pages: TestClient) -> None:
+    form = form_in(pages.get("/edit/pages/plan").text) | {"text": "# Plan\n\nTyped\n"}
+    asked = pages.post("/delete/pages/plan.md", data={"confirmed": ""})
+    assert (notebook.root / "pages/plan.md").exists()
+    assert "Done: deleted pages/plan.md" in pages.post("/delete/pages/plan.md", data=fields_of(asked.text)).text
+    assert "The note is gone" in pages.get("/history/pages/plan.md").text
+    answer = pages.post("/edit/pages/plan.md", data=form)
+    assert answer.status_code == 404
+    assert form_in(answer.text)["text"] == "# Plan\n\nTyped\n"
+    pages.post("/note-undo", data={"id": "pages/plan.md"})
+    pages.post("/edit/pages/plan.md", data=form_in(answer.text))
+    assert (notebook.root / "pages/plan.md").read_text() == "# Plan\n\nTyped\n"
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b"a\r\nb\r\n", ""),
+        (b"a\nb", ""),
+        (b"\xff\xfe", "not UTF-8"),
+        (b"a\x00b", "NUL"),
+        (b"a\r\nb\n", "in different ways"),
+        (b"a\rb\n", "in different ways"),
+    ],
+)
+def test_a_text_that_a_browser_would_change_is_not_edited(
+    notebook: Notebook, pages: TestClient, raw: bytes, reason: str
+) -> None:
+    assert reason in why_not_here(raw)
+    write(notebook, "pages/odd.md", raw)
+    answer = pages.get("/edit/pages/odd.md")
+    assert answer.status_code == (422 if reason else 200)
+    assert reason in answer.text
+
+
+def test_a_prompt_file_beyond_its_cap_is_saved_only_on_purpose(notebook: Notebook, pages: TestClient) -> None:
+    form = form_in(pages.get("/edit/runtime/reminders").text)
+    form["text"] += "".join(f"- [ ] Call number {number} of the many mills by the river\n" for number in range(900))
+    refused = pages.post("/edit/runtime/reminders.md", data=form)
+    assert refused.status_code == 409
+    assert 'name="allow_over_cap"' in refused.text
+    assert form_in(refused.text)["text"] == form["text"]
+    assert "Done: saved" in pages.post("/edit/runtime/reminders.md", data=form | {"allow_over_cap": "true"}).text
+
+
+def test_a_form_without_its_base_saves_nothing(notebook: Notebook, pages: TestClient) -> None:
+    form = form_in(pages.get("/edit/pages/plan").text) | {"text": "Gone"}
+    for base in ("", "x", packed("another text")):
+        assert pages.post("/edit/pages/plan.md", data=form | {"base": base}).status_code == 400
+    assert unpacked(packed("ä\r\n")) == "ä\r\n"
+    assert (notebook.root / "pages/plan.md").read_text() == "# Plan\n\nStart small.\n"
+
+
+def test_a_note_is_renamed_with_its_links_after_a_dry_run(notebook: Notebook, pages: TestClient) -> None:
+    write(notebook, "pages/one.md", "# One\n\nSee [[pages/plan]].\n")
+    asked = pages.post("/rename/pages/plan.md", data={"to": "pages/scheme", "links": "true"})
+    assert "Nothing has been changed yet" in asked.text
+    assert "<ins>" in asked.text
+    assert (notebook.root / "pages/plan.md").exists()
+    done = pages.post("/rename/pages/plan.md", data=fields_of(asked.text))
+    assert str(done.url).partition("?")[0].endswith("/note/pages/scheme.md")
+    assert "scheme" in (notebook.root / "pages/one.md").read_text()
+    pages.post("/note-undo", data={"id": "pages/scheme.md"})
+    assert "[[pages/plan]]" in (notebook.root / "pages/one.md").read_text()
+    taken = pages.post("/rename/pages/plan.md", data={"to": "pages/one"})
+    assert taken.status_code == 400
+    assert "already exists" in taken.text
+
+
+def test_history_shows_who_changed_which_words_and_restores(notebook: Notebook, pages: TestClient) -> None:
+    write(notebook, "pages/times.md", "# Times\n\nThe ferry leaves at nine today.\n")
+    for hour in ("ten", "noon"):
+        content = f"The ferry leaves at {hour} today."
+        notebook.notes.update("pages/times", SCRIBE, content=content, reason="<i>fog</i>")
+    text = pages.get("/history/pages/times").text
+    assert "<del>ten</del><ins>noon</ins>" in text
+    assert "agent:scribe" in text
+    assert "&lt;i&gt;fog&lt;/i&gt;" in text
+    first = re.findall(r'name="rev" value="([0-9a-f]+)"', text)[-1]
+    assert "<del>nine</del><ins>noon</ins>" in pages.get(f"/history/pages/times?since={first}").text
+    assert "Times" in pages.get(f"/history/pages/times?rev={first}").text
+    here = {"Referer": f"{pages.base_url}/history/pages/times.md"}
+    digest = notebook.read("pages/times").digest
+    given = {"id": "pages/times.md", "rev": first, "expected_digest": digest}
+    answer = pages.post("/note-undo", data=given, headers=here)
+    assert "nine" in notebook.read("pages/times").text
+    assert "/history/pages/times.md" in str(answer.url)
+    assert pages.post("/note-undo", data=given, headers=here).status_code == 409  # changed since
+    assert pages.get("/history/pages/times?rev=ffff").status_code == 404
+
+
+def test_activity_shows_edits_and_refusals_by_agent_kind_and_day(notebook: Notebook, pages: TestClient) -> None:
+    notebook.notes.update("pages/plan", SCRIBE, content="Start tiny.")
+    with pytest.raises(Exception, match="owner"):
+        notebook.notes.edit("runtime/reminders", "write", SCRIBE, content="x")
+    notebook.notes.update("pages/hostile", content="By the owner")
+    every: dict[str, tuple[bool, bool, bool]] = {
+        "": (True, True, True),
+        "?agent=scribe": (True, True, False),
+        "?agent=owner": (False, False, True),
+        "?kind=refused": (False, True, False),
+        "?kind=edit&agent=scribe": (True, False, False),
+        "?day=2001-02-03": (False, False, False),
+        "?day=nonsense": (True, True, True),
+    }
+    for query, wanted in every.items():
+        text = pages.get(f"/activity{query}").text.partition('id="events"')[2]
+        shown = "/note/pages/plan.md" in text, ">refused<" in text, "/note/pages/hostile.md" in text
+        assert shown == wanted, query
+    event = next(each for each in reversed(notebook.core.events.read()) if each["path"] == "pages/plan.md")
+    opened = pages.get(f"/activity?open={event['id']}").text
+    assert "<del>small.</del><ins>tiny.</ins>" in opened
+    given = fields_of(opened.partition(f"event-{event['id']}")[2].partition("</form>")[0])
+    answer = pages.post("/note-undo", data=given, headers={"Referer": f"{pages.base_url}/activity?agent=scribe"})
+    assert "/activity?agent=scribe" in str(answer.url)
+    assert "small" in notebook.read("pages/plan").text
+
+
+def test_the_links_of_a_note_are_a_picture_and_a_list(notebook: Notebook, pages: TestClient) -> None:
+    write(notebook, "pages/one.md", "---\ntitle: One <b>\n---\nSee [[plan]].\n")
+    write(notebook, "pages/two.md", "# Two\n\nSee [[one]] and [[one]] and [[nowhere]].\n")
+    near, far = (pages.get(f"/graph/pages/plan{query}").text for query in ("", "?hops=2"))
+    assert "One &lt;b&gt;" in near
+    assert "Two" not in near.partition("<svg")[2]
+    assert 'href="/note/pages/two.md">Two</a>' in far
+    assert far.count('class="tip') == 2
+    assert "no links" in pages.get("/graph/facts/core").text
+
+
+@pytest.mark.parametrize("text", ["", "one\r\ntwo", "- ~\n- @@\n+ x\n\x1eq", "ä " * 3000, "\n".join("ab" * 900)])
+def test_differences_are_bounded_and_say_what_they_say(text: str) -> None:
+    from notebook_sync.files.unified import unified_diff
+
+    found = difference_of(unified_diff(text, f"new words\n{text}", "a.md"))
+    assert len(found.lines) <= 400
+    added: Any = [piece for line in found.lines for piece in line.pieces if piece[0] == "ins"]
+    assert "new words" in "".join(words for _, words in added)
+    assert difference_of("").lines == ()
