@@ -55,8 +55,10 @@ class Status(Result, frozen=True, kw_only=True):
     `search` are the models of search: name, setting, behind (rows that lack its vectors), trouble. `only_in_index`
     counts what no file holds; `dumped_at` is when it was last dumped. `prompt` is the room of each kind of session.
     `stale` are files that the index does not have as they are, each `{path, error}`. `proposals` are what the owner may
-    do with facts, by path and line. `chores` are what the follower does, publishing and embedding too, each with its
-    last and next run. `attention` is what somebody should look at.
+    do with facts, by path and line. `conflicts` are the paths of conflict copies. `agents` says of each agent how many
+    events it caused on each of the last seven days (of 24 hours, the oldest first), and how many of the last 24 hours
+    were refusals. `chores` are what the follower does, publishing and embedding too, each with its last and next run.
+    `attention` is what somebody should look at.
     """
 
     name: str
@@ -74,6 +76,8 @@ class Status(Result, frozen=True, kw_only=True):
     prompt: dict[str, dict[str, int]]
     stale: list[dict[str, str]]
     proposals: list[str]
+    conflicts: list[str]
+    agents: list[dict[str, Any]]
     chores: list[dict[str, str]]
     attention: list[str]
 

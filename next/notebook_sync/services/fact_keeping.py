@@ -28,6 +28,8 @@ from notebook_sync.services.fact_changes import (
     strengthen,
 )
 from notebook_sync.services.fact_rows import (
+    DECLINED,
+    PROPOSED,
     ChangedFact,
     FactRow,
     Likeness,
@@ -48,8 +50,6 @@ from notebook_sync.sessions import OWNER, Session
 from notebook_sync.store.rows import Is
 from notebook_sync.sync.project import BASE, CORE_BASE
 
-# The event of a fact that a session wants in core.md and may not move there.
-PROPOSED = "fact_proposed"
 _METADATA = ("base", "access_count", "created_at", "last_accessed", "path", "line", "pin")
 
 
@@ -135,6 +135,21 @@ def promote_fact(core: Core, session: Session, name: str, *, section: str) -> Ch
     if done.action == "proposed":
         core.events.record(PROPOSED, session, path=done.path, fact=done.id)
     return _answer(core, view, done, saved)
+
+
+def leave_fact(core: Core, session: Session, name: str, *, leave: bool) -> ChangedFact:
+    """Propose a fact for core.md no more, or again. Nothing moves."""
+    view = View(core, session)
+    require_change(core, view, CORE_FACTS, "fact promote")
+    fact = named(name, facts_of(core, view))
+    with core.index.write():
+        row = core.index.facts.get([fact.id], heavy=False)[fact.id]
+        kept = {key: value for key, value in (row["metadata"] or {}).items() if key != DECLINED}
+        changed = kept | ({DECLINED: True} if leave else {})
+        core.index.facts.update(Is("id", "=", fact.id), set={"metadata": changed or None}, stamp=True)
+    publish_now(core)
+    action = "left" if leave else "proposed"
+    return ChangedFact(**asdict(fact), action=action, warnings=[])
 
 
 def importance_of(hint: str | float) -> float:

@@ -17,7 +17,7 @@ from notebook_sync.errors import NotebookError, NotFound, UsageError
 from notebook_sync.files.fact_text import ARCHIVE, LONGEST, fact_id, fact_text, facts_in, order_of
 from notebook_sync.model import CORE_FACTS, id_from_path
 from notebook_sync.registry import Result, Results
-from notebook_sync.services.core import Core
+from notebook_sync.services.core import PROPOSALS, Core
 from notebook_sync.services.results import fenced, neutral_name
 from notebook_sync.services.sameness import difference, words_of
 from notebook_sync.services.view import View
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from notebook_sync.search.embed import Vector
 
 Scope = Literal["notes", "core", "archive", "all"]
+# The event of a fact that a session wants in core.md and may not move there; what `metadata` says of one that the owner
+# wants proposed no more.
+PROPOSED, DECLINED = "fact_proposed", "declined"
 
 _BY_USE, _MOST_BY_USE, _BY_DAY = 0.05, 0.5, 0.01
 _DAY = timedelta(days=1)
@@ -78,7 +81,7 @@ class FoundFact(FactRow, frozen=True, kw_only=True):
 
 
 class ChangedFact(FactRow, frozen=True, kw_only=True):
-    """A fact after a change. `action`: added, reinforced, archived, restored, promoted or proposed."""
+    """A fact after a change. `action`: added, reinforced, archived, restored, promoted, proposed or left."""
 
     action: str
     warnings: list[str]
@@ -97,15 +100,23 @@ class Verdict(Result, frozen=True, kw_only=True):
 # ---- found
 
 
-def list_facts(
-    core: Core, session: Session, *, scope: Scope, section: str = "", stale: bool = False, limit: int, after: str = ""
-) -> Results[FactRow]:
+class Chosen(NamedTuple):
+    """Which facts are listed: see `fact list`."""
+
+    scope: Scope = "notes"
+    section: str = ""
+    stale: bool = False
+    fading: int = 0
+    proposed: bool = False
+
+
+def list_facts(core: Core, session: Session, chosen: Chosen, *, limit: int, after: str = "") -> Results[FactRow]:
     """Facts that the session sees, those first that count for most; `after` is the `next` of the page before."""
-    least = core.settings.memory.stale_days if stale else 0
-    wanted, now = " ".join(section.split()).casefold(), core.now()
+    least = core.settings.memory.stale_days if chosen.stale else 0
+    view, wanted, now = View(core, session), " ".join(chosen.section.split()).casefold(), core.now()
     rows = [
         fact
-        for fact in facts_of(core, View(core, session), scope)
+        for fact in facts_of(core, view, chosen.scope, _ids_of(core, view, chosen))
         if (not wanted or fact.section.casefold() == wanted) and days_unused(fact, now) >= least
     ]
     rows.sort(key=lambda fact: (-fact.importance, order_of(fact.path), fact.line))
@@ -117,11 +128,44 @@ def list_facts(
     return Results(page, core.behind() or None, page[-1].id if page and start + limit < len(rows) else None)
 
 
+def _ids_of(core: Core, view: View, chosen: Chosen) -> set[str] | None:
+    """The facts that may be listed, None for all. What others proposed is the owner's to know."""
+    is_owner = view.session.kind == "owner"
+    proposed = None if not chosen.proposed else proposed_for_core(core) if is_owner else set[str]()
+    if not chosen.fading:
+        return proposed
+    fading = _faded_in(core, view, chosen.fading)
+    return fading if proposed is None else fading & proposed
+
+
+def _faded_in(core: Core, view: View, days: int) -> set[str]:
+    """The ids of the facts that fade within so many days, if nobody uses them."""
+    least, later = core.settings.memory.archive_below, core.now() + timedelta(days=days)
+    rows = facts_of(core, view, "notes", at=later)
+    return {fact.id for fact in rows if not fact.provenance and max(fact.importance, fact.pin or 0.0) < least}
+
+
+def proposed_for_core(core: Core) -> set[str]:
+    """The ids of the facts that the last look by the clock, or an agent, proposed for core.md, and nobody declined."""
+    held = core.index.cache.one(PROPOSALS)
+    said = [row["fields"] or {} for row in core.index.events.find(Is("kind", "=", PROPOSED))]
+    ids = {each["fact"] for each in said if "same_as" not in each}
+    ids |= {id for id, same_as in (held["value"] if held else ()) if not same_as}
+    in_core = core.index.fact_places.tuples(("fact",), Is("path", "=", CORE_FACTS))
+    return ids - declined(core, ids) - {fact for (fact,) in in_core}
+
+
+def declined(core: Core, ids: Collection[str]) -> set[str]:
+    """Those of the facts that the owner leaves where they are."""
+    rows = core.index.facts.tuples(("id", "metadata"), Is("id", "in", list(ids)))
+    return {id for id, metadata in rows if (metadata or {}).get(DECLINED)}
+
+
 def search_facts(core: Core, session: Session, query: str, *, scope: Scope, limit: int) -> Results[FoundFact]:
     """Facts that answer a query, best first; without a query, the most important first. For an agent, the best answer
     and each that is related counts as used."""
     if not query.strip():
-        listed = list_facts(core, session, scope=scope, limit=limit)
+        listed = list_facts(core, session, Chosen(scope), limit=limit)
         return Results([_found(fact, 0.0, fact.importance) for fact in listed.results], listed.degraded)
     seen = {fact.id: fact for fact in facts_of(core, View(core, session), scope)}
     where = Is("id", "in", list(seen))
@@ -168,10 +212,13 @@ def _count_use(core: Core, session: Session, ids: Collection[str]) -> None:
 # ---- seen
 
 
-def facts_of(core: Core, view: View, scope: Scope = "all", ids: Collection[str] | None = None) -> list[FactRow]:
+def facts_of(
+    core: Core, view: View, scope: Scope = "all", ids: Collection[str] | None = None, at: datetime | None = None
+) -> list[FactRow]:
     """The facts that a session sees, each at the first place where it sees it, in the order of files and lines.
 
-    `scope`: "core" is core.md, "archive" is archive.md, "notes" are all other files. `ids`: only these.
+    `scope`: "core" is core.md, "archive" is archive.md, "notes" are all other files. `ids`: only these. `at`: the time
+    for which their importance is computed, now by default.
     """
     wanted = view.where if ids is None else both(view.where, Is("fact", "in", list(ids)))
     places = core.index.fact_places.find(wanted)
@@ -182,7 +229,7 @@ def facts_of(core: Core, view: View, scope: Scope = "all", ids: Collection[str] 
     for place in sorted(seen, key=lambda each: (order_of(each["path"]), each["line"])):
         first.setdefault(place["fact"], place)
     provenance = dict(core.index.documents.tuples(("path", "provenance"), Is("path", "in", list(paths))))
-    rows, now = core.index.facts.get(list(first), heavy=False), core.now()
+    rows, now = core.index.facts.get(list(first), heavy=False), at or core.now()
     for id in _elsewhere(core, view, seen, first) & rows.keys():
         rows[id] |= _UNKNOWN
     found = [

@@ -22,8 +22,7 @@ from notebook_sync.registry import Result
 from notebook_sync.services.core import PROPOSALS, Core
 from notebook_sync.services.documents import require_change
 from notebook_sync.services.fact_changes import NOTES, Draft, change_facts, raised
-from notebook_sync.services.fact_keeping import PROPOSED
-from notebook_sync.services.fact_rows import FactRow, days_since, facts_of, named
+from notebook_sync.services.fact_rows import PROPOSED, FactRow, days_since, declined, facts_of, named, proposed_for_core
 from notebook_sync.services.sameness import decided_by, says_same, words_of
 from notebook_sync.services.view import View
 from notebook_sync.services.writing import publish_now
@@ -117,7 +116,8 @@ def _judge(core: Core, view: View) -> _Judged:
         if max(fact.importance, fact.pin or 0.0) < limits.archive_below and not is_back:
             faded.append(fact)
     above = [fact for fact in facts if fact.importance > limits.promote_above]
-    proven = [fact for fact in above if fact.access_count >= limits.promote_accesses]
+    left = declined(core, [fact.id for fact in above])
+    proven = [fact for fact in above if fact.access_count >= limits.promote_accesses and fact.id not in left]
     sure = [fact for fact in proven if limits.promote == "auto" and is_vouched_for(histories[fact.id])]
     return _Judged(faded, proven, sure, _most_at_once(len(facts)))
 
@@ -163,14 +163,25 @@ def _most_at_once(facts: int) -> int:
 # ---- duplicates
 
 
-def dedupe_facts(core: Core, session: Session, *, dry_run: bool = False, not_same: Sequence[str] = ()) -> Deduped:
+def dedupe_facts(
+    core: Core,
+    session: Session,
+    *,
+    dry_run: bool = False,
+    not_same: Sequence[str] = (),
+    forget: bool = False,
+    merge: Sequence[str] = (),
+) -> Deduped:
     """Find facts that say the same and merge them, the most similar first. `not_same` names two facts that are not:
-    that is remembered, and nothing is merged."""
+    that is remembered, or forgotten, and nothing is merged. `merge` names the only two that are."""
     view = View(core, session)
     require_change(core, view, NOTES, "fact dedupe")
     if not_same:
-        _tell_apart(core, view, not_same)
+        _tell_apart(core, view, not_same, is_so=not forget)
     pairs = _find_pairs(core, view)
+    if merge:
+        wanted = _two(core, view, merge, "merge")
+        pairs = [pair for pair in pairs if {pair.keep.id, pair.drop.id} == wanted]
     if dry_run or not_same:
         return Deduped(pairs, 0, [])
     most = _most_at_once(len(facts_of(core, view, "notes")))
@@ -274,16 +285,22 @@ def _merge_rows(core: Core, session: Session, id: str, dropped: str) -> None:
         core.index.facts.update(Is("id", "=", id), set=changes, inc=uses, stamp=True)
 
 
-def _tell_apart(core: Core, view: View, names: Sequence[str]) -> None:
-    """Remember that two facts are not the same. Raises UsageError unless there are two, NotFound."""
+def _two(core: Core, view: View, names: Sequence[str], argument: str) -> set[str]:
+    """The ids of two facts. Raises UsageError unless there are two, NotFound."""
     facts = facts_of(core, view)
     ids = {named(name, facts).id for name in names}
     if len(ids) != 2:
-        raise UsageError("not_same takes two facts", next="give the ids of both, as `fact dedupe` lists them")
+        raise UsageError(f"{argument} takes two facts", next="give the ids of both, as `fact dedupe` lists them")
+    return ids
+
+
+def _tell_apart(core: Core, view: View, names: Sequence[str], *, is_so: bool) -> None:
+    """Remember, or forget, that two facts are not the same."""
+    ids = _two(core, view, names, "not_same")
     with core.index.write():
         for id, row in core.index.facts.get(ids, heavy=False).items():
-            known = sorted({*(row["not_same"] or ()), *ids} - {id})
-            core.index.facts.update(Is("id", "=", id), set={"not_same": known})
+            known = {*(row["not_same"] or ())} - ids | (ids - {id} if is_so else set())
+            core.index.facts.update(Is("id", "=", id), set={"not_same": sorted(known)})
 
 
 # ---- by the clock
@@ -316,6 +333,7 @@ def proposals_of(core: Core) -> list[Proposal]:
     """What the last look by the clock proposed and still can be done, by path and line."""
     held = core.index.cache.one(PROPOSALS)
     proposed: list[tuple[str, str]] = held["value"] if held else []
+    proposed = [*((id, "") for id in sorted(proposed_for_core(core))), *(each for each in proposed if each[1])]
     ids = set(chain.from_iterable(proposed))
     facts = {fact.id: fact for fact in facts_of(core, View(core, PROGRAM), ids=ids) if not fact.archived}
     apart = dict(core.index.facts.tuples(("id", "not_same"), Is("id", "in", ids)))

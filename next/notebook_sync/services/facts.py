@@ -45,6 +45,9 @@ TwoFacts = Annotated[
     Annotated[list[str], Meta(max_length=2, description="the ids of two facts that are not the same")] | None,
     Arg("ID,ID"),
 ]
+OnlyTwo = Annotated[
+    Annotated[list[str], Meta(max_length=2, description="the ids of two facts to merge")] | None, Arg("ID,ID")
+]
 DryRun = Annotated[bool, Meta(description="only show what would happen")]
 _COLUMNS = ("id", "importance", "path", "content")
 
@@ -108,16 +111,23 @@ class FactService(NotebookService):
         scope: Scope = "notes",
         section: Heading = "",
         stale: Annotated[bool, Meta(description="only facts that were not used for memory.stale_days (30)")] = False,
+        fading: Annotated[
+            int, Meta(ge=0, le=3_650, description="only facts that fade within so many days"), Arg("DAYS")
+        ] = 0,
+        proposed: Annotated[bool, Meta(description="only facts that are proposed to the owner for core.md")] = False,
         limit: Limit = 50,
         after: Annotated[str, Meta(max_length=64, description="`next` of the last page"), Arg("ID")] = "",
     ) -> Results[FactRow]:
         """List facts, the most important first.
 
-        `scope`: core is core.md, archive is archive.md, notes are all other files. Nothing counts as used by this.
+        `scope`: core is core.md, archive is archive.md, notes are all other files. Nothing counts as used by this. A
+        fact fades when its importance falls below memory.archive_below (0.05) and nobody pinned it; it is archived
+        then.
         """
-        from notebook_sync.services.fact_rows import list_facts
+        from notebook_sync.services.fact_rows import Chosen, list_facts
 
-        return list_facts(self.core, session, scope=scope, section=section, stale=stale, limit=limit, after=after)
+        chosen = Chosen(scope, section, stale, fading, proposed)
+        return list_facts(self.core, session, chosen, limit=limit, after=after)
 
     @operation(
         "fact search",
@@ -256,14 +266,18 @@ class FactService(NotebookService):
         session: Session = OWNER,
         *,
         section: Annotated[str, Meta(max_length=256, description="heading of core.md"), Arg("HEADING")] = "",
+        leave: Annotated[bool | None, Meta(description="leave it where it is, and propose it no more")] = None,
     ) -> ChangedFact:
         """Move a fact to facts/core.md, where its importance does not fade.
 
         core.md is in the prompt of the owner and of agents, and only the owner changes it. A task session proposes the
-        fact instead: `action` is "proposed", and the event `fact_proposed` tells the owner.
+        fact instead: `action` is "proposed", and the event `fact_proposed` tells the owner. With --leave, a proposal is
+        declined, and --no-leave takes that back; nothing moves then.
         """
-        from notebook_sync.services.fact_keeping import promote_fact
+        from notebook_sync.services.fact_keeping import leave_fact, promote_fact
 
+        if leave is not None:
+            return leave_fact(self.core, session, fact, leave=leave)
         return promote_fact(self.core, session, fact, section=section)
 
     @operation(
@@ -309,6 +323,8 @@ class FactService(NotebookService):
         *,
         dry_run: DryRun = False,
         not_same: TwoFacts = None,
+        forget: Annotated[bool, Meta(description="take back that those of --not-same are not the same")] = False,
+        merge: OnlyTwo = None,
     ) -> Deduped:
         """Merge facts that say the same, in these or other words.
 
@@ -317,11 +333,14 @@ class FactService(NotebookService):
         important, the longer, the older one; it takes over the other's uses, and the other moves to archive.md. At most
         ten are merged at once, or a tenth.
 
-        --not-same names two facts that are not the same: they are not shown again, and nothing is merged.
+        --not-same names two facts that are not the same: they are not shown again, and nothing is merged. --merge names
+        two facts that are merged, and no others.
         """
         from notebook_sync.services.fact_upkeep import dedupe_facts
 
-        return dedupe_facts(self.core, session, dry_run=dry_run, not_same=not_same or ())
+        return dedupe_facts(
+            self.core, session, dry_run=dry_run, not_same=not_same or (), forget=forget, merge=merge or ()
+        )
 
     @operation(
         "fact extract",

@@ -320,6 +320,7 @@ class MemoryService(NotebookService):
         kind: Kind = None,
         domain: Domain = "",
         limit: Limit = 80,
+        links: Annotated[Word, Meta(description="make boxes links: what is before the path"), Arg("ADDRESS")] = "",
     ) -> Picture:
         """Draw memories and their links, as SVG or for Mermaid.
 
@@ -328,4 +329,5 @@ class MemoryService(NotebookService):
         """
         from notebook_sync.services.memory_care import draw_memories
 
-        return draw_memories(self.core, session, format or "svg", limit=limit, kind=kind, domain=domain)
+        filters = {"kind": kind, "domain": domain}
+        return draw_memories(self.core, session, format or "svg", limit=limit, links=links, **filters)

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
 from functools import partial
 from math import log1p
 from statistics import fmean, pstdev
 from typing import Any
-from xml.sax.saxutils import escape
+from urllib.parse import quote
+from xml.sax.saxutils import escape, quoteattr
 
 from msgspec.structs import replace
 
@@ -340,7 +341,7 @@ def _proved(row: Row, front: Frontmatter, zone: tzinfo, first: datetime | None) 
 # ---- pictures
 
 
-def draw_memories(core: Core, session: Session, shape: str, *, limit: int, **filters: Any) -> Picture:
+def draw_memories(core: Core, session: Session, shape: str, *, limit: int, links: str, **filters: Any) -> Picture:
     """Memories and their links as a picture, linked ones and the highest scores first. The same memories give the same
     picture."""
     view = View(core, session)
@@ -359,7 +360,18 @@ def draw_memories(core: Core, session: Session, shape: str, *, limit: int, **fil
     del arrows[_MOST_LINKS:]
     draw = _svg if shape == "svg" else _mermaid
     text = "\n".join(draw(list(chosen.values()), arrows)) + "\n"
+    if links and shape == "svg":
+        text = _with_links(text, [f"{links}{quote(each.path)}" for each in chosen.values()])
     return Picture(text=text, memories=len(chosen), links=len(arrows))
+
+
+def _with_links(svg: str, addresses: Iterable[str]) -> str:
+    """A picture whose boxes are links: each is a line, in the order of the memories."""
+    waiting, lines = iter(addresses), []
+    for line in svg.replace('role="img"', 'role="group"', 1).split("\n"):
+        is_box = line.startswith("<g transform=")
+        lines.append(f"<a href={quoteattr(next(waiting))}>{line}</a>" if is_box else line)
+    return "\n".join(lines)
 
 
 def _mermaid(memories: Sequence[Memory], arrows: Sequence[Row]) -> Iterator[str]:

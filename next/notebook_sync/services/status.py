@@ -12,6 +12,8 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +27,16 @@ from notebook_sync.services.admin import Check, Status
 from notebook_sync.services.assembling import assemble, files_of
 from notebook_sync.services.core import PROPOSALS, Core
 from notebook_sync.services.upkeep import MODELS, chore_times, model_of, queue_of
-from notebook_sync.sessions import KINDS, Session
+from notebook_sync.sessions import KINDS, PROGRAM, Session
 from notebook_sync.store.collections import COLLECTIONS
-from notebook_sync.store.rows import Is
+from notebook_sync.store.rows import Is, Where, both
 from prompt import Prompt
 
 # What no file holds; kept columns belong to rows of files.
 _DUMPED = [spec.name for spec in COLLECTIONS if spec.dumped and not any(each.kept for each in spec.columns)]
 _FOLLOWER = ("pid", "host", "since", "trouble", "last_reconcile")
 _MOST_STALE, _MOST_NAMED = 100, 3
+_DAY, _DAYS = timedelta(days=1), 7
 # What editors and sync clients leave next to a file, and what helps.
 _LEFT_BEHIND = (
     (
@@ -67,6 +70,7 @@ def status_of(core: Core) -> Status:
         dumped_at=dumped_at.isoformat() if dumped_at else None,
         prompt={kind: _room(prompt, core.settings.prompt.max_tokens) for kind, prompt in prompts.items()},
         proposals=_proposals(core),
+        agents=_agents(core),
         chores=chore_times(core),
         attention=attention,
         **counts,
@@ -77,7 +81,9 @@ def _counts(core: Core) -> dict[str, Any]:
     version = core.index.version()
     known: tuple[object, dict[str, Any]] | None = core.parts.get("counts")
     if known is None or known[0] != version:
+        paths = [path for (path,) in core.index.documents.tuples(("path",), Is("path", "!=", None))]
         counts = {
+            "conflicts": sorted(path for path in paths if copy_of(path))[:_MOST_STALE],
             "notes": core.index.documents.distinct("collection", Is("path", "!=", None)),
             "facts": core.index.facts.count(),
             "only_in_index": {name: core.index.collections[name].count() for name in _DUMPED},
@@ -93,6 +99,27 @@ def _proposals(core: Core) -> list[str]:
     from notebook_sync.services.fact_upkeep import proposals_of  # loads all that changes facts
 
     return [f"{each.path}:{each.line}: {each.message}" for each in proposals_of(core)]
+
+
+def _agents(core: Core) -> list[dict[str, Any]]:
+    """What each agent did of late, the busiest first."""
+    now = core.now()
+    moments = [now - _DAY * each for each in range(_DAYS, -1, -1)]
+    days = [_by_agent(core, Is("at", ">", start), Is("at", "<=", end)) for start, end in pairwise(moments)]
+    refused = _by_agent(core, Is("at", ">", moments[-2]), Is("kind", "=", "refused"))
+    names = {name for day in days for name in day}
+    found = [
+        {"agent": name, "days": [day.get(name, 0) for day in days], "refused": refused.get(name, 0)} for name in names
+    ]
+    return sorted(found, key=lambda each: (-each["days"][-1], -sum(each["days"]), each["agent"]))
+
+
+def _by_agent(core: Core, *where: Where) -> dict[str, int]:
+    """How many events agents caused, by name; not the owner, and not the program."""
+    named = core.index.events.distinct("agent", both(*where, Is("agent", "!=", "")))
+    unnamed = core.index.events.count(both(*where, Is("agent", "=", ""), Is("session", "!=", "owner")))
+    found = {**named, "unknown": unnamed}
+    return {name: count for name, count in found.items() if count and name != PROGRAM.agent}
 
 
 def numbers_of(core: Core) -> dict[str, tuple[str, float]]:

@@ -6,15 +6,17 @@ import itertools
 import socket
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from notebook_sync import Notebook
-from notebook_sync.errors import FollowLocked, WouldDeleteEverything
+from notebook_sync import Notebook, Session
+from notebook_sync.errors import FollowLocked, NotPermitted, WouldDeleteEverything
 from notebook_sync.files.locks import FollowLock
 from notebook_sync.registry import OPERATIONS, as_json
 from notebook_sync.services.admin import Check
+from notebook_sync.services.core import Core
 from notebook_sync.sync.watch import WatchEvent
 from tests.services.conftest import FILES, OWNER, SCRIBE, write_files
 from tests.waiting import eventually
@@ -95,6 +97,27 @@ def test_status_shows_what_matters(notebook: Notebook) -> None:
     numbers = notebook.admin.numbers()
     assert numbers["notes"] == ("Notes in the index", 11)
     assert all(isinstance(float(value), float) for _, value in numbers.values())
+
+
+def test_status_counts_what_agents_did_and_names_conflict_copies(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(notebook.root, {"pages/a (conflicted copy 2026-01-01).md": "# Copy\n"})
+    notebook.admin.sync()
+    notebook.stream.log("The pilot came aboard", SCRIBE)
+    with pytest.raises(NotPermitted):
+        notebook.admin.events(SCRIBE)
+    with pytest.raises(NotPermitted):
+        notebook.stream.log("A guest", Session.external())
+    found = {each["agent"]: each for each in notebook.admin.status().agents}
+    assert (found["scribe"]["refused"], found["scribe"]["days"][:6]) == (1, [0] * 6)
+    assert (found["unknown"]["refused"], found["unknown"]["days"][6]) == (1, 1)
+    assert {"owner", "notebook-sync", ""}.isdisjoint(found)
+    assert notebook.admin.status().conflicts == ["pages/a (conflicted copy 2026-01-01).md"]
+    now = notebook.core.now()
+    monkeypatch.setattr(Core, "now", lambda _: now + timedelta(days=3))
+    (later,) = [each for each in notebook.admin.status().agents if each["agent"] == "unknown"]
+    assert (later["days"], later["refused"]) == ([0, 0, 0, 1, 0, 0, 0], 0)
 
 
 def test_status_before_the_first_sync_says_so(unsynced: Notebook) -> None:

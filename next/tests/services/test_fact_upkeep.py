@@ -160,6 +160,13 @@ def test_an_external_session_changes_nothing(notebook: Notebook) -> None:
             call(STRANGER)
 
 
+def test_what_fades_soon_is_listed_before_it_does(notebook: Notebook, clock: list[datetime]) -> None:
+    set_row(notebook, TOLL, base=1.0)
+    clock[0] += timedelta(days=40)
+    assert texts(notebook.facts.list(fading=1).results) == []
+    assert texts(notebook.facts.list(fading=30).results) == [BOAT]
+
+
 # ---- promotion
 
 
@@ -182,6 +189,22 @@ def test_a_proven_fact_is_proposed_in_status_check_and_one_event(notebook: Noteb
     assert (found.place, found.severity) == ("facts/notes.md:3", "info")
     notebook.facts.promote(TOLL)
     assert notebook.admin.status().proposals == []
+
+
+def test_a_declined_proposal_is_made_no_more_until_that_is_taken_back(notebook: Notebook) -> None:
+    make_proven(notebook)
+    tend_facts(notebook.core)
+    notebook.facts.promote(BOAT, SCRIBE)
+    assert texts(notebook.facts.list(proposed=True).results) == [TOLL, BOAT]
+    assert notebook.facts.promote(TOLL, leave=True).action == "left"
+    tend_facts(notebook.core)
+    assert texts(notebook.facts.list(proposed=True).results) == [BOAT]
+    assert (notebook.facts.decay(dry_run=True).proposed, len(notebook.admin.status().proposals)) == ([], 1)
+    assert notebook.facts.promote(TOLL, leave=False).action == "proposed"
+    assert texts(notebook.facts.list(proposed=True).results) == [TOLL, BOAT]
+    assert notebook.facts.list(SCRIBE, proposed=True).results == []
+    with pytest.raises(NotPermitted):
+        notebook.facts.promote(TOLL, SCRIBE, leave=True)
 
 
 def test_what_only_agents_vouch_for_is_proposed_and_never_promoted(notebook: Notebook) -> None:
@@ -250,6 +273,21 @@ def test_two_facts_that_are_not_the_same_are_not_shown_again(notebook: Notebook)
     assert f'"not_same":["{fact_id(TWIN)}"]' in (notebook.core.place.state / "dump/index.jsonl").read_text()
     with pytest.raises(UsageError):
         notebook.facts.dedupe(not_same=[TOLL])
+
+
+def test_facts_are_two_until_that_is_taken_back(notebook: Notebook) -> None:
+    reread(notebook, f"{NOTES}- {TWIN}\n")
+    notebook.facts.dedupe(not_same=[TOLL, TWIN])
+    assert len(notebook.facts.dedupe(not_same=[TOLL, TWIN], forget=True).pairs) == 1
+
+
+def test_two_named_facts_are_merged_and_no_others(notebook: Notebook) -> None:
+    reread(notebook, f"{NOTES}- {TWIN}\n- {BOAT}!\n")
+    assert len(notebook.facts.dedupe(dry_run=True).pairs) == 2
+    assert notebook.facts.dedupe(merge=[TOLL, TWIN]).merged == 1
+    (pair,) = notebook.facts.dedupe(dry_run=True).pairs
+    assert BOAT in pair.keep.content
+    assert notebook.facts.dedupe(merge=[TOLL, LAMP]).merged == 0
 
 
 def test_facts_in_core_and_pinned_ones_stay_and_words_of_others_are_never_merged(notebook: Notebook) -> None:

@@ -465,6 +465,9 @@ def test_a_picture_is_the_same_for_the_same_memories_and_holds_no_markup_of_thei
         ),
         *(memory(f"loose{number}", kind="insight") for number in range(20)),
     )
+    linked = ET.fromstring(notebook.memories.graph(links='/note/"<').text)  # noqa: S314 - it is our own
+    links = {each.get("href", "") for each in linked.iter("{http://www.w3.org/2000/svg}a")}
+    assert (len(links), all(each.startswith('/note/"<memories/') for each in links)) == (22, True)
     drawn = notebook.memories.graph()
     assert (drawn.memories, drawn.links, drawn.text) == (22, 3, notebook.memories.graph().text)
     tags = {each.tag.rpartition("}")[2] for each in ET.fromstring(drawn.text).iter()}  # noqa: S314 - it is our own

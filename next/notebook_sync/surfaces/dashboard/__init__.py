@@ -4,8 +4,8 @@ How a page is made:
 
 * A page that lists rows and has forms is one `Page` in `tables.PAGES`: operations give its columns, forms, choices and
   help. Nothing else is written.
-* A crafted page is a module with `routes(shell) -> list[BaseRoute]`, named in `app.CRAFTED`; its routes come before the
-  generic ones. `shell.route(path, handler, "GET")` makes a route of a plain function `handler(ask) -> Response`, which
+* A crafted page is a module with `routes(shell) -> list[BaseRoute]`, named in `app.CRAFTED`, in the order of the
+  navigation. `shell.route(path, handler, "GET")` makes a route of a plain function `handler(ask) -> Response`, which
   runs in a worker thread. `Ask` has `query`, `form` (both may hold a name several times), `path` (its parameters),
   `is_fragment` and `here` (the address to come back to).
 * `shell.call(WORDS, given)` calls an operation as the owner, with text for every argument, and raises NotebookError.
@@ -22,6 +22,8 @@ In the browser (static/app.js): a form with method post is sent in place, and of
 `data-live` and an id takes the place of the one in the page; without such elements, main does. `data-live` elements are
 also fetched again when the index changes, except one in which somebody types. A form with `data-plain` is left alone.
 A link with `data-swap` puts the new part in place of the `data-live` one that it is in (static/notes.js).
+What takes a while is a page of its own, whose address an element has as `data-later`: it is fetched into the element
+when the page is shown, and after each action; the element holds a link to it.
 Without JavaScript the same forms and links work. Scripts and styles come from static/ only: the pages' policy forbids
 anything inline and anything from elsewhere.
 """

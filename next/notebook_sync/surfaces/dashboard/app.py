@@ -15,13 +15,26 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp
 
 from notebook_sync.notebook import Notebook
-from notebook_sync.surfaces.dashboard import browse, editor, graph, notes, overview, palette, past, tables
+from notebook_sync.surfaces.dashboard import (
+    browse,
+    editor,
+    graph,
+    notes,
+    overview,
+    palette,
+    past,
+    prompt,
+    review,
+    runtime,
+    tables,
+    today,
+)
 from notebook_sync.surfaces.dashboard.door import BrowserDoor
 from notebook_sync.surfaces.dashboard.shell import Shell, state_of
 from notebook_sync.surfaces.http.app import LIVE, STATIC
 
-# The crafted pages, in the order of the navigation; the generic ones come last.
-CRAFTED = (overview, past, browse, notes, editor, graph, palette, tables)
+# The pages, in the order of the navigation. A crafted page that takes the place of a generic one comes before `tables`.
+CRAFTED = (today, past, browse, notes, editor, graph, prompt, runtime, overview, palette, tables, review)
 _POLL_SECONDS = 0.3
 _PING_SECONDS = 15
 _SLOW_SECONDS = 30.0

@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from notebook_sync.store.rows import Is
@@ -19,10 +19,9 @@ _ADDRESS = "/statistics"
 
 
 def routes(shell: Shell) -> list[BaseRoute]:
-    """The statistics, and until there is another first page, the way there."""
+    """The page of statistics."""
     shell.add_link("System", _ADDRESS, "Statistics")
     return [
-        shell.route("/", lambda ask: RedirectResponse(_ADDRESS, 303), "GET"),
         shell.route(_ADDRESS, lambda ask: _show(shell, ask), "GET"),
     ]
 

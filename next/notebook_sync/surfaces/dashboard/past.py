@@ -19,7 +19,7 @@ from notebook_sync.store.rows import EVERYTHING, Is, Row, Where, both
 from notebook_sync.surfaces.dashboard.diffs import Difference, difference_of
 from notebook_sync.surfaces.dashboard.shell import Ask, Shell
 
-_ACTIVITY: Final = "/activity"
+ACTIVITY: Final = "/activity"
 _PER_PAGE, _MOST_VERSIONS = 50, 200
 _FILTERS = ("agent", "kind", "day")
 # What is shown unless a kind is asked for.
@@ -31,11 +31,11 @@ _RECENT = timedelta(days=60)
 
 def routes(shell: Shell) -> list[BaseRoute]:
     """The page of each note's history, and the one of all activity."""
-    shell.add_link("Notebook", _ACTIVITY, "Activity")
+    shell.add_link("Notebook", ACTIVITY, "Activity")
     past = Past(shell)
     return [
         shell.route("/history/{name:path}", past.history, "GET"),
-        shell.route(_ACTIVITY, past.activity, "GET"),
+        shell.route(ACTIVITY, past.activity, "GET"),
     ]
 
 
@@ -153,4 +153,4 @@ def _chosen(asked: Mapping[str, str], zone: tzinfo) -> Where:
 
 def _address(asked: Mapping[str, str], **more: str) -> str:
     given = {name: value for name, value in {**asked, **more}.items() if value}
-    return f"{_ACTIVITY}?{urlencode(given)}" if given else _ACTIVITY
+    return f"{ACTIVITY}?{urlencode(given)}" if given else ACTIVITY

@@ -46,7 +46,8 @@ class Page:
     """A page: `listing` gives its rows, `search` those for a `query`; both get the `fixed` arguments. `create` is the
     form above the list, `actions` are those of a row, `tools` are operations with a form of their own. The field `id`
     names a row. `opens` is the address of a row, with fields of it in braces; by default a `path` leads to its note.
-    `then` is where a created thing is shown. `is_newest_last` is how the operation orders its rows; the page shows the
+    `then` is where a created thing is shown. `bars` are columns of numbers
+    from 0 to 1 that are shown as bars, too. `is_newest_last` is how the operation orders its rows; the page shows the
     newest first."""
 
     path: str
@@ -63,6 +64,7 @@ class Page:
     opens: str = ""
     then: str = ""
     about: str = ""
+    bars: tuple[str, ...] = ()
     is_newest_last: bool = False
 
     @property
@@ -80,33 +82,20 @@ _FACT_ACTIONS = (
 PAGES: tuple[Page, ...] = (
     Page("/new", "New note", "Notebook", create="create", then="/edit/{path}"),
     Page(
-        *("/rules", "Rules", "Notebook", "rules"),
-        columns=("state", "name", "identity", "action", "until", "line"),
-        tools=("trust",),
-    ),
-    Page(
-        *("/reminders", "Reminders", "Notebook", "reminders"),
-        columns=("state", "when", "text", "every", "line"),
-    ),
-    Page(
         *("/facts", "Facts", "Memory", "fact list", "fact search", "fact add", _FACT_ACTIONS),
         columns=("importance", "content", "section", "path", "last_accessed"),
+        bars=("importance",),
         tools=("fact verify", "fact decay", "fact dedupe", "fact extract", "conversation end"),
     ),
     Page(
         *("/memories", "Memories", "Memory", "memory list", "memory search", "memory add"),
         columns=("score", "kind", "title", "domain", "tags", "updated_at"),
+        bars=("score",),
         fixed={"counts_use": "false"},
         tools=(
             *("memory link", "memory score", "memory audit", "memory fix", "memory infer", "memory ingest"),
             "memory graph",
         ),
-    ),
-    Page(
-        *("/review", "Needs review", "Memory", "memory list"),
-        columns=("kind", "title", "domain", "agent", "updated_at"),
-        fixed={"needs_review": "true"},
-        about="Memories that an agent saved and nobody has confirmed.",
     ),
     Page(
         *("/stream", "Stream", "Agents", "stream show", "", "stream log"),
@@ -129,7 +118,10 @@ PAGES: tuple[Page, ...] = (
     ),
     Page(
         *("/checkpoints", "Checkpoints", "Agents", "checkpoint list", "", "checkpoint create"),
-        actions=(Action("rollback", label="Roll back"),),
+        actions=(
+            Action("rollback", label="Roll back"),
+            Action("rollback", label="Roll back notes, too", fixed={"files": "true"}),
+        ),
         columns=("at", "name", "created_by"),
     ),
     Page(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,11 +15,16 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from starlette.testclient import TestClient
 
-from notebook_sync import Notebook
+from notebook_sync import Notebook, Session
+from notebook_sync.store.rows import Is
 from notebook_sync.surfaces.http.app import asgi
 from tests.surfaces.serving import make_notebook, on_a_port
 
 PORT = 8765
+OWNER_PAGES = (
+    *("/", "/prompt", "/prompt?session=task&text=safe", "/prompt/changes", "/reminders", "/rules?identity=bram"),
+    *("/review/facts", "/review/pairs", "/review/memories", "/memory-graph"),
+)
 HOSTILE = """# Hostile
 
 <script>alert(1)</script> <img src="https://evil.example/a.png" onerror="alert(2)">
@@ -52,6 +59,59 @@ def notebook(folder: Path) -> Iterator[Notebook]:
         opened.facts.add("<script>alert('fact')</script> is a fact")
         opened.memories.add("Rope does not rust, and chain does.", title="Rope over chain", kind="decision")
         yield opened
+
+
+def days_from_now(days: int) -> str:
+    """A day, as files name it."""
+    return f"{datetime.now(UTC) + timedelta(days=days):%Y-%m-%d}"
+
+
+@pytest.fixture
+def owned(notebook: Notebook) -> Notebook:
+    """The notebook with something on each of the owner's pages."""
+    files = {
+        "runtime/reminders.md": (
+            f"# Reminders\n\n## Today\n\n- [ ] Call the mill\n- [ ] Pay the toll [due: {days_from_now(-2)}]\n"
+            "- [x] Send the list\n\n## This Week\n\n"
+            f"- [ ] <script>alert('reminder')</script> [due: {days_from_now(1)}]\n"
+            f"- [ ] Paint the buoy [due: {days_from_now(20)}]\n\n## Recurring\n\n- Every day at 00:00: Status\n\n"
+            f"## Waiting For\n\n- Answer of the insurer [expected: {days_from_now(5)}]\n"
+        ),
+        "runtime/external-communications.md": (
+            "# External\n\n## Permanent Rules\n\n- **Odile** (odile@q.example): draft only\n\n"
+            "## Temporary Instructions\n\n"
+            f"- **Bram** (+31 20 555 0142): may move the ferry [until {days_from_now(2)}]\n"
+            f"- **Press**: refer to Ines <script>alert('rule')</script> [until {days_from_now(30)}]\n"
+        ),
+        "pages/broken.md": "---\ntitle: [\n---\nx\n",
+        "pages/plan (conflicted copy 2026-01-01).md": "# Copy\n",
+    }
+    for path, text in files.items():
+        (notebook.root / path).write_text(text)
+    for fact in ("The toll is ten crowns", "The toll is ten crowns each time", "Oil is sold"):
+        notebook.facts.add(fact, section="Tolls" if "toll" in fact else "Trade")
+    notes = notebook.root / "facts/notes.md"
+    if "each time" not in notes.read_text():  # the second may have reinforced the first
+        notes.write_text(notes.read_text().replace("ten crowns\n", "ten crowns\n- The toll is ten crowns each time\n"))
+    notebook.sync()
+    notebook.core.index.facts.update(Is("content", "=", "Oil is sold"), set={"base": 0.07})
+    notebook.facts.promote("The ferry leaves at nine", Session.task("scribe"))
+    notebook.memories.add("<script>alert('memory')</script> that nobody has confirmed", Session.task("scribe"))
+    return notebook
+
+
+@pytest.fixture
+def trusting(notebook: Notebook) -> Notebook:
+    """The notebook with a prompt that shows what is committed: everything, two days ago."""
+    with (notebook.root / "notebook.toml").open("a") as file:
+        file.write('[prompt]\ntrust = "committed"\n')
+    then = f"{datetime.now(UTC) - timedelta(days=2):%Y-%m-%dT%H:%M:%SZ}"
+    dated = os.environ | {"GIT_AUTHOR_DATE": then, "GIT_COMMITTER_DATE": then}
+    who = ("-c", "user.name=owner", "-c", "user.email=owner@quay.example")
+    for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "Begin"]):
+        subprocess.run(["git", "-C", notebook.root, *words], check=True, env=dated)
+    notebook.sync()
+    return notebook
 
 
 @pytest.fixture

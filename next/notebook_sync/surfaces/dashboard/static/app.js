@@ -51,12 +51,14 @@ function show(made, answer, form, button) {
     for (const part of fitting) replace(part, made.querySelector(`[id="${part.id}"]`));
     if (form.isConnected) form.reset();
     if (!document.activeElement || document.activeElement === document.body) refocus(label, fitting[0]);
+    fill();
   } else {
     done?.remove();
     at("main").replaceChildren(...made.childNodes);
     if (answer.redirected) history.pushState(null, "", withoutDone(answer.url));
     shown = address();
     mark();
+    fill();
     at("main").querySelector("h1, [role=alert]")?.scrollIntoView({ block: "nearest" });
     at("main").focus();
   }
@@ -260,6 +262,18 @@ function mark() {
     else link.removeAttribute("aria-current");
   }
 }
+
+// ---- parts that take a while are fetched when the page is shown; without this, a link leads to each
+
+async function fill() {
+  for (const part of document.querySelectorAll("[data-later]")) {
+    const answer = await fetch(part.dataset.later, { headers: FRAGMENT }).catch(() => null);
+    const hadFocus = part.contains(document.activeElement);
+    if (answer?.ok) part.replaceChildren(...parse(await answer.text()).childNodes);
+    if (hadFocus) refocus("", part);
+  }
+}
+fill();
 
 // What was just done is also read aloud, and its address is kept without it.
 if (new URL(location.href).searchParams.has("done")) history.replaceState(null, "", withoutDone(location.href) + location.hash);

@@ -1,0 +1,148 @@
+"""What the owner decides about facts and memories: proposals, what fades, duplicates, what nobody confirmed; and the
+graph of memories. Each decision is one operation, done where it is shown, and most are taken back by one more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from notebook_sync.errors import UsageError
+from notebook_sync.model import CORE_FACTS
+from notebook_sync.services.fact_upkeep import Pair
+from notebook_sync.surfaces.dashboard.markdown import note_href
+from notebook_sync.surfaces.dashboard.shell import Ask, Shell, Undo
+
+_FACTS, _PAIRS, _MEMORIES, _GRAPH = "/review/facts", "/review/pairs", "/review/memories", "/memory-graph"
+_FADING_DAYS = "14"
+_MOST_PAIRS, _MOST_ROWS = 20, 50
+_KINDS = ("decision", "problem", "pattern", "insight")
+_MARKED = re.compile(r"\[-(.*?)-\]|\{\+(.*?)\+\}", re.DOTALL)
+_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
+
+Pieces = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An operation on what a form names, by `argument`, and what is said of it. `undo` is the decision that takes it
+    back."""
+
+    operation: str
+    argument: str
+    said: str
+    undo: str = ""
+    fixed: dict[str, str] = field(default_factory=dict)
+
+
+_EDITED = {"action": "set_frontmatter", "content": "needs_review: false"}
+DECISIONS = {
+    "promote": Decision("fact promote", "fact", "moved a fact to core.md", "go-back"),
+    "leave": Decision("fact promote", "fact", "left a fact where it is", "propose", {"leave": "true"}),
+    "propose": Decision("fact promote", "fact", "proposed a fact again", "leave", {"leave": "false"}),
+    "keep": Decision("fact reinforce", "fact", "reinforced a fact"),
+    "archive": Decision("fact archive", "fact", "archived a fact", "restore"),
+    "restore": Decision("fact restore", "fact", "restored a fact", "archive"),
+    "merge": Decision("fact dedupe", "merge", "merged two facts", "go-back"),
+    "apart": Decision("fact dedupe", "not_same", "these are two facts", "together"),
+    "together": Decision("fact dedupe", "not_same", "they may be the same", "apart", {"forget": "true"}),
+    "confirm": Decision("edit", "id", "confirmed a memory", "go-back", _EDITED),
+    "go-back": Decision("undo", "id", "went back to the text before"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """Two facts that say the same, each in pieces with the words that the other lacks."""
+
+    pair: Pair
+    drop: Pieces
+    keep: Pieces
+
+
+def routes(shell: Shell) -> list[BaseRoute]:
+    """The pages of what is to be decided, and the form that decides."""
+    page = Reviewing(shell)
+    for path, title in ((_FACTS, "Review facts"), (_MEMORIES, "Review memories"), (_GRAPH, "Memory graph")):
+        shell.add_link("Memory", path, title)
+    return [
+        shell.route(_FACTS, page.facts, "GET"),
+        shell.route(_PAIRS, page.pairs, "GET"),
+        shell.route(_MEMORIES, page.memories, "GET"),
+        shell.route(_GRAPH, page.graph, "GET"),
+        shell.route("/decide", page.decide, "POST"),
+    ]
+
+
+class Reviewing:
+    """The pages on what is to be decided."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+
+    def facts(self, ask: Ask) -> Response:
+        """Facts that are proposed, or that fade."""
+        call, limit = self._shell.call, str(_MOST_ROWS)
+        return self._shell.page(
+            ask,
+            "review_facts.html",
+            proposed=call("fact list", {"proposed": "true", "limit": limit}).results,
+            fading=call("fact list", {"fading": _FADING_DAYS, "limit": limit}).results[::-1],
+            days=_FADING_DAYS,
+            core=CORE_FACTS,
+        )
+
+    def pairs(self, ask: Ask) -> Response:
+        """Facts that say the same, which takes a while to find: the page of facts asks for them when it is shown."""
+        pairs: Sequence[Pair] = self._shell.call("fact dedupe", {"dry_run": "true"}).pairs
+        twins, more = [_twins(pair) for pair in pairs[:_MOST_PAIRS]], max(0, len(pairs) - _MOST_PAIRS)
+        return self._shell.page(ask, "review_pairs.html", twins=twins, more=more, is_inner=ask.is_fragment)
+
+    def memories(self, ask: Ask) -> Response:
+        """Memories that an agent saved and nobody confirmed."""
+        found = self._shell.call("memory list", {"needs_review": "true", "limit": str(_MOST_ROWS)})
+        return self._shell.page(ask, "review_memories.html", rows=found.results)
+
+    def graph(self, ask: Ask) -> Response:
+        """Memories and their links as a picture in which each box is a link."""
+        asked = {name: ask.query.get(name, "").strip() for name in ("kind", "domain")}
+        given = {name: value for name, value in asked.items() if value}
+        drawn = self._shell.call("memory graph", {**given, "links": note_href("")})
+        # The pages' policy forbids a style in a page, and style.css has these classes.
+        picture = Markup(_STYLE.sub("", drawn.text))  # noqa: S704 - the operation escapes what memories say
+        return self._shell.page(ask, "memory_graph.html", picture=picture, drawn=drawn, kinds=_KINDS, asked=asked)
+
+    def decide(self, ask: Ask) -> Response:
+        """Do what a form says."""
+        decision, what = DECISIONS.get(ask.form.get("do", "")), ask.form.get("what", "")
+        if decision is None:
+            raise UsageError("there is no such decision", next="go back to the page, and send it again")
+        done = self._shell.call(decision.operation, {decision.argument: what, **decision.fixed})
+        named = ask.form.get("path", "") if decision.undo == "go-back" else what
+        undo = Undo("/decide", {"do": decision.undo, "what": named}) if decision.undo else None
+        to = ask.here if ask.here.partition("?")[0] in (_FACTS, _PAIRS, _MEMORIES) else _FACTS
+        return self._shell.done(ask, to, f"Done: {decision.said}", warnings=done.warnings, undo=undo)
+
+
+def _twins(pair: Pair) -> Twins:
+    """A pair with what differs, which is not marked where the facts themselves hold such marks."""
+    pieces: Pieces = []
+    last = 0
+    for found in _MARKED.finditer(pair.diff):
+        gone, new = found[1] or "", found[2] or ""
+        pieces += [("", pair.diff[last : found.start()]), ("del", gone), ("ins", new)]
+        last = found.end()
+    pieces.append(("", pair.diff[last:]))
+    drop = [piece for piece in pieces if piece[0] != "ins"]
+    keep = [piece for piece in pieces if piece[0] != "del"]
+    if (_said(drop), _said(keep)) != (pair.drop.content, pair.keep.content):
+        return Twins(pair, [("", pair.drop.content)], [("", pair.keep.content)])
+    return Twins(pair, drop, keep)
+
+
+def _said(pieces: Pieces) -> str:
+    return "".join(text for _, text in pieces)

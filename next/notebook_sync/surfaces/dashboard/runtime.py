@@ -1,0 +1,164 @@
+"""Reminders by when they are due, and the rules: pages on files of runtime/, each change one edit that is taken back.
+
+What is typed becomes one list item; it never opens a heading, a comment or code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from notebook_sync.errors import NoSuchNote, NotebookError, UsageError
+from notebook_sync.services.assembling import REMINDERS, RULES
+from notebook_sync.services.reminders import SECTIONS, Due
+from notebook_sync.surfaces.dashboard.shell import Ask, Shell, Undo
+
+_PAGE = "/reminders"
+_GROUPS = ("Overdue", "Today", "This week", "Later", "Waiting", "Done")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(\[.\]\s+)?(.+)")
+_DATES = {"Waiting For": "expected"}
+_WEEK = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A reminder with the words that name it for an edit, "" where none do. `has_box`: it can be ticked."""
+
+    due: Due
+    entry: str
+    has_box: bool
+    digest: str
+
+
+def routes(shell: Shell) -> list[BaseRoute]:
+    """The pages of reminders and rules, and the changes of a reminder."""
+    page = Reminding(shell)
+    shell.add_link("Notebook", _PAGE, "Reminders")
+    shell.add_link("Notebook", "/rules", "Rules")
+    return [
+        shell.route(_PAGE, page.show, "GET"),
+        shell.route(f"{_PAGE}/add", page.add, "POST"),
+        shell.route(f"{_PAGE}/tick", page.tick, "POST"),
+        shell.route(f"{_PAGE}/move", page.move, "POST"),
+        shell.route("/rules", lambda ask: _show_rules(shell, ask), "GET"),
+    ]
+
+
+def rows_of(shell: Shell, reminders: Iterable[Due]) -> list[Row]:
+    """Reminders with the words that name each in its file as it is now."""
+    try:
+        note = shell.call("read", {"id": REMINDERS})
+    except NoSuchNote:  # the last good text is listed, and cannot be changed
+        return [Row(each, "", has_box=False, digest="") for each in reminders]
+    lines = dict(enumerate(note.text.split("\n"), 1))
+    items = [(each, _ITEM.match(lines.get(each.line, ""))) for each in reminders]
+    return [Row(each, item[2] if item else "", bool(item and item[1]), note.digest) for each, item in items]
+
+
+def groups_of(rows: Sequence[Row], now: datetime) -> dict[str, list[Row]]:
+    """Reminders by when they are due, the groups in their order; no empty ones."""
+    groups: dict[str, list[Row]] = {name: [] for name in _GROUPS}
+    for row in rows:
+        groups[_group_of(row.due, now)].append(row)
+    return {name: found for name, found in groups.items() if found}
+
+
+def _group_of(due: Due, now: datetime) -> str:
+    known = {"done": "Done", "overdue": "Overdue", "due": "Today"}
+    if due.state in known:
+        return known[due.state]
+    left = days_left(due.when or "", now)
+    if due.kind == "waiting":
+        return "Waiting"
+    if left == 0:
+        return "Today"
+    is_near = due.section.casefold() == "this week" if left is None else left < _WEEK
+    return "This week" if is_near else "Later"
+
+
+def days_left(moment: str, now: datetime) -> int | None:
+    """In how many days a day or moment of ISO 8601 is, by the calendar; None for what is neither."""
+    try:
+        return (date.fromisoformat(moment[:10]) - now.date()) // timedelta(days=1)
+    except ValueError:
+        return None
+
+
+class Reminding:
+    """The page of reminders, and what is done on it."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+
+    def show(self, ask: Ask) -> Response:
+        """All reminders, by when they are due."""
+        shell, found, sections, trouble = self._shell, None, list[str](), None
+        try:
+            found = shell.call("reminders")
+            sections = [each.heading for each in shell.call("read", {"id": REMINDERS}).sections]
+        except NotebookError as error:
+            trouble = error
+        now = datetime.now(shell.notebook.settings.timezone)
+        return shell.page(
+            ask,
+            "reminders.html",
+            groups=groups_of(rows_of(shell, found.results), now) if found else {},
+            sections=[each for each in sections if each in SECTIONS],
+            problems=found.problems if found else [],
+            trouble=trouble,
+            path=REMINDERS,
+        )
+
+    def add(self, ask: Ask) -> Response:
+        """Add a reminder on one line."""
+        section, due = ask.form.get("section", ""), _one_line(ask.form.get("due", ""))
+        text = _one_line(ask.form.get("text", ""))
+        if not text:
+            raise UsageError("the reminder has no text", next="write what is to be done")
+        box = "" if section in ("Recurring", "Waiting For") else "[ ] "
+        dated = f" [{_DATES.get(section, 'due')}: {due}]" if due and section != "Recurring" else ""
+        given = {"action": "append_to_section", "section": section, "content": f"- {box}{text}{dated}"}
+        return self._edit(ask, given, "added a reminder", Undo("/note-undo", {"id": REMINDERS}))
+
+    def tick(self, ask: Ask) -> Response:
+        """Tick a reminder, or take its tick back."""
+        entry = ask.form.get("entry", "")
+        undo = Undo(f"{_PAGE}/tick", {"entry": entry})
+        return self._edit(ask, {"action": "toggle_checkbox", "entry_match": entry}, "ticked a reminder", undo)
+
+    def move(self, ask: Ask) -> Response:
+        """Move a reminder to another section."""
+        entry, to, section = (ask.form.get(name, "") for name in ("entry", "to", "section"))
+        undo = Undo(f"{_PAGE}/move", {"entry": entry, "to": section, "section": to})
+        return self._edit(ask, {"action": "move_entry", "entry_match": entry, "to": to}, "moved a reminder", undo)
+
+    def _edit(self, ask: Ask, given: dict[str, Any], what: str, undo: Undo) -> Response:
+        digest = {"expected_digest": ask.form["digest"]} if ask.form.get("digest") else {}
+        done = self._shell.call("edit", {"id": REMINDERS, **given, **digest})
+        to = ask.here if ask.here.partition("?")[0] in ("/", _PAGE) else _PAGE
+        return self._shell.done(ask, to, f"Done: {what}", warnings=done.warnings, undo=undo)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _show_rules(shell: Shell, ask: Ask) -> Response:
+    """The rules in force, or what applies to somebody and why."""
+    given = {name: ask.query.get(name, "").strip() for name in ("identity", "channel")}
+    standing, trouble = None, None
+    try:
+        standing = shell.call("rules", {name: value for name, value in given.items() if value})
+    except NotebookError as error:
+        trouble = error
+    now = datetime.now(shell.notebook.settings.timezone)
+    rules = [(each, days_left(each.until, now)) for each in standing.results] if standing else []
+    return shell.page(
+        ask, "rules.html", given=given, standing=standing, rules=rules, trouble=trouble, path=RULES, week=_WEEK
+    )
