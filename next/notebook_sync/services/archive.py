@@ -1,13 +1,12 @@
 """A notebook as one plain tar: its files, its history as git bundles, and what only the index holds as JSON lines.
 
-An archive may be anyone's. It is read to its end and checked before anything is written: no name leads out of the
-folder, no member is anything but a plain file, and nothing in it starts a program or names a server unless the owner
-trusts it. A tar that is not compressed holds no more than its size, so none unpacks to more than the disk has.
+An archive may be anyone's. It is unpacked and checked apart from the notebook, and moved into its place when all of it
+is sound: no name leads out of the folder, no member is anything but a plain file, and nothing in it starts a program or
+names a server unless the owner trusts it. A tar that is not compressed holds no more than its size.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import posixpath
@@ -17,76 +16,66 @@ import shutil
 import tarfile
 import tempfile
 import unicodedata
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal, NamedTuple
+from typing import IO, Annotated, Literal
 
 import msgspec
 
-from notebook_sync.errors import ConfigError, GitFailed, NotebookError, Refused, UsageError
+from notebook_sync.errors import NotebookError, Refused, UsageError
 from notebook_sync.files.git import LONG_SECONDS, Repository, has_git, run_git
 from notebook_sync.files.history import PRIVATE
 from notebook_sync.files.ignore import GITIGNORE
 from notebook_sync.files.names import LONGEST_NAME, folded, is_hidden
-from notebook_sync.files.private import FOLDER, write_private
-from notebook_sync.files.state import Place, state_home
+from notebook_sync.files.private import FOLDER, make_private, write_private
+from notebook_sync.files.state import Place
 from notebook_sync.model import SETTINGS_FILE
 from notebook_sync.permissions import CHANNEL_FILE, is_ignorable
 from notebook_sync.services.core import Core
 from notebook_sync.services.importing import Exported, Failure, Imported
 from notebook_sync.services.upkeep import finish_open_writes, sync_notebook
 from notebook_sync.settings import parse_settings, settings_that_reach_out
-from notebook_sync.store.tables import from_json
+from notebook_sync.store.rows import Is, Not
+from notebook_sync.store.tables import as_json, from_json
+from notebook_sync.sync.engine import ADOPTED
+from notebook_sync.sync.project import with_fact_words, with_words
 
 FORMAT = 1
 INFO, FILES, ROWS, END = "archive.json", "files/", "index.jsonl", "end"
 HISTORY, PRIVATE_HISTORY = "history.bundle", "private.bundle"
+CHECKED = "checked.json"
 # What a line of ROWS may be of: an open write belongs to the files of the machine that it was begun on.
 _LOADED = frozenset(("documents", "history", "facts", "stream", "longterm", "checkpoints", "events"))
-_MOST_MEMBERS, _LONGEST_PATH, _SECOND = 200_000, 4_000, 1_000_000_000
+# The last good rows of a file that is broken now: more than their file.
+_GOOD = ("documents", "facts", "fact_places")
+_MOST_MEMBERS, _LONGEST_PATH = 200_000, 4_000
 _LONGEST_LINE, _LARGEST_TEXT, _LARGEST_HEAD = 64 << 20, 1 << 20, 1 << 20
 _SETTINGS_OF_GIT = (".gitattributes", ".gitmodules")
-_OF_GIT = (GITIGNORE, *_SETTINGS_OF_GIT)
 _OWN = frozenset((".git", FOLDER))
+_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"PK\x03\x04", b"\x28\xb5\x2f\xfd")
 # Control characters, bytes that are not UTF-8, line and paragraph separators.
 _CONTROL = frozenset(("Cc", "Cs", "Zl", "Zp"))
 # A driver that is not git's own, a command of a submodule, a transport that is a program.
-_PROGRAM = re.compile(r"(?<!\S)(?:filter|diff|merge)=(?!(?:text|binary|union|markdown|python)\b)|update\W+!|::")
+_PROGRAM = re.compile(rb"(?<!\S)(?:filter|diff|merge)=(?!(?:text|binary|union|markdown|python)\b)|update\W+!|::")
 
 
 class Info(msgspec.Struct, frozen=True):
-    """The first member. `id` is the archive's own; `notebook` is the notebook's; `branch` is what was checked out in
-    its repository, "" without one, and `object_format` how that names its objects."""
+    """The first member. `id` is the archive's own; `notebook` is the notebook's; `head` is what was checked out in its
+    repository, a branch or a commit, "" without one, and `object_format` how that names its objects."""
 
     format: int
     id: str
-    notebook: str = ""
-    branch: Annotated[str, msgspec.Meta(pattern=r"^(refs/heads/\w.*)?$")] = ""
+    notebook: Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{16})?$")] = ""
+    head: Annotated[str, msgspec.Meta(pattern=r"^(refs/heads/\w.*|[0-9a-f]{40,64})?$")] = ""
     object_format: Literal["sha1", "sha256"] = "sha1"
 
 
-class _Member(NamedTuple):
-    """One member, whose bytes can be read until the next one is asked for. `path` is "" for what is no file of the
-    notebook; `mtime` is in ns."""
+class Checked(msgspec.Struct, frozen=True):
+    """An archive that is unpacked and sound: its first member, and what its import will have done."""
 
-    name: str
-    path: str
-    mode: int
-    mtime: int
-    data: IO[bytes]
-
-
-class _Contents(NamedTuple):
-    """What an archive holds: its files and those that are there already, its rows, and lines that are none; what in it
-    starts programs or names other machines."""
-
-    info: Info
-    paths: set[str]
-    same: set[str]
-    rows: int
-    unreadable: int
-    reaching: list[str]
+    info: bytes
+    done: Imported
 
 
 # ---- out
@@ -107,83 +96,83 @@ def export_notebook(core: Core, file: str) -> Exported:
     try:
         with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
             made = Path(folder) / "archive"
-            with tarfile.open(made, "x", format=tarfile.PAX_FORMAT) as tar:
+            with tarfile.open(made, "x", format=tarfile.PAX_FORMAT) as tar, made.with_name(ROWS).open("x+b") as lines:
                 made.chmod(0o600)
-                repository = _repository_of(core, warnings)
-                branch = repository.branch() if repository else ""
-                own = {"format": FORMAT, "id": secrets.token_hex(8), "notebook": core.place.notebook_id}
-                own |= {"branch": branch, "object_format": repository.object_format if repository else "sha1"}
-                _add(tar, INFO, io.BytesIO(msgspec.json.encode(own)))
+                repository = Repository.around(core.root) if has_git() else None
+                if repository and repository.prefix:
+                    warnings.append(f"the history in {repository.folder}, around the notebook, is not in the archive")
+                    repository = None
+                head = repository.branch() or repository.head() if repository else ""
+                of = repository.object_format if repository else "sha1"
+                info = {"format": FORMAT, "id": secrets.token_hex(8), "notebook": core.place.notebook_id}
+                _add(tar, INFO, io.BytesIO(msgspec.json.encode({**info, "head": head, "object_format": of})))
                 files = _add_files(core, tar, repository, left_out)
-                with rows.open("rb") as lines:
-                    row_count = sum(1 for _ in lines)
-                    _add(tar, ROWS, lines)
-                _add_bundle(tar, made.with_name(HISTORY), repository.common if repository else made, warnings)
+                lines.write(rows.read_bytes())
+                lines.writelines(_good_rows(core))
+                lines.seek(0)
+                row_count = sum(1 for _ in lines)
+                _add(tar, ROWS, lines)
+                if repository:
+                    _add_bundle(tar, made.with_name(HISTORY), repository.common, warnings)
                 _add_bundle(tar, made.with_name(PRIVATE_HISTORY), core.place.state / PRIVATE, warnings)
                 _add(tar, END, io.BytesIO())
             made.rename(target)
     except OSError as error:
         raise NotebookError(f"the archive cannot be written: {error}", next="repeat the command") from None
-    size = target.stat().st_size
-    return Exported(path=str(target), files=files, rows=row_count, bytes=size, left_out=left_out, warnings=warnings)
-
-
-def _repository_of(core: Core, warnings: list[str]) -> Repository | None:
-    """The repository of which the notebook is the top."""
-    repository = Repository.around(core.root) if has_git() else None
-    if repository is not None and repository.prefix:
-        warnings.append(f"the history in {repository.folder} is not in the archive: the notebook is a part of it")
-        return None
-    return repository
+    counts = {"files": files, "rows": row_count, "bytes": target.stat().st_size}
+    return Exported(path=str(target), **counts, left_out=left_out, warnings=warnings)
 
 
 def _add_files(core: Core, tar: tarfile.TarFile, repository: Repository | None, left_out: list[Failure]) -> int:
     """Add every file that is not ignored or that git tracks; how many these are."""
-    scan = core.tree.scan()
+    scan, tree = core.tree.scan(), core.tree
     paths = {*scan.seen, *scan.attachments, *scan.refused}  # refused are also notes that are too large
     if repository:
         paths |= {os.fsdecode(path) for path in run_git(core.root, "ls-files", "-z").split(b"\0") if path}
-    agents = [f"channels/{agent}" for agent in core.tree.folders("channels")]
-    folders = {"", *(f"{each}/{scope}" for each in agents for scope in core.tree.folders(each))}
-    folders |= {posixpath.dirname(path) for path in paths}
-    folders |= {str(above) for folder in folders for above in Path(folder).parents if str(above) != "."}
-    named = {posixpath.join(folder, name) for folder in folders for name in (SETTINGS_FILE, CHANNEL_FILE, *_OF_GIT)}
+    folders = {str(above) for path in paths for above in Path(path).parents}
+    agents = [f"channels/{agent}" for agent in tree.folders("channels")]
+    folders |= {".", *(f"{agent}/{scope}" for agent in agents for scope in tree.folders(agent))}
+    names = (SETTINGS_FILE, CHANNEL_FILE, GITIGNORE, *_SETTINGS_OF_GIT)
+    paths |= {posixpath.normpath(f"{folder}/{name}") for folder in folders for name in names}
     known: dict[str, str] = {}
-    count = 0
-    for path in sorted(paths | named):
-        is_file = core.tree.stat(path) is not None
-        reason = why_not_plain(path, known) if is_file else scan.refused.get(path, "")
-        if reason:
+    for path in sorted(paths):
+        is_file = tree.stat(path) is not None
+        if reason := why_not_plain(path, known) if is_file else scan.refused.get(path, ""):
             left_out.append(Failure(path, reason))
         elif is_file:
             with (core.root / path).open("rb") as file:
                 # A note is never half of what somebody writes.
-                _add(tar, FILES + path, io.BytesIO(core.tree.read(path).raw) if path in scan.seen else file, file)
-            count += 1
-    return count
+                _add(tar, FILES + path, io.BytesIO(tree.read(path).raw) if path in scan.seen else file, file)
+    return sum(name.startswith(FILES) for name in tar.getnames())
+
+
+def _good_rows(core: Core) -> Iterator[bytes]:
+    """The rows that say what files said before they broke."""
+    paths = [path for (path,) in core.index.documents.tuples(("path",), Not(Is("stale", "=", "")))]
+    for name in _GOOD if paths else ():
+        for row in core.index.collections[name].find(Is("path", "in", paths), heavy=True):
+            yield as_json({"in": name, "good": row}).encode() + b"\n"
 
 
 def _add_bundle(tar: tarfile.TarFile, bundle: Path, git_dir: Path, warnings: list[str]) -> None:
     """Add all that a repository holds, where it holds anything."""
+    git = ("--git-dir=.",)
     if (git_dir / "shallow").exists():
         warnings.append(f"the history in {git_dir} is not in the archive: it is a shallow clone")
-    elif (git_dir / "HEAD").exists() and has_git():
-        git = ("--git-dir=.",)
-        if run_git(git_dir, *git, "rev-list", "--all", "--max-count=1", seconds=LONG_SECONDS):
-            run_git(git_dir, *git, "bundle", "create", "--quiet", str(bundle), "--all", seconds=LONG_SECONDS)
-            with bundle.open("rb") as file:
-                _add(tar, bundle.name, file)
+    elif (git_dir / "HEAD").exists() and has_git() and run_git(git_dir, *git, "rev-list", "--all", "--max-count=1"):
+        run_git(git_dir, *git, "bundle", "create", "--quiet", str(bundle), "--all", seconds=LONG_SECONDS)
+        with bundle.open("rb") as file:
+            _add(tar, bundle.name, file)
 
 
 def _add(tar: tarfile.TarFile, name: str, data: IO[bytes], file: IO[bytes] | None = None) -> None:
-    """Add a member, with mode and time of a file."""
+    """Add a member, with mode and time of a file, to the microsecond."""
     info = tarfile.TarInfo(name)
     info.size, info.mode = data.seek(0, io.SEEK_END), 0o600
     data.seek(0)
     if file is not None:
         found = os.fstat(file.fileno())
-        info.mode = found.st_mode & 0o777
-        info.pax_headers = {"mtime": f"{found.st_mtime_ns // _SECOND}.{found.st_mtime_ns % _SECOND:09}"}
+        info.mode, info.mtime = found.st_mode & 0o777, found.st_mtime_ns // 1_000 / 1e6
     tar.addfile(info, data)
 
 
@@ -194,69 +183,116 @@ def is_archive(file: str) -> bool:
     """Whether a file is an archive, as far as its first bytes say. Raises UsageError for one that cannot be read."""
     try:
         with Path(file).expanduser().open("rb") as raw:
-            return raw.read(len(INFO)) == INFO.encode()
+            begin = raw.read(len(INFO))
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}", next="name a file") from None
+    if begin.startswith(_COMPRESSED):
+        raise UsageError(f"{file} is compressed, and no archive is", next="unpack it first, for example with gunzip")
+    return begin == INFO.encode()
 
 
 def import_archive(core: Core, file: Path, *, trust: bool, dry_run: bool) -> Imported:
-    """Make the notebook of an archive in the core's folder, which is empty, or holds what an import that was
-    interrupted has written. Raises Refused before anything is written."""
-    state_home().mkdir(0o700, parents=True, exist_ok=True)
-    with file.open("rb") as raw, tempfile.TemporaryDirectory(prefix="import-", dir=state_home()) as folder:
-        staging = Path(folder)
+    """Make the notebook of an archive in the core's folder, which is empty, or complete an import that was interrupted
+    there. Raises Refused before anything is written."""
+    with _staging(core.root) as staging:
+        mark = staging / CHECKED
         try:
-            found = _checked(core.root, raw, staging)
-            nested = [
-                *_restored(staging / "top", staging / HISTORY, found.info.branch, found.info.object_format),
-                *_restored(staging / "private", staging / PRIVATE_HISTORY, "", "sha1"),
-            ]
-        except (tarfile.TarError, ValueError, EOFError, RecursionError, ConfigError, GitFailed) as error:
-            raise _refusal(file, str(error), "make it again with: notebook-sync export FILE") from None
-        if not trust and (reaching := [*found.reaching, *nested]):
-            raise _refusal(file, "; ".join(reaching[:5]), "if it is your own, import it with --trust-settings")
-        below = ((path, path.relative_to(core.root)) for path in core.root.rglob("*"))
-        there = {str(name) for path, name in below if path.is_symlink() or not path.is_dir()}
-        if others := sorted(each for each in there - found.same if each.split("/")[0] not in _OWN):
-            raise Refused(f"{core.root} has {others[0]}", next="import into an empty folder, named with -C DIR")
-        return _place(core, raw, staging, found, dry_run=dry_run)
+            with file.open("rb") as raw:
+                checked = _begun(raw, mark) if mark.exists() else _checked(raw, staging, trust=trust)
+        except (tarfile.TarError, ValueError, OverflowError, EOFError, RecursionError, OSError, NotebookError) as error:
+            advice = error.next if isinstance(error, Refused) else "make it again with: notebook-sync export FILE"
+            reason = f"{file} is not imported: {getattr(error, 'message', error)}; nothing was written"
+            raise Refused(reason, next=advice) from None
+        if dry_run:
+            return msgspec.structs.replace(checked.done, dry_run=True)
+        write_private(mark, msgspec.json.encode(checked))
+        _place(core, staging, msgspec.json.decode(checked.info, type=Info))
+        mark.unlink()
+    report = sync_notebook(core)
+    warnings = [*(f"{each['path']}: {each['error']}" for each in report.failed), *report.warnings, *report.hints]
+    return msgspec.structs.replace(checked.done, warnings=warnings)
 
 
-def why_not_plain(path: str, known: dict[str, str]) -> str:
-    """Why no archive holds a file at this path, next to those that are `known`, to which it is added; "" where one
-    may."""
-    parts = path.split("/")
-    if (
-        any(unicodedata.category(each) in _CONTROL for each in path)
-        or "\\" in path
-        or not {"", ".", ".."}.isdisjoint(parts)
-    ):
-        return "is no plain path"
-    if len(path.encode()) > _LONGEST_PATH or max(len(part.encode()) for part in parts) > LONGEST_NAME:
-        return "is too long"
-    seen = [folded("".join(each for each in part if not is_ignorable(each))) for part in parts]
-    if not _OWN.isdisjoint(seen) or any(part.rstrip(". ") != part for part in parts):
-        return "belongs to git or to this program, or ends in what some systems drop"
-    above = ["/".join(parts[:end]) + "/" for end in range(1, len(parts))]
-    if folded(path) in known or any(known.setdefault(folded(each[:-1]), each) != each for each in above):
-        return "is there twice, or differs from another path only in a way that some systems ignore"
-    known[folded(path)] = path
-    return ""
+@contextmanager
+def _staging(root: Path) -> Iterator[Path]:
+    """A folder in `.notebook` for what is unpacked; what was not checked to its end is removed. Raises Refused where
+    the root holds anything else."""
+    staging = root / FOLDER / "import"
+    if not (staging / CHECKED).exists():
+        if others := [each.name for each in root.iterdir() if each.name != FOLDER]:
+            raise Refused(f"{root} holds {min(others)}", next="import into an empty folder, named with -C DIR")
+        shutil.rmtree(staging, ignore_errors=True)
+        make_private(staging)
+    try:
+        yield staging
+    finally:
+        if not (staging / CHECKED).exists():
+            shutil.rmtree(staging)
+            if [each.name for each in staging.parent.iterdir()] == [GITIGNORE]:
+                shutil.rmtree(staging.parent)
 
 
-def repositories_among(paths: Iterable[str]) -> list[str]:
-    """What git would take for a repository, if these were files and folders."""
-    children: defaultdict[str, set[str]] = defaultdict(set)
-    for path in paths:
-        parts = folded(path).split("/")
-        for depth, name in enumerate(parts):
-            children["/".join(parts[:depth])].add(name)
-    found = [each for each, names in children.items() if "head" in names and {"objects", "refs"} <= names]
-    return [f"{each or 'the folder itself'} is a git repository" for each in sorted(found)]
+def _begun(raw: IO[bytes], mark: Path) -> Checked:
+    """What an import that was interrupted had checked. Raises ValueError for that of another archive."""
+    checked = msgspec.json.decode(mark.read_bytes(), type=Checked)
+    if next(_members(raw))[1].read(_LARGEST_TEXT) != checked.info:
+        raise ValueError("the import of another archive was interrupted here; repeat that one")
+    return checked
 
 
-def _refusal(file: Path, reason: str, advice: str) -> Refused:
-    return Refused(f"{file} is not imported: {reason}; nothing was written", next=advice)
+def _checked(raw: IO[bytes], staging: Path, *, trust: bool) -> Checked:
+    """Unpack an archive, and make its repositories. Raises ValueError and others for what cannot be, or reaches out."""
+    files, known = staging / FILES, dict[str, str]()
+    files.mkdir()
+    for member, data in _members(raw):
+        path = member.name.removeprefix(FILES)
+        if path != member.name and (reason := why_not_plain(path, known)):
+            raise ValueError(f"{path[:200]!r} {reason}")
+        to = staging / member.name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        with to.open("xb") as out:
+            shutil.copyfileobj(data, out)
+        moment = round(member.mtime * 1e6) * 1_000
+        os.utime(to, ns=(moment, moment))
+        to.chmod(member.mode & 0o755 | 0o600)
+    info = msgspec.json.decode(_text_of(staging / INFO), type=Info)
+    if info.format != FORMAT:
+        raise ValueError(f"it has format {info.format}, and this version of the program knows {FORMAT}")
+    paths = [path for path in known.values() if not path.endswith("/")]
+    reaching = [trap for path in paths for trap in _traps_in(path, files / path)]
+    for above in (key[:-4] for key in known if posixpath.basename(key) == "head"):
+        if {f"{above}objects", f"{above}refs"} <= known.keys():
+            reaching.append(f"{above or 'the folder itself'} is a git repository")
+    if reaching and not trust:
+        raise Refused("; ".join(reaching[:5]), next="if it is your own, import it with --trust-settings")
+    _restore(files, staging / HISTORY, info)
+    _restore(staging / PRIVATE, staging / PRIVATE_HISTORY, None)
+    lines = list(map(bool, _rows_in(staging)))
+    added, failed = len(paths) + sum(lines), lines.count(False)
+    failures = [Failure(ROWS, "a line is no row that is imported")] * failed
+    done = Imported(read=added + failed, added=added, failed=failed, failures=failures)
+    return Checked((staging / INFO).read_bytes(), done)
+
+
+def _members(raw: IO[bytes]) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
+    """Every member that may be in an archive, and its bytes, to be read before the next one is asked for. Raises
+    ValueError for any other."""
+    bounded, name, names = _Bounded(raw), "", set[str]()
+    with tarfile.open(fileobj=bounded, mode="r|") as tar:  # type: ignore[call-overload]
+        for member in iter(tar.next, None):
+            tar.members = []
+            bounded.left = member.size + _LARGEST_HEAD
+            name = member.name
+            is_known = name.startswith(FILES) or name in (INFO, ROWS, HISTORY, PRIVATE_HISTORY, END)
+            if (name == INFO) == bool(names) or not is_known or name in names or len(names) > _MOST_MEMBERS:
+                raise ValueError(f"{name[:200]!r} is not what belongs there; it is no archive of this program")
+            data = tar.extractfile(member) if member.isreg() and not member.issparse() else None
+            if data is None:
+                raise ValueError(f"{name[:200]!r} is a link, a device or a sparse file")
+            names.add(name)
+            yield member, data
+    if name != END:
+        raise ValueError("its end is missing")
 
 
 class _Bounded:
@@ -274,146 +310,90 @@ class _Bounded:
         return read
 
 
-def _members(raw: IO[bytes]) -> Iterator[_Member]:
-    """Every member that may be in an archive. Raises ValueError for any other."""
-    raw.seek(0)
-    bounded, name, known, names = _Bounded(raw), "", dict[str, str](), set[str]()
-    with tarfile.open(fileobj=bounded, mode="r|") as tar:  # type: ignore[call-overload]
-        for info in iter(tar.next, None):
-            tar.members = []
-            bounded.left = info.size + _LARGEST_HEAD
-            name, path = info.name, info.name[len(FILES) :] if info.name.startswith(FILES) else ""
-            is_known = path or name in (INFO, ROWS, HISTORY, PRIVATE_HISTORY, END)
-            if (name == INFO) == bool(names) or not is_known or name in names or len(names) > _MOST_MEMBERS:
-                raise ValueError(f"{name[:200]!r} is not what belongs there; it is no archive of this program")
-            data = tar.extractfile(info) if info.isreg() and not info.issparse() else None
-            if data is None:
-                raise ValueError(f"{name[:200]!r} is a link, a device or a sparse file")
-            if reason := why_not_plain(path, known) if path else "":
-                raise ValueError(f"{path[:200]!r} {reason}")
-            names.add(name)
-            seconds, _, rest = info.pax_headers.get("mtime", "0").partition(".")
-            yield _Member(name, path, info.mode, int(seconds) * _SECOND + int(rest[:9].ljust(9, "0")), data)
-    if name != END:
-        raise ValueError("its end is missing")
+def why_not_plain(path: str, known: dict[str, str]) -> str:
+    """Why no archive holds a file at this path, next to those that are `known`, to which it is added with the folders
+    that it is in; "" where one may."""
+    parts = path.split("/")
+    if not {"", ".", ".."}.isdisjoint(parts) or "\\" in path or any(unicodedata.category(c) in _CONTROL for c in path):
+        return "is no plain path"
+    if len(path.encode()) > _LONGEST_PATH or max(len(part.encode()) for part in parts) > LONGEST_NAME:
+        return "is too long"
+    seen = [folded("".join(each for each in part if not is_ignorable(each))) for part in parts]
+    if not _OWN.isdisjoint(seen) or any(part.rstrip(". ") != part for part in parts):
+        return "belongs to git or to this program, or ends in what some systems drop"
+    above = ["/".join(parts[:end]) + "/" for end in range(1, len(parts))]
+    if folded(path) in known or any(known.setdefault(folded(each[:-1]), each) != each for each in above):
+        return "is there twice, or differs from another path only in a way that some systems ignore"
+    known[folded(path)] = path
+    return ""
 
 
-def _checked(root: Path, raw: IO[bytes], staging: Path) -> _Contents:
-    """Read the archive to its end, and compare it with what is there; rows and bundles go to `staging`. Raises
-    ValueError for what cannot be."""
-    info, rows, unreadable = Info(0, ""), 0, 0
-    paths, same, reaching = set[str](), set[str](), list[str]()
-    for name, path, _, _, data in _members(raw):
-        if name == INFO:
-            info = msgspec.json.decode(data.read(_LARGEST_TEXT), type=Info)
-            if info.format != FORMAT:
-                raise ValueError(f"it has format {info.format}, and this version of the program knows {FORMAT}")
-        elif path:
-            paths.add(path)
-            text = data.read(_LARGEST_TEXT) if _is_obeyed(path) else b""
-            if len(text) == _LARGEST_TEXT:
-                raise ValueError(f"{path} is too large for what it is")
-            reaching += _traps_in(path, text)
-            if _is_same(root / path, io.BytesIO(text) if text else data):
-                same.add(path)
-        elif name == ROWS:
-            with (staging / ROWS).open("xb") as out:
-                while line := data.readline(_LONGEST_LINE):
-                    is_row = _is_row(line)
-                    out.write(line if is_row else b"")
-                    rows, unreadable = rows + is_row, unreadable + (not is_row)
-        elif name != END:
-            with (staging / name).open("xb") as out:
-                shutil.copyfileobj(data, out)
-    return _Contents(info, paths, same, rows, unreadable, [*reaching, *repositories_among(paths)])
-
-
-def _is_obeyed(path: str) -> bool:
-    return path == SETTINGS_FILE or folded(posixpath.basename(path)) in _SETTINGS_OF_GIT
-
-
-def _traps_in(path: str, text: bytes) -> list[str]:
+def _traps_in(path: str, file: Path) -> list[str]:
     """What in a file starts a program or names another machine, in words. Raises ConfigError."""
-    if path == SETTINGS_FILE:
-        return [f"{path} sets {key}" for key in settings_that_reach_out(parse_settings(text.decode(), path))]
-    if _is_obeyed(path):
-        return [f"{path} names a program"] if _PROGRAM.search(text.decode(errors="replace")) else []
-    is_hidden_file = folded(posixpath.basename(path)) != GITIGNORE and any(map(is_hidden, path.split("/")))
-    return [f"{path} is hidden, and other programs may obey it"] if is_hidden_file else []
+    name = folded(posixpath.basename(path))
+    if folded(path) == SETTINGS_FILE:
+        keys = settings_that_reach_out(parse_settings(_text_of(file).decode(), path))
+        return [f"{path} sets {key}" for key in keys]
+    if name in _SETTINGS_OF_GIT:
+        return [f"{path} names a program"] if _PROGRAM.search(_text_of(file)) else []
+    is_obeyed = name != GITIGNORE and any(map(is_hidden, path.split("/")))
+    return [f"{path} is hidden, and other programs may obey it"] if is_obeyed else []
 
 
-def _is_same(file: Path, data: IO[bytes]) -> bool:
-    if file.is_symlink() or not file.is_file():
-        return False
-    with file.open("rb") as there:
-        digests = [hashlib.file_digest(each, "sha256").digest() for each in (there, data)]  # type: ignore[arg-type]
-    return digests[0] == digests[1]
+def _text_of(file: Path) -> bytes:
+    if file.stat().st_size > _LARGEST_TEXT:
+        raise ValueError(f"{file.name} is too large for what it is")
+    return file.read_bytes()
 
 
-def _is_row(line: bytes) -> bool:
-    try:
-        return from_json(line)["in"] in _LOADED and line.endswith(b"\n")
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return False
-
-
-def _restored(folder: Path, bundle: Path, branch: str, object_format: str) -> list[str]:
-    """Make the repository of a bundle: the private one bare, the other with an index for what was checked out. What
-    git would take for repositories in it. Raises GitFailed."""
+def _restore(folder: Path, bundle: Path, info: Info | None) -> None:
+    """Make the repository of a bundle: with `info` the notebook's, and an index for what was checked out; else the
+    private one. Raises GitFailed."""
     if not bundle.exists():
-        return []
-    folder.mkdir()
-    is_bare = bundle.name == PRIVATE_HISTORY
-    options = ("--bare", "--initial-branch=notes") if is_bare else ()
-    run_git(folder, "init", "--quiet", "--template=", f"--object-format={object_format}", *options, ".")
+        return
+    folder.mkdir(exist_ok=True)
+    options = [f"--object-format={info.object_format}"] if info else ["--bare", "--initial-branch=notes"]
+    run_git(folder, "init", "--quiet", "--template=", *options, ".")
     listed = run_git(folder, "bundle", "unbundle", str(bundle), seconds=LONG_SECONDS).splitlines()
     refs = [line.partition(b" ") for line in listed]
     given = b"".join(b"create %s %s\n" % (ref, oid) for oid, _, ref in refs if ref.startswith(b"refs/"))
     run_git(folder, "update-ref", "--stdin", given=given, seconds=LONG_SECONDS)
-    heads = [oid.decode() for oid, _, ref in refs if ref == b"HEAD"]
-    if branch:
-        run_git(folder, "symbolic-ref", "HEAD", branch)
-    elif heads and not is_bare:
-        run_git(folder, "update-ref", "--no-deref", "HEAD", heads[0])
-    if heads and not is_bare:
-        run_git(folder, "read-tree", "HEAD", seconds=LONG_SECONDS)
-    objects = run_git(folder, "rev-list", "--objects", "--all", seconds=LONG_SECONDS).splitlines()
-    paths = (os.fsdecode(line.partition(b" ")[2]) for line in objects)
-    return [f"in its history, {each}" for each in repositories_among(filter(None, paths))]
+    if info:
+        is_branch = info.head.startswith("refs/")
+        run_git(folder, *(("symbolic-ref",) if is_branch else ("update-ref", "--no-deref")), "HEAD", info.head)
+        run_git(folder, "read-tree", "HEAD", fine=(0, 128), seconds=LONG_SECONDS)  # 128: a branch without a commit
 
 
-def _place(core: Core, raw: IO[bytes], staging: Path, found: _Contents, *, dry_run: bool) -> Imported:
-    """Put everything in its place. What is there already stays, so an import that was interrupted can be repeated."""
-    root, added, already = core.root, len(found.paths - found.same) + found.rows, len(found.same)
-    counts: dict[str, Any] = {"read": added + already + found.unreadable, "failed": found.unreadable}
-    failures = [Failure(ROWS, "a line is no row that is imported")] * found.unreadable
-    if dry_run:
-        return Imported(added=added, already=already, failures=failures, dry_run=True, **counts)
-    if re.fullmatch(r"[0-9a-f]{16}", found.info.notebook) and not Place.find(root).notebook_id:
-        write_private(root / FOLDER / "id", f"{found.info.notebook}\n".encode())
-    half = root / FOLDER / "import"
-    for _, path, mode, mtime, data in _members(raw):
-        if path and path not in found.same:
-            write_private(half, b"", durable=False)
-            with half.open("wb") as out:
-                shutil.copyfileobj(data, out)
-            half.chmod(mode & 0o755 | 0o600)
-            os.utime(half, ns=(mtime, mtime))
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            half.replace(root / path)
+def _rows_in(staging: Path) -> Iterator[bytes]:
+    """Every line of rows; an empty one for what is no row that may be loaded."""
+    if (staging / ROWS).exists():
+        with (staging / ROWS).open("rb") as lines:
+            while line := lines.readline(_LONGEST_LINE):
+                try:
+                    found = from_json(line)
+                    may_be = found["in"] in (_GOOD if "good" in found else _LOADED) and line.endswith(b"\n")
+                except (ValueError, TypeError, KeyError, RecursionError):
+                    may_be = False
+                yield line if may_be else b""
+
+
+def _place(core: Core, staging: Path, info: Info) -> None:
+    """Put everything in its place. An import that was interrupted goes on from here."""
+    if info.notebook and not Place.find(core.root).notebook_id:
+        write_private(core.root / FOLDER / "id", f"{info.notebook}\n".encode())
+    for each in sorted((staging / FILES).iterdir()):
+        each.rename(core.root / each.name)
     core.forget()
-    for made, place in ((staging / "top" / ".git", root / ".git"), (staging / "private", core.place.state / PRIVATE)):
-        if made.exists() and not place.exists():
-            shutil.move(made, place)
-    done = f"archive:{found.info.id}"
-    if core.index.counters.one(done) is None:
-        for _ in range(2 if found.rows else 0):  # what came back with the files was noted as an event of theirs
-            with (staging / ROWS).open("rb") as lines:
-                core.index.load(lines)
-            core.engine.sync()
-        core.index.counters.put([{"id": done, "value": found.rows}])
-    else:
-        added, already = added - found.rows, already + found.rows
-    report = sync_notebook(core)
-    warnings = [*(f"{each['path']}: {each['error']}" for each in report.failed), *report.warnings, *report.hints]
-    return Imported(added=added, already=already, failures=failures, warnings=warnings, **counts)
+    if (staging / PRIVATE).exists() and not (core.place.state / PRIVATE).exists():
+        shutil.move(staging / PRIVATE, core.place.state / PRIVATE)
+    index, analyzer = core.index, core.analyzer
+    for found in map(from_json, filter(None, _rows_in(staging))):
+        if "good" in found:
+            with suppress(ValueError, TypeError, KeyError, AttributeError):
+                row = found["good"]
+                row = with_words(row, analyzer) if found["in"] == "documents" else row
+                row = with_fact_words(row, analyzer) if found["in"] == "facts" else row
+                index.collections[found["in"]].put([row])
+    core.engine.rebuild()  # the files are no news: what happened to them is in the rows
+    index.load(filter(None, _rows_in(staging)))
+    index.counters.put([{"id": ADOPTED, "value": 1}])

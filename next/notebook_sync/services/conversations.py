@@ -6,10 +6,8 @@ each note says so, and nothing in it becomes a fact unless the owner adds it.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,11 +19,13 @@ from notebook_sync.files.page import plain, shorten
 from notebook_sync.llm import llm_of
 from notebook_sync.services.core import Core
 from notebook_sync.services.extract import extract_facts
-from notebook_sync.services.importers import any_moment
-from notebook_sync.services.importing import Failure, Item, NewNote, Warned
+from notebook_sync.services.importers import any_moment, json_values
+from notebook_sync.services.importing import Failure, Item, NewNote
 from notebook_sync.sessions import Session
 
-_LARGEST, _LONGEST_TITLE = 256 << 20, 80
+_LONGEST_TITLE = 80
+_Object = Mapping[str, Any]
+_Said = Sequence[tuple[str, str]]
 _PERSONS = {"user": "user", "human": "user", "assistant": "assistant"}
 _REMOVED = "[removed]"
 _SECRETS = [
@@ -49,21 +49,15 @@ _SECRETS = [
 ]
 
 
-class Said(NamedTuple):
-    """One message of a person or a model."""
-
-    role: str
-    text: str
-
-
 class Conversation(NamedTuple):
-    """A conversation: the program, its id there, its title ("" for none), when it began, and what was said."""
+    """A conversation: the program, its id there, its title, when it began, and roles with what they said, each as the
+    program has it."""
 
     source: str
-    session: str
-    title: str
-    at: datetime | None
-    said: Sequence[Said]
+    session: Any
+    title: Any
+    times: Iterable[Any]
+    said: Iterable[tuple[Any, Any]]
 
 
 def redacted(text: str) -> str:
@@ -84,37 +78,37 @@ def conversations_in(core: Core, session: Session, path: str, *, dry_run: bool) 
     )
     for file in files:
         place = str(file.relative_to(start)) if start.is_dir() else file.name
-        if file.stat().st_size > _LARGEST:
-            yield Failure(place, f"it is larger than {_LARGEST:,} bytes")
-            continue
         try:
-            found = list(_read(file.read_text(encoding="utf-8-sig"), file.stem))
-        except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+            objects = [value for _, value in json_values(file) if isinstance(value, dict)]
+            found = [_note(core, session, place, read) for read in _read(objects, file.stem)]
+        except (UsageError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
             yield Failure(place, f"it cannot be read: {error}")
             continue
-        if not found:
-            yield Failure(place, "it has no conversation of a known form")
-        for number, each in enumerate(found, 1):
-            where = place if len(found) == 1 else f"{place}, conversation {number}"
-            yield from _note(core, session, where, each, dry_run=dry_run)
+        for each in found:
+            if each is None:
+                yield Failure(place, "it has no conversation of a known form, or nobody says anything in it")
+                continue
+            note, said = each
+            is_known = core.index.documents.one(note.id, heavy=False) is not None
+            if llm_of(core.settings.llm) is not None and not is_known and not dry_run:
+                try:
+                    note = note._replace(body=_proposals(core, session, said) + note.body)
+                except (BackendDown, MissingExtra) as error:
+                    yield f"{place}: no facts are proposed: {error}"
+            yield note._replace(body=f"# {note.head['title']}\n\n{note.body}")
 
 
-def _note(core: Core, session: Session, place: str, found: Conversation, *, dry_run: bool) -> Iterator[Item]:
-    said = [Said(each.role, storable(redacted(each.text))) for each in found.said if each.text.strip()]
+def _note(core: Core, session: Session, place: str, found: Conversation) -> tuple[NewNote, _Said] | None:
+    """The note of a conversation and what was said, without secrets; None where nobody says anything."""
+    texts = [(_PERSONS.get(role, ""), storable(redacted(_text_of(content)))) for role, content in found.said]
+    said = [(role, text) for role, text in texts if role and text.strip()]
     if not said:
-        yield Failure(place, "nobody says anything in it")
-        return
-    id = f"c{sha256(f'{found.source} {found.session}'.encode()).hexdigest()[:16]}"
-    title = plain(redacted(found.title)) or plain(said[0].text[:1_000]) or found.source
-    title, at = shorten(" ".join(storable(title).split()), _LONGEST_TITLE), found.at or core.now()
-    body = [f"# {title}"]
-    is_known = core.index.documents.one(id, heavy=False) is not None
-    if llm_of(core.settings.llm) is not None and not is_known and not dry_run:
-        try:
-            body += _proposals(core, session, said)
-        except (BackendDown, MissingExtra) as error:
-            yield Warned(f"{place}: no facts are proposed: {error}")
-    body += [f"## {each.role.title()}\n\n{_quoted(each.text)}" for each in said]
+        return None
+    name = storable(redacted(str(found.session)))
+    id = f"c{sha256(f'{found.source} {found.session}'.encode(errors='replace')).hexdigest()[:16]}"
+    title = plain(redacted(str(found.title or ""))) or plain(said[0][1][:1_000]) or found.source
+    title = shorten(" ".join(storable(title).split()), _LONGEST_TITLE)
+    at = next(filter(None, map(any_moment, found.times)), core.now())
     head = {
         "id": id,
         "title": title,
@@ -122,18 +116,19 @@ def _note(core: Core, session: Session, place: str, found: Conversation, *, dry_
         "created_at": at,
         "created_by": session.changed_by,
         "provenance": EXTERNAL,
-        "conversation": {"source": found.source, "session": storable(redacted(found.session))},
+        "conversation": {"source": found.source, "session": name},
     }
     stem = f"research_notes/{at:%Y-%m-%d}-{slug(title, 'conversation')}"
-    yield NewNote(place, id, stem, head, "\n\n".join(body) + "\n")
+    body = "\n\n".join(f"## {role.title()}\n\n{_quoted(text)}" for role, text in said)
+    return NewNote(f"{place}: {name}", id, stem, head, f"{body}\n"), said
 
 
-def _proposals(core: Core, session: Session, said: Sequence[Said]) -> list[str]:
+def _proposals(core: Core, session: Session, said: _Said) -> str:
     """What a model proposes, as Markdown. Nothing of it is done."""
-    found = extract_facts(core, session, [{"role": each.role, "content": each.text} for each in said], dry_run=True)
+    found = extract_facts(core, session, [{"role": role, "content": text} for role, text in said], dry_run=True)
     lines = [f"- {plain(redacted(each.content))} ({plain(each.section)})" for each in found.additions]
-    about = [_quoted(redacted(found.summary))] if found.summary else []
-    return [*about, *(["## Proposed facts\n\n" + "\n".join(lines)] if lines else [])]
+    facts = ["## Proposed facts", "\n".join(lines)] if lines else []
+    return "".join(f"{each}\n\n" for each in filter(None, [_quoted(redacted(found.summary)), *facts]))
 
 
 def _quoted(text: str) -> str:
@@ -143,77 +138,52 @@ def _quoted(text: str) -> str:
 # ---- formats
 
 
-def _read(text: str, name: str) -> Iterator[Conversation]:
-    """The conversations in a text, in whichever form; none for another text."""
-    try:
-        whole = json.loads(text)
-    except ValueError:
-        whole = None
-    if whole is None or (isinstance(whole, dict) and "type" in whole):
-        lines = [value for line in text.split("\n") if isinstance(value := _json(line), dict)]
-        yield from (
-            _of_claude_code(lines, name) if any("sessionId" in each for each in lines) else _of_codex(lines, name)
-        )
-        return
-    for each in whole if isinstance(whole, list) else [whole]:
-        if isinstance(each, dict) and "mapping" in each:
-            yield from _of_chatgpt(each)
-        elif isinstance(each, dict) and "chat_messages" in each:
-            yield from _of_claude(each)
+def _read(objects: Sequence[_Object], name: str) -> Iterator[Conversation]:
+    """The conversations in the objects of a file; none for another file."""
+    if any("sessionId" in each for each in objects):
+        yield _of_claude_code(objects)
+    elif any("mapping" in each for each in objects):
+        yield from map(_of_chatgpt, objects)
+    elif any("chat_messages" in each for each in objects):
+        yield from map(_of_claude, objects)
+    else:
+        yield _of_codex(objects, name)
 
 
-def _json(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None  # the last line of a program that still writes
-
-
-def _of_claude_code(lines: Sequence[Mapping[str, Any]], name: str) -> Iterator[Conversation]:
+def _of_claude_code(lines: Sequence[_Object]) -> Conversation:
     """One file is one session: a line for each message, of which tools' and side chains' are left out."""
-    said = [
-        Said(_PERSONS[each["type"]], _text_of((each.get("message") or {}).get("content")))
-        for each in lines
-        if each.get("type") in _PERSONS and not each.get("isMeta") and not each.get("isSidechain")
-    ]
-    session = next((str(each["sessionId"]) for each in lines if each.get("sessionId")), name)
-    title = next((str(each["summary"]) for each in lines if each.get("type") == "summary"), "")
-    yield Conversation("claude-code", session, title, _began(lines, "timestamp"), said)
+    session = next(each["sessionId"] for each in lines if each.get("sessionId"))
+    title = next((each.get("summary") for each in lines if each.get("type") == "summary"), "")
+    spoken = [each for each in lines if not each.get("isMeta") and not each.get("isSidechain")]
+    said = [(each.get("type"), (each.get("message") or {}).get("content")) for each in spoken]
+    return Conversation("claude-code", session, title, [each.get("timestamp") for each in lines], said)
 
 
-def _of_codex(lines: Sequence[Mapping[str, Any]], name: str) -> Iterator[Conversation]:
+def _of_codex(lines: Sequence[_Object], name: str) -> Conversation:
     """One file is one session: its first line describes it; messages are items, in newer files within a payload."""
     items = [each["payload"] if isinstance(each.get("payload"), dict) else each for each in lines]
-    about = next((each for each in items if each.get("id") and each.get("type") != "message"), {})
-    messages = [each for each in items if each.get("type") == "message" and each.get("role") in _PERSONS]
-    said = [Said(_PERSONS[each["role"]], _text_of(each.get("content"))) for each in messages]
-    if said:
-        yield Conversation("codex", str(about.get("id") or name), "", _began(lines, "timestamp"), said)
+    session = next((each["id"] for each in items if each.get("id") and each.get("type") != "message"), name)
+    said = [(each.get("role"), each.get("content")) for each in items if each.get("type") == "message"]
+    return Conversation("codex", session, "", [each.get("timestamp") for each in lines], said)
 
 
-def _of_chatgpt(found: Mapping[str, Any]) -> Iterator[Conversation]:
+def _of_chatgpt(found: _Object) -> Conversation:
     """Messages are nodes of a tree; the conversation is the path to the current one."""
     nodes, at = found["mapping"], found.get("current_node")
-    path: list[Mapping[str, Any]] = []
+    path: list[_Object] = []
     while at in nodes and len(path) < len(nodes):
         path.append(nodes[at])
         at = nodes[at].get("parent")
     messages = [each["message"] for each in reversed(path) if isinstance(each.get("message"), dict)]
-    said = [(each["author"]["role"], _text_of((each.get("content") or {}).get("parts"))) for each in messages]
-    session = str(found.get("conversation_id") or found.get("id") or found.get("create_time"))
-    spoken = [Said(_PERSONS[role], text) for role, text in said if role in _PERSONS]
-    yield Conversation("chatgpt", session, str(found.get("title") or ""), _began([found], "create_time"), spoken)
+    said = [(each["author"]["role"], (each.get("content") or {}).get("parts")) for each in messages]
+    session = found.get("conversation_id") or found.get("id") or found.get("create_time")
+    return Conversation("chatgpt", session, found.get("title"), [found.get("create_time")], said)
 
 
-def _of_claude(found: Mapping[str, Any]) -> Iterator[Conversation]:
+def _of_claude(found: _Object) -> Conversation:
     """Messages are a list; their text is also in blocks."""
-    said = [
-        Said(_PERSONS[each["sender"]], _text_of(each.get("content")) or str(each.get("text") or ""))
-        for each in found["chat_messages"]
-        if each.get("sender") in _PERSONS
-    ]
-    title, session = str(found.get("name") or ""), str(found.get("uuid"))
-    yield Conversation("claude", session, title, _began([found], "created_at"), said)
+    said = [(each.get("sender"), each.get("content") or each.get("text")) for each in found["chat_messages"]]
+    return Conversation("claude", found.get("uuid"), found.get("name"), [found.get("created_at")], said)
 
 
 def _text_of(content: Any) -> str:
@@ -221,11 +191,3 @@ def _text_of(content: Any) -> str:
     blocks = content if isinstance(content, list) else [content]
     texts = [each.get("text") if isinstance(each, dict) else each for each in blocks]
     return "\n\n".join(each for each in texts if isinstance(each, str) and each.strip())
-
-
-def _began(records: Sequence[Mapping[str, Any]], name: str) -> datetime | None:
-    """The first time that a record has."""
-    for value in (each.get(name) for each in records):
-        if moment := any_moment(value):
-            return moment
-    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from notebook_sync.errors import EditFailed, NoSuchNote, OverCap, UnsafePath, Us
 from notebook_sync.files.edits import Edit, apply_edits, entries_of
 from notebook_sync.files.fields import FIELDS
 from notebook_sync.files.frontmatter import EXTERNAL, Plain, is_external, read_frontmatter
+from notebook_sync.files.names import folded
 from notebook_sync.files.new_note import new_id, note_text, slug
 from notebook_sync.files.parse import parse
 from notebook_sync.files.unified import unified_diff
@@ -75,18 +76,19 @@ def create_file(view: View, stem: str, head: Mapping[str, Any], body: str) -> Wr
 
     Raises UsageError for what a note cannot say, UnsafePath where no file would be a note.
     """
-    core, collection = view.core, collection_of(f"{stem}.md")
-    raw = note_text(head, body, collection=collection)
-    if reason := core.tree.why_left_out(f"{stem}.md"):  # as every number of it would be
+    raw = note_text(head, body, collection=collection_of(f"{stem}.md"))
+    saved = change_notes(view.core, view.session, "create", lambda: [new_note(view, stem, raw, "create")])
+    return written(view.core, saved, saved.changes[0].path, "created")
+
+
+def new_note(view: View, stem: str, raw: bytes, action: str, taken: Collection[str] = ()) -> Change:
+    """A new note at the path `stem`, numbered where that is taken; `taken` are paths of the same call, folded. Raises
+    UnsafePath where no file would be a note."""
+    if reason := view.core.tree.why_left_out(f"{stem}.md"):  # as every number of it would be
         raise UnsafePath(f"{stem}.md", reason)
-
-    def plan() -> list[Change]:
-        paths = (f"{stem}{f'-{number}' if number > 1 else ''}.md" for number in count(1))
-        path = next(each for each in paths if not why_not_free(core, view, each))
-        return [Change(path, None, raw, "create", is_new=True)]
-
-    saved = change_notes(core, view.session, "create", plan)
-    return written(core, saved, saved.changes[0].path, "created")
+    paths = (f"{stem}{f'-{number}' if number > 1 else ''}.md" for number in count(1))
+    free = (each for each in paths if folded(each) not in taken and not why_not_free(view.core, view, each))
+    return Change(next(free), None, raw, action, is_new=True)
 
 
 def update_note(

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
-from notebook_sync.errors import NotebookError, TooLarge, UnsafePath, UsageError
-from notebook_sync.files.fact_text import fact_id, fact_text
+from notebook_sync.errors import NotebookError, TooLarge, UsageError
 from notebook_sync.files.names import folded
 from notebook_sync.files.new_note import note_text
 from notebook_sync.model import collection_of
 from notebook_sync.registry import OWNER_ONLY, Arg, Result, operation
 from notebook_sync.services.checkpoints import take_checkpoint
 from notebook_sync.services.core import Core, NotebookService
+from notebook_sync.services.documents import new_note
 from notebook_sync.services.fact_changes import IMPORTANT, Draft, change_facts, one_line
 from notebook_sync.services.view import View
-from notebook_sync.services.writing import Change, change_notes, publish_now, why_not_free
+from notebook_sync.services.writing import Change, change_notes, publish_now
 from notebook_sync.sessions import OWNER, Session
 from notebook_sync.store.rows import Row
 from notebook_sync.store.tables import as_json
 
-_Some = TypeVar("_Some", "NewNote", "NewFact", "NewRow")
 _BATCH = 100
 _OWNERS = "This is only available in owner conversations"
 File = Annotated[str, Meta(max_length=4_096), Arg("FILE", positional=True)]
@@ -56,7 +56,7 @@ class Imported(Result, frozen=True, kw_only=True):
 
     read: int
     added: int
-    already: int
+    already: int = 0
     failed: int = 0
     failures: list[Failure] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
@@ -139,7 +139,7 @@ class TransferService(NotebookService):
             raise UsageError("there is not one thing to import", next=advice)
         from notebook_sync.services.archive import import_archive, is_archive
         from notebook_sync.services.conversations import conversations_in
-        from notebook_sync.services.importers import memories_in, sqlite_items, v2_items
+        from notebook_sync.services.importers import memories_in, private_notes_in, sqlite_items
         from notebook_sync.services.originals import mongo_items, redis_items
 
         if file and is_archive(file):
@@ -149,10 +149,10 @@ class TransferService(NotebookService):
             "mongo": partial(mongo_items, self.core, mongo),
             "redis": partial(redis_items, self.core, redis),
             "sqlite": partial(sqlite_items, self.core, sqlite),
-            "v2": partial(v2_items, self.core, v2),
+            "v2": partial(private_notes_in, v2),
             "conversations": partial(conversations_in, self.core, session, conversations, dry_run=dry_run),
         }
-        wanted = [sources[name]() for name in (["file"] if file else named)]
+        wanted = [sources[name]() for name in named or ["file"]]
         return bring_in(self.core, session, chain.from_iterable(wanted), dry_run=dry_run)
 
     @operation(
@@ -164,7 +164,9 @@ class TransferService(NotebookService):
     )
     def purge(
         self,
-        id: Annotated[str, Meta(max_length=4_096, description="a note, or a line of the stream"), Arg("ID", True)],
+        id: Annotated[
+            str, Meta(max_length=4_096, description="a note, a fact, or a line of the stream"), Arg("ID", True)
+        ],
         session: Session = OWNER,
         *,
         dry_run: DryRun = False,
@@ -172,9 +174,10 @@ class TransferService(NotebookService):
     ) -> Purged:
         """Remove a text for good, its file included.
 
-        It leaves the index, its words and vectors, the stream, checkpoints, events, cached syntheses, copies, the
-        private history, the dump, and MongoDB and Redis. `left` says what it cannot reach: a git repository of yours,
-        remotes, backups. It cannot be undone; a note may be deleted already.
+        A fact is taken out of every file that states it. The text leaves the index, its words and vectors, the stream,
+        checkpoints, events, cached syntheses, copies, the private history, the dump, and MongoDB and Redis. `left` says
+        what it cannot reach: a git repository of yours, remotes, backups. It cannot be undone; a note may be deleted
+        already.
         """
         from notebook_sync.services.purge import purge_text
 
@@ -197,30 +200,16 @@ class NewNote(NamedTuple):
     crumbs: Sequence[Row] = ()
 
 
-class NewFact(NamedTuple):
-    """A record that becomes a fact of facts/notes.md."""
-
-    place: str
-    content: str
-    section: str
-    kept: Mapping[str, Any]
-
-
 class NewRow(NamedTuple):
-    """A record that becomes a row of the stream, long-term memory or checkpoints."""
+    """A record that becomes a row of the stream, long-term memory or checkpoints, or a fact of facts/notes.md."""
 
     place: str
     collection: str
     row: Row
 
 
-class Warned(NamedTuple):
-    """What the owner should know of a source."""
-
-    text: str
-
-
-Item = NewNote | NewFact | NewRow | Failure | Warned
+# A text is what the owner should know of a source.
+Item = NewNote | NewRow | Failure | str
 
 
 def bring_in(core: Core, session: Session, items: Iterator[Item], *, dry_run: bool) -> Imported:
@@ -231,16 +220,9 @@ def bring_in(core: Core, session: Session, items: Iterator[Item], *, dry_run: bo
         run.take(batch)
     if run.added and not dry_run:
         publish_now(core)
-    read = run.added + run.already + len(run.failures)
-    return Imported(
-        read=read,
-        added=run.added,
-        already=run.already,
-        failed=len(run.failures),
-        failures=run.failures,
-        warnings=run.warnings,
-        dry_run=dry_run,
-    )
+    counts = {"added": run.added, "already": run.already, "failed": len(run.failures)}
+    read = sum(counts.values())
+    return Imported(read=read, **counts, failures=run.failures, warnings=run.warnings, dry_run=dry_run)
 
 
 class _Run:
@@ -258,27 +240,27 @@ class _Run:
 
     def take(self, batch: Sequence[Item]) -> None:
         """Bring in a batch."""
-        self.failures += [each for each in batch if isinstance(each, Failure)]
-        self.warnings += [each.text for each in batch if isinstance(each, Warned)]
-        new = [each for each in batch if isinstance(each, NewNote | NewFact | NewRow) and self._is_new(each)]
-        self._add([each for each in new if isinstance(each, NewNote)], self._add_notes)
-        self._add([each for each in new if isinstance(each, NewFact)], self._add_facts)
-        self._add([each for each in new if isinstance(each, NewRow)], self._add_rows)
+        new = defaultdict[str, list[Any]](list)
+        for each in batch:
+            if isinstance(each, Failure):
+                self.failures.append(each)
+            elif isinstance(each, str):
+                self.warnings.append(each)
+            elif self._is_new(each):
+                new["documents" if isinstance(each, NewNote) else each.collection].append(each)
+        self._add(new.pop("documents", []), self._add_notes)
+        self._add(new.pop("facts", []), self._add_facts)
+        for rows in new.values():
+            self._add(rows, self._add_rows)
 
-    def _is_new(self, item: NewNote | NewFact | NewRow) -> bool:
-        match item:
-            case NewNote():
-                key = ("documents", item.id)
-            case NewFact():
-                key = ("facts", fact_id(fact_text(item.content)))
-            case NewRow():
-                key = (item.collection, item.row["id"])
+    def _is_new(self, item: NewNote | NewRow) -> bool:
+        key = ("documents", item.id) if isinstance(item, NewNote) else (item.collection, item.row["id"])
         is_known = key in self._seen or self._core.index.collections[key[0]].one(key[1], heavy=False) is not None
         self._seen.add(key)
         self.already += is_known
         return not is_known
 
-    def _add(self, items: Sequence[_Some], add: Callable[[Sequence[_Some]], None]) -> None:
+    def _add(self, items: Sequence[Any], add: Callable[[Sequence[Any]], None]) -> None:
         """Add all of them at once, else each half by itself: one that cannot be added holds up no other."""
         if not items:
             return
@@ -297,65 +279,44 @@ class _Run:
             self._add(items[middle:], add)
 
     def _add_notes(self, items: Sequence[NewNote]) -> None:
-        view, taken = View(self._core, self._session), set[str]()
+        view, limit = View(self._core, self._session), self._core.tree.max_file_bytes
         raws = [note_text(each.head, each.body, collection=collection_of(f"{each.stem}.md")) for each in items]
 
         def plan() -> list[Change]:
-            taken.clear()
-            return [self._change(view, each.stem, raw, taken) for each, raw in zip(items, raws, strict=True)]
+            planned: dict[str, Change] = {}
+            for each, raw in zip(items, raws, strict=True):
+                change = new_note(view, each.stem, raw, "import", planned)
+                if len(raw) > limit:
+                    raise TooLarge(change.path, len(raw), limit)
+                planned[folded(change.path)] = change
+            return list(planned.values())
 
-        rows = [("documents", {**_created_at(each), **each.kept, "id": each.id}) for each in items if each.kept]
-        rows += [("history", dict(crumb)) for each in items for crumb in each.crumbs]
-        self._load(rows)  # it waits for the notes: a process that is killed now loses nothing
+        for each in items:
+            # Writing the note makes the version that it has there.
+            kept = {**each.kept, "version": each.kept.get("version", 1) - 1}
+            self._keep("documents", [{"id": each.id, "created_at": each.head.get("created_at"), **kept}])
+            self._keep("history", each.crumbs)
         change_notes(self._core, self._session, "import", plan, dry_run=self._dry_run)
-        self._load(rows)  # what writing them has counted does not count
 
-    def _change(self, view: View, stem: str, raw: bytes, taken: set[str]) -> Change:
-        """A new note at the first path that is free; `taken` are those of the batch, folded."""
-        number = 1
-        path = f"{stem}.md"
-        if reason := self._core.tree.why_left_out(path):
-            raise UnsafePath(path, reason)
-        while folded(path) in taken or why_not_free(self._core, view, path):
-            number += 1
-            path = f"{stem}-{number}.md"
-        if len(raw) > self._core.tree.max_file_bytes:
-            raise TooLarge(path, len(raw), self._core.tree.max_file_bytes)
-        taken.add(folded(path))
-        return Change(path, None, raw, "import", is_new=True)
-
-    def _add_facts(self, items: Sequence[NewFact]) -> None:
-        rows = [("facts", {"id": fact_id(fact_text(each.content)), **each.kept}) for each in items]
-
+    def _add_facts(self, items: Sequence[NewRow]) -> None:
         def decide(draft: Draft) -> None:
             for each in items:
-                draft.add(fact_text(each.content), one_line("section", each.section) or IMPORTANT)
+                draft.add(each.row["content"], one_line("section", each.row["section"]) or IMPORTANT)
 
         if self._dry_run:
             decide(Draft(self._core, self._session))
             return
-        self._load(rows)
+        self._keep("facts", [each.row for each in items])
         change_facts(self._core, self._session, "import", decide)
-        self._load(rows)
 
     def _add_rows(self, items: Sequence[NewRow]) -> None:
         with self._core.index.write(durable=True):
             for each in () if self._dry_run else items:
                 self._core.index.collections[each.collection].put([each.row])
 
-    def _load(self, rows: Sequence[tuple[str, Row]]) -> None:
-        """Set what only the index holds; columns that are not named stay as they are."""
-        if self._dry_run:
-            return
-        lines, now = [], self._core.now()
-        for name, row in rows:
-            collection = self._core.index.collections[name]
-            there = collection.one(row["id"], heavy=False) or {"created_at": now, "updated_at": now}
-            kept = {column: there.get(column) for column in collection.table.kept}
-            lines.append(as_json({"in": name, "row": {**kept, **row}}))
-        self._core.index.load(lines)
-
-
-def _created_at(note: NewNote) -> Row:
-    """When the note says that it was made, if it does."""
-    return {"created_at": note.head["created_at"]} if note.head.get("created_at") else {}
+    def _keep(self, collection: str, rows: Sequence[Row]) -> None:
+        """Let what only the index holds wait for its note or fact: a process that is killed now loses nothing."""
+        if not self._dry_run:
+            now = self._core.now()
+            filled = ({**row, **{name: row.get(name) or now for name in ("created_at", "updated_at")}} for row in rows)
+            self._core.index.load(as_json({"in": collection, "row": row}) for row in filled)

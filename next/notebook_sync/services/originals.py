@@ -6,19 +6,22 @@ Both are only read. What comes from Redis is not published back to a Redis, wher
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from notebook_sync.errors import BackendDown
+from notebook_sync.files.fact_text import fact_id, fact_text
 from notebook_sync.files.fields import FIELDS
 from notebook_sync.files.frontmatter import storable
 from notebook_sync.files.new_note import slug
 from notebook_sync.model import STATUSES
 from notebook_sync.services.core import Core
-from notebook_sync.services.importers import Fields, Record, any_moment, as_field, stable_id
-from notebook_sync.services.importing import Failure, Item, NewFact, NewNote, NewRow
+from notebook_sync.services.importers import Fields, Record, any_moment, as_field, number_in, one_of, stable_id, tags_in
+from notebook_sync.services.importing import Failure, Item, NewNote, NewRow
+from notebook_sync.services.memory_text import fenced
 from notebook_sync.store.others import read_line, row_of_other
 from notebook_sync.store.owner import name_of, without_secrets
 from notebook_sync.store.redis import IMPORTED, row_of_checkpoint
@@ -39,96 +42,90 @@ def mongo_items(core: Core, url: str) -> Iterator[Item]:
         client: MongoClient[dict[str, Any]] = MongoClient(url, tz_aware=True, **waits)
         with client:
             database = client.get_default_database(core.settings.mirror.database)
-            for collection in ("pages", "code_snippets", "research_notes"):
-                for found in database[collection].find({}, sort=[("_id", 1)]):
-                    yield _document(core, f"{collection} {found['_id']}", collection, found)
-            for found in database["notes"].find({}, {"embedding": 0}, sort=[("_id", 1)]):
-                yield _fact(f"notes {found['_id']}", found)
+            for collection in ("pages", "code_snippets", "research_notes", "notes"):
+                for found in database[collection].find({}, {"embedding": 0}, sort=[("_id", 1)]):
+                    place = f"{collection} {found['_id']}"
+                    yield _fact(place, found) if collection == "notes" else _document(core, place, collection, found)
     except (PyMongoError, ValueError) as error:
         raise BackendDown(name_of(url, "MongoDB"), without_secrets(str(error)[:300], url)) from None
 
 
 def _document(core: Core, place: str, collection: str, found: Record) -> Item:
-    metadata = found.get("metadata")
-    version = metadata.get("version") if isinstance(metadata, dict) else None
-    if found.get("notebook") == core.place.notebook_id and found.get("published") != version:
+    fields = Fields(found)
+    version, own = fields.left.get("version"), fields.left.get("published")
+    if found.get("notebook") == core.place.notebook_id and own != version:
         reason = "another program changed what this notebook published; compare, then run: notebook-sync sync --claim"
         return Failure(place, reason)
-    fields = Fields(found)
     id = stable_id(str(fields.take("_id")), place)
     title, language = fields.line("title"), fields.line("language")
     head = {
         "id": id,
         "title": title or None,
         "summary": fields.line("summary") or None,
-        "tags": fields.tags() or None,
-        "status": fields.choice("status", STATUSES),
+        "tags": fields.take("tags", read=tags_in) or None,
+        "status": fields.take("status", read=partial(one_of, STATUSES)),
         "created_by": fields.line("created_by") or None,
-        "created_at": fields.moment("created_at"),
+        "created_at": fields.take("created_at", read=any_moment),
+        **{name: as_field(fields.take(name)) for name in FIELDS.get(collection, {})},
         "language": language or None,
-        **{name: as_field(fields.take(name)) for name in FIELDS.get(collection, {}) if name != "language"},
     }
-    code, content = fields.take("code"), str(fields.take("content") or "")
-    parts = [content, _in_fence(code, language) if isinstance(code, str) and code not in content else ""]
-    sections = fields.left.get("sections")
-    if isinstance(sections, list) and all(isinstance(each, dict) for each in sections):
-        fields.take("sections")
-        said = [(str(each.get("heading") or ""), str(each.get("content") or "")) for each in sections]
-        more = [(heading, text) for heading, text in said if text.strip() not in content]
-        parts += [text if text.lstrip().startswith("#") else f"## {heading}\n\n{text}" for heading, text in more]
-    history, version = fields.take("history"), fields.number("version")
-    crumbs = [_crumb(id, each) for each in history if isinstance(each, dict)] if isinstance(history, list) else []
-    kept: dict[str, Any] = {"version": int(version or 1), "access_count": int(fields.number("access_count") or 0)}
-    kept |= {"last_accessed": fields.moment("last_accessed"), "created_at": head["created_at"]}
-    kept = {name: value for name, value in kept.items() if value is not None}
+    content, code, sections = (
+        str(fields.take("content") or ""),
+        fields.take("code"),
+        fields.take("sections", read=_records),
+    )
+    texts = [fenced(code).replace("text", language, 1)] if isinstance(code, str) and code not in content else []
+    for each in sections or ():
+        heading, text = str(each.get("heading") or ""), str(each.get("content") or "")
+        if text.strip() not in content:
+            texts.append(text if text.lstrip().startswith("#") else f"## {heading}\n\n{text}")
+    crumbs = [_crumb(id, each) for each in fields.take("history", read=_records) or ()]
+    used, last = fields.take("access_count", read=number_in), fields.take("last_accessed", read=any_moment)
+    kept = {
+        "version": int(fields.take("version", read=number_in) or 1),
+        "access_count": int(used or 0),
+        "last_accessed": last,
+    }
     stem = f"{collection}/{slug(title, collection.removesuffix('s'))}"
-    body = storable("\n\n".join(filter(None, parts)))
-    crumbs = [each for each in crumbs if each["at"]]
-    return NewNote(place, id, stem, {**head, **fields.rest(*head)}, body, kept, crumbs)
+    body = storable("\n\n".join(filter(None, [content, *texts])))
+    return NewNote(place, id, stem, {**head, **fields.rest(*head)}, body, kept, [each for each in crumbs if each["at"]])
+
+
+def _records(value: Any) -> list[Record] | None:
+    return value if isinstance(value, list) and all(isinstance(each, Mapping) for each in value) else None
 
 
 def _crumb(id: str, said: Record) -> dict[str, Any]:
     fields = Fields(said)
-    version, at = int(fields.number("version") or 0), fields.moment("timestamp", "at")
-    return {
-        "id": f"{id}@{version}",
-        "note": id,
-        "version": version,
-        "at": at,
-        **{name: fields.line(name) for name in ("summary", "changed_by")},
-    }
-
-
-def _in_fence(code: str, language: str) -> str:
-    longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{code.rstrip()}\n{fence}\n"
+    version, at = int(fields.take("version", read=number_in) or 0), fields.take("timestamp", "at", read=any_moment)
+    said_of = {name: fields.line(name) for name in ("summary", "changed_by")}
+    return {"id": f"{id}@{version}", "note": id, "version": version, "at": at, **said_of}
 
 
 def _fact(place: str, found: Record) -> Item:
-    fields = Fields({name: value for name, value in found.items() if name != "metadata"})
-    content, metadata = fields.take("content"), found.get("metadata")
+    fields = Fields({**found, "metadata": None})
+    content, metadata = fields.take("content"), found.get("metadata") or {}
     if not isinstance(content, str) or not content.strip():
         return Failure(place, "it has no text in `content`")
     own = ("base", "pin", "embedding_model")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    said = {name: as_field(value) for name, value in metadata.items() if name not in own}
     kept = {
-        "base": fields.number("importance"),
-        "decay_rate": fields.number("decay_rate"),
-        "access_count": int(fields.number("access_count") or 0),
-        "metadata": said or None,
-        **{name: fields.moment(name) for name in ("created_at", "updated_at", "last_accessed")},
+        "base": fields.take("importance", read=number_in),
+        "decay_rate": fields.take("decay_rate", read=number_in),
+        "access_count": int(fields.take("access_count", read=number_in) or 0),
+        "metadata": {name: as_field(value) for name, value in metadata.items() if name not in own} or None,
+        **{name: fields.take(name, read=any_moment) for name in ("created_at", "updated_at", "last_accessed")},
     }
-    kept = {name: each for name, each in kept.items() if each is not None}
-    return NewFact(place, content, fields.line("section"), kept)
+    text = fact_text(content)
+    row = {"id": fact_id(text), "content": text, "section": fields.line("section")}
+    return NewRow(place, "facts", {**row, **{name: each for name, each in kept.items() if each is not None}})
 
 
 # ---- the original's Redis
 
 
 def redis_items(core: Core, url: str) -> Iterator[Item]:
-    """The stream, long-term memory and checkpoints of the original. Refs are made of notes, and not read."""
+    """The stream, long-term memory and checkpoints of the original. Refs are made of notes, and not read. What comes
+    from Redis is not published back to a Redis, where it may still be."""
     from redis import Redis
     from redis.exceptions import RedisError
 
@@ -139,55 +136,38 @@ def redis_items(core: Core, url: str) -> Iterator[Item]:
             for part in ("daily", "longterm", "checkpoint"):
                 pattern = re.sub(r"([*?\[\]\\])", r"\\\1", f"{prefix}:{part}:") + "*"
                 for key in sorted(client.scan_iter(pattern, count=1000)):
-                    kind, name = client.type(key), key.decode(errors="replace")
-                    rest = name.removeprefix(f"{prefix}:{part}:")
-                    if kind == b"list" and part == "daily":
-                        yield from _day(name, rest, client.lrange(key, 0, -1))
-                    elif kind == b"hash" and part != "checkpoint":
-                        yield _hash(name, part, rest, client.hgetall(key))
-                    elif kind == b"string" and part == "checkpoint":
-                        yield _checkpoint(name, key, client.get(key))
-                    else:
-                        yield Failure(name, f"a {kind.decode()} is not what this key has")
+                    name = key.decode(errors="replace")
+                    try:
+                        yield from _rows(core, client, key, prefix, part)
+                    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                        yield Failure(name, "it is not what the original has at this key")
     except (RedisError, OSError, ValueError) as error:
         raise BackendDown(name_of(url, "Redis"), without_secrets(str(error)[:300], url)) from None
 
 
-def _day(place: str, day: str, lines: Sequence[bytes]) -> Iterator[Item]:
-    last = _first_moment(day)
-    for number, raw in enumerate(lines, 1):
-        line = read_line(raw, day)
-        if last is None:
-            yield Failure(f"{place}, line {number}", f"{day[:40]!r} is no day")
-            continue
-        row = row_of_other(line.id, day, line.value, last)
-        last = row["at"]
-        yield NewRow(f"{place}, line {number}", "stream", {**row, "action": IMPORTED})
-
-
-def _hash(place: str, part: str, rest: str, value: Mapping[bytes, bytes]) -> Item:
+def _rows(core: Core, client: Any, key: bytes, prefix: str, part: str) -> list[Item]:
+    """What is at a key. Raises ValueError and others for anything that does not belong there."""
+    name = key.decode(errors="replace")
+    rest = name.removeprefix(f"{prefix}:{part}:")
     day, _, id = rest.partition(":") if part == "daily" else ("", "", rest)
-    found = {name.decode(errors="replace"): text.decode(errors="replace") for name, text in value.items()}
-    first = _first_moment(day) if day else datetime.now(UTC)
-    if first is None or not id:
-        return Failure(place, "the key names no day and no entry")
-    row = row_of_other(id, day, found, first)
-    row = {**row, "day": day or row["at"].date().isoformat(), "action": IMPORTED}
-    return NewRow(place, "stream" if part == "daily" else "longterm", row)
-
-
-def _checkpoint(place: str, key: bytes, value: bytes) -> Item:
-    try:
-        row = row_of_checkpoint(key, value)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return Failure(place, "it is no checkpoint: JSON with uuid, name and timestamp")
-    at = any_moment(str(row["at"]))
-    own = {"id": str(row["id"]), "name": str(row["name"]), "at": at, "created_by": IMPORTED}
-    return NewRow(place, "checkpoints", {**row, **own})
-
-
-def _first_moment(day: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(day).replace(tzinfo=UTC)
-    except ValueError:
-        return None
+    last = datetime.fromisoformat(day).replace(tzinfo=UTC) if day else core.now()
+    rows: list[dict[str, Any]] = []
+    match part, client.type(key):
+        case "daily", b"list":
+            for line in (read_line(raw, day) for raw in client.lrange(key, 0, -1)):
+                rows.append(row_of_other(line.id, day, line.value, last))
+                last = rows[-1]["at"]
+        case "daily" | "longterm", b"hash" if id:
+            found = {name.decode(errors="replace"): text for name, text in client.hgetall(key).items()}
+            said = {name: text.decode(errors="replace") for name, text in found.items()}
+            row = row_of_other(id, day, said, last)
+            rows.append({**row, "day": day or row["at"].date().isoformat()})
+        case "checkpoint", b"string":
+            row = row_of_checkpoint(key, client.get(key))
+            own = {"id": str(row["id"]), "name": str(row["name"]), "at": any_moment(row["at"])}
+            rows.append({**row, **own, "created_by": IMPORTED})
+        case _:
+            raise ValueError(key)
+    collection = {"daily": "stream", "longterm": "longterm", "checkpoint": "checkpoints"}[part]
+    mark = {} if collection == "checkpoints" else {"action": IMPORTED}
+    return [NewRow(f"{name}, {number}", collection, {**row, **mark}) for number, row in enumerate(rows, 1)]

@@ -7,159 +7,171 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sized
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from notebook_sync.errors import GitFailed, NoSuchNote
+from notebook_sync.errors import GitFailed, NoSuchNote, Refused
 from notebook_sync.files.git import LONG_SECONDS, Repository, has_git, run_git
 from notebook_sync.files.history import PRIVATE
 from notebook_sync.services.core import Core
+from notebook_sync.services.fact_changes import Draft
 from notebook_sync.services.importing import Purged
 from notebook_sync.services.upkeep import publish_changes
 from notebook_sync.services.view import View, resolve
-from notebook_sync.services.writing import digest_of, finish_writes, writing
+from notebook_sync.services.writing import Change, digest_of, finish_writes, writing
 from notebook_sync.sessions import Session
-from notebook_sync.store.rows import Either, Is, Row
+from notebook_sync.store.rows import Either, Is, Not, Row, Where, both
 from notebook_sync.store.tables import as_json
 
 _TAIL = 100  # characters of a path in the name of a copy
 _MOST_VERSIONS = 1_000_000
 
 
-def purge_text(core: Core, session: Session, name: str, *, dry_run: bool) -> Purged:
-    """Remove a note, which may be deleted already, or a line of the stream or of long-term memory.
+class _Text(NamedTuple):
+    """What is purged. `path` is a note's own, "" for a fact, a line, and a note in whose place another one is; `paths`
+    are all that it ever had, or of the files that state a fact; `facts` are those of a note's file; `names` is what
+    other rows call it by, the digest of its text included."""
 
-    Raises NoSuchNote.
+    id: str
+    path: str = ""
+    paths: Collection[str] = ()
+    facts: Collection[str] = ()
+    names: Collection[str] = ()
+
+
+def purge_text(core: Core, session: Session, name: str, *, dry_run: bool) -> Purged:
+    """Remove a note, which may be deleted already, a fact, or a line of the stream or of long-term memory.
+
+    Raises NoSuchNote, and Refused for a fact that no tool may take from its file.
     """
-    lines = {each: core.index.collections[each].one(name) for each in ("stream", "longterm")}
-    named = next((each for each, row in lines.items() if row is not None), "")
-    path, ids = ("", {name}) if named else _note(core, session, name)
-    paths = _paths(core, path)
-    counts = _counted(core, ids, paths, named)
+    text = _text(core, session, name)
+    found: dict[str, Sized] = {**_rows(core, text), "checkpoints": _checkpoints_without(core, text)}
+    removed = {name: len(rows) for name, rows in found.items() if rows}
+    done = Purged(id=text.id, path=text.path, removed=removed, left=_left(core, text), dry_run=dry_run)
     if dry_run:
-        return Purged(id=min(ids), path=path, removed=counts, left=_left(core, paths), dry_run=True)
-    left: list[str] = []
+        return done
     with writing(core, "purge"):
         finish_writes(core)
-        facts = {place["fact"] for place in core.index.fact_places.find(Is("path", "=", path))} if path else set()
-        if path and core.tree.stat(path) is not None:
-            _delete(core, session, path)
-        _remove_rows(core, ids, paths, named)
-        left += _remove_copies(core, paths)
-    left += [f"{each['name']}: {each['trouble']}" for each in publish_changes(core) if each["trouble"]]
-    core.index.documents.forget(ids)
-    core.index.facts.forget(facts)
+        for change in _changes(core, session, text):
+            _write(core, session, change)
+        with core.index.write(durable=True):
+            core.index.checkpoints.put(_checkpoints_without(core, text))
+            for collection, rows in _rows(core, text).items():
+                core.index.collections[collection].delete(rows)
+        done.left.extend(_remove_copies(core, text))
+    done.left.extend(f"{each['name']}: {each['trouble']}" for each in publish_changes(core) if each["trouble"])
+    core.index.documents.forget([text.id])
+    core.index.facts.forget([text.id, *text.facts])
     core.index.dump(core.place.state / "dump")
     core.index.optimize()
-    core.events.record("purge", session, path=path)
-    return Purged(id=min(ids), path=path, removed=counts, left=[*_left(core, paths), *left])
+    core.events.record("purge", session, path=text.path)
+    return done
 
 
-def _delete(core: Core, session: Session, path: str) -> None:
-    """Delete a note as every tool does, but for its text, which is not kept."""
-    base = digest_of(core.tree.read(path).raw)
-    texts = {"path": path, "base": base, "digest": "", "moved_from": "", "action": "purge", "section": "", "reason": ""}
-    who = {"session": session.kind, "agent": session.agent, "at": core.now()}
+def _text(core: Core, session: Session, name: str) -> _Text:
+    """What a name means: a line, a fact, or a note, as every tool understands it. Raises NoSuchNote."""
+    index = core.index
+    lines = ("stream", "longterm", "facts")
+    if any(index.collections[each].one(name) or index.gone([name], collection=each) for each in lines):
+        places = index.fact_places.find(Is("fact", "=", name))
+        return _Text(name, paths={row["path"] for row in places}, names={name})
+    try:
+        path, _ = resolve(core, View(core, session), name, operation="purge")
+        rows = index.documents.find(Is("path", "=", path)) or [{"id": path, "digest": ""}]
+    except NoSuchNote:
+        rows = [row for row in index.gone() if name in (row["id"], row["path"])]
+        if not rows:
+            raise
+        path = rows[0]["path"] or ""
+    paths, id = {path} - {""}, rows[0]["id"]
+    with suppress(GitFailed):
+        paths |= {each.path for each in core.history.versions(path, limit=_MOST_VERSIONS)} if path else set()
+    if index.documents.count(both(Is("path", "=", path), Not(Is("id", "=", id)))):
+        return _Text(id, paths=paths, names={id})  # another note is there now
+    facts = {place["fact"] for place in index.fact_places.find(Is("path", "=", path))}
+    return _Text(id, path, paths, facts, {id, rows[0]["digest"] or id, *paths})
+
+
+def _changes(core: Core, session: Session, text: _Text) -> list[Change]:
+    """What becomes of files. Raises Refused."""
+    if text.path:
+        is_there = core.tree.stat(text.path) is not None
+        return [Change(text.path, core.tree.read(text.path).raw, None, "purge")] if is_there else []
+    draft = Draft(core, session)
+    if draft.places(text.id) and (reason := draft.move(text.id, "")):
+        raise Refused(reason, next="take the fact out of its file by hand, then purge it")
+    return draft.changes("purge")
+
+
+def _write(core: Core, session: Session, change: Change) -> None:
+    """Write a file as every tool does, but for the text before, which is not kept."""
+    base = digest_of(change.before)
+    row: Row = {"id": f"purge:{base}", "batch": f"purge:{base}", "path": change.path, "action": "purge"}
+    row |= {"base": base, "digest": digest_of(change.after), "new": change.after, "at": core.now()}
+    row |= {"session": session.kind, "agent": session.agent, "moved_from": "", "section": "", "reason": ""}
     with core.index.write(durable=True):
-        core.index.intents.put([{"id": f"purge:{base}", "batch": f"purge:{base}", **texts, **who}])
-    core.saver.delete(path, base)
-    core.writer.look({path})
+        core.index.intents.put([row])
+    if change.after is None:
+        core.saver.delete(change.path, base)
+    else:
+        core.saver.replace(change.path, change.after, base)
+    core.writer.look({change.path})
     finish_writes(core)
 
 
-def _note(core: Core, session: Session, name: str) -> tuple[str, set[str]]:
-    """The path and the ids of a note. Raises NoSuchNote."""
-    try:
-        path, _ = resolve(core, View(core, session), name, operation="purge")
-    except NoSuchNote:
-        rows = [row for row in core.index.gone() if name in (row["id"], row["path"])]
-        if not rows:
-            raise
-        return rows[0]["path"] or "", {row["id"] for row in rows}
-    return path, {id for (id,) in core.index.documents.tuples(("id",), Is("path", "=", path))} or {name}
+# ---- rows
 
 
-def _paths(core: Core, path: str) -> set[str]:
-    """Every path that the note had, as far as git knows."""
-    found = {path} - {""}
-    with suppress(GitFailed):
-        found |= {each.path for each in core.history.versions(path, limit=_MOST_VERSIONS)} if path else set()
+def _rows(core: Core, text: _Text) -> dict[str, list[str]]:
+    """By collection, the ids of the rows that are the text, were made of it, or name it."""
+    index, is_it, is_of_it = core.index, Is("id", "=", text.id), Is("note", "=", text.id)
+    line = Either((is_it, is_of_it, Is("path", "in", list(text.paths) if text.path else [])))
+    wheres: dict[str, Where] = {
+        "documents": is_it,
+        "facts": is_it,
+        "history": is_of_it,
+        "stream": line,
+        "longterm": line,
+    }
+    found = {name: [id for (id,) in index.collections[name].tuples(("id",), each)] for name, each in wheres.items()}
+    # Events may quote a reason or a heading; a synthesis rests on notes and facts.
+    quoted = {"events": text.names, "cache": {*text.names, *text.facts}}
+    for name, names in quoted.items():
+        rows = index.collections[name].find(heavy=True)
+        found[name] = [row["id"] for row in rows if any(as_json(each) in as_json(row) for each in names)]
     return found
 
 
-def _lines_of(ids: Collection[str], paths: Collection[str]) -> Either:
-    return Either((Is("note", "in", list(ids)), Is("path", "in", list(paths)), Is("id", "in", list(ids))))
-
-
-def _counted(core: Core, ids: Collection[str], paths: Collection[str], named: str) -> dict[str, int]:
-    index, where = core.index, _lines_of(ids, paths)
-    return {
-        "notes": 0 if named else index.documents.count(Is("id", "in", list(ids))),
-        "versions": index.history.count(Is("note", "in", list(ids))),
-        "lines": index.stream.count(where) + index.longterm.count(where),
-        "checkpoints": len(_changed_checkpoints(core, ids, paths)),
-        "events": len(_events_of(core, ids, paths)),
-    }
-
-
-def _remove_rows(core: Core, ids: Collection[str], paths: Collection[str], named: str) -> None:
-    """Everything in the index that was made of the text. What is cached is made again when it is asked for."""
-    index = core.index
-    with index.write(durable=True):
-        if not named:
-            index.documents.delete(ids)
-        for collection in (index.stream, index.longterm):
-            collection.delete([row["id"] for row in collection.find(_lines_of(ids, paths), fields=("id",))])
-        crumbs = index.history.find(Is("note", "in", list(ids)), fields=("id",))
-        index.history.delete([row["id"] for row in crumbs])
-        index.checkpoints.put(_changed_checkpoints(core, ids, paths))
-        index.events.delete(_events_of(core, ids, paths))
-        index.cache.delete([id for (id,) in index.cache.tuples(("id",))])
-
-
-def _events_of(core: Core, ids: Collection[str], paths: Collection[str]) -> list[str]:
-    """The events that name the note, which may quote a reason or a heading."""
-    names = {as_json(name) for name in (*ids, *paths)}
-    rows = core.index.events.find(fields=("id", "path", "fields"))
-    return [row["id"] for row in rows if any(name in as_json([row["path"], row["fields"]]) for name in names)]
-
-
-def _changed_checkpoints(core: Core, ids: Collection[str], paths: Collection[str]) -> list[Row]:
-    """Checkpoints without the lines and notes that are purged."""
-    changed = []
-    for row in core.index.checkpoints.find(heavy=True):
-        body = _without(row["body"] or {}, {*ids, *paths})
-        if body != row["body"]:
-            changed.append({**row, "body": body})
-    return changed
+def _checkpoints_without(core: Core, text: _Text) -> list[Row]:
+    """The checkpoints that name the text, without it."""
+    rows = core.index.checkpoints.find(heavy=True)
+    new = [{**row, "body": _without(row["body"], {text.id, *(text.paths if text.path else ())})} for row in rows]
+    return [after for before, after in zip(rows, new, strict=True) if after != before]
 
 
 def _without(value: Any, names: Collection[str]) -> Any:
-    """A value of JSON without the objects that name the note."""
+    """A value of JSON without the objects that name the text."""
     if isinstance(value, Mapping):
-        return {key: _without(each, names) for key, each in value.items()}
+        is_named = any(str(value.get(key)) in names for key in ("id", "notebook_id", "path"))
+        return None if is_named else {key: _without(each, names) for key, each in value.items()}
     if isinstance(value, list):
-        return [_without(each, names) for each in value if not _names(each, names)]
+        cut = [_without(each, names) for each in value]
+        return [after for before, after in zip(value, cut, strict=True) if after is not None or before is None]
     return value
-
-
-def _names(value: Any, names: Collection[str]) -> bool:
-    keys = ("id", "notebook_id", "path")
-    return isinstance(value, Mapping) and any(str(value.get(key)) in names for key in keys)
 
 
 # ---- copies
 
 
-def _remove_copies(core: Core, paths: Collection[str]) -> list[str]:
-    """Copies in `.notebook` and the state folder, and the private history; what could not be removed."""
+def _remove_copies(core: Core, text: _Text) -> list[str]:
+    """Copies in `.notebook` and the state folder, and a note's private history; what could not be removed."""
     state = core.place.state
-    tails = tuple(f"-{quote(path, safe='')[-_TAIL:]}" for path in paths)
-    digests = tuple(sha256(os.fsencode(path)).hexdigest() for path in paths)
+    tails = tuple(f"-{quote(path, safe='')[-_TAIL:]}" for path in text.paths)
+    digests = tuple(sha256(os.fsencode(path)).hexdigest() for path in text.paths)
     named = {f"{digest[:16]}.md" for digest in digests}
     of_prompts = (core.place.lock_folder / "good", state / "trusted")
     for folder in (core.place.private / "replaced", state / "recovered", state / "accepted", *of_prompts):
@@ -167,7 +179,8 @@ def _remove_copies(core: Core, paths: Collection[str]) -> list[str]:
             if file.name.endswith(tails) or file.name.startswith(digests) or file.name in named:
                 file.unlink()
     try:
-        _rewrite_history(core, state / PRIVATE, paths)
+        if text.path and (state / PRIVATE / "HEAD").exists():
+            _rewrite_history(core, state / PRIVATE, text.paths)
     except (GitFailed, OSError) as error:
         return [f"the private history in {state / PRIVATE}: {error}"]
     return []
@@ -175,8 +188,6 @@ def _remove_copies(core: Core, paths: Collection[str]) -> list[str]:
 
 def _rewrite_history(core: Core, folder: Path, paths: Collection[str]) -> None:
     """Make the private repository again without these paths; snapshots keep their names."""
-    if not (folder / "HEAD").exists() or not paths:
-        return
     new, old = folder.with_name("history.new"), folder.with_name("history.old")
     shutil.rmtree(new, ignore_errors=True)
     Repository.private(new)
@@ -186,24 +197,28 @@ def _rewrite_history(core: Core, folder: Path, paths: Collection[str]) -> None:
     folder.rename(old)
     new.rename(folder)
     shutil.rmtree(old)
-    rows = core.index.checkpoints.find(heavy=True)
-    found = {row["id"]: core.snapshots.read(row["id"]) for row in rows if row["commit"]}
-    core.index.checkpoints.put(
-        [{**row, "commit": snapshot.commit} for row in rows if (snapshot := found.get(row["id"])) is not None]
-    )
+    for row in core.index.checkpoints.find(heavy=True):
+        if row["commit"] and (snapshot := core.snapshots.read(row["id"])):
+            core.index.checkpoints.put([{**row, "commit": snapshot.commit}])
 
 
-def _left(core: Core, paths: Collection[str]) -> list[str]:
+def _left(core: Core, text: _Text) -> list[str]:
     """What a purge does not reach."""
-    left = [f"{file}: delete it" for file in sorted(core.place.state.glob("index.db.damaged-*"))]
-    repository = Repository.around(core.root) if has_git() else None
-    for path in sorted(paths):
-        if repository is None:
-            break
-        asked = ("log", "--all", "--max-count=1", "--format=%H", "--", f":(top,literal){repository.prefix}{path}")
+    state = core.place.state
+    left = [f"{file}: delete it" for file in sorted(state.glob("index.db.damaged-*"))]
+    if text.paths and not text.path and (state / PRIVATE).exists():
+        files = ", ".join(sorted(text.paths))
+        left.append(f"earlier texts of {files} in {state / PRIVATE}; purging a file removes its own")
+    repository = Repository.around(core.root) if text.paths and has_git() else None
+    if repository is not None:
+        places = {repository.prefix + path for path in text.paths}
+        asked = ("log", "--all", "--max-count=1", "--format=%H", "--", *(f":(top,literal){each}" for each in places))
         if run_git(repository.folder, *asked, seconds=LONG_SECONDS):
-            advice = f"git filter-repo --invert-paths --path {repository.prefix}{path}"
-            left.append(
-                f"the git history in {repository.folder}, and its remotes and clones; rewrite it with: {advice}"
+            how = (
+                f"--invert-paths {' '.join(f'--path {each}' for each in places)}"
+                if text.path
+                else "--replace-text FILE"
             )
+            advice = f"rewrite it with: git filter-repo {how}"
+            left.append(f"the git history in {repository.folder}, and its remotes and clones; {advice}")
     return [*left, "backups, archives, and what other notes and programs say of it"]

@@ -36,7 +36,7 @@ __all__ = ["Engine", "Report", "Verified"]
 
 # How often paths that change during every look are looked at again at once, and how often a command waits for others.
 _ROUNDS = 5
-_ADOPTED, _AUDIENCES = "adopted", "audiences"
+ADOPTED, _AUDIENCES = "adopted", "audiences"
 # Rows that are compared at once.
 _BATCH = 500
 # What the bytes of a file do not determine: when and how it was seen, and what `put` only inserts.
@@ -152,7 +152,7 @@ class Engine:
         """Look at everything. A damaged index is set aside and filled again, with what only it knew from the dump."""
         try:
             self._update_audiences()
-            is_first = not options.get("force") and self.index.counters.one(_ADOPTED) is None
+            is_first = not options.get("force") and self.index.counters.one(ADOPTED) is None
             seen = self._look(report, None, is_first=is_first, **options)
         except IndexDamaged:
             self.index.recover()
@@ -163,7 +163,7 @@ class Engine:
             with self.index.write():
                 if shown := [path for path in seen if not is_private(path)]:
                     self._applier.note_first_sync(self.settings.notebook.name or self.tree.root.name, len(shown))
-                self.index.counters.put([{"id": _ADOPTED, "value": 1}])
+                self.index.counters.put([{"id": ADOPTED, "value": 1}])
         if self.tree.mounts:
             with suppress(OSError):
                 self._place.remember(mounts=sorted(self.tree.mounts))

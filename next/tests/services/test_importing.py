@@ -21,7 +21,7 @@ from notebook_sync.services import importing
 from notebook_sync.services.conversations import redacted
 from notebook_sync.services.importing import Imported
 from notebook_sync.store.rows import Is
-from tests.llm_server import LlmServer, llm_server, says
+from tests.llm_server import llm_server, says
 from tests.servers import MongoClient
 from tests.services.conftest import FILES, OWNER, SCRIBE, write_files
 
@@ -38,8 +38,7 @@ def bring_in(notebook: Notebook, **source: Any) -> Imported:
     assert sorted(notebook.root.rglob("*.md")) == before
     done, again = notebook.transfer.import_(**source), notebook.transfer.import_(**source)
     for each in (dry, done, again):
-        assert each.read == each.added + each.already + each.failed
-        assert each.failed == len(each.failures)
+        assert (each.read, each.failed) == (each.added + each.already + len(each.failures), len(each.failures))
     assert (dry.added, dry.failed) == (done.added, done.failed)
     assert (again.added, again.already) == (0, done.added + done.already)
     assert notebook.admin.verify().consistent
@@ -84,9 +83,8 @@ def test_memories_keep_all_that_a_record_says(notebook: Notebook, tmp_path: Path
     assert (found.id, found.kind, found.agent, found.priority) == ("mem-0001", "decision", "scribe", 10)
     assert (found.title, found.accesses, found.needs_review) == ("Lamps on the pier", 3, False)
     assert found.created_at == datetime(2026, 1, 2, 15, 4, 5, 999_000, tzinfo=UTC)
-    row = row_of(notebook, "mem-0001")
-    assert row["last_accessed"] == MOMENT
-    assert row["extra"] == {"weather": {"wind": "north", "at": None}, "importance": 12, "older": older}
+    extra = {"weather": {"wind": "north", "at": None}, "importance": 12, "older": older}
+    assert {"last_accessed": MOMENT, "extra": extra}.items() <= row_of(notebook, "mem-0001").items()
     audit = notebook.memories.audit()
     assert (sum(audit.timestamps.values()), sum(audit.agents.values()), audit.unstructured) == (0, 0, 0), audit
 
@@ -120,26 +118,24 @@ def test_an_import_that_was_interrupted_completes(
     notebook: Notebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = [{"id": f"mem-{number:04}", "content": f"Fog {number}", "usage_count": 2} for number in range(150)]
-    file, real, calls = lines_of(tmp_path, *records), importing.change_notes, list[str]()
+    file, real, steps = lines_of(tmp_path, *records), importing.change_notes, iter(["write", "before", "after"])
 
     def killed(*args: Any, **options: Any) -> Any:
-        calls.append("call")
-        if len(calls) == 2:
+        step = next(steps)
+        done = None if step == "before" else real(*args, **options)
+        if step != "write":
             raise KeyboardInterrupt
-        done = real(*args, **options)
-        if len(calls) == 3:
-            raise KeyboardInterrupt  # the notes are written
         return done
 
-    monkeypatch.setattr(importing, "change_notes", killed)
-    for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
-            notebook.transfer.import_(file)
+    with monkeypatch.context() as patched:
+        patched.setattr(importing, "change_notes", killed)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                notebook.transfer.import_(file)
     done = notebook.transfer.import_(file)
     assert (done.read, done.added, done.already) == (150, 0, 150)
-    assert notebook.memories.list(limit=1_000).results[0].accesses == 2
     assert {each.accesses for each in notebook.memories.list(limit=1_000).results} == {2}
-    assert notebook.core.index.documents.distinct("version", Is("collection", "=", "memories")).keys() <= {1, 2}
+    assert notebook.core.index.documents.distinct("version", Is("collection", "=", "memories")).keys() == {1}
 
 
 # ---- SQLite
@@ -204,13 +200,12 @@ def test_channels_in_sqlite(notebook: Notebook, tmp_path: Path) -> None:
     assert "pilot is a member" in done.warnings[0]
     (note,) = notebook.channels.search("rope", SCRIBE, session_id="s-7", topic="harbour", tags=["rope"]).results
     assert note.path == "channels/scribe/global/2026-02-18T103000Z-the-rope.md"
-    assert (note.created_at, note.created_by) == (MOMENT, "agent:scribe")
-    assert note.metadata == {"related_pr": 7, "sender_id": "scribe", "older": {"source": "mail"}}
+    metadata = {"related_pr": 7, "sender_id": "scribe", "older": {"source": "mail"}}
+    assert (note.created_at, note.created_by, note.metadata) == (MOMENT, "agent:scribe", metadata)
     assert len(notebook.channels.recent(SCRIBE, project="ferry-2026", session_id="").results) >= 1
-    with pytest.raises(UsageError):
-        notebook.transfer.import_(sqlite=database(tmp_path / "other.db", {"t": "a"}))
-    with pytest.raises(UsageError):
-        notebook.transfer.import_(sqlite=str(tmp_path / "none.db"))
+    for bad in (database(tmp_path / "other.db", {"t": "a"}), str(tmp_path / "none.db")):
+        with pytest.raises(UsageError):
+            notebook.transfer.import_(sqlite=bad)
 
 
 # ---- older private notes
@@ -230,9 +225,8 @@ def message(content: str = "The rope is worn", **fields: Any) -> dict[str, Any]:
     ],
 )
 def test_older_private_notes_in_each_shape(notebook: Notebook, tmp_path: Path, export: Any) -> None:
-    said = tmp_path / "v2.json"
-    said.write_text("\ufeff" + json.dumps(export))
-    assert bring_in(notebook, v2=str(said)).added == 1
+    write_files(tmp_path, {"v2.json": "\ufeff" + json.dumps(export)})
+    assert bring_in(notebook, v2=str(tmp_path / "v2.json")).added == 1
     row = row_of(notebook, "m-0001")
     assert row["path"] == "channels/scribe/global/2026-02-18T103000Z-the-rope-is-worn.md"
     assert (row["audience"], row["content"]) == ("channels/scribe/global", "The rope is worn")
@@ -247,8 +241,7 @@ def test_older_private_notes_that_cannot_be_ones_are_named(notebook: Notebook, t
         {"id": SCRIBES, "messages": [7]},
         message(channel_id=SCRIBES, provenance="external: mail"),
     ]
-    done = bring_in(notebook, v2=lines_of(tmp_path, *bad))
-    assert (done.added, done.failed) == (1, 5)
+    assert bring_in(notebook, v2=lines_of(tmp_path, *bad)).failed == 5
     assert row_of(notebook, "m-0001")["provenance"] == "external"
 
 
@@ -325,9 +318,7 @@ def test_documents_and_facts_of_the_original_are_read_and_never_altered(
             there[name].insert_many([{**each} for each in documents])
         done = bring_in(notebook, mongo=f"{mongodb_url}/{new_mongo_database}")
         assert (done.added, done.failed) == (5, 2)
-        for name, documents in DOCUMENTS.items():
-            assert list(there[name].find()) == documents
-        assert sorted(there.list_collection_names()) == sorted(DOCUMENTS)
+        assert {name: list(there[name].find()) for name in there.list_collection_names()} == DOCUMENTS
     fog = notebook.notes.read("note-fog-1")
     assert "Fog comes in May.\n\n## June\n\nAnd in June." in fog.text
     row = row_of(notebook, "note-fog-1")
@@ -335,14 +326,14 @@ def test_documents_and_facts_of_the_original_are_read_and_never_altered(
     assert row["extra"]["mood"] == "grey"
     crumbs = notebook.core.index.history.find(Is("note", "=", "note-fog-1"))
     assert ("Add June", "agent:pilot") in {(each["summary"], each["changed_by"]) for each in crumbs}
-    snippet, research = row_of(notebook, "snippet-1"), row_of(notebook, "research-1")
-    assert (snippet["code"].strip(), snippet["language"]) == ("print(1)", "python")
-    assert (snippet["fields"]["description"], snippet["fields"]["related_page"]) == ("Prints", "note-fog-1")
-    assert research["fields"]["key_findings"] == ["They burn"]
+    snippet, fields = row_of(notebook, "snippet-1"), row_of(notebook, "snippet-1")["fields"]
+    said = (snippet["code"].strip(), snippet["language"], fields["description"], fields["related_page"])
+    assert said == ("print(1)", "python", "Prints", "note-fog-1")
+    assert row_of(notebook, "research-1")["fields"]["key_findings"] == ["They burn"]
     assert row_of(notebook, "65f0c0ffee0ddba11ca5cade")["title"] == "Ice"
     (fact,) = notebook.core.index.facts.find(Is("content", "=", "The pier has nine lamps"))
-    assert (fact["section"], fact["base"], fact["decay_rate"], fact["access_count"]) == ("Key Topics", 0.8, 0.02, 5)
-    assert (fact["created_at"], fact["metadata"]) == (MOMENT, {"by": "Odile"})
+    kept = {"base": 0.8, "decay_rate": 0.02, "access_count": 5, "created_at": MOMENT, "metadata": {"by": "Odile"}}
+    assert {"section": "Key Topics", **kept}.items() <= fact.items()
     assert notebook.notes.update("note-fog-1", content="Fog.").version == 5
 
 
@@ -490,12 +481,10 @@ FORMATS = {"claude-code": CLAUDE_CODE, "codex": CODEX, "chatgpt": CHATGPT, "clau
 
 def conversation(folder: Path, name: str) -> Path:
     folder.mkdir(exist_ok=True)
-    if name in ("chatgpt", "claude"):
-        file = folder / f"{name}.json"
-        file.write_text(json.dumps(FORMATS[name]))
-        return file
-    file = folder / f"{name}.jsonl"
-    file.write_text("\n".join(map(json.dumps, FORMATS[name])) + '\n{"half')
+    is_export = name in ("chatgpt", "claude")
+    file = folder / f"{name}.{'json' if is_export else 'jsonl'}"
+    lines = "\n".join(map(json.dumps, FORMATS[name])) + '\n{"half'
+    file.write_text(json.dumps(FORMATS[name]) if is_export else lines)
     return file
 
 
@@ -503,8 +492,8 @@ def conversation(folder: Path, name: str) -> Path:
 def test_a_conversation_becomes_a_research_note_without_secrets(notebook: Notebook, tmp_path: Path, name: str) -> None:
     assert bring_in(notebook, conversations=str(conversation(tmp_path / "chats", name))).added == 1
     (row,) = notebook.core.index.documents.find(Is("provenance", "=", "external"), heavy=True)
-    assert (row["collection"], row["created_at"]) == ("research_notes", MOMENT)
-    assert row["extra"]["conversation"]["source"] == name
+    found = (row["collection"], row["created_at"], row["extra"]["conversation"]["source"])
+    assert found == ("research_notes", MOMENT, name)
     assert "## User\n\n> Use [removed]\n\n## Assistant\n\n> Nine lamps" in row["content"]
     assert "never" not in row["content"]
     for path in notebook.root.rglob("*"):
@@ -516,10 +505,8 @@ def test_a_folder_of_conversations_and_files_that_are_none(notebook: Notebook, t
     chats = tmp_path / "chats"
     for name in FORMATS:
         conversation(chats, name)
-    write_files(
-        chats, {"a.json": "[1", "b.jsonl": "", "deep/c.json": '{"mapping": 7, "current_node": 1}', "d.txt": "x"}
-    )
-    write_files(chats, {"e.json": json.dumps([{"uuid": "e", "chat_messages": []}])})
+    none = {"a.json": "[1", "b.jsonl": "", "deep/c.json": '{"mapping": 7, "current_node": 1}', "d.txt": "x"}
+    write_files(chats, {**none, "e.json": json.dumps([{"uuid": "e", "chat_messages": []}])})
     done = bring_in(notebook, conversations=str(chats))
     assert (done.added, sorted(each.place for each in done.failures)) == (
         4,
@@ -527,17 +514,11 @@ def test_a_folder_of_conversations_and_files_that_are_none(notebook: Notebook, t
     )
 
 
-@pytest.fixture
-def llm() -> Iterator[LlmServer]:
-    with llm_server() as running:
-        yield running
-
-
-def test_a_model_proposes_facts_and_none_is_added(root: Path, tmp_path: Path, llm: LlmServer) -> None:
-    write_files(root, {"notebook.toml": FILES["notebook.toml"] + llm.toml(), "facts/notes.md": "- Rope is dear\n"})
+def test_a_model_proposes_facts_and_none_is_added(root: Path, tmp_path: Path) -> None:
     added = [{"item": "The pier has nine lamps", "section": "Key Topics"}]
-    llm.say(says({"additions": added, "removals": [], "summary": "About lamps"}))
-    with Notebook.open(root) as notebook:
+    with llm_server() as llm, Notebook.open(root) as notebook:
+        llm.say(says({"additions": added, "removals": [], "summary": "About lamps"}))
+        write_files(root, {"notebook.toml": FILES["notebook.toml"] + llm.toml(), "facts/notes.md": "- Rope is dear\n"})
         notebook.sync()
         assert bring_in(notebook, conversations=str(conversation(tmp_path / "chats", "claude"))).added == 1
         (row,) = notebook.core.index.documents.find(Is("provenance", "=", "external"), heavy=True)
@@ -547,29 +528,27 @@ def test_a_model_proposes_facts_and_none_is_added(root: Path, tmp_path: Path, ll
         assert KEY not in json.dumps(llm.asked[0].body)
 
 
-@pytest.mark.parametrize(
-    "secret",
-    [
-        KEY,
-        "ghp_abcdefghijklmnopqrstuvwxyz0123",
-        "AKIAABCDEFGHIJKLMNOP",
-        "xoxb-1234567890-abcdef",
-        "eyJhbGciOiJI.eyJzdWIiOiIx.abcdef",
-        "-----BEGIN RSA PRIVATE KEY-----\nabc\ndef\n-----END RSA PRIVATE KEY-----",
-        "Bearer abcdefghijklmnop",
-        "https://odile:hunter22@harbour.example",
-        'password = "hunter22!"',
-        "DB_PASSWORD=hunter22",
-        '{"api_key": "hunter22"}',
-    ],
-)
+SECRETS = [
+    KEY,
+    "ghp_abcdefghijklmnopqrstuvwxyz0123",
+    "AKIAABCDEFGHIJKLMNOP",
+    "xoxb-1234567890-abcdef",
+    "eyJhbGciOiJI.eyJzdWIiOiIx.abcdef",
+    "-----BEGIN RSA PRIVATE KEY-----\nabc\ndef\n-----END RSA PRIVATE KEY-----",
+    "Bearer abcdefghijklmnop",
+    "https://odile:hunter22@harbour.example",
+    'password = "hunter22!"',
+    "DB_PASSWORD=hunter22",
+    '{"api_key": "hunter22"}',
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
 def test_what_looks_like_a_secret_is_removed(secret: str) -> None:
     text = redacted(f"before {secret} after")
-    assert "[removed]" in text
     assert text.startswith("before")
     assert text.endswith("after")
-    assert secret not in text
-    assert "hunter22" not in text
+    assert ("[removed]" in text, secret in text, "hunter22" in text) == (True, False, False)
 
 
 @pytest.mark.parametrize("text", ["The token ring of the pier", "a secret place", "sk-8 is a ski", "Basic training"])
@@ -583,11 +562,9 @@ def test_plain_words_stay(text: str) -> None:
 def test_only_the_owner_imports_and_names_one_source(notebook: Notebook, tmp_path: Path) -> None:
     with pytest.raises(NotPermitted):
         notebook.transfer.import_(lines_of(tmp_path, {"content": "x"}), SCRIBE)
-    for wrong in ({}, {"file": "x.jsonl", "v2": "y.json"}):
+    for wrong in ({}, {"file": "x.jsonl", "v2": "y.json"}, {"conversations": str(tmp_path / "none")}):
         with pytest.raises(UsageError):
             notebook.transfer.import_(**wrong)
-    with pytest.raises(UsageError):
-        notebook.transfer.import_(conversations=str(tmp_path / "none"))
 
 
 def test_a_checkpoint_is_taken_before_the_first_write(notebook: Notebook, tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ def filled(root: Path, mongodb_url: str, mongo_database: str, redis_url: str, re
     """A notebook on real servers, in which the note left traces wherever a note can."""
     mirror = f'[mirror]\nurl = "{mongodb_url}"\ndatabase = "{mongo_database}"\n'
     refs = f'[refs]\nurl = "{redis_url}"\nprefix = "{redis_prefix}"\n'
-    write_files(root, {"notebook.toml": FILES["notebook.toml"].replace("off", "wordllama") + mirror + refs})
-    write_files(root, {"pages/first.md": TEXT, "facts/notes.md": "- Rope is dear\n"})
+    settings = FILES["notebook.toml"].replace("off", "wordllama") + mirror + refs
+    write_files(root, {"notebook.toml": settings, "pages/first.md": TEXT, "facts/notes.md": "- Rope is dear\n"})
     with Notebook.open(root) as notebook:
         notebook.sync()
         notebook.notes.update("pages/first.md", SCRIBE, title=f"Another {CANARY}", summary=f"The {CANARY} again")
@@ -80,10 +80,9 @@ def traces_in(notebook: Notebook, *more: Path) -> list[str]:
 
 def traces_on(server: redis.Redis, prefix: str) -> list[str]:
     """The keys that have the word, in their name or value."""
-    reads = {"string": server.get, "hash": server.hgetall, "list": lambda key: server.lrange(key, 0, -1)}
-    reads["zset"] = lambda key: server.zrange(key, 0, -1)
-    keys = [key.decode() for key in server.scan_iter(f"{prefix}:*")]
-    values = {key: str(reads[server.type(key).decode()](key)) for key in keys}
+    lists = {"list": lambda key: server.lrange(key, 0, -1), "zset": lambda key: server.zrange(key, 0, -1)}
+    reads = {"string": server.get, "hash": server.hgetall, **lists}
+    values = {key.decode(): str(reads[server.type(key).decode()](key)) for key in server.scan_iter(f"{prefix}:*")}
     return [key for key, value in values.items() if CANARY in (key + value).lower()]
 
 
@@ -109,19 +108,27 @@ def test_what_is_not_purged_stays(filled: Notebook) -> None:
     filled.transfer.purge(NOTE)
     assert [each.summary for each in filled.notes.history("pages/ferry.md").results] == versions
     assert filled.notes.undo("pages/ferry.md").changed
-    rolled = filled.stream.rollback(checkpoint.id, files=True)
-    assert {"path": "pages/ferry.md", "change": "updated"} in [dict(each) for each in rolled.files]
+    rolled = [dict(each) for each in filled.stream.rollback(checkpoint.id, files=True).files]
+    assert {"path": "pages/ferry.md", "change": "updated"} in rolled
     assert "Odile moved the ferry" in {each.content for each in filled.stream.show().results}
-    assert traces_in(filled) == []
-    assert not (filled.root / NOTE).exists()
+    assert (traces_in(filled), (filled.root / NOTE).exists()) == ([], False)
 
 
 def test_a_note_that_was_deleted_can_be_purged(filled: Notebook) -> None:
-    id = filled.core.index.documents.find(Is("path", "=", NOTE))[0]["id"]
+    (row,) = filled.core.index.documents.find(Is("path", "=", NOTE))
     filled.notes.delete(NOTE)
-    assert traces_in(filled)
-    filled.transfer.purge(id)
+    filled.transfer.purge(row["id"])
     assert traces_in(filled) == []
+
+
+def test_a_note_in_the_place_of_a_deleted_one_stays(notebook: Notebook) -> None:
+    first = notebook.notes.create(CANARY, content="Old.").notebook_id
+    path = notebook.notes.read(first).path
+    notebook.notes.delete(first)
+    second = notebook.notes.create(CANARY, content="New.").notebook_id
+    assert notebook.notes.read(second).path == path
+    assert any(path in each for each in notebook.transfer.purge(first).left)
+    assert "New." in notebook.notes.read(second).text
 
 
 def test_a_server_that_does_not_answer_is_named_and_follows_later(root: Path, own_redis: Server) -> None:
@@ -146,8 +153,25 @@ def test_a_line_of_the_stream_can_be_purged(notebook: Notebook) -> None:
     notebook.stream.checkpoint("before", OWNER)
     notebook.core.index.dump(notebook.core.place.state / "dump")
     for line in lines:
-        assert notebook.transfer.purge(line.id).removed["lines"] == 1
+        assert sum(notebook.transfer.purge(line.id).removed.values()) == 2  # itself, and one checkpoint
     assert traces_in(notebook) == []
+
+
+def test_a_single_fact_can_be_purged_from_every_file_that_states_it(notebook: Notebook) -> None:
+    files = {"facts/old.md": f"- The {CANARY}\n", "facts/notes.md": f"- Rope is dear\n- The {CANARY}\n"}
+    write_files(notebook.root, files)
+    notebook.sync()
+    (fact,) = notebook.core.index.facts.find(Is("content", "=", f"The {CANARY}"))
+    syntheses = {"one": fact["id"], "other": "m1"}
+    notebook.core.index.cache.put(
+        [{"id": id, "kind": "synthesis", "value": {"notes": [name]}} for id, name in syntheses.items()]
+    )
+    notebook.core.index.dump(notebook.core.place.state / "dump")
+    assert notebook.transfer.purge(fact["id"]).removed["cache"] == 1
+    assert (traces_in(notebook), (notebook.root / "facts/notes.md").read_text()) == ([], "- Rope is dear\n")
+    assert notebook.core.index.cache.one("other") is not None
+    with pytest.raises(NoSuchNote):
+        notebook.transfer.purge("0123456789abcdef")
 
 
 def test_facts_of_a_purged_file_go_and_those_of_other_files_stay(notebook: Notebook) -> None:
@@ -157,8 +181,8 @@ def test_facts_of_a_purged_file_go_and_those_of_other_files_stay(notebook: Noteb
     notebook.sync()
     notebook.facts.reinforce("Rope is dear")
     notebook.transfer.purge("facts/old.md")
-    assert traces_in(notebook) == []
-    assert notebook.core.index.facts.find(Is("content", "=", "Rope is dear"))[0]["access_count"] == 1
+    (fact,) = notebook.core.index.facts.find(Is("content", "=", "Rope is dear"))
+    assert (traces_in(notebook), fact["access_count"]) == ([], 1)
 
 
 def test_the_history_of_the_owner_is_named_and_left_alone(root: Path) -> None:
