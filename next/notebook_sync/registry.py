@@ -45,6 +45,7 @@ Asks = Literal["caller", "owner"]
 EVERYONE: frozenset[Kind] = frozenset(KINDS)
 NOT_EXTERNAL: frozenset[Kind] = frozenset(("owner", "task"))
 OWNER_ONLY: frozenset[Kind] = frozenset(("owner",))
+REFUSAL = "This is only available in owner conversations"
 
 # Parameters that no client sends: who asks, a progress callback, the dry run that a person has confirmed, and the
 # folder that a command is given with -C.
@@ -109,7 +110,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     toolset: str = "core"
     route: str = ""
     sessions: frozenset[Kind] = EVERYONE
-    refusal: str = "This is only available in owner conversations"
+    refusal: str = REFUSAL
     effect: Effect = "read"
     idempotent: bool = False
     creates: bool = False

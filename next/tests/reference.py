@@ -46,7 +46,8 @@ def _operations() -> str:
         "# Operations",
         "Every operation has the same name, arguments, result and errors as a command, an HTTP route below `/api/v1`, "
         "a tool for models, and a Python method (awaited on `AsyncNotebook`). Every command takes `--session`, "
-        "`--agent` and `--json`. [HTTP](http.md) and [Tools](tools.md) describe how arguments are sent.",
+        "`--agent`, `--json`, and for its log `-q`, `-v` and `--log-level`. "
+        "[HTTP](http.md) and [Tools](tools.md) describe how arguments are sent.",
     ]
     for title, commands in COMMANDS:
         groups = [(word, _of_command(word)) for word, (module, _) in commands.items() if module]
@@ -76,7 +77,7 @@ def _operation(operation: Operation) -> Iterator[str]:
 
 def _ways(operation: Operation) -> str:
     usage = " ".join(parser_of(operation).format_usage().partition(PROGRAM)[2].split())
-    usage = re.sub(r" \[(-h|--session KIND|--agent NAME|--json)\]", "", usage)
+    usage = re.sub(r" \[(-h|--session KIND|--agent NAME|--json|-q|-v|--log-level LEVEL)\]", "", usage)
     ways = [f"`{PROGRAM} {usage}`"]
     ways += [f"`{operation.route}`"] if operation.route else []
     ways += [f"tool `{operation.tool}`"] if operation.tool else []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta
 
 from notebook_sync.errors import NotPermitted, UsageError
-from notebook_sync.registry import OWNER_ONLY, Arg, Limit, Result, Results, operation
+from notebook_sync.registry import OWNER_ONLY, REFUSAL, Arg, Limit, Result, Results, operation
 from notebook_sync.services.core import NotebookService
 from notebook_sync.sessions import OWNER, Kind, Session
 from notebook_sync.settings import describe_settings
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 TokenKind = Kind | Literal["link", "cookie"]
 
-_OWNERS = "This is only available in owner conversations"
 # What exit codes say: a configured server does not answer; the run was done, with failures.
 _DOWN, _FAILED = 4, 1
 
@@ -126,7 +125,6 @@ class AdminService(NotebookService):
         "sync",
         route="POST /sync",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         effect="write",
         idempotent=True,
         adopts=True,
@@ -155,7 +153,6 @@ class AdminService(NotebookService):
     @operation(
         "rebuild",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         effect="write",
         idempotent=True,
         exit_code=_exit_of_sync,
@@ -173,7 +170,6 @@ class AdminService(NotebookService):
     @operation(
         "verify",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         result_in="notebook_sync.sync.engine",
         exit_code=lambda found: int(not found.consistent),
         examples=("notebook-sync verify", "notebook-sync verify --repair"),
@@ -200,7 +196,6 @@ class AdminService(NotebookService):
         "status",
         route="GET /status",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         exit_code=_exit_of_status,
         examples=("notebook-sync status", "notebook-sync status --json"),
     )
@@ -216,7 +211,6 @@ class AdminService(NotebookService):
     @operation(
         "doctor",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         columns=("ok", "check", "message", "next"),
         exit_code=_exit_of_doctor,
         examples=("notebook-sync doctor",),
@@ -234,7 +228,6 @@ class AdminService(NotebookService):
     @operation(
         "config",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         columns=("key", "value", "source"),
         examples=("notebook-sync config", "notebook-sync config --json"),
     )
@@ -248,7 +241,6 @@ class AdminService(NotebookService):
     @operation(
         "events",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         columns=("at", "kind", "session", "agent", "path"),
         nothing_found="no events",
         examples=("notebook-sync events", "notebook-sync events --follow --json"),
@@ -275,12 +267,13 @@ class AdminService(NotebookService):
         return Results(log.read(since, limit), degraded=lost)
 
     def follow_events(
-        self, session: Session = OWNER, *, stop: threading.Event | None = None
+        self, session: Session = OWNER, *, since: str = "", stop: threading.Event | None = None
     ) -> Iterator[dict[str, Any]]:
-        """The events that any process records from now on, without end or until `stop` is set. Raises NotPermitted."""
+        """The events that any process records from now on, or after the one with the id `since`, without end or until
+        `stop` is set. Raises NotPermitted."""
         if session.kind != "owner":
-            raise NotPermitted(_OWNERS)
-        return self.core.events.follow(stop or threading.Event())
+            raise NotPermitted(REFUSAL)
+        return self.core.events.follow(stop or threading.Event(), since)
 
     def watch(self, *, stop: threading.Event | None = None) -> Iterator[WatchEvent]:
         """Follow the files until the iterator is closed or `stop` is set; does the upkeep. Raises FollowLocked."""
@@ -299,7 +292,6 @@ class AdminService(NotebookService):
     @operation(
         "token list",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         columns=("name", "kind", "created_at", "client"),
         nothing_found="no tokens; create the owner's with: notebook-sync token show",
         examples=("notebook-sync token list --json",),
@@ -313,7 +305,6 @@ class AdminService(NotebookService):
     @operation(
         "token add",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         effect="write",
         shows="token",
         examples=("notebook-sync token add scribe --kind task",),
@@ -335,7 +326,6 @@ class AdminService(NotebookService):
     @operation(
         "token revoke",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         effect="destructive",
         columns=("name", "kind", "created_at"),
         nothing_found="no tokens are left",
@@ -354,7 +344,6 @@ class AdminService(NotebookService):
     @operation(
         "token show",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         effect="write",
         shows="token",
         examples=("notebook-sync token show",),
@@ -366,7 +355,6 @@ class AdminService(NotebookService):
     @operation(
         "token link",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         effect="write",
         shows="token",
         examples=("notebook-sync token link",),
@@ -381,11 +369,13 @@ class AdminService(NotebookService):
 
         It counts once, for 10 minutes. The browser stays logged in for 30 days; revoking the owner's token ends that.
         """
-        return Token("owner", "link", token=self.login_link(self.settings.server.port if port is None else port))
+        port = self.settings.server.port if port is None else port
+        address = f"http://{self._tokens.host_name()}:{port}/login?code={self._tokens.add_link()}"
+        return Token("owner", "link", token=address)
 
     def login_link(self, port: int) -> str:
         """The address that logs a browser in to the dashboard of `serve` at this port."""
-        return f"http://{self._tokens.host_name()}:{port}/login?code={self._tokens.add_link()}"
+        return self.link_token(port=port).token
 
     def session_of_token(self, token: str) -> Session | None:
         """Who asks with a bearer token of `serve`; None for one that is not valid."""

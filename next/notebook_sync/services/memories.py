@@ -325,7 +325,7 @@ class MemoryService(NotebookService):
         """Draw memories and their links, as SVG or for Mermaid.
 
         The picture has no script and loads nothing. Memories with links and the highest scores are drawn. The command
-        writes FILE, in the format of its ending (.svg, .mmd or .md); it replaces only such pictures.
+        writes FILE, in the format of its ending (.svg, .mmd or .md); it replaces no file.
         """
         from notebook_sync.services.memory_care import draw_memories
 

@@ -17,7 +17,7 @@ import jinja2
 import runtime_templates
 from notebook_sync.errors import GitFailed, NotebookError, Refused, UsageError
 from notebook_sync.files.git import Repository, run_git
-from notebook_sync.files.private import printable, write_private
+from notebook_sync.files.private import printable, read_private, write_private
 from notebook_sync.files.state import Place, find_root
 from notebook_sync.model import RUNTIME_FILES, SETTINGS_FILE
 
@@ -58,8 +58,9 @@ def initialize(root: Path, *, name: str = "", git: bool = True, brain: Path | No
     root = root.expanduser().absolute()
     if root.exists() and not root.is_dir():
         raise UsageError(f"{root} is not a folder", next="name a folder, or a place where one can be made")
+    brain = brain and brain.expanduser()
     try:
-        before = _held(brain) if brain else None
+        before = read_private(brain.resolve()) if brain else None
         after = with_block(before or b"", _block(brain, root), str(brain)) if brain else b""
         root.mkdir(parents=True, exist_ok=True)
         if not (root / SETTINGS_FILE).is_file():
@@ -69,7 +70,7 @@ def initialize(root: Path, *, name: str = "", git: bool = True, brain: Path | No
         Place.open(root)
         repository = _repository(root, created, is_new=is_empty) if git else "off"
         if brain is not None and before != after:
-            _write(brain.expanduser().resolve(), before, after)  # a link to the real file stays a link
+            replace_file(brain, before, after, mode=0o644)
     except OSError as error:
         reason = f"{error.filename or root}: {error.strerror or error}"
         raise NotebookError(reason, next="nothing was overwritten; correct it, and run the command again") from None
@@ -94,9 +95,21 @@ def with_block(raw: bytes, text: str, file: str = "the file") -> bytes:
     return raw + gap + block + newline
 
 
+def replace_file(file: Path, before: bytes | None, after: bytes, *, mode: int) -> None:
+    """Give a file that is not the program's own its content in one step: a link to it stays a link, and it keeps its
+    mode, which is `mode` for a new one. Raises Refused where it no longer holds `before`, OSError."""
+    place = file.resolve()
+    if read_private(place) != before:
+        raise Refused(f"{file} was changed by another program just now", next="run the command again")
+    mode = mode if before is None else place.stat().st_mode
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_private(place, after)
+    place.chmod(mode)
+
+
 def _block(brain: Path, root: Path) -> str:
     """What an instruction file says of the notebook: not the rules, which change, but how to get them."""
-    folder, place = brain.expanduser().absolute().parent, str(root)
+    folder, place = brain.absolute().parent, str(root)
     if folder in (root, *root.parents) or root in folder.parents:  # they move together
         place = os.path.relpath(root, folder)
     return _jinja.get_template("brain.md").render(root=shlex.quote(place))
@@ -142,17 +155,3 @@ def _repository(root: Path, created: list[str], *, is_new: bool) -> Git:
         with suppress(GitFailed):  # a repository without a commit is one, too
             repository.commit(texts, "Begin the notebook\n\n", at=datetime.now(UTC))
     return "made"
-
-
-def _held(file: Path) -> bytes | None:
-    return file.expanduser().read_bytes() if file.expanduser().exists() else None
-
-
-def _write(file: Path, before: bytes | None, after: bytes) -> None:
-    """Give the file its content in one step, unless somebody else changed it. Raises Refused, OSError."""
-    if _held(file) != before:
-        raise Refused(f"{file} was changed by another program just now", next="run the command again")
-    mode = 0o644 if before is None else file.stat().st_mode
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_private(file, after)
-    file.chmod(mode)

@@ -61,7 +61,7 @@ def sync_notebook(
     found = {**report.as_dict(), "embedded": 0, "hints": []}
     found["warnings"] += finish_open_writes(core)
     targets = publish_changes(core, claim=claim)
-    found["warnings"] += [*tidy(core), *(f"{each['name']}: {each['trouble']}" for each in targets if each["trouble"])]
+    found["warnings"] += tidy(core)
     try:
         found["embedded"] = embed_missing(core, _ALL)
     except (BackendDown, MissingExtra) as error:

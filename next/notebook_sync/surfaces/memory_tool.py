@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from notebook_sync.errors import Conflict, NoSuchNote, NotebookError
+from notebook_sync.errors import NoSuchNote, NotebookError, UsageError
 from notebook_sync.files.edits import Edit, apply_edits
 from notebook_sync.files.frontmatter import is_external, read_frontmatter
 from notebook_sync.model import COLLECTIONS
@@ -23,7 +23,7 @@ from notebook_sync.registry import Operation
 from notebook_sync.services.documents import require_change, rewrite
 from notebook_sync.services.results import fenced
 from notebook_sync.services.view import View
-from notebook_sync.services.writing import Change, save, why_not_free, writing
+from notebook_sync.services.writing import Change, change_notes, why_not_free
 from notebook_sync.sessions import Session
 from prompt import PromptError
 
@@ -39,8 +39,7 @@ _ENCODED = re.compile(r"%(2e|2f|5c)", re.IGNORECASE)
 _NO_FILE = "The path {} does not exist. Please provide a valid path."
 _NO_PATH = "Error: The path {} does not exist"
 _EDITED = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
-
-
+_COMMANDS: dict[str, Operation] = {}
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -48,10 +47,10 @@ class MemoryToolError(Exception):
     """A command that was not done; the message is for the model."""
 
 
-def _worded(missing: str) -> Callable[[_Method], _Method]:
-    """Errors of the notebook in the tool's words: `missing` where there is no such note."""
+def _command(missing: str) -> Callable[[_Method], _Method]:
+    """A command, with errors of the notebook in the tool's words: `missing` where there is no such note."""
 
-    def decorate(method: Any) -> Any:
+    def declare(method: Any) -> Any:
         @functools.wraps(method)
         def run(*args: Any, **given: Any) -> Any:
             path = args[1] if len(args) > 1 else given.get("path", given.get("old_path"))
@@ -62,9 +61,10 @@ def _worded(missing: str) -> Callable[[_Method], _Method]:
             except (NotebookError, PromptError, UnicodeError) as error:
                 raise MemoryToolError(f"Error: {error}") from error
 
+        _COMMANDS[method.__name__] = Operation(run=run, tool=f"memory_{method.__name__}")
         return run
 
-    return decorate
+    return declare
 
 
 class MemoryTool:
@@ -81,21 +81,18 @@ class MemoryTool:
     def tool_result(self, tool_use_id: str, command: Mapping[str, Any]) -> dict[str, Any]:
         """The `tool_result` block that answers the `tool_use` block with this id."""
         block = {"type": "tool_result", "tool_use_id": tool_use_id}
-        try:
-            return {**block, "content": self._done(str(command.get("command")), command)}
-        except MemoryToolError as error:
-            return {**block, "content": str(error), "is_error": True}
-
-    @_worded("")
-    def _done(self, name: str, command: Mapping[str, Any]) -> str:
-        if name not in _COMMANDS:
-            raise MemoryToolError(f"Error: Invalid command; use one of {', '.join(_COMMANDS)}")
-        operation = _COMMANDS[name]
+        operation = _COMMANDS.get(str(command.get("command")))
+        if operation is None:
+            return {**block, "content": f"Error: Invalid command; use one of {', '.join(_COMMANDS)}", "is_error": True}
         # Arguments of later versions of the tool are no error.
-        known = command.keys() & {*operation.arguments.__struct_fields__}
-        return str(operation.run(self, **operation.checked({each: command[each] for each in known})))
+        known = {name: value for name, value in command.items() if name in operation.arguments.__struct_fields__}
+        try:
+            return {**block, "content": operation.run(self, **operation.checked(known))}
+        except (MemoryToolError, UsageError) as error:
+            said = f"Error: {error}" if isinstance(error, UsageError) else str(error)
+            return {**block, "content": said, "is_error": True}
 
-    @_worded(_NO_FILE)
+    @_command(_NO_FILE)
     def view(self, path: str, view_range: list[int] | None = None) -> str:
         """A folder, two levels deep, or the lines of a note: all, or from the first to the last, -1 for its end."""
         place = self._place(path)
@@ -105,92 +102,97 @@ class MemoryTool:
         view = self._allowed(place, "read")
         if place not in sizes:
             raise NoSuchNote(place)
-        raw = self._core.tree.read(place).raw
-        lines = _lines_of(_without_ends(view.shown(place, raw.decode(errors="replace")))[0])
+        raw, text = self._shown(view, place)
+        lines = _lines_of(text)
         if len(lines) > MOST_LINES:
             raise MemoryToolError(f"File {path} exceeds maximum line limit of 999,999 lines.")
         shown = _numbered(lines, *_bounds_in(view_range, len(lines)))
         return f"Here's the content of {path} with line numbers:\n{fenced(shown) if is_external(raw) else shown}"
 
-    @_worded(_NO_FILE)
+    @_command(_NO_FILE)
     def create(self, path: str, file_text: str) -> str:
         """A new note. One that exists is left as it is."""
-        place, taken = self._place(path), f"Error: File {path} already exists"
-        raw, view = file_text.encode(), self._allowed(place, "add")
+        place, raw = self._place(path), file_text.encode()
+        view = self._allowed(place, "add")
         if self._session.kind != "owner":
             made_by = {"created_by": self._session.changed_by}
             raw = apply_edits(place, raw, [Edit("set_frontmatter", fields=made_by)])
-        with writing(self._core, _TOOL):
-            self._require_free(view, place, taken)
-            try:
-                save(self._core, [Change(place, None, raw, "create", is_new=True)], self._session)
-            except Conflict:
-                raise MemoryToolError(taken) from None
+
+        def plan() -> list[Change]:
+            self._require_free(view, place, f"Error: File {path} already exists")
+            return [Change(place, None, raw, "create", is_new=True)]
+
+        change_notes(self._core, self._session, _TOOL, plan)
         return f"File created successfully at: {path}"
 
-    @_worded(_NO_FILE)
+    @_command(_NO_FILE)
     def str_replace(self, path: str, old_str: str, new_str: str = "") -> str:
         """The one place where a note says `old_str` says `new_str` instead."""
         place, spans = self._place(path), []
 
         def change(text: str) -> str:
-            at = _the_one_place(text, old_str, path)
-            spans.append((at, at + len(new_str)))
-            return text[:at] + new_str + text[at + len(old_str) :]
+            start, end = _the_one_place(text, old_str, path)
+            new = _with_ends_of(text, new_str)
+            spans.append((start, start + len(new)))
+            return text[:start] + new + text[end:]
 
         raw = self._rewrite(place, "str_replace", change)
-        text = _without_ends(raw.decode())[0]
+        text = raw.decode()
         first, last = (text.count("\n", 0, at) + 1 for at in spans[-1])
         lines = _lines_of(text)
         snippet = _numbered(lines, max(first - _AROUND, 1), min(last + _AROUND, len(lines)))
         return f"{_EDITED}\n{fenced(snippet) if is_external(raw) else snippet}"
 
-    @_worded(_NO_PATH)
+    @_command(_NO_PATH)
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
         """New lines below line `insert_line`; 0 is above the first of the text, below the frontmatter."""
         place = self._place(path)
 
         def change(text: str) -> str:
-            lines = _lines_of(text)
-            if not 0 <= insert_line <= len(lines):
+            # Above its frontmatter, a text would be all that the note says.
+            ends = [read_frontmatter(text).body_start, *(each.end() for each in re.finditer("\n", text))]
+            ends += [] if text.endswith("\n") or not text else [len(text)]
+            if not 0 <= insert_line < len(ends):
                 raise MemoryToolError(
                     f"Error: Invalid `insert_line` parameter: {insert_line}. "
-                    f"It should be within the range of lines of the file: [0, {len(lines)}]"
+                    f"It should be within the range of lines of the file: [0, {len(ends) - 1}]"
                 )
-            # Above its frontmatter, a text would be all that the note says.
-            line = insert_line or len(_lines_of(text[: read_frontmatter(text).body_start]))
-            changed = [*lines[:line], insert_text.removesuffix("\n"), *lines[line:]]
-            return "\n".join(changed) + ("\n" if text.endswith("\n") or not text else "")
+            before, after, new = text[: ends[insert_line]], text[ends[insert_line] :], insert_text.removesuffix("\n")
+            is_below = before.endswith("\n") or not before.strip("\ufeff")
+            return before + _with_ends_of(text, f"{new}\n" if is_below else f"\n{new}") + after
 
         self._rewrite(place, "insert", change)
         return f"The file {path} has been edited."
 
-    @_worded(_NO_PATH)
+    @_command(_NO_PATH)
     def delete(self, path: str) -> str:
         """A note, or all notes of a folder."""
         place = self._place(path)
         if not place:
             raise MemoryToolError(f"Error: Cannot delete the {ROOT} directory itself")
         view = self._allowed(place, "write")
-        with writing(self._core, _TOOL):
-            texts = self._texts_to_change(view, place)
-            save(self._core, [Change(each, raw, None, "delete") for each, raw in texts.items()], self._session)
+
+        def plan() -> list[Change]:
+            return [Change(each, raw, None, "delete") for each, raw in self._texts_to_change(view, place)]
+
+        change_notes(self._core, self._session, _TOOL, plan)
         return f"Successfully deleted {path}"
 
-    @_worded(_NO_PATH)
+    @_command(_NO_PATH)
     def rename(self, old_path: str, new_path: str) -> str:
         """A note, or a folder with its notes, gets another path. What is there already is never replaced."""
         old, new = self._place(old_path), self._place(new_path)
         if not old:
             raise MemoryToolError(f"Error: Cannot rename the {ROOT} directory itself")
-        view, changes = self._allowed(old, "write"), []
-        with writing(self._core, _TOOL):
-            for each, raw in self._texts_to_change(view, old).items():
-                target = new + each.removeprefix(old)
-                view.require("add", target, _TOOL)
+        view = self._allowed(old, "write")
+
+        def plan() -> list[Change]:
+            texts = [(new + each.removeprefix(old), each, raw) for each, raw in self._texts_to_change(view, old)]
+            for target, each, _ in texts:
                 self._require_free(view, target, f"Error: The destination {new_path} already exists", each)
-                changes.append(Change(target, raw, raw, "rename", moved_from=each))
-            save(self._core, changes, self._session)
+            return [Change(target, raw, raw, "rename", moved_from=each) for target, each, raw in texts]
+
+        change_notes(self._core, self._session, _TOOL, plan)
         return f"Successfully renamed {old_path} to {new_path}"
 
     def _place(self, path: str) -> str:
@@ -203,15 +205,15 @@ class MemoryTool:
 
     def _sizes(self, place: str) -> dict[str, int]:
         """The notes at or below a place that the session may read, each with the size of what it is shown."""
-        view, sizes = View(self._core, self._session), {}
-        for path, stamp in self._core.tree.scan([place] if place else None).seen.items():
-            if _NOT_LISTED in path.split("/") or not view.may("read", path):
-                continue
-            sizes[path] = stamp.size
-            if view.sees_in_part(path):
-                text = self._core.tree.read(path).raw.decode(errors="replace")
-                sizes[path] = len(view.shown(path, text).encode())
-        return sizes
+        view, found = View(self._core, self._session), self._core.tree.scan([place] if place else None).seen
+        seen = [path for path in found if _NOT_LISTED not in path.split("/") and view.may("read", path)]
+        in_part = {path: len(self._shown(view, path)[1].encode()) for path in seen if view.sees_in_part(path)}
+        return {path: found[path].size for path in seen} | in_part
+
+    def _shown(self, view: View, place: str) -> tuple[bytes, str]:
+        """A note, and what the session sees of it."""
+        raw = self._core.tree.read(place).raw
+        return raw, view.shown(place, raw.decode(errors="replace"))
 
     def _allowed(self, place: str, verb: Verb) -> View:
         """The session's view, if it may do this to the place at all, whether or not anything is there."""
@@ -221,15 +223,16 @@ class MemoryTool:
             raise view.refuse(place, _TOOL, "This conversation may not change the notebook")
         return view
 
-    def _texts_to_change(self, view: View, place: str) -> dict[str, bytes]:
+    def _texts_to_change(self, view: View, place: str) -> list[tuple[str, bytes]]:
         paths = sorted(self._sizes(place))
         if not paths:
             raise NoSuchNote(place)
         for each in paths:
             require_change(self._core, view, each, _TOOL)
-        return {each: self._core.tree.read(each).raw for each in paths}
+        return [(each, self._core.tree.read(each).raw) for each in paths]
 
     def _require_free(self, view: View, place: str, taken: str, besides: str = "") -> None:
+        view.require("add", place, _TOOL)
         if reason := why_not_free(self._core, view, place, besides):
             is_taken = reason == "already exists" or (self._core.root / place).exists()
             raise MemoryToolError(taken if is_taken else f"Error: {place}: {reason}")
@@ -243,31 +246,22 @@ class MemoryTool:
         require_change(self._core, view, place, _TOOL)
 
         def change_raw(raw: bytes) -> bytes:
-            text, mark, end = _without_ends(raw.decode())
-            changed = change(text)
-            return (mark + (changed if end == "\n" else re.sub(r"\r?\n", end, changed))).encode()
+            return change(raw.decode()).encode()
 
         return rewrite(self._core, self._session, place, change_raw, action=action)[1]
 
 
-_COMMANDS = {
-    name: Operation(run=getattr(MemoryTool, name), tool=f"memory_{name}")
-    for name in ("view", "create", "str_replace", "insert", "delete", "rename")
-}
+def _with_ends_of(text: str, added: str) -> str:
+    """What a model adds, or names, with the line ends of a note, which it is not shown.
 
-
-def _without_ends(text: str) -> tuple[str, str, str]:
-    """A text as a model is shown it, its lines ending in \\n; its byte order mark, and the end that its lines have.
-
-    Where only some lines end in \\r\\n, the text stays as it is: an edit changes no other line.
+    Where only some lines end in \\r\\n, the others are the rule: an edit changes no other line.
     """
-    mark = text[: text.startswith("\ufeff")]
     end = "\r\n" if "\r\n" in text and text.count("\r\n") == text.count("\n") else "\n"
-    return text[len(mark) :].replace(end, "\n"), mark, end
+    return re.sub(r"\r?\n", end, added)
 
 
 def _lines_of(text: str) -> list[str]:
-    return text.removesuffix("\n").split("\n") if text else []
+    return text.removeprefix("\ufeff").removesuffix("\n").split("\n") if text else []
 
 
 def _listing(path: str, place: str, sizes: Mapping[str, int]) -> str:
@@ -319,17 +313,18 @@ def _numbered(lines: Sequence[str], first: int, last: int) -> str:
     return "\n".join(rows)
 
 
-def _the_one_place(text: str, old: str, path: str) -> int:
+def _the_one_place(text: str, old: str, path: str) -> tuple[int, int]:
     """Where `old` is in the text of the note at `path`. Raises MemoryToolError where it is not there exactly once."""
-    found = re.finditer(f"(?={re.escape(old)})", text) if old else ()
-    places = [each.start() for each in islice(found, _MOST_PLACES + 1)]
-    if not places:
+    wanted = _with_ends_of(text, old)
+    found = re.finditer(f"(?={re.escape(wanted)})", text) if old else ()
+    starts = [each.start() for each in islice(found, _MOST_PLACES + 1)]
+    if not starts:
         raise MemoryToolError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
-    if len(places) > 1:
-        numbers = [str(text.count("\n", 0, place) + 1) for place in places[:_MOST_PLACES]]
-        more = ", …" if len(places) > _MOST_PLACES else ""
+    if len(starts) > 1:
+        numbers = [str(text.count("\n", 0, start) + 1) for start in starts[:_MOST_PLACES]]
+        more = ", …" if len(starts) > _MOST_PLACES else ""
         raise MemoryToolError(
             f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
             f"{', '.join(numbers)}{more}. Please ensure it is unique"
         )
-    return places[0]
+    return starts[0], starts[0] + len(wanted)

@@ -5,9 +5,10 @@ A tool that a session may not call is absent from its list and refused when it i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
+
+import msgspec
 
 from notebook_sync.errors import LONGEST_NAME, NotebookError, UsageError, did_you_mean
 from notebook_sync.notebook import Notebook, load_operations
@@ -66,15 +67,27 @@ def run_tool(
 ) -> dict[str, Any]:
     """As `call_tool`, but errors are raised."""
     operation = _tool_named(notebook, name, session)
-    given = {key: value for key, value in _object(name, arguments).items() if value is not None}
+    given = {key: value for key, value in object_in(f"the input of {name}", arguments).items() if value is not None}
     result = call(notebook, operation, {**operation.for_models, **given}, session)
     answer: dict[str, Any] = as_json(for_model(result))
     return answer
 
 
+def object_in(what: str, sent: Mapping[str, Any] | str | bytes | None) -> dict[str, Any]:
+    """The object that a client sent, or its JSON text; {} for nothing. Raises UsageError, which names it as `what`."""
+    try:
+        given = msgspec.json.decode(sent or b"{}") if isinstance(sent, str | bytes) else sent or {}
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        raise UsageError(f"{what} is not valid JSON") from None
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{what} must be a JSON object")
+    return dict(given)
+
+
 def is_writing_tool(name: str) -> bool:
     """Whether a tool changes something."""
-    return any(each.tool == name and each.effect != "read" for each in OPERATIONS.values())
+    writing = (each for each in OPERATIONS.values() if each.tool and each.effect != "read")
+    return any(name in (each.tool, *each.tool_aliases) for each in writing)
 
 
 def description_of(operation: Operation) -> str:
@@ -103,16 +116,6 @@ def _tool_named(notebook: Notebook, name: str, session: Session) -> Operation:
     names = [each.tool for each in tools_of(notebook, session, ALL)]
     advice = did_you_mean(name, names, f"use one of {', '.join(names)}")
     raise UsageError(f"there is no tool {name[:LONGEST_NAME]!r}", next=advice)
-
-
-def _object(name: str, arguments: Mapping[str, Any] | str | bytes | None) -> Mapping[str, Any]:
-    try:
-        given = json.loads(arguments or "{}") if isinstance(arguments, str | bytes) else arguments or {}
-    except (ValueError, RecursionError):
-        raise UsageError(f"the arguments of {name} are not valid JSON") from None
-    if not isinstance(given, Mapping):
-        raise UsageError(f"the arguments of {name} must be an object")
-    return given
 
 
 def _definition(operation: Operation, shape: Shape) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def test_a_server_that_does_not_answer_costs_an_exit_code_and_nothing_else(noteb
     write_files(notebook.root, {"notebook.toml": f'[refs]\nurl = "redis://{nobody}"\n{OFF}', "pages/n.md": "x\n"})
     report = notebook.admin.sync()
     assert (report.added, exit_of("sync", report)) == (1, 4)
-    assert any(nobody in warning for warning in report.warnings)
+    assert (nobody in report.targets[0]["trouble"], report.warnings) == (True, [])
     status = notebook.admin.status()
     assert (exit_of("status", status), status.targets[0]["kind"]) == (4, "redis")
     assert notebook.admin.numbers()["up_redis"][1] == 0
@@ -166,6 +166,7 @@ def test_events_are_listed_and_followed(notebook: Notebook) -> None:
     thread.start()
     eventually(lambda: notebook.core.events.record("refused", SCRIBE, path="a") or seen, "an event is followed")
     thread.join()
+    assert next(notebook.admin.follow_events(since="0"))["path"] == "a"
     rows = notebook.admin.events(limit=1)
     assert (rows.results[0]["kind"], rows.results[0]["agent"], rows.degraded) == ("refused", "scribe", None)
     assert "may be missing" in str(notebook.admin.events(since="nothing").degraded)

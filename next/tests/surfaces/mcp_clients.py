@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx2
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
@@ -30,18 +29,16 @@ HELLO: dict[str, Any] = {
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
-def talk(root: Path, talking: Callable[[Client], Awaitable[None]], *arguments: str, **options: Any) -> None:
-    """Start `notebook-sync mcp`, speak with it, and let it end."""
-    program, *started = command()
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **options.pop("environment", {})}
-    started += ["-C", str(root), "mcp", *arguments]
-
-    async def run() -> None:
-        parameters = StdioServerParameters(command=program, args=started, env=environment)
-        async with Client(parameters, **options) as client:
-            await talking(client)
-
-    anyio.run(run)
+@contextlib.asynccontextmanager
+async def over_stdio(
+    root: Path, *arguments: str, environment: Mapping[str, str] = {}, **options: Any
+) -> AsyncIterator[Client]:
+    """A client of `notebook-sync mcp`, which ends with it."""
+    program, *given = command()
+    given += ["-C", str(root), "mcp", *arguments]
+    variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment}
+    async with Client(StdioServerParameters(command=program, args=given, env=variables), **options) as client:
+        yield client
 
 
 @contextlib.asynccontextmanager

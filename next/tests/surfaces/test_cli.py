@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 import tomllib
@@ -90,6 +92,8 @@ def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -
         (["edit", "ferry", "write", "--content-file", "/nowhere"], 2, "/nowhere"),
         (["list", "--session", "boss"], 2, "owner, task, external"),
         (["read", "\udcff"], 2, "not valid Unicode text"),
+        (["memory", "graph", "/dev/null"], 2, "File exists"),
+        (["events", "--follow", "-n", "3"], 2, "leave --limit out"),
     ],
 )
 def test_an_error_says_what_to_do_and_has_its_exit_code(
@@ -162,6 +166,25 @@ def test_control_characters_are_escaped_on_a_terminal_and_raw_in_a_pipe(root: Pa
     assert b"\\x1b[31mred" in shown
 
 
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (["sync"], 4, "Connection refused"),
+        (["memory", "add", "Fog"], 0, "marked for review"),
+        (["check"], 0, "is missing"),
+    ],
+)
+def test_what_is_wrong_is_printed_once(
+    root: Path, capsys: pytest.CaptureFixture[str], argv: list[str], code: int, said: str
+) -> None:
+    (root / "runtime/reminders.md").unlink()
+    with (root / "notebook.toml").open("a") as settings, socket.create_server(("127.0.0.1", 0)) as closed:
+        settings.write(f'[refs]\nurl = "redis://127.0.0.1:{closed.getsockname()[1]}"\n')
+    assert run(["-C", str(root), *argv]) == code
+    shown = capsys.readouterr()
+    assert (shown.out + shown.err).count(said) == 1
+
+
 def test_a_closed_pipe_and_a_full_disk_end_in_order(root: Path) -> None:
     run_command("-C", root, "sync")
     for options in ("| true", "> /dev/full", ">&-"):
@@ -219,6 +242,16 @@ def test_completion_names_every_command(shell: str, capsys: pytest.CaptureFixtur
         subprocess.run(["bash", "-n"], input=printed, text=True, check=True)
 
 
+@pytest.mark.parametrize(("typed", "is_done"), [("y\n", True), ("n\n", False), ("\n", False), ("", False)])
+def test_what_cannot_be_taken_back_is_asked_for(
+    root: Path, monkeypatch: pytest.MonkeyPatch, typed: str, is_done: bool
+) -> None:
+    run(["-C", str(root), "sync"])
+    monkeypatch.setattr(sys, "stdin", Mock(isatty=lambda: True, readline=io.StringIO(typed).readline))
+    assert run(["-C", str(root), "purge", "pages/idea"]) == 0
+    assert (root / "pages/idea.md").exists() != is_done
+
+
 def test_connect_merges_one_entry_and_nothing_else(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,6 +259,8 @@ def test_connect_merges_one_entry_and_nothing_else(
     monkeypatch.chdir(tmp_path)
     assert run(["-C", str(root), "connect", "claude", "--agent", "scribe"]) == 0
     assert '"mcpServers"' in capsys.readouterr().out
+    other = ["-C", str(root), "connect", "other"]
+    assert (run(other), run([*other, "--write"])) == (0, 2)
     (tmp_path / ".mcp.json").write_text('{"mcpServers": {"other": {"command": "x"}}, "kept": 1}')
     (tmp_path / ".mcp.json").chmod(0o600)
     for _ in range(2):

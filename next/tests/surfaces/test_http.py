@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -28,6 +29,7 @@ from tests.surfaces.serving import (
     SESSIONS,
     STRANGER,
     Served,
+    get,
     make_notebook,
     on_a_port,
     served,
@@ -232,11 +234,11 @@ class TestEvents:
         with contextlib.ExitStack() as opened:
             for _ in range(STREAMS.each):
                 opened.enter_context(stream(notebook, address, SCRIBE))
-            status, headers, _ = ask(address, "/api/v1/events", token_of_known(notebook, SCRIBE))
-            assert (status, headers["retry-after"]) == (429, "5")
+            answer = ask(address, "/api/v1/events", token_of(notebook, SCRIBE))
+            assert (answer.status_code, answer.headers["retry-after"]) == (429, "5")
             opened.enter_context(stream(notebook, address, OWNER))
         assert eventually(
-            lambda: ask(address, "/api/v1/notes", token_of_known(notebook, SCRIBE))[0] == 200, "a free turn"
+            lambda: ask(address, "/api/v1/notes", token_of(notebook, SCRIBE)).status_code == 200, "a free turn"
         )
 
 
@@ -245,31 +247,27 @@ class TestSlowClients:
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(guard, "TURN_SECONDS", 0.2)
-        running, most, release = [0], [0], threading.Event()
-        lock = threading.Lock()
+        begun, release = list[None](), threading.Event()
 
         def slow(*_: object, **__: object) -> Any:
-            with lock:
-                running[0] += 1
-                most[0] = max(most[0], running[0])
+            begun.append(None)
             release.wait(30)
-            with lock:
-                running[0] -= 1
             raise Conflict("x", "", "y")
 
         monkeypatch.setattr("notebook_sync.services.finding.search_notes", slow)
         with Notebook.open(make_notebook(folder)) as notebook, on_a_port(asgi(notebook)) as address:
             token = token_of(notebook, SCRIBE)
             statuses: list[int] = []
-            threads = [
-                threading.Thread(target=lambda: statuses.append(ask(address, "/api/v1/search?query=x", token)[0]))
-                for _ in range(COSTLY_AT_ONCE + 1)
-            ]
+
+            def search() -> None:
+                statuses.append(ask(address, "/api/v1/search?query=x", token).status_code)
+
+            threads = [threading.Thread(target=search) for _ in range(COSTLY_AT_ONCE + 1)]
             for thread in threads:
                 thread.start()
             eventually(lambda: statuses == [429], "the third was refused after its wait")
-            assert ask(address, "/api/v1/notes/pages/plan", token)[0] == 200  # a quick one needs no turn
-            assert most[0] == COSTLY_AT_ONCE
+            assert ask(address, "/api/v1/notes/pages/plan", token).status_code == 200  # a quick one needs no turn
+            assert len(begun) == COSTLY_AT_ONCE
             release.set()
             for thread in threads:
                 thread.join(30)
@@ -312,7 +310,7 @@ class TestSlowClients:
             for _ in range(3):
                 with socket.create_connection(address) as client:
                     client.sendall(lines.encode())
-            assert eventually(lambda: ask(address, "/api/v1/notes", token)[0] == 200, "it answers others")
+            assert eventually(lambda: ask(address, "/api/v1/notes", token).status_code == 200, "it answers others")
         assert not [record for record in caplog.records if record.exc_info]
 
 
@@ -345,27 +343,14 @@ def test_a_fastapi_route_returns_results(folder: Path) -> None:
 
 # ---- helpers
 
-_known_tokens: dict[tuple[Path, Session], str] = {}
-
-
-def token_of_known(notebook: Notebook, session: Session) -> str:
-    """One token for a session through a test."""
-    known = (notebook.root, session)
-    if known not in _known_tokens:
-        _known_tokens[known] = token_of(notebook, session)
-    return _known_tokens[known]
-
 
 def write(notebook: Notebook, id: str, content: str) -> None:
     notebook.notes.update(id, content=content)
 
 
-def ask(address: tuple[str, int], path: str, token: str) -> tuple[int, dict[str, str], bytes]:
-    """One GET: status, headers, body."""
-    with contextlib.closing(http.client.HTTPConnection(*address, timeout=60)) as connection:
-        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
-        answer = connection.getresponse()
-        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+def ask(address: tuple[str, int], path: str, token: str) -> httpx2.Response:
+    """The answer of a port to one GET."""
+    return get(f"http://{address[0]}:{address[1]}{path}", token)
 
 
 @contextlib.contextmanager
@@ -374,7 +359,7 @@ def stream(
 ) -> Iterator[Iterator[dict[str, Any]]]:
     """The events of a stream as they arrive, once it has begun."""
     with contextlib.closing(http.client.HTTPConnection(*address, timeout=30)) as connection:
-        headers = {"Authorization": f"Bearer {token_of_known(notebook, session)}"}
+        headers = {"Authorization": f"Bearer {token_of(notebook, session)}"}
         connection.request("GET", "/api/v1/events", headers=headers | ({"Last-Event-ID": last} if last else {}))
         answer = connection.getresponse()
         assert answer.status == 200

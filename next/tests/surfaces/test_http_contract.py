@@ -3,7 +3,6 @@ answer of another status, type or shape."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,21 +12,13 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
 
 from tests.conftest import SEED
-from tests.surfaces.serving import BASE, OWNER, Served, make_notebook, served
+from tests.surfaces.serving import BASE, OWNER, Served
 
 load_all_checks()
 # What fits its schema may still name a note that does not exist, which is refused; and what is wrong about a generated
 # request may be its token, for which a right one is sent.
 EXCLUDED = CHECKS.get_by_names(["positive_data_acceptance", "negative_data_rejection"])
 EXAMPLES = 5
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NOTEBOOK_STATE_DIR", str(tmp_path_factory.mktemp("state")))
-        with served(make_notebook(tmp_path_factory.mktemp("harbour"))) as found:
-            yield found
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)

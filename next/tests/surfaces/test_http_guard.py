@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +37,6 @@ GUARDED = [
 ]
 ROUTES = [*OPEN, *GUARDED]
 WRITING = {"POST", "PUT", "PATCH"}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NOTEBOOK_STATE_DIR", str(tmp_path_factory.mktemp("state")))
-        with served(make_notebook(tmp_path_factory.mktemp("harbour"))) as found:
-            found.bearer(OWNER), found.bearer(SCRIBE), found.bearer(STRANGER)
-            yield found
 
 
 def sent(server: Served, method: str, path: str, headers: dict[str, Any], **more: Any) -> tuple[int, str]:

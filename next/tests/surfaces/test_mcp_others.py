@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from notebook_sync import Notebook
 from tests.servers import unavailable
 from tests.surfaces.mcp_clients import mcp_on_a_port
-from tests.surfaces.serving import OWNER, make_notebook, token_of
+from tests.surfaces.serving import OWNER, token_of
 
 SCENARIOS = (
     *("server-initialize", "ping", "tools-list", "resources-list", "prompts-list"),
@@ -30,13 +29,6 @@ def node_modules() -> Path:
     if not folder:
         unavailable("NOTEBOOK_TEST_NODE_MODULES names no folder")
     return Path(folder)
-
-
-@pytest.fixture
-def notebook(folder: Path) -> Iterator[Notebook]:
-    with Notebook.open(make_notebook(folder)) as notebook:
-        notebook.sync()
-        yield notebook
 
 
 def test_the_typescript_client_over_stdio(notebook: Notebook, node_modules: Path) -> None:

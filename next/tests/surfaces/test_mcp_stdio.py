@@ -19,17 +19,12 @@ from mcp_types import CallToolResult, TextContent, TextResourceContents
 
 from notebook_sync import Notebook, Session
 from tests.processes import start_command
-from tests.surfaces.mcp_clients import ERAS, HELLO, talk
-from tests.surfaces.serving import bytes_of, make_notebook
+from tests.surfaces.mcp_clients import ERAS, HELLO, over_stdio
+from tests.surfaces.serving import bytes_of
 
 CORE_BYTES, ALL_BYTES = 8 << 10, 16 << 10
 READING = {"notebook_read", "notebook_search", "notebook_list"}
-pytestmark = pytest.mark.filterwarnings("ignore:resources/:mcp.MCPDeprecationWarning")
-
-
-@pytest.fixture
-def root(folder: Path) -> Path:
-    return make_notebook(folder)
+pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore:resources/:mcp.MCPDeprecationWarning")]
 
 
 def answer_of(result: CallToolResult) -> dict[str, Any]:
@@ -48,8 +43,8 @@ async def text_of(client: Client, uri: str) -> str:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_a_client_learns_what_there_is(root: Path, mode: str) -> None:
-    async def talking(client: Client) -> None:
+async def test_a_client_learns_what_there_is(root: Path, mode: str) -> None:
+    async with over_stdio(root, "--session", "task", mode=mode) as client:
         assert client.server_info is not None
         assert client.server_info.name == "notebook-sync"
         found = client.server_capabilities
@@ -69,63 +64,57 @@ def test_a_client_learns_what_there_is(root: Path, mode: str) -> None:
         templates = (await client.list_resource_templates()).resource_templates
         assert {each.uri_template for each in templates} == {"notebook://note/{id}", "notebook://runtime/{file}"}
 
-    talk(root, talking, "--session", "task", mode=mode)
 
-
-def test_instructions_are_short(root: Path) -> None:
+async def test_instructions_are_short(root: Path) -> None:
     (root / "runtime/standing-orders.md").write_text("# Standing Orders\n\n" + "- Never pay for the ferry\n" * 2000)
 
-    async def talking(client: Client) -> None:
+    async with over_stdio(root) as client:
         assert len((client.instructions or "").split()) < 700
 
-    talk(root, talking)
 
-
-def test_tools_say_what_they_do_and_are_small(root: Path) -> None:
-    async def talking(client: Client) -> None:
+async def test_tools_say_what_they_do_and_are_small(root: Path) -> None:
+    reading = {
+        *READING,
+        "notebook_rules",
+        "notebook_reminders",
+        "notebook_recall",
+        "search_my_notes",
+        "compile_context",
+    }
+    async with over_stdio(root, "--session", "owner") as client:
         listed = await client.list_tools()
-        assert len(listed.model_dump_json(by_alias=True, exclude_none=True).encode()) <= CORE_BYTES
-        tools = {tool.name: tool for tool in listed.tools}
-        assert set(tools) >= {*READING, "notebook_edit"}
-        for name, tool in tools.items():
-            assert tool.description
-            assert tool.annotations is not None
-            reading = {*READING, "notebook_rules", "notebook_reminders", "notebook_recall"}
-            reading |= {"search_my_notes", "compile_context"}
-            assert tool.annotations.read_only_hint is (name in reading)
-            assert bool(tool.annotations.destructive_hint) is (name == "notebook_delete")
-
-    async def talking_of_all(client: Client) -> None:
+    assert len(listed.model_dump_json(by_alias=True, exclude_none=True).encode()) <= CORE_BYTES
+    tools = {tool.name: tool for tool in listed.tools}
+    assert set(tools) >= {*READING, "notebook_edit"}
+    for name, tool in tools.items():
+        assert tool.description
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint is (name in reading)
+        assert bool(tool.annotations.destructive_hint) is (name == "notebook_delete")
+    async with over_stdio(root, "--session", "owner", "--tools", "all") as client:
         listed = await client.list_tools()
-        assert len(listed.model_dump_json(by_alias=True, exclude_none=True).encode()) <= ALL_BYTES
-        assert "notebook_history" in {tool.name for tool in listed.tools}
-
-    talk(root, talking, "--session", "owner")
-    talk(root, talking_of_all, "--session", "owner", "--tools", "all")
+    assert len(listed.model_dump_json(by_alias=True, exclude_none=True).encode()) <= ALL_BYTES
+    assert "notebook_history" in {tool.name for tool in listed.tools}
 
 
-def test_a_vault_that_was_never_synced_is_synced_and_followed(folder: Path) -> None:
+async def test_a_vault_that_was_never_synced_is_synced_and_followed(folder: Path) -> None:
+    async def until_found(query: str) -> None:
+        given = {"query": query, "mode": "keyword"}
+        while not answer_of(await client.call_tool("notebook_search", given))["results"]:
+            await anyio.sleep(0.02)
+
     (folder / "lantern.md").write_text("# Lantern\n\nThe harbour lantern burns whale oil.\n")
-
-    async def talking(client: Client) -> None:
-        async def found(query: str) -> bool:
-            given = {"query": query, "mode": "keyword"}
-            return bool(answer_of(await client.call_tool("notebook_search", given))["results"])
-
+    async with over_stdio(folder, "--session", "owner") as client:
         with anyio.fail_after(30):
-            while not await found("whale oil"):
-                await anyio.sleep(0.02)
+            await until_found("whale oil")
             (folder / "lantern.md").write_text("# Lantern\n\nIt burns paraffin now.\n")
-            while not await found("paraffin"):
-                await anyio.sleep(0.02)
-
-    talk(folder, talking, "--session", "owner")
+            await until_found("paraffin")
     assert not (folder / "notebook.toml").exists()
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_an_owner_edits_a_rule_and_sees_it_everywhere(root: Path, mode: str) -> None:
-    async def talking(client: Client) -> None:
+async def test_an_owner_edits_a_rule_and_sees_it_everywhere(root: Path, mode: str) -> None:
+    async with over_stdio(root, "--session", "owner", mode=mode) as client:
         change = {
             "file": "reminders.md",
             "action": "append_to_section",
@@ -143,14 +132,12 @@ def test_an_owner_edits_a_rule_and_sees_it_everywhere(root: Path, mode: str) -> 
             assert shown == notebook.prompt(Session.owner()).text
         assert "Ring Ines" in shown
 
-    talk(root, talking, "--session", "owner", mode=mode)
 
-
-def test_a_note_is_a_resource_by_its_id_and_by_its_path(root: Path) -> None:
+async def test_a_note_is_a_resource_by_its_id_and_by_its_path(root: Path) -> None:
     long = "# Logbook\n\n" + "\n\n".join(f"{number}. The ferry left at {number}." for number in range(3000)) + "\n"
     (root / "pages/logbook.md").write_text(long)
 
-    async def talking(client: Client) -> None:
+    async with over_stdio(root) as client:
         for spelled in ("pages/plan", "pages/plan.md", "pages%2Fplan"):
             assert await text_of(client, f"notebook://note/{spelled}") == "# Plan\n\nStart small.\n"
         assert await text_of(client, "notebook://note/pages/logbook") == long
@@ -159,8 +146,6 @@ def test_a_note_is_a_resource_by_its_id_and_by_its_path(root: Path) -> None:
             with pytest.raises(MCPError) as missing:
                 await client.read_resource(f"notebook://{name}")
             assert missing.value.error.data["message"]
-
-    talk(root, talking)
 
 
 @pytest.mark.parametrize(
@@ -172,12 +157,12 @@ def test_a_note_is_a_resource_by_its_id_and_by_its_path(root: Path) -> None:
         (("--session", "owner"), {}, "owner"),
     ],
 )
-def test_who_asks_is_what_the_one_who_starts_it_says(
+async def test_who_asks_is_what_the_one_who_starts_it_says(
     root: Path, arguments: tuple[str, ...], environment: dict[str, str], kind: str
 ) -> None:
     before = bytes_of(root)
 
-    async def talking(client: Client) -> None:
+    async with over_stdio(root, *arguments, environment=environment) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert ("notebook_edit" in names, "notebook_create" in names) == (kind == "owner", kind != "external")
         change = {"file": "standing-orders.md", "action": "write", "content": "# Standing Orders\n\n- Obey\n"}
@@ -186,8 +171,6 @@ def test_who_asks_is_what_the_one_who_starts_it_says(
         if kind != "owner":
             error = answer_of(result)["error"]
             assert error["message"] == "Notebook editing is only available in owner conversations"
-
-    talk(root, talking, *arguments, environment=environment)
     assert (bytes_of(root) == before) == (kind != "owner")
 
 
@@ -201,19 +184,17 @@ def test_who_asks_is_what_the_one_who_starts_it_says(
         "notebook://note/.git/config",
     ],
 )
-def test_a_resource_is_refused_as_its_note_is(root: Path, uri: str) -> None:
-    async def talking(client: Client) -> None:
+async def test_a_resource_is_refused_as_its_note_is(root: Path, uri: str) -> None:
+    async with over_stdio(root, "--session", "task", "--agent", "scribe", mode="legacy") as client:
         for ask in (client.read_resource, client.subscribe_resource):
             with pytest.raises(MCPError) as refused:
                 await ask(uri)
             assert refused.value.error.data["type"] in ("not_permitted", "unsafe_path", "no_such_note")
             assert "secret" not in str(refused.value.error)
 
-    talk(root, talking, "--session", "task", "--agent", "scribe", mode="legacy")
 
-
-def test_the_prompt_takes_its_arguments(root: Path) -> None:
-    async def talking(client: Client) -> None:
+async def test_the_prompt_takes_its_arguments(root: Path) -> None:
+    async with over_stdio(root, "--session", "task", "--agent", "scribe") as client:
         arguments = {"include": "refs", "task": "Buy rope"}
         (message,) = (await client.get_prompt("notebook", arguments)).messages
         assert "Buy rope" in cast(TextContent, message.content).text
@@ -223,11 +204,10 @@ def test_the_prompt_takes_its_arguments(root: Path) -> None:
         with pytest.raises(MCPError, match="cake"):
             await client.get_prompt("notebook", {"include": "cake"})
 
-    talk(root, talking, "--session", "task", "--agent", "scribe")
 
+async def test_many_calls_at_once_are_all_answered(root: Path) -> None:
+    async with over_stdio(root, "--session", "owner") as client:
 
-def test_many_calls_at_once_are_all_answered(root: Path) -> None:
-    async def talking(client: Client) -> None:
         async def one(number: int) -> None:
             answers.append(answer_of(await client.call_tool("notebook_create", {"title": f"Note {number}"})))
 
@@ -236,8 +216,6 @@ def test_many_calls_at_once_are_all_answered(root: Path) -> None:
             for number in range(12):
                 tasks.start_soon(one, number)
         assert [each["status"] for each in answers] == ["created"] * 12
-
-    talk(root, talking, "--session", "owner")
     assert len(list((root / "pages").glob("note-*.md"))) == 12
 
 
@@ -315,7 +293,7 @@ def test_a_closed_stream_is_a_clear_error(root: Path) -> None:
 
 def test_heavy_packages_are_not_loaded(root: Path) -> None:
     code = (
-        "import sys; import notebook_sync.surfaces.mcp.stdio, notebook_sync.notebook as n; n.load_operations();"
+        "import sys; import notebook_sync.surfaces.mcp.transports, notebook_sync.notebook as n; n.load_operations();"
         "print([m for m in ('numpy', 'pymongo', 'redis', 'tokenizers', 'jinja2') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

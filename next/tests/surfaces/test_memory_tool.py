@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,7 @@ FILES = {
     "channels/pilot/global/berth.md": b"Secret berth.\n",
 }
 EXISTS_NOT = "The path {} does not exist. Please provide a valid path."
-each_guarded = pytest.mark.parametrize(
-    "session", [Session.task("scribe"), Session.external("scribe")], ids=lambda one: one.kind
-)
+NOT_THERE = "Error: The path {} does not exist"
 
 
 @pytest.fixture
@@ -118,11 +117,9 @@ class TestView:
             seen += rows if first else [*rows, last]
         assert [row.split("\t")[1] for row in seen] == lines
 
-    def test_a_giant_line_is_cut(self, memory: MemoryTool, root: Path) -> None:
-        write(root, "pages/giant.md", b"x" * 50_000)
-        assert len(memory.view("/memories/pages/giant.md")) < LONGEST_VIEW + 200
-
-    def test_a_file_of_too_many_lines(self, memory: MemoryTool, root: Path) -> None:
+    def test_a_giant_line_is_cut_and_a_file_of_too_many_is_refused(self, memory: MemoryTool, root: Path) -> None:
+        write(root, "pages/waves.md", b"x" * 50_000)
+        assert len(memory.view("/memories/pages/waves.md")) < LONGEST_VIEW + 200
         write(root, "pages/waves.md", b"\n" * (MOST_LINES + 1))
         answer = memory.call({"command": "view", "path": "/memories/pages/waves.md"})
         assert answer == "File /memories/pages/waves.md exceeds maximum line limit of 999,999 lines."
@@ -159,12 +156,6 @@ class TestCreate:
         assert text.endswith("---\n# Spring tide\n")
         assert notebook.search("spring").results[0].path == "pages/tides/spring.md"
 
-    def test_a_note_that_exists_is_left_as_it_is(self, memory: MemoryTool, root: Path) -> None:
-        before = bytes_of(root)
-        answer = memory.call({"command": "create", "path": FERRY, "file_text": "x"})
-        assert answer == f"Error: File {FERRY} already exists"
-        assert bytes_of(root) == before
-
     @pytest.mark.parametrize("name", ["notes.txt", "notes", "progress.json"])
     def test_only_markdown_is_a_note(self, memory: MemoryTool, root: Path, name: str) -> None:
         before = bytes_of(root)
@@ -191,31 +182,11 @@ class TestStrReplace:
         memory.str_replace(FERRY, "nine.\nAt", "ten.\n\nAt")
         assert (root / "pages/ferry.md").read_bytes() == b"\xef\xbb\xbf# Ferry\r\n\r\nAt ten.\r\n\r\nAt noon."
 
-    @pytest.mark.parametrize(
-        ("old", "answer"),
-        [
-            ("At ten", f"No replacement was performed, old_str `At ten` did not appear verbatim in {FERRY}."),
-            ("", f"No replacement was performed, old_str `` did not appear verbatim in {FERRY}."),
-            (
-                "At n",
-                "No replacement was performed. Multiple occurrences of old_str `At n` in lines: 3, 4. "
-                "Please ensure it is unique",
-            ),
-        ],
-    )
-    def test_a_text_that_is_not_there_once(self, memory: MemoryTool, old: str, answer: str) -> None:
-        assert memory.call({"command": "str_replace", "path": FERRY, "old_str": old, "new_str": "x"}) == answer
-
     def test_of_very_many_places_the_first_are_named(self, memory: MemoryTool, root: Path) -> None:
         write(root, "pages/ferry.md", b"a\n" * 100_000)
         answer = memory.call({"command": "str_replace", "path": FERRY, "old_str": "a"})
         assert "in lines: 1, 2, 3," in answer
         assert "19, 20, …. Please" in answer
-
-    @pytest.mark.parametrize("path", ["/memories/pages", "/memories/pages/none.md"])
-    def test_a_folder_is_no_file(self, memory: MemoryTool, path: str) -> None:
-        answer = memory.call({"command": "str_replace", "path": path, "old_str": "a", "new_str": "b"})
-        assert answer == EXISTS_NOT.format(path)
 
 
 class TestInsert:
@@ -240,19 +211,6 @@ class TestInsert:
         answer = memory.insert("/memories/pages/list.md", line, "new")
         assert answer == "The file /memories/pages/list.md has been edited."
         assert (root / "pages/list.md").read_bytes() == after
-
-    @pytest.mark.parametrize("line", [-1, 5])
-    def test_a_line_that_does_not_exist(self, memory: MemoryTool, line: int) -> None:
-        answer = memory.call({"command": "insert", "path": FERRY, "insert_line": line, "insert_text": "x"})
-        assert answer == (
-            f"Error: Invalid `insert_line` parameter: {line}. "
-            "It should be within the range of lines of the file: [0, 4]"
-        )
-
-    @pytest.mark.parametrize("path", ["/memories/pages", "/memories/none.md"])
-    def test_a_file_that_does_not_exist(self, memory: MemoryTool, path: str) -> None:
-        answer = memory.call({"command": "insert", "path": path, "insert_line": 0, "insert_text": "x"})
-        assert answer == f"Error: The path {path} does not exist"
 
 
 class TestDeleteAndRename:
@@ -281,25 +239,56 @@ class TestDeleteAndRename:
         assert (root / "archive/winter/ice.md").read_bytes() == b"Ice.\n"
         assert not (root / "pages/old/winter/ice.md").exists()
 
-    @pytest.mark.parametrize("target", ["/memories/pages/old/winter/ice.md", "/memories/pages/old"])
-    def test_what_exists_is_not_replaced(self, memory: MemoryTool, root: Path, target: str) -> None:
-        before = bytes_of(root)
-        answer = memory.call({"command": "rename", "old_path": FERRY, "new_path": target})
-        assert answer == f"Error: The destination {target} already exists"
-        assert bytes_of(root) == before
-
-    @pytest.mark.parametrize("path", ["/memories/none.md", "/memories/none"])
-    def test_what_does_not_exist(self, memory: MemoryTool, path: str) -> None:
-        missing = f"Error: The path {path} does not exist"
-        assert memory.call({"command": "delete", "path": path}) == missing
-        assert memory.call({"command": "rename", "old_path": path, "new_path": "/memories/x.md"}) == missing
-
     @pytest.mark.parametrize("path", ["/memories", "/memories/", "/memories/./", "/memories//"])
     def test_the_root_stays(self, notebook: Notebook, root: Path, path: str) -> None:
         memory, before = MemoryTool(notebook, Session.owner()), bytes_of(root)
         assert memory.call({"command": "delete", "path": path}).startswith("Error: Cannot delete")
         assert memory.call({"command": "rename", "old_path": path, "new_path": "/memories/x"}).startswith("Error: Can")
         assert bytes_of(root) == before
+
+
+def asked(name: str, path: str, **more: Any) -> dict[str, Any]:
+    """A command as the API sends it."""
+    return {"command": name, "path": path, **more}
+
+
+FOLDER, NONE, ICE = "/memories/pages", "/memories/pages/none.md", "/memories/pages/old/winter/ice.md"
+NOT_DONE = "No replacement was performed"
+OUT_OF_RANGE = "Error: Invalid `insert_line` parameter: {}. It should be within the range of lines of the file: [0, 4]"
+OUTSIDE = ("", "/", "memories/x.md", "/memoriesx/a.md", "/etc/passwd", "C:\\memories\\x.md")
+REFUSED = [
+    (asked("create", FERRY, file_text="x"), f"Error: File {FERRY} already exists"),
+    *(
+        (asked("str_replace", FERRY, old_str=old, new_str="x"), f"{NOT_DONE}{answer}")
+        for old, answer in {
+            "At ten": f", old_str `At ten` did not appear verbatim in {FERRY}.",
+            "": f", old_str `` did not appear verbatim in {FERRY}.",
+            "At n": ". Multiple occurrences of old_str `At n` in lines: 3, 4. Please ensure it is unique",
+        }.items()
+    ),
+    *((asked("str_replace", path, old_str="a", new_str="b"), EXISTS_NOT.format(path)) for path in (FOLDER, NONE)),
+    *((asked("insert", FERRY, insert_line=line, insert_text="x"), OUT_OF_RANGE.format(line)) for line in (-1, 5)),
+    *((asked("insert", path, insert_line=0, insert_text="x"), NOT_THERE.format(path)) for path in (FOLDER, NONE)),
+    *(
+        ({"command": "rename", "old_path": FERRY, "new_path": there}, f"Error: The destination {there} already exists")
+        for there in (ICE, "/memories/pages/old")
+    ),
+    *((asked("delete", path), NOT_THERE.format(path)) for path in (NONE, "/memories/none")),
+    *(
+        ({"command": "rename", "old_path": path, "new_path": "/memories/x.md"}, NOT_THERE.format(path))
+        for path in (NONE, "/memories/none")
+    ),
+    *((asked("view", path), f"Error: Path must start with /memories, got: {path}") for path in OUTSIDE),
+]
+
+
+@pytest.mark.parametrize(("command", "answer"), REFUSED, ids=str)
+def test_what_cannot_be_done_is_said_in_the_published_words(
+    memory: MemoryTool, root: Path, command: dict[str, Any], answer: str
+) -> None:
+    before = bytes_of(root)
+    assert memory.call(command) == answer
+    assert bytes_of(root) == before
 
 
 GUARDED = (
@@ -319,6 +308,9 @@ GUARDED = (
     "/memories/notebook.toml",
     "/memories/channels/pilot/global/berth.md",
     "/memories/facts/core.md",
+    # Links, which are not followed.
+    "/memories/pages/link.md",
+    "/memories/linked/standing-orders.md",
 )
 
 
@@ -334,9 +326,20 @@ def aimed(path: str) -> list[dict[str, Any]]:
     ]
 
 
-@each_guarded
-@pytest.mark.parametrize("path", GUARDED)
-def test_no_command_changes_what_is_the_owners(notebook: Notebook, root: Path, session: Session, path: str) -> None:
+AGENTS = (Session.task("scribe"), Session.external("scribe"))
+each_guarded = pytest.mark.parametrize("session", AGENTS, ids=lambda one: one.kind)
+
+
+@pytest.mark.parametrize(
+    ("session", "path"),
+    [*itertools.product(AGENTS, GUARDED), (AGENTS[1], FERRY), (AGENTS[1], "/memories/pages/new.md")],
+    ids=lambda one: one if isinstance(one, str) else one.kind,
+)
+def test_no_command_changes_what_is_not_the_sessions_to_change(
+    notebook: Notebook, root: Path, session: Session, path: str
+) -> None:
+    (root / "pages/link.md").symlink_to("../runtime/standing-orders.md")
+    (root / "linked").symlink_to("runtime")
     before = bytes_of(root)
     for command in aimed(path):
         block = MemoryTool(notebook, session).tool_result("toolu_1", command)
@@ -375,33 +378,9 @@ def test_a_folder_that_holds_what_is_guarded_stays_whole(
     assert len(refusals(notebook)) == 1
 
 
-@each_guarded
-@pytest.mark.parametrize("path", ["/memories/pages/link.md", "/memories/linked/standing-orders.md"])
-def test_no_link_is_followed(notebook: Notebook, root: Path, session: Session, path: str) -> None:
-    (root / "pages/link.md").symlink_to("../runtime/standing-orders.md")
-    (root / "linked").symlink_to("runtime")
-    before = bytes_of(root)
-    for command in aimed(path):
-        assert MemoryTool(notebook, session).tool_result("", command)["is_error"]
-    assert bytes_of(root) == before
-
-
-@pytest.mark.parametrize("path", [FERRY, "/memories/pages/new.md"])
-def test_an_external_session_changes_nothing(notebook: Notebook, root: Path, path: str) -> None:
-    before = bytes_of(root)
-    for command in aimed(path):
-        assert MemoryTool(notebook, Session.external("scribe")).tool_result("", command)["is_error"]
-    assert bytes_of(root) == before
-
-
 def test_an_owner_edits_the_orders(notebook: Notebook, root: Path) -> None:
     MemoryTool(notebook, Session.owner()).insert("/memories/runtime/standing-orders.md", 5, "- Never before nine\n")
     assert (root / "runtime/standing-orders.md").read_bytes() == ORDERS + b"- Never before nine\n"
-
-
-@pytest.mark.parametrize("path", ["", "/", "memories/x.md", "/memoriesx/a.md", "/etc/passwd", "C:\\memories\\x.md"])
-def test_a_path_that_is_not_below_memories(memory: MemoryTool, path: str) -> None:
-    assert memory.call({"command": "view", "path": path}) == f"Error: Path must start with /memories, got: {path}"
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -293,37 +293,39 @@ def test_arguments_as_models_send_them(notebook: Notebook, arguments: Any, fault
 
 
 # What each argument is given, of whatever type it is.
-_ODD = [
-    None,
-    True,
-    -1,
-    2**70,
-    1.5,
-    float("nan"),
-    "",
-    "a\0b",
-    "\ud800",
-    "é" * 300,
-    "[1]",
-    "[]",
-    [],
-    ["a"],
-    {},
-    {"a": 1},
-    [[]],
+_ODD: list[object] = [
+    *(
+        None,
+        True,
+        -1,
+        2**70,
+        1.5,
+        float("nan"),
+        "",
+        "a\0b",
+        "\ud800",
+        "é" * 300,
+        "[1]",
+        "[]",
+        [],
+        ["a"],
+        {},
+        {"a": 1},
+        [[]],
+    ),
+    *(
+        "ferry",
+        "pages/ferry#fares",
+        "reminders",
+        "../x",
+        "pages/a:b",
+        "channels/pilot/global/berth",
+        ".",
+        "*" * 50,
+        "(",
+    ),
+    *("pages", "hybrid", "write", "remove_entry", "rope", "7d", "2026-13-45", [{"action": "write", "content": "x"}]),
 ]
-_ODD += [
-    "ferry",
-    "pages/ferry#fares",
-    "reminders",
-    "../x",
-    "pages/a:b",
-    "channels/pilot/global/berth",
-    ".",
-    "*" * 50,
-    "(",
-]
-_ODD += ["pages", "hybrid", "write", "remove_entry", "rope", "7d", "2026-13-45", [{"action": "write", "content": "x"}]]
 
 
 def test_whatever_a_model_sends_is_answered_and_nothing_else_happens(notebook: Notebook, rng: random.Random) -> None:

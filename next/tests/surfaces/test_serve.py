@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
-import json
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 
 from notebook_sync import Notebook
@@ -20,13 +18,8 @@ from notebook_sync.errors import UsageError
 from notebook_sync.files.locks import FollowLock
 from notebook_sync.surfaces.http.serve import serve
 from tests.processes import run_command, start_command
-from tests.surfaces.serving import OWNER, make_notebook, token_of
+from tests.surfaces.serving import OWNER, get, token_of
 from tests.waiting import eventually
-
-
-@pytest.fixture
-def root(folder: Path) -> Path:
-    return make_notebook(folder)
 
 
 @contextlib.contextmanager
@@ -43,14 +36,6 @@ def serving(root: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str]
             process.kill()
 
 
-def ask(url: str, path: str, token: str = "") -> Any:
-    parts = urlsplit(url)
-    with contextlib.closing(http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)) as connection:
-        connection.request("GET", parts.path + path, headers={"Authorization": f"Bearer {token}"} if token else {})
-        answer = connection.getresponse()
-        return json.loads(answer.read())
-
-
 def owner_token(root: Path) -> str:
     with Notebook.open(root) as notebook:
         return token_of(notebook, OWNER)
@@ -60,10 +45,10 @@ def owner_token(root: Path) -> str:
 def test_it_follows_the_files_and_ends_at_a_signal(root: Path, number: signal.Signals) -> None:
     with serving(root) as (process, url):
         token = owner_token(root)
-        assert ask(url, "/health")["ok"] is True
+        assert get(f"{url}/health").json()["ok"] is True
 
         def found(query: str) -> bool:
-            return bool(ask(url, f"/search?query={query}&mode=keyword", token)["results"])
+            return bool(get(f"{url}/search?query={query}&mode=keyword", token).json()["results"])
 
         eventually(lambda: found("small"), "the notes are indexed")
         (root / "pages/lantern.md").write_text("# Lantern\n\nIt burns paraffin.\n")
@@ -76,11 +61,9 @@ def test_it_follows_the_files_and_ends_at_a_signal(root: Path, number: signal.Si
 
 def test_it_ends_although_a_stream_is_open(root: Path) -> None:
     with serving(root, "--no-watch") as (process, url):
-        parts = urlsplit(url)
-        token = owner_token(root)
-        with contextlib.closing(http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)) as connection:
-            connection.request("GET", f"{parts.path}/events", headers={"Authorization": f"Bearer {token}"})
-            assert connection.getresponse().status == 200
+        headers = {"Authorization": f"Bearer {owner_token(root)}"}
+        with httpx2.stream("GET", f"{url}/events", headers=headers) as answer:
+            assert answer.status_code == 200
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0
         assert "Traceback" not in process.communicate()[1]
@@ -88,7 +71,7 @@ def test_it_ends_although_a_stream_is_open(root: Path) -> None:
 
 def test_without_watching_the_index_is_left_as_it_is(root: Path) -> None:
     with serving(root, "--no-watch") as (_, url), Notebook.open(root) as notebook:
-        assert ask(url, "/notes", token_of(notebook, OWNER))["results"] == []
+        assert get(f"{url}/notes", token_of(notebook, OWNER)).json()["results"] == []
         assert FollowLock(notebook.core.place).holder() is None
 
 
@@ -99,7 +82,7 @@ def test_a_second_server_waits_to_follow_until_the_first_has_ended(
         lock = FollowLock(notebook.core.place)
         eventually(lambda: (lock.holder() or {}).get("pid") == first.pid, "the first follows")
         with serving(root) as (second, url):
-            assert ask(url, "/health")["ok"] is True
+            assert get(f"{url}/health").json()["ok"] is True
             first.terminate()
             first.wait(30)
             eventually(lambda: (lock.holder() or {}).get("pid") == second.pid, "the second follows")
@@ -138,15 +121,11 @@ def test_python_callers_get_the_error(root: Path) -> None:
 def test_it_prints_a_link_to_the_dashboard_unless_there_is_none(root: Path, arguments: list[str]) -> None:
     with serving(root, "--no-watch", *arguments) as (process, url):
         assert process.stdout is not None
-        parts = urlsplit(url)
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
-        with contextlib.closing(connection):
-            if arguments:
-                connection.request("GET", "/login")
-                assert connection.getresponse().status == 404
-                return
-            link = urlsplit(process.stdout.readline().split()[1])
-            connection.request("GET", f"{link.path}?{link.query}", headers={"Host": link.netloc})
-            answer = connection.getresponse()
-            assert (answer.status, answer.getheader("location")) == (303, "/")
-            assert link.port == parts.port
+        server = urlsplit(url)
+        if arguments:
+            assert get(f"http://{server.netloc}/login").status_code == 404
+            return
+        link = urlsplit(process.stdout.readline().split()[1])
+        answer = get(f"http://{server.netloc}{link.path}?{link.query}", Host=link.netloc)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        assert link.port == server.port

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args, get_origin
@@ -14,6 +15,8 @@ from msgspec import Meta
 from notebook_sync.errors import UsageError, did_you_mean
 from notebook_sync.registry import Arg, Operation, annotation_of, plain_type
 from notebook_sync.surfaces.cli.index import PROGRAM
+
+_LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,6 +38,11 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             advice = did_you_mean(unknown[0].partition("=")[0], self.flags, f"see {self.prog} --help")
             raise UsageError(f"unknown argument {unknown[0]}", next=advice)
+        if found.log_level:
+            import logging  # nobody else needs it
+
+            level, form = found.log_level.upper(), "%(levelname)s %(name)s: %(message)s"
+            logging.basicConfig(level=level, stream=sys.stderr, format=form)
         return found
 
     @property
@@ -63,6 +71,9 @@ def parser_of(operation: Operation) -> Parser:
         parser.add_argument("--session", metavar="KIND", help="who asks: owner, task or external")
         parser.add_argument("--agent", metavar="NAME", default="", help="the agent that asks")
         parser.add_argument("--json", action="store_true", help="print JSON")
+    for flag, level, what in (("-q", "error", "log errors only"), ("-v", "info", "log what is done")):
+        parser.add_argument(flag, action="store_const", const=level, dest="log_level", help=what)
+    parser.add_argument("--log-level", metavar="LEVEL", choices=_LOG_LEVELS, help=", ".join(_LOG_LEVELS))
     return parser
 
 
@@ -94,6 +105,15 @@ def read_text(file: str) -> str:
         raise UsageError(f"{file} is not UTF-8 text (byte {error.start + 1})", next="save it as UTF-8") from None
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def confirmed(what: str, show: Callable[[], object]) -> bool:
+    """Show what would be done, and ask. Raises UsageError where nobody can be asked."""
+    if not sys.stdin or not sys.stdin.isatty():
+        raise UsageError(f"{what} asks before it changes something", next="run it on a terminal, or with --yes")
+    show()
+    print("Go on? [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _add(parser: Parser, operation: Operation, name: str, hint: Any) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,7 +18,7 @@ from notebook_sync.notebook import Notebook, load_operations
 from notebook_sync.registry import OPERATIONS, Arg, Operation, as_json, call
 from notebook_sync.sessions import Kind, Session
 from notebook_sync.surfaces.cli import render
-from notebook_sync.surfaces.cli.arguments import given_in, parser_of
+from notebook_sync.surfaces.cli.arguments import confirmed, given_in, parser_of
 from notebook_sync.surfaces.cli.index import ALIASES, NAMES, PROGRAM
 
 SESSION_VARIABLE = "NOTEBOOK_SESSION"
@@ -42,11 +42,17 @@ def run_operation(operation: Operation, folder: str | None, argv: list[str]) -> 
         given.setdefault("format", "mermaid")
     with Notebook.find(folder or ".", adopt=operation.adopts) as notebook:
         if getattr(parsed, "follow", False):
-            return _follow_events(notebook, session, parsed.json)
+            if "limit" in given:
+                raise UsageError("--follow prints every event", next="leave --limit out")
+            for event in notebook.admin.follow_events(session, since=given.get("since", "")):
+                line = render.json_line(event) if parsed.json else render.table([as_json(event)], operation.columns)
+                print(line, flush=True)
+            return 0
         unchecked: dict[str, Any] = {}
         if operation.is_confirmed and not given.get("dry_run"):
             seen = call(notebook, operation, {**given, "dry_run": True}, session, from_text=True)
-            if not _is_confirmed(operation, seen, parsed):
+            is_asked = not parsed.yes and getattr(seen, "results", True)
+            if is_asked and not confirmed(operation.words, partial(show, operation, seen, as_json_text=False)):
                 return 0
             unchecked["seen"] = seen
         with _progress(operation) as progress:
@@ -54,7 +60,7 @@ def run_operation(operation: Operation, folder: str | None, argv: list[str]) -> 
                 unchecked["progress"] = progress
             result = call(notebook, operation, given, session, from_text=True, **unchecked)
     if file:
-        _write_picture(file, result.text)
+        _write_new(file, result.text)
     else:
         show(operation, result, as_json_text=parsed.json)
     return operation.exit_code(result)
@@ -108,36 +114,13 @@ def _progress(operation: Operation) -> Iterator[Callable[[int, int], None] | Non
         yield update
 
 
-def _is_confirmed(operation: Operation, seen: Any, parsed: Namespace) -> bool:
-    """Show the dry run and ask. Raises UsageError where nobody can be asked."""
-    if parsed.yes:
-        return True
-    if not sys.stdin or not sys.stdin.isatty():
-        raise UsageError(
-            f"{operation.words} asks before it changes something", next="run it on a terminal, or with --yes"
-        )
-    show(operation, seen, as_json_text=False)
-    if not as_json(seen).get("results", True):
-        return False
-    return input("Go on? [y/N] ").strip().lower() in ("y", "yes")
-
-
-def _write_picture(file: Path, text: str) -> None:
-    """Write a picture of memories; of files that exist, only such a picture is replaced. Raises UsageError."""
-    from notebook_sync.services.memory_care import MARK  # no other command draws
-
+def _write_new(file: Path, text: str) -> None:
+    """Write a file that does not exist yet. Raises UsageError."""
     try:
-        if file.exists() and MARK not in file.read_text(encoding="utf-8", errors="replace")[:1_000]:
-            raise UsageError(f"{file} exists and is no picture of memories", next="give another name")
-        file.write_text(text, encoding="utf-8")
+        with file.open("x", encoding="utf-8") as new:
+            new.write(text)
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from None
-
-
-def _follow_events(notebook: Notebook, session: Session, as_json_text: bool) -> int:
-    for event in notebook.admin.follow_events(session):
-        print(render.json_line(event) if as_json_text else render.table([as_json(event)]), flush=True)
-    return 0
 
 
 # ---- written by hand: typed functions, whose parameters and docstrings are their arguments and help
@@ -193,7 +176,7 @@ def _mcp(
     # It never depends on a terminal.
     session = session_of(session_ or os.environ.get(SESSION_VARIABLE) or "external", agent)
     with missing_extra("MCP", "mcp"):
-        from notebook_sync.surfaces.mcp.stdio import serve_stdio
+        from notebook_sync.surfaces.mcp.transports import serve_stdio
     with Notebook.find(folder or ".", adopt=True) as notebook:
         return serve_stdio(notebook, session, toolsets=tools)
 

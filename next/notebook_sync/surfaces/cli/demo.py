@@ -14,16 +14,16 @@ from notebook_sync.surfaces.cli.index import PROGRAM
 
 # -P: a file in the reader's folder must not pass for a module.
 _COMMAND = (sys.executable, "-P", "-m", "notebook_sync")
-_RULES = """## Permanent Rules
+_FILES = {
+    "external-communications.md": """## Permanent Rules
 
 - **Odile Marchetti** (odile@ferry.example): always respond, within the hour
 - **Harbour office** (+00 555 0142): draft only
 
 ## Temporary Instructions
 
-"""
-_NEW_RULE = "- **Mira Holt** (mira@lighthouse.example): observe only [until 2199-12-31]\n"
-_ORDERS = """## Communication Style
+""",
+    "standing-orders.md": """## Communication Style
 
 - Write dates the way the timetable does: 6 May, 17:30
 
@@ -31,16 +31,17 @@ _ORDERS = """## Communication Style
 <!-- pin -->
 
 - Never promise a berth before the harbour office has confirmed it
-"""
-_REMINDERS = """## Today
+""",
+    "reminders.md": """## Today
 
 - [ ] Return the borrowed sextant to Odile
 
 ## Recurring
 
 - Every Thursday: Wind the tower clock
-"""
-_FILES = {"external-communications.md": _RULES, "standing-orders.md": _ORDERS, "reminders.md": _REMINDERS}
+""",
+}
+_NEW_RULE = "- **Mira Holt** (mira@lighthouse.example): observe only [until 2199-12-31]\n"
 _PAGE = "The ferry leaves the harbour at nine. In winter it leaves at ten, unless there is ice."
 
 

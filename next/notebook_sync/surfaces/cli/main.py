@@ -18,7 +18,6 @@ from notebook_sync.surfaces.cli.index import ALIASES, NAMES, PROGRAM, module_of,
 
 _PIPE_CLOSED = 141
 _WITH_VALUE = ("--session", "--agent", "--limit", "-n", "--log-level")
-_LOG_LEVELS = ("debug", "info", "warning", "error")
 # Groups of commands whose own names are no commands.
 _GROUPS = ("note", "token", "stream", "checkpoint", "fact", "conversation", "memory", "context")
 # An agent program would take its failure for a reason to stop.
@@ -88,13 +87,12 @@ def arranged(argv: Sequence[str]) -> tuple[str | None, list[str]]:
 
 def _dispatch(argv: list[str]) -> int:
     folder, words = arranged(argv)
-    _set_verbosity(words)
     if words[:1] == ["--version"]:
         print(f"{PROGRAM} {__version__}")
         return 0
     if words[:1] == ["help"]:
         words = [*(ALIASES.get(each, each) for each in words[1:]), "--help"]
-    if not words or words[0] in ("-h", "--help"):
+    if not words or words[0] in ("-h", "--help", "-q", "-v"):
         print(overview())
         return 0
     command, rest = words[0], words[1:]
@@ -104,7 +102,11 @@ def _dispatch(argv: list[str]) -> int:
     from notebook_sync.surfaces.cli import commands
 
     if " ".join(words[:2]) == _NEVER_FAILS:
-        return _run_hook(folder, words[2:])
+        try:
+            return commands.run_by_hand(_NEVER_FAILS, folder, words[2:])
+        except NotebookError as error:
+            fail(error, as_json=False)
+            return 0
     if not module_of(command) and command not in _GROUPS:
         return commands.run_by_hand(command, folder, rest)
     if module := module_of(command):
@@ -121,37 +123,9 @@ def _dispatch(argv: list[str]) -> int:
     return commands.run_operation(OPERATIONS[command], folder, rest)
 
 
-def _run_hook(folder: str | None, rest: list[str]) -> int:
-    from notebook_sync.surfaces.cli import commands
-
-    try:
-        commands.run_by_hand(_NEVER_FAILS, folder, rest)
-    except NotebookError as error:
-        fail(error, as_json=False)
-    return 0
-
-
 def _unknown(name: str, known: Collection[str]) -> UsageError:
     advice = did_you_mean(name, known, f"see {PROGRAM} --help")
     return UsageError(f"there is no command {name[:LONGEST_NAME]!r}", next=advice)
-
-
-def _set_verbosity(words: list[str]) -> None:
-    """Take -q, -v and --log-level LEVEL out of the words, and set up logging where one was given."""
-    levels = {"-q": "error", "-v": "info"}
-    level, end = "", words.index("--") if "--" in words else len(words)
-    for place in reversed(range(end)):
-        if words[place] in levels:
-            level = levels[words.pop(place)]
-        elif words[place] == "--log-level":
-            level = "".join(words[place + 1 : place + 2]).lower()
-            del words[place : place + 2]
-            if level not in _LOG_LEVELS:
-                raise UsageError(f"there is no log level {level!r}", next=f"use {', '.join(_LOG_LEVELS)}")
-    if level:
-        import logging  # nobody else needs it
-
-        logging.basicConfig(level=level.upper(), stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
 
 
 def _drop_output() -> None:

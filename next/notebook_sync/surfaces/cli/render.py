@@ -12,6 +12,8 @@ import msgspec
 from notebook_sync.registry import Operation, as_json
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# What an answer lacks or warns of: for standard error, and nowhere else.
+_COMPLAINTS = ("degraded", "warnings", "problems")
 _WIDEST = 60
 _FIRST = 20
 
@@ -33,11 +35,9 @@ def json_line(value: Any) -> str:
 
 
 def complaints_of(answer: Any) -> list[str]:
-    """What an answer lacks or warns of, for standard error."""
-    if not isinstance(answer, Mapping):
-        return []
-    lines = [answer["degraded"]] if answer.get("degraded") else []
-    return lines + [str(each) for name in ("warnings", "problems") for each in answer.get(name) or ()]
+    """What an answer lacks or warns of."""
+    found = [answer.get(name) or [] for name in _COMPLAINTS] if isinstance(answer, Mapping) else []
+    return [str(each) for said in found for each in ([said] if isinstance(said, str) else said)]
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
@@ -52,10 +52,9 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str
 
 
 def fields_of(answer: Any) -> str:
-    """An object as lines of name and value, of a list the first items one a line; what is empty is left out."""
-    if not isinstance(answer, Mapping):
-        return safe(str(answer))
-    shown = {name: value for name, value in answer.items() if value not in (None, "", [], {}, False)}
+    """An object as lines of name and value, of a list the first items one a line; without complaints and what is
+    empty."""
+    shown = {name: value for name, value in answer.items() if value and name not in _COMPLAINTS}
     diff = [_diff_of(answer)] if shown.pop("diff", None) else []
     width = max((len(name) for name in shown), default=0)
     lines = []

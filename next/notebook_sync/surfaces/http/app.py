@@ -23,7 +23,7 @@ from notebook_sync.services.results import Missing
 from notebook_sync.surfaces.background import Threads
 from notebook_sync.surfaces.http.guard import AUTHORIZE, Cost, Door, Guard, Programs, SessionOf, json_response
 from notebook_sync.surfaces.http.live import EventStreams, Metrics
-from notebook_sync.surfaces.tools import ALL, is_writing_tool, run_tool, tool_definitions
+from notebook_sync.surfaces.tools import ALL, is_writing_tool, object_in, run_tool, tool_definitions
 
 API = "/api/v1"
 MCP = "/mcp"
@@ -112,7 +112,7 @@ def _cost_of(method: str, path: str, headers: Headers) -> Cost:
 def _mcp(notebook: Notebook) -> list[BaseRoute]:
     """MCP over HTTP, where its package is installed."""
     try:
-        from notebook_sync.surfaces.mcp.http import McpApp  # half a second that only a server needs
+        from notebook_sync.surfaces.mcp.transports import McpApp  # half a second that only a server needs
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise
@@ -138,7 +138,7 @@ class _Answers:
         sends_json = _has_body(operation)
 
         async def answer(request: Request) -> Response:
-            given = await _body(request) if sends_json else _query(operation, request)
+            given = object_in("the body", await request.body()) if sends_json else _query(operation, request)
             match = request.headers.get("if-match", "").strip().removeprefix("W/").strip('"')
             is_matched = "expected_digest" in operation.hints and match not in ("", "*")
             for name, value in (request.path_params | ({"expected_digest": match} if is_matched else {})).items():
@@ -173,7 +173,8 @@ class _Answers:
 
     async def call_tool(self, request: Request) -> Response:
         """What a tool answers."""
-        name, arguments, session = request.path_params["name"], await _body(request), request.state.session
+        name, session = request.path_params["name"], request.state.session
+        arguments = object_in("the body", await request.body())
         answer = await self._threads.run(
             lambda: run_tool(self._notebook, name, arguments, session), writes=is_writing_tool(name)
         )
@@ -193,16 +194,6 @@ def _query(operation: Operation, request: Request) -> dict[str, Any]:
         if len(values) > 1 and not is_list:
             raise UsageError(f"{name} is given more than once")
         given[name] = values if len(values) > 1 else values[0]
-    return given
-
-
-async def _body(request: Request) -> dict[str, Any]:
-    try:
-        given = msgspec.json.decode(await request.body() or b"{}")
-    except (msgspec.DecodeError, RecursionError):
-        raise UsageError("the body is not valid JSON") from None
-    if not isinstance(given, dict):
-        raise UsageError("the body must be a JSON object")
     return given
 
 

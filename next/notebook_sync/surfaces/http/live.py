@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from notebook_sync.errors import NotebookError, NotPermitted
 from notebook_sync.notebook import Notebook
-from notebook_sync.registry import as_json
+from notebook_sync.registry import REFUSAL, as_json
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Is, Row
@@ -102,7 +102,7 @@ class Metrics:
     async def answer(self, request: Request) -> Response:
         """The numbers in Prometheus' text format, for the owner."""
         if request.state.session.kind != "owner":
-            raise NotPermitted("This is only available in owner conversations")
+            raise NotPermitted(REFUSAL)
         text = await anyio.to_thread.run_sync(self._text)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 

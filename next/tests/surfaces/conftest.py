@@ -1,0 +1,52 @@
+"""A small notebook, and the servers over it that the tests of HTTP and MCP speak to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from notebook_sync import Notebook
+from notebook_sync.surfaces.mcp import resources
+from tests.surfaces.mcp_clients import mcp_on_a_port
+from tests.surfaces.serving import SESSIONS, Served, make_notebook, served
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """What asynchronous tests run on."""
+    return "asyncio"
+
+
+@pytest.fixture
+def root(folder: Path) -> Path:
+    """Its folder, not synced yet."""
+    return make_notebook(folder)
+
+
+@pytest.fixture
+def notebook(root: Path) -> Iterator[Notebook]:
+    """The notebook, synced."""
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        yield notebook
+
+
+@pytest.fixture
+def url(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Where MCP is served, which looks for changes all the time."""
+    monkeypatch.setattr(resources, "_POLL_SECONDS", 0.02)
+    with mcp_on_a_port(notebook) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The HTTP application for all tests of a module, and a token for each session."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NOTEBOOK_STATE_DIR", str(tmp_path_factory.mktemp("state")))
+        with served(make_notebook(tmp_path_factory.mktemp("harbour"))) as found:
+            for session in SESSIONS:
+                found.bearer(session)
+            yield found
