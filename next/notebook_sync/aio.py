@@ -48,8 +48,8 @@ class AsyncNotebook:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.notebook, name)
         if isinstance(found, Service):
-            return _AsyncService(found, self._threads, self._stops)
-        return _awaited(self._threads, found, is_read=name in _READING) if callable(found) else found
+            return _AsyncService(found, self)
+        return self._awaited(found, is_read=name in _READING) if callable(found) else found
 
     def watch(self) -> AsyncIterator[WatchEvent]:
         """Follow the files until the iterator or the notebook is closed. Raises FollowLocked."""
@@ -63,6 +63,47 @@ class AsyncNotebook:
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self.notebook.close)
 
+    async def _reported(self, method: Callable[..., Iterator[Any]], *args: Any) -> AsyncIterator[Any]:
+        """What `method` yields in a thread of its own, until this iterator is closed or its stop is set."""
+        loop, stop = asyncio.get_running_loop(), threading.Event()
+        waiting: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()
+
+        def follow() -> None:
+            try:
+                for each in method(*args, stop=stop):
+                    loop.call_soon_threadsafe(waiting.put_nowait, (each,))
+            finally:
+                loop.call_soon_threadsafe(waiting.put_nowait, ())
+
+        self._stops.add(stop)
+        following = asyncio.wrap_future(self._threads.submit(follow))
+        try:
+            while found := await waiting.get():
+                yield found[0]
+            await following  # raises what the method raised
+        finally:
+            stop.set()
+            self._stops.discard(stop)
+            await _end_of(following)
+
+    def _awaited(self, method: Callable[..., Any], *, is_read: bool) -> Callable[..., Awaitable[Any]]:
+        """`method`, run in a thread and awaited."""
+
+        @functools.wraps(method)
+        async def run(*args: Any, **kwargs: Any) -> Any:
+            job = self._threads.submit(method, *args, **kwargs)
+            running = asyncio.wrap_future(job)
+            try:
+                return await asyncio.shield(running)
+            except asyncio.CancelledError:
+                if job.cancel() or is_read:
+                    running.cancel()  # nobody waits for its result, not even a closed loop
+                else:
+                    await _end_of(running)
+                raise
+
+        return run
+
     async def __aenter__(self) -> AsyncNotebook:
         return self
 
@@ -75,63 +116,16 @@ class AsyncNotebook:
 class _AsyncService:
     """One service, its methods awaited; those that report without end are asynchronous iterators."""
 
-    def __init__(self, service: Service, threads: ThreadPoolExecutor, stops: set[threading.Event]) -> None:
-        self._service = service
-        self._threads = threads
-        self._stops = stops
+    def __init__(self, service: Service, notebook: AsyncNotebook) -> None:
+        self._service, self._notebook = service, notebook
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._service, name)
         if name in _REPORTING:
-            return functools.partial(_reported, self._threads, self._stops, method)
+            return functools.partial(self._notebook._reported, method)
         declared = getattr(method, "declared", None)
         is_read = declared is None or declared.effect == "read"
-        return _awaited(self._threads, method, is_read=is_read) if callable(method) else method
-
-
-async def _reported(
-    threads: ThreadPoolExecutor, stops: set[threading.Event], method: Callable[..., Iterator[Any]], *args: Any
-) -> AsyncIterator[Any]:
-    """What `method` yields in a thread of its own, until this iterator is closed or its stop is set."""
-    loop, stop = asyncio.get_running_loop(), threading.Event()
-    waiting: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()
-
-    def follow() -> None:
-        try:
-            for each in method(*args, stop=stop):
-                loop.call_soon_threadsafe(waiting.put_nowait, (each,))
-        finally:
-            loop.call_soon_threadsafe(waiting.put_nowait, ())
-
-    stops.add(stop)
-    following = asyncio.wrap_future(threads.submit(follow))
-    try:
-        while found := await waiting.get():
-            yield found[0]
-        await following  # raises what the method raised
-    finally:
-        stop.set()
-        stops.discard(stop)
-        await _end_of(following)
-
-
-def _awaited(
-    threads: ThreadPoolExecutor, method: Callable[..., Any], *, is_read: bool
-) -> Callable[..., Awaitable[Any]]:
-    @functools.wraps(method)
-    async def run(*args: Any, **kwargs: Any) -> Any:
-        job = threads.submit(method, *args, **kwargs)
-        running = asyncio.wrap_future(job)
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            if job.cancel() or is_read:
-                running.cancel()  # nobody waits for its result, not even a closed loop
-            else:
-                await _end_of(running)
-            raise
-
-    return run
+        return self._notebook._awaited(method, is_read=is_read) if callable(method) else method
 
 
 async def _end_of(running: asyncio.Future[Any]) -> None:

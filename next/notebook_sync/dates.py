@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 
 from notebook_sync.errors import UsageError
 
@@ -17,19 +17,15 @@ def moment(given: str, zone: tzinfo, now: datetime) -> datetime:
     text = given.strip()
     try:
         if ago := _AGO.fullmatch(text):
-            return (now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})).astimezone(UTC)
-        if text.casefold() in _DAYS_AGO:
+            found = now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        elif text.casefold() in _DAYS_AGO:
             day = now.astimezone(zone).date() - timedelta(days=_DAYS_AGO[text.casefold()])
-            return _in_utc(datetime.combine(day, time.min), zone)
-        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-            return _in_utc(datetime.combine(date.fromisoformat(text), time.min), zone)
-        return _in_utc(datetime.fromisoformat(text), zone)
+            found = datetime.combine(day, time.min)
+        else:
+            found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise UsageError(
             f"{text!r} is not a date",
             next="write a day like 2026-02-18, a moment like 2026-02-18T09:30, today, yesterday, or 12h, 7d",
         ) from None
-
-
-def _in_utc(found: datetime, zone: tzinfo) -> datetime:
-    return (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)

@@ -48,17 +48,18 @@ class NotebookError(Exception):
     """Root of the tree. `message` is one sentence without a full stop; `next` is what the reader can do about it.
 
     `exit_code` is the command line's, `status` is HTTP's. `fields` say more about the case (`path`, `line` …); they are
-    in the JSON shape, and attributes too.
+    in the JSON shape, and attributes too. `reason` is what happened, without where.
     """
 
     exit_code: ClassVar[int] = 1
     status: ClassVar[int] = 500
     fields: Mapping[str, Any] = {}
 
-    def __init__(self, message: str, *, next: str = "", **fields: Any) -> None:
+    def __init__(self, message: str, *, next: str = "", reason: str = "", **fields: Any) -> None:
         super().__init__(message)
         self.message = message
         self.next = next
+        self.reason = reason
         self.fields = fields
 
     def __getattr__(self, name: str) -> Any:
@@ -143,8 +144,9 @@ class EditFailed(UsageError):
     ) -> None:
         near = "".join(f"\n  {each}" for each in candidates)
         place = f"{path}:{line}" if line else path
-        super().__init__(f"{place}: {reason}{near}", next=next, path=path, line=line, candidates=candidates)
-        self.reason = reason
+        super().__init__(
+            f"{place}: {reason}{near}", next=next, reason=reason, path=path, line=line, candidates=candidates
+        )
 
 
 class Refused(NotebookError):
@@ -173,12 +175,9 @@ class Conflict(Refused):
     """
 
     def __init__(self, path: str, base: str, current_digest: str, text: str = "") -> None:
-        if not current_digest:
-            what = "is gone"
-        elif current_digest == base:
-            what = "is being written by another program"
-        else:
-            what = "was changed since it was read" if base else "already exists"
+        what = "was changed since it was read" if base else "already exists"
+        if not current_digest or current_digest == base:
+            what = "is being written by another program" if current_digest else "is gone"
         advice = "read it again and repeat the edit on the current text"
         super().__init__(f"{path} {what}", next=advice, path=path, base=base, current_digest=current_digest, text=text)
 
@@ -203,8 +202,7 @@ class UnsafePath(Refused):
     status = 400
 
     def __init__(self, path: str, reason: str, *, next: str = "") -> None:
-        super().__init__(f"{path!r}: {reason}", next=next, path=path)
-        self.reason = reason
+        super().__init__(f"{path!r}: {reason}", next=next, reason=reason, path=path)
 
 
 class TooLarge(Refused):
@@ -226,8 +224,9 @@ class ReadOnly(Refused):
     """The notebook's folder, or the state folder, cannot be written."""
 
     def __init__(self, path: str, reason: str, *, next: str = "") -> None:
-        advice = next or "check the folder's permissions"
-        super().__init__(f"{path} cannot be written: {reason}", next=advice, path=path)
+        super().__init__(
+            f"{path} cannot be written: {reason}", next=next or "check the folder's permissions", path=path
+        )
 
 
 class Busy(Refused):
@@ -236,8 +235,12 @@ class Busy(Refused):
     status = 503
 
     def __init__(self, holder: str) -> None:
-        advice = "try again in a few seconds"
-        super().__init__(f"another write is in progress ({holder})", next=advice, holder=holder, retry_after=5)
+        super().__init__(
+            f"another write is in progress ({holder})",
+            next="try again in a few seconds",
+            holder=holder,
+            retry_after=5,
+        )
 
 
 class TooManyRequests(Refused):
@@ -253,8 +256,11 @@ class FollowLocked(Refused):
     """Another process already follows this notebook: `holder` gives its pid, host and since when."""
 
     def __init__(self, holder: str) -> None:
-        advice = "use that one, or stop it"
-        super().__init__(f"another process already follows this notebook ({holder})", next=advice, holder=holder)
+        super().__init__(
+            f"another process already follows this notebook ({holder})",
+            next="use that one, or stop it",
+            holder=holder,
+        )
 
 
 class ForeignTarget(Refused):
@@ -268,8 +274,11 @@ class WouldDeleteEverything(Refused):
     """A scan found none of the `known` indexed notes: a lost mount looks the same. Nothing was deleted."""
 
     def __init__(self, message: str, known: int) -> None:
-        advice = "if the notes were really deleted, run: notebook-sync sync --allow-empty"
-        super().__init__(message, next=advice, known=known)
+        super().__init__(
+            message,
+            next="if the notes were really deleted, run: notebook-sync sync --allow-empty",
+            known=known,
+        )
 
 
 class NotFound(NotebookError):
@@ -285,8 +294,8 @@ class NoSuchNote(NotFound):
     """No note has this id, path or title. `candidates` are several that it may mean, at most five."""
 
     def __init__(self, name: str, *, candidates: tuple[str, ...] = ()) -> None:
-        several = f"use one of: {', '.join(candidates)}" if candidates else "find it with: notebook-sync search WORDS"
-        super().__init__("note", name, candidates=candidates, next=several)
+        advice = f"use one of: {', '.join(candidates)}" if candidates else "find it with: notebook-sync search WORDS"
+        super().__init__("note", name, candidates=candidates, next=advice)
 
 
 class RootLost(NotebookError):
@@ -299,8 +308,8 @@ class UnreadableFile(NotebookError):
     status = 422
 
     def __init__(self, path: str, reason: str, line: int = 0) -> None:
-        super().__init__(f"{path}:{line}: {reason}" if line else f"{path}: {reason}", path=path, line=line)
-        self.reason = reason
+        place = f"{path}:{line}" if line else path
+        super().__init__(f"{place}: {reason}", reason=reason, path=path, line=line)
 
 
 class UnwritableFile(NotebookError):
@@ -331,9 +340,12 @@ class BadAnswer(NotebookError):
     status = 502
 
     def __init__(self, backend: str, reason: str) -> None:
-        advice = "try again, or name another model in llm.model"
-        super().__init__(f"{backend} gave no usable answer: {reason}", next=advice, backend=backend)
-        self.reason = reason
+        super().__init__(
+            f"{backend} gave no usable answer: {reason}",
+            next="try again, or name another model in llm.model",
+            reason=reason,
+            backend=backend,
+        )
 
 
 class BackendDown(NotebookError):
@@ -343,6 +355,10 @@ class BackendDown(NotebookError):
     status = 503
 
     def __init__(self, backend: str, reason: str) -> None:
-        advice = "check the server, then try again"
-        super().__init__(f"{backend} does not answer: {reason}", next=advice, backend=backend, retry_after=5)
-        self.reason = reason
+        super().__init__(
+            f"{backend} does not answer: {reason}",
+            next="check the server, then try again",
+            reason=reason,
+            backend=backend,
+            retry_after=5,
+        )

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Literal
 
 from notebook_sync.errors import NoSuchNote, NotPermitted, UnsafePath
-from notebook_sync.model import CORE_FACTS, SETTINGS_FILE
+from notebook_sync.model import CORE_FACTS, RUNTIME_FILES, SETTINGS_FILE
 from notebook_sync.sessions import KINDS, Kind, Session
 from notebook_sync.settings import PromptTable
 
@@ -128,14 +128,18 @@ def plain_parts(path: str) -> tuple[str, ...] | None:
     return () if plain == "." else tuple(plain.split("/"))
 
 
+def guarded_paths(prompt: PromptTable) -> tuple[str, ...]:
+    """The paths of the owner's files: the runtime files, and all others that the prompt shows."""
+    return (*RUNTIME_FILES, *prompt_paths(prompt))
+
+
 def guarded_names(prompt: PromptTable) -> Mapping[str, str]:
     """By its folded file name without `.md`, spaces written as hyphens: the path of each guarded file.
 
-    `reminders`, `Reminders.md` and `standing orders` name a guarded file from anywhere.
+    `reminders`, `Reminders.md` and `standing orders` name a guarded file from anywhere. Of several files of one name
+    only the last is here; `guarded_paths` has all.
     """
-    return {
-        guarded_key(path): path for path in (*_GUARDED, *(each.path for each in prompt.files), *prompt.system_files)
-    }
+    return {guarded_key(path): path for path in guarded_paths(prompt)}
 
 
 def guarded_key(name: str) -> str:
@@ -184,12 +188,10 @@ def members_in(raw: bytes) -> Members:
     One that cannot be read names nobody.
     """
     try:
-        members = tomllib.loads(raw.decode()).get("members", {})
-    except ValueError:
+        members = tomllib.loads(raw.decode()).get("members", {}).items()
+    except (ValueError, AttributeError):
         return NO_MEMBERS
-    if not isinstance(members, dict):
-        return NO_MEMBERS
-    return {agent: [str(one) for one in granted] for agent, granted in members.items() if isinstance(granted, list)}
+    return {agent: [str(one) for one in granted] for agent, granted in members if isinstance(granted, list)}
 
 
 def fold_name(name: str) -> str:
@@ -203,7 +205,6 @@ def fold_name(name: str) -> str:
 
 _SCOPE = 3
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u3164\uffa0")
-_GUARDED = ("runtime/external-communications.md", "runtime/reminders.md", "runtime/standing-orders.md", CORE_FACTS)
 
 
 def _resource_of(parts: tuple[str, ...], path: str, agent: str) -> Resource:

@@ -9,7 +9,7 @@ import os
 import posixpath
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
@@ -331,6 +331,7 @@ _FORMS = (
     ("search.embeddings", r"wordllama|off|openai:\S+", "unknown value", "use wordllama, off or openai:MODEL"),
     ("search.second_stage", r"|(openai|onnx):\S+", "unknown value", "use onnx:DIR or openai:MODEL"),
 )
+_A_PATH = "write a path from the notebook's folder, like pages/plan.md"
 _TYPES = {
     "int": "a whole number",
     "float": "a number",
@@ -353,12 +354,9 @@ def _explained(message: str, text: str, source: str) -> ConfigError:
 
     key, known = unknown[1], _table_named(where).__struct_fields__
     start = f"{where}." if where else ""
-    near = difflib.get_close_matches(key, known, n=1)
     homes = [f"[{name}]" for name in Settings.__struct_fields__ if key in _table_named(name).__struct_fields__]
-    if homes and not near:
-        advice = f"it belongs in {' or '.join(homes)}"
-    else:
-        advice = f"did you mean {start}{difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]}?"
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6 if homes else 0.0)
+    advice = f"did you mean {start}{near[0]}?" if near else f"it belongs in {' or '.join(homes)}"
     dotted = f"{start}{key}"
     return ConfigError(f"unknown key {dotted!r}", path=source, line=line_of_key(text, dotted), next=advice)
 
@@ -401,7 +399,7 @@ def _with_plain_paths(prompt: PromptTable) -> PromptTable:
     return msgspec.structs.replace(prompt, files=files, system_files=tuple(system), order=tuple(order))
 
 
-def _faults(settings: Settings, plain: PromptTable) -> Iterator[tuple[str, str, str]]:
+def _faults(settings: Settings, plain: PromptTable) -> list[tuple[str, str, str]]:
     """What is wrong with values of the right type: each the key, the problem, and what would be right. `plain` is the
     table of the prompt with plain paths."""
     prompt, paths = settings.prompt, [file.path for file in plain.files]
@@ -411,33 +409,51 @@ def _faults(settings: Settings, plain: PromptTable) -> Iterator[tuple[str, str, 
         ("prompt.max_tokens_per_file", prompt.max_tokens_per_file, SMALLEST_FILE),
         ("prompt.max_tokens", prompt.max_tokens, SMALLEST_PROMPT),
     ]
-    for key, tokens, least in limits:
-        if tokens < least:
-            yield key, f"{key} = {tokens} is too small to show anything", f"use at least {least}"
-    named = [("prompt.files.path", file.path) for file in prompt.files]
-    for key, path in (*named, *(("prompt.system_files", path) for path in prompt.system_files)):
-        if posixpath.normpath(path).split("/")[0] in ("", "..", "."):
-            advice = "write a path from the notebook's folder, like pages/plan.md"
-            yield key, f"{key} names {path!r}, which is not in the notebook", advice
-    for path in paths:
-        if paths.count(path) > 1:
-            yield "", f"[[prompt.files]] names {path!r} more than once", "keep one block for each file"
+    named = [
+        *(("prompt.files.path", file.path) for file in prompt.files),
+        *(("prompt.system_files", path) for path in prompt.system_files),
+    ]
     known = [path for path in dict.fromkeys((*RUNTIME_FILES, CORE_FACTS, *paths)) if path not in plain.system_files]
-    for path in plain.order:
-        if path not in known:
-            advice = f"use some of: {', '.join(known)}"
-            yield "prompt.order", f"prompt.order names {path!r}, which is not in the prompt", advice
+    faults = [
+        *(
+            (key, f"{key} = {tokens} is too small to show anything", f"use at least {least}")
+            for key, tokens, least in limits
+            if tokens < least
+        ),
+        *(
+            (key, f"{key} names {path!r}, which is not in the notebook", _A_PATH)
+            for key, path in named
+            if posixpath.normpath(path).split("/")[0] in ("", "..", ".")
+        ),
+        *(
+            ("", f"[[prompt.files]] names {path!r} more than once", "keep one block for each file")
+            for path in paths
+            if paths.count(path) > 1
+        ),
+        *(
+            (
+                "prompt.order",
+                f"prompt.order names {path!r}, which is not in the prompt",
+                f"use some of: {', '.join(known)}",
+            )
+            for path in plain.order
+            if path not in known
+        ),
+        *(
+            (key, f"{key}: {problem}", advice)
+            for key, pattern, problem, advice in _FORMS
+            if not re.fullmatch(pattern, attrgetter(key)(settings))
+        ),
+    ]
     try:
         settings.timezone  # noqa: B018 - looked up once here, so that no later use can fail
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        yield "notebook.timezone", "notebook.timezone: unknown time zone", "write it like Europe/Berlin"
+        faults.append(("notebook.timezone", "notebook.timezone: unknown time zone", "write it like Europe/Berlin"))
     if settings.tier2.specs:
         from pathspec import GitIgnoreSpec  # takes a while, and few notebooks have specs
 
         try:
             GitIgnoreSpec.from_lines(settings.tier2.specs)
         except (ValueError, re.error) as error:
-            yield "tier2.specs", f"tier2.specs: {error}", "write patterns as in a .gitignore"
-    for key, pattern, problem, advice in _FORMS:
-        if not re.fullmatch(pattern, attrgetter(key)(settings)):
-            yield key, f"{key}: {problem}", advice
+            faults.append(("tier2.specs", f"tier2.specs: {error}", "write patterns as in a .gitignore"))
+    return faults

@@ -138,8 +138,6 @@ _DEEPEST = 6
 
 def _page_after(edit: Edit, path: str, raw: bytes, page: Page | None) -> Page:
     """The page after one edit of `page`, None for `raw` as it is."""
-    if edit.action not in ACTIONS:
-        raise EditFailed(path, f"there is no action {edit.action!r}; use one of {', '.join(ACTIONS)}")
     # A whole file may go on holding what it held before.
     held = (page.text if page else raw.decode(errors="replace")) if edit.action == "write" else ""
     for name, text, there in (("content", edit.content, held), ("section", edit.section, "")):
@@ -157,10 +155,13 @@ def _page_after(edit: Edit, path: str, raw: bytes, page: Page | None) -> Page:
             return add_section(page, edit.section, edit.content, edit.to)
         case "set_frontmatter":
             return page_of(path, set_frontmatter(page, edit.content, edit.fields or {}))
-    item = page.item(edit.match, edit.section)
-    if edit.action == "toggle_checkbox":
-        return _toggle(page, item)
-    return _without(page, item) if edit.action == "remove_entry" else _move(page, item, edit.to)
+        case "remove_entry":
+            return _without(page, page.item(edit.match, edit.section))
+        case "toggle_checkbox":
+            return _toggle(page, page.item(edit.match, edit.section))
+        case "move_entry":
+            return _move(page, page.item(edit.match, edit.section), edit.to)
+    raise EditFailed(path, f"there is no action {edit.action!r}; use one of {', '.join(ACTIONS)}")
 
 
 def _decoded(path: str, raw: bytes) -> str:

@@ -18,10 +18,10 @@ from datetime import date
 from urllib.parse import quote, unquote
 
 from notebook_sync.errors import EditFailed, UsageError
-from notebook_sync.files.page import is_comment, page_of, plain, take_out, without_comments
+from notebook_sync.files.page import Page, is_comment, page_of, plain, take_out, without_comments
 from notebook_sync.model import CORE_FACTS, FactLine
 from prompt.blocks import LISTS
-from prompt.outline import Block, Outline
+from prompt.outline import Block
 
 FOLDER = "facts"
 ARCHIVE = "facts/archive.md"
@@ -31,13 +31,12 @@ HINTS = {"core": 1.0, "high": 0.7, "medium": 0.4, "low": 0.2}  # importance by t
 
 def facts_in(path: str, text: str) -> tuple[FactLine, ...]:
     """The facts of a file, in its order; `text` is all of it. Items that say nothing, or only a comment, are none."""
-    page = page_of(path, text)
-    return facts_of(path, page.outline, page.line - 1)
+    return facts_of(page_of(path, text))
 
 
-def facts_of(path: str, outline: Outline, lines_above: int) -> tuple[FactLine, ...]:
-    """As `facts_in`, for a text that is read already and has so many lines of its file above it."""
-    return tuple(fact for fact, _ in _bullets(path, outline, lines_above))
+def facts_of(page: Page) -> tuple[FactLine, ...]:
+    """As `facts_in`, for a text that is read already."""
+    return tuple(fact for fact, _ in _bullets(page))
 
 
 def fact_text(text: str) -> str:
@@ -113,7 +112,7 @@ def without_facts(path: str, text: str, lines: Collection[int]) -> str:
     """A file's text without the facts that begin on these lines (as FactLine has them). Raises EditFailed where what is
     around them would read otherwise, or no fact begins on a line."""
     page = page_of(path, text)
-    found = {fact.line: item for fact, item in _bullets(path, page.outline, page.line - 1)}
+    found = {fact.line: item for fact, item in _bullets(page)}
     if missing := set(lines) - set(found):
         raise EditFailed(path, "no fact begins on this line", line=min(missing))
     gone = {id(found[line]) for line in lines}
@@ -133,10 +132,9 @@ def order_of(path: str) -> tuple[int, str]:
     return (0 if path == CORE_FACTS else 2 if path == ARCHIVE else 1), path
 
 
-def _bullets(path: str, outline: Outline, lines_above: int) -> Iterator[tuple[FactLine, Block]]:
+def _bullets(page: Page) -> Iterator[tuple[FactLine, Block]]:
     """The facts of a file, each with the list item that states it."""
-    sections = iter(outline.sections)
-    section = ""
+    outline, sections, section = page.outline, iter(page.outline.sections), ""
     for block in outline.root.children:
         if block.type == "heading":
             section = next(sections).title
@@ -144,11 +142,9 @@ def _bullets(path: str, outline: Outline, lines_above: int) -> Iterator[tuple[Fa
             start, comments = outline.lines.start(item.first), _begin_of_comments(item)
             text = _content(outline.text[start:comments])
             if without_comments(text).strip() and not text.startswith("<!--"):
-                pin, archived = (
-                    _comments_read(outline.text[comments : item.end]) if comments < item.end else (None, None)
-                )
-                shown = archived if path == ARCHIVE else None
-                yield FactLine(fact_id(text), text, section, lines_above + item.first + 1, pin, shown), item
+                pin, archived = _comments_read(outline.text[comments : item.end])
+                shown = archived if page.path == ARCHIVE else None
+                yield FactLine(fact_id(text), text, section, page.line + item.first, pin, shown), item
 
 
 def _begin_of_comments(item: Block) -> int:
@@ -215,6 +211,8 @@ def _comments(pin: float | None, archived: Mapping[str, str] | None) -> str:
 
 def _comments_read(comments: str) -> tuple[float | None, Mapping[str, str] | None]:
     """The importance that comments pin, None unless it is from 0 to 1; and what they say of archiving."""
+    if not comments:  # most facts have none
+        return None, None
     parts = (part.partition(":") for comment in _COMMENT.findall(comments) for part in comment.split(";"))
     fields = {name.strip().casefold(): unquote(value.strip()) for name, _, value in parts}
     importance = fields.get("importance", "").casefold()

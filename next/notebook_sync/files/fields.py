@@ -137,19 +137,16 @@ def _status(value: Any, _: tzinfo) -> str:
     return known if known in STATUSES else text
 
 
-def _moment(value: Any, zone: tzinfo) -> datetime:
-    moment = read_time(_text(value), zone) if isinstance(value, str) else None
-    if moment is None or (utc := as_utc(moment, zone)) is None:
-        raise ValueError("must be a date or time like 2026-02-18 or 2026-02-18T10:30:00Z")
-    return utc
-
-
 def _until(value: Any, zone: tzinfo) -> date:
     """A day, or a moment in UTC."""
     moment = read_time(_text(value), zone) if isinstance(value, str) else None
-    if moment is None:
+    if moment is None or as_utc(moment, zone) is None:
         raise ValueError("must be a date or time like 2026-02-18 or 2026-02-18T10:30:00Z")
     return moment
+
+
+def _moment(value: Any, zone: tzinfo) -> datetime | None:
+    return as_utc(_until(value, zone), zone)
 
 
 def _note(value: Any, _: tzinfo) -> str:

@@ -7,9 +7,10 @@ A commit holds exactly the bytes it is given, on top of what is there; what a pe
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -55,6 +56,8 @@ _FOUND = "Keep what was edited by hand\n\n"
 _Texts = Mapping[str, bytes | None]
 _FILE, _EXECUTABLE = "100644", "100755"
 _NOTHING = ("", "")
+# What `cat-file --batch` prints above an object.
+_OBJECT = re.compile(rb"[0-9a-f]+ ([a-z]+) ([0-9]+)\n")
 _LATEST = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
 # An editor that waits for a commit message is believed for so long.
 _MESSAGE_SECONDS = 3600.0
@@ -171,9 +174,9 @@ class Repository:
         """The ref that is checked out; "" for none."""
         return os.fsdecode(self._git("symbolic-ref", "--quiet", "HEAD", fine=(0, 1))).strip()
 
-    def head(self) -> str:
-        """The commit that is checked out; "" on a branch without one."""
-        asked = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    def head(self, ref: str = "HEAD") -> str:
+        """The commit that `ref` names, else the one that is checked out; "" for none."""
+        asked = ("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
         return self._git(*asked, fine=(0, 1), seconds=ANSWER_SECONDS).decode().strip()
 
     def head_stamp(self) -> object:
@@ -210,13 +213,15 @@ class Repository:
         """The name that git gives to these bytes."""
         return new_hash(self.object_format, b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
 
-    def blob(self, name: str) -> bytes | None:
-        """The bytes of a blob, by its id or as `COMMIT:PATH` (with `prefix`); None where git has none."""
-        if "\n" in name:
-            return None
-        printed = self._git("cat-file", "--batch", given=os.fsencode(name) + b"\n", seconds=ANSWER_SECONDS)
-        header, _, raw = printed.partition(b"\n")
-        return raw[:-1] if header.split(b" ")[1:2] == [b"blob"] else None
+    def blobs(self, names: Sequence[str], seconds: float = ANSWER_SECONDS) -> Iterator[bytes | None]:
+        """The bytes of each blob, by its id or as `COMMIT:PATH` (with `prefix`); None where git has none."""
+        given = "".join("\n" if "\n" in name else f"{name}\n" for name in names)
+        printed, at = self._git("cat-file", "--batch", given=os.fsencode(given), seconds=seconds), 0
+        for _ in names:
+            end = printed.index(b"\n", at) + 1
+            found = _OBJECT.fullmatch(printed, at, end)  # else it is missing
+            at = end + int(found[2]) + 1 if found else end
+            yield printed[end : at - 1] if found and found[1] == b"blob" else None
 
     def entries(self, commit: str, paths: Collection[str]) -> dict[str, tuple[str, str]]:
         """Mode and id of each of the paths that a commit has; a path may also be a folder or a submodule."""
@@ -245,14 +250,9 @@ class Repository:
         known = self._git("var", "GIT_COMMITTER_IDENT", fine=(0, 128)).decode(errors="replace")
         committer = " ".join(known.split(" ")[:-2]) or author or NOBODY
         author, date = author or committer, time.strftime(f"{int(at.timestamp())} %z")
-        about = f"commit {_NEW_REF}\nmark :1\nauthor {author} {date}\ncommitter {committer} {date}\n"
-        message = f"{message}Time: {at.isoformat()}\n".replace("\0", "\N{REPLACEMENT CHARACTER}")
-        stream = about.encode() + _data(message.encode(errors="replace")) + (f"from {head}\n".encode() if head else b"")
-        for path, (mode, _) in new.items():
-            name, raw = _quoted(self.prefix + path), texts[path]
-            stream += b"D %s\n" % name if raw is None else b"M %s inline %s\n" % (mode.encode(), name) + _data(raw)
-        asked = ("fast-import", "--quiet", "--force", "--done", "--date-format=raw")
-        commit = self._git(*asked, given=stream + b"get-mark :1\ndone\n").decode().strip()
+        people = f"author {author} {date}\ncommitter {committer} {date}\n"
+        files = {path: (mode, texts[path]) for path, (mode, _) in new.items()}
+        commit = self._write(_NEW_REF, people, f"{message}Time: {at.isoformat()}\n", files, head)
         if not self.is_private:
             self._stage(held, new)
         moved = f"update HEAD {commit} {head or '0' * len(commit)}\ndelete {_NEW_REF}\n"
@@ -262,20 +262,21 @@ class Repository:
     def commit_apart(self, ref: str, texts: Mapping[str, bytes], message: str) -> str:
         """Commit exactly these texts, without a parent, as what `ref` names, which is on no branch; return the commit.
         In a tree that nobody checks out, any name will do."""
-        about = f"commit {ref}\nmark :1\ncommitter {NOBODY} now\n"
-        parts = [about.encode(), _data(message.encode(errors="replace"))]
-        for path, raw in texts.items():
-            parts += [b"M %s inline %s\n" % (_FILE.encode(), _quoted(path)), _data(raw)]
-        given = b"".join([*parts, b"get-mark :1\ndone\n"])
+        files = {path: (_FILE, raw) for path, raw in texts.items()}
+        people = f"committer {NOBODY} {int(time.time())} +0000\n"
         lax = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
-        asked = ("fast-import", "--quiet", "--force", "--done", "--date-format=now")
-        return self._git(*lax, *asked, given=given, seconds=LONG_SECONDS).decode().strip()
+        return self._write(ref, people, message, files, options=lax)
 
-    def log(self, *arguments: str, path: str = ".") -> Iterator[Commit]:
-        """The commits that `git log ARGUMENTS` finds, with what they did to files at or below `path`."""
-        if not self.head():
+    def forget(self, refs: Collection[str]) -> None:
+        """Delete refs; git removes what only they name when it next tidies up."""
+        self._git("update-ref", "--stdin", given="".join(f"delete {ref}\n" for ref in refs).encode())
+
+    def log(self, *arguments: str, start: str = "HEAD", path: str = "") -> Iterator[Commit]:
+        """The commits that `git log ARGUMENTS START` finds, with what they did to files at or below `path`."""
+        if start == "HEAD" and not self.head():
             return
-        printed = self._git(*_LOG, *arguments, "--", self.prefix + path)
+        below = self.prefix + path
+        printed = self._git(*_LOG, *arguments, start, *(["--", below] if below else []))
         # Between commits are empty tokens and line ends.
         tokens = filter(bytes.strip, printed.split(b"\0"))
         token = next(tokens, None)
@@ -294,6 +295,26 @@ class Repository:
     def pack(self) -> None:
         """Let git tidy up, if it finds that worthwhile."""
         self._git("-c", "gc.auto=6700", "gc", "--auto", "--quiet")
+
+    def _write(
+        self,
+        ref: str,
+        people: str,
+        message: str,
+        files: Mapping[str, tuple[str, bytes | None]],
+        parent: str = "",
+        options: Sequence[str] = (),
+    ) -> str:
+        """Make a commit that `ref` names, of the mode and the text of each path, None for no file; its id."""
+        said = message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace")
+        stream = [f"commit {ref}\nmark :1\n{people}".encode(), _data(said)]
+        stream += [f"from {parent}\n".encode()] if parent else []
+        for path, (mode, raw) in files.items():
+            name = _quoted(self.prefix + path)
+            stream += [b"D %s\n" % name] if raw is None else [b"M %s inline %s\n" % (mode.encode(), name), _data(raw)]
+        given = b"".join([*stream, b"get-mark :1\ndone\n"])
+        asked = (*options, "fast-import", "--quiet", "--force", "--done", "--date-format=raw")
+        return self._git(*asked, given=given, seconds=LONG_SECONDS).decode().strip()
 
     def _git(
         self, *arguments: str, given: bytes = b"", fine: Collection[int] = (0,), seconds: float = GIT_SECONDS

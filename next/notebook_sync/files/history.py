@@ -1,4 +1,5 @@
-"""The history of notes, in git: the user's repository where a commit may be made, else a private one with the state.
+"""The history of notes, in git: the user's repository where a commit may be made, else a private one with the state;
+and snapshots, what all notes said at one moment, in the private one alone, since they hold private notes too.
 
 Reading follows a note through renames that are certain, never through likeness: to take one note for another's
 past would give away what that other said.
@@ -6,7 +7,9 @@ past would give away what that other said.
 
 from __future__ import annotations
 
+import json
 import os
+import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,15 +19,17 @@ from hashlib import sha256
 from heapq import merge
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from notebook_sync.errors import GitFailed
 from notebook_sync.files.frontmatter import read_time
-from notebook_sync.files.git import Commit, Repository
+from notebook_sync.files.git import LONG_SECONDS, Commit, Repository
+from notebook_sync.files.names import is_note_name, is_system_folder
 from notebook_sync.files.private import read_private, write_private
 from notebook_sync.files.state import Place
-from notebook_sync.files.tree import Tree
+from notebook_sync.files.tree import Tree, is_at_or_below
 from notebook_sync.model import HISTORY_LIMIT
 from notebook_sync.registry import Result
 from notebook_sync.sessions import OWNER, Session, maker_of
@@ -34,6 +39,8 @@ PRIVATE = "history.git"
 _SUBJECT_LIMIT = 200
 _Texts = Mapping[str, bytes | None]
 _REV = re.compile(r"[0-9a-f]{4,64}")
+_SNAPSHOTS = "refs/notebook/checkpoints"
+_LEFT_OUT = "Left-Out: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +133,13 @@ class History:
 
     def text(self, rev: str, path: str) -> bytes | None:
         """The note's bytes in a commit given by its id; None where it has none."""
-        found = (each.blob(f"{rev}:{each.prefix}{path}") for each in self._repositories() if _REV.fullmatch(rev))
+        found = (_blob(each, rev, path) for each in self._repositories() if _REV.fullmatch(rev))
         return next((raw for raw in found if raw is not None), None)
 
     def head_text(self, path: str) -> bytes | None:
         """What the last commit of the user's repository holds at `path`; None for nothing."""
         user = self._user_repository()
-        return user.blob(f"HEAD:{user.prefix}{path}") if user else None
+        return _blob(user, "HEAD", path) if user else None
 
     def head_stamp(self) -> object:
         """A value that changes when another commit is checked out, from files alone; None without a repository."""
@@ -169,7 +176,7 @@ class History:
     ) -> Iterator[Version]:
         """The versions that one repository has, the latest first, from `start` back to where the note began."""
         begun = ""
-        for commit in repository.log(start, path=path):
+        for commit in repository.log(start=start, path=path):
             entry = commit.entries.get(path)
             if entry is None or commit.rev == start:
                 continue
@@ -183,7 +190,7 @@ class History:
 
     def _source(self, repository: Repository, commit: Commit, path: str, may: Callable[[str], bool]) -> str:
         """Where the note was before the commit that put it at `path`; "" where it began."""
-        (whole,) = repository.log("--max-count=1", commit.rev)
+        (whole,) = repository.log("--max-count=1", start=commit.rev)
         entries = {other: entry for other, entry in whole.entries.items() if may(other)}
         gone = {other: entry.old for other, entry in entries.items() if entry.status == "D"}
         if (said := _said(commit.message, path).get("Renamed-From", "")) in gone:
@@ -209,10 +216,82 @@ class History:
         return Repository.private(self._state / PRIVATE)
 
 
+class Snapshot(NamedTuple):
+    """The notes of one commit: `blobs` are git's ids by path. Of `left_out`, files and folders, it says nothing: they
+    could not be read."""
+
+    commit: str
+    blobs: Mapping[str, str]
+    left_out: frozenset[str]
+
+    def is_silent_about(self, path: str) -> bool:
+        """Whether it cannot say that there was no note at `path`."""
+        return is_at_or_below(path, self.left_out)
+
+
+class Snapshots:
+    """The snapshots of one notebook, by name. Every method raises GitFailed where git is missing or fails."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is that of the private repository."""
+        self._folder = folder
+
+    def take(self, name: str, texts: Mapping[str, bytes], left_out: Collection[str], subject: str) -> str:
+        """Keep texts by path, and return the commit."""
+        lines = [" ".join(subject.split()), "", *(_LEFT_OUT + json.dumps(path) for path in sorted(left_out))]
+        return Repository.private(self._folder).commit_apart(_ref(name), texts, "\n".join(lines))
+
+    def read(self, name: str) -> Snapshot | None:
+        """The snapshot of this name; None for none."""
+        repository = Repository.private(self._folder)
+        if not (rev := repository.head(_ref(name))):
+            return None
+        (commit,) = repository.log("--max-count=1", start=rev)
+        lines = (line for line in commit.message.split("\n") if line.startswith(_LEFT_OUT))
+        left_out = frozenset(json.loads(line.removeprefix(_LEFT_OUT)) for line in lines)
+        return Snapshot(rev, {path: entry.new for path, entry in commit.entries.items()}, left_out)
+
+    def differing(self, snapshot: Snapshot, now: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
+        """What the snapshot has at those of the paths that hold something else now; None where it has no note."""
+        repository, blobs = Repository.private(self._folder), snapshot.blobs
+        other = [path for path, raw in now.items() if raw is None or repository.blob_id(raw) != blobs.get(path)]
+        had = [path for path in other if path in blobs]
+        texts = dict(zip(had, repository.blobs([blobs[path] for path in had], LONG_SECONDS), strict=True))
+        if missing := [path for path, raw in texts.items() if raw is None]:
+            raise GitFailed(f"the private history lacks what {missing[0]} said in {snapshot.commit[:12]}")
+        return {path: texts.get(path) for path in other}
+
+    def drop(self, names: Collection[str]) -> None:
+        """Forget snapshots."""
+        if names:
+            Repository.private(self._folder).forget([_ref(name) for name in names])
+
+
+def _ref(name: str) -> str:
+    """The ref of a snapshot; a name may come from another program."""
+    if not re.fullmatch(r"[0-9A-Za-z-]{1,64}", name):
+        raise GitFailed(f"{name[:64]!r} cannot be the name of a snapshot")
+    return f"{_SNAPSHOTS}/{name}"
+
+
+def unseen_notes(root: Path, seen: Collection[str]) -> set[str]:
+    """Files with a note's name that are no notes now, such as ignored ones: a snapshot says nothing of them."""
+    found = set[str]()
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not is_system_folder(name)]
+        above = os.path.relpath(folder, root)
+        found |= {posixpath.normpath(f"{above}/{name}") for name in names if is_note_name(name)}
+    return found.difference(seen)
+
+
 @lru_cache
 def _repository_around(root: Path, mark: Path) -> Repository | None:
     """Asked for once, as long as `mark` is the nearest .git."""
     return Repository.around(root)
+
+
+def _blob(repository: Repository, rev: str, path: str) -> bytes | None:
+    return next(repository.blobs([f"{rev}:{repository.prefix}{path}"]))
 
 
 def _parted(texts: _Texts, apart: Collection[str]) -> tuple[_Texts, _Texts]:

@@ -162,8 +162,9 @@ class Page:
         if not name and not headed:
             return above
         texts = {" ".join(text.split()).casefold() for text in (name, plain(name), plain(name.lstrip("#")))}
-        found = [part for part in headed if part.anchor == name.removeprefix("#")]
-        found = found or [part for part in headed if name and part.title.casefold() in texts]
+        found = [part for part in headed if part.anchor == name.removeprefix("#")] or [
+            part for part in headed if name and part.title.casefold() in texts
+        ]
         if len(found) == 1:
             return found[0]
         there = found or _nearest_first(name, headed[:_MOST_COMPARED], lambda part: part.title)
@@ -183,8 +184,9 @@ class Page:
             raise self.error("match is empty; give some words of the entry")
         within = self.section(section) if section.strip() else None
         items = [*self.items(within, frozenset(_WORD.findall(wanted)))]
-        found = [item for item in items if wanted in item.shown.casefold()]
-        found = found or [item for item in items if wanted in item.as_read.casefold()]
+        found = [item for item in items if wanted in item.shown.casefold()] or [
+            item for item in items if wanted in item.as_read.casefold()
+        ]
         whole = [item for item in found if item.shown.casefold() == wanted]
         if len(found) == 1 or len(whole) == 1:
             return (whole or found)[0]

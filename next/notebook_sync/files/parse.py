@@ -14,7 +14,7 @@ from notebook_sync.files.fact_text import FOLDER, facts_of
 from notebook_sync.files.fields import AGENT, CURRENCY, DEFAULT_PRIORITY, FIELDS, KINDS, read_fields
 from notebook_sync.files.frontmatter import EXTERNAL, Frontmatter, as_utc, read_frontmatter, says_external, storable
 from notebook_sync.files.names import copy_of
-from notebook_sync.files.page import shorten
+from notebook_sync.files.page import Page, shorten
 from notebook_sync.files.usable import MERGE_CONFLICT, conflict_marks, fault_of
 from notebook_sync.model import Link, Note, Problem, Section, collection_of, id_from_path
 from prompt.blocks import LISTS
@@ -33,9 +33,8 @@ def parse(path: str, raw: bytes, *, timezone: tzinfo) -> Note:
     front = read_frontmatter(text)
     collection = collection_of(path)
     known, extra, problems = read_fields(front, collection, timezone)
-    content = text[front.body_start :]
-    lines_above = text.count("\n", 0, front.body_start)
-    outline = Outline(content)
+    page = Page(path, text[: front.body_start], text[front.body_start :])
+    content, outline, lines_above = page.body, page.outline, page.line - 1
     # Only Obsidian's comments need the search: the Markdown reader knows those of HTML.
     seen = visible(content, now=None) if "%%" in content else Visible(content)
     tags = tuple(dict.fromkeys((*known.get("tags", ()), *tags_of(outline, seen.gaps))))
@@ -65,7 +64,7 @@ def parse(path: str, raw: bytes, *, timezone: tzinfo) -> Note:
         status=known.get("status") or "draft",
         word_count=_count_words(content),
         links=(*links_of(outline, seen.gaps, lines_above), *_replacements(fields, front)),
-        facts=facts_of(path, outline, lines_above) if has_facts else (),
+        facts=facts_of(page) if has_facts else (),
         problems=(*_problems(raw, text, front, outline, lines_above), *front.problems, *problems),
         provenance=EXTERNAL if says_external(text, front) else "",
         valid_until=_end_of(known["valid_until"], timezone) if "valid_until" in known else None,

@@ -128,9 +128,14 @@ class Saver:
         with suppress(OSError), self._aside() as aside:
             for swap in filter(None, map(_SWAP.fullmatch, os.listdir(aside))):  # noqa: PTH208 - a descriptor
                 with suppress(OSError), opened_file(aside, swap[0]) as fd:
-                    if not _is_in_use(fd):
-                        recovered += self._recover(swap, read_all(fd))
-                        os.unlink(swap[0], dir_fd=aside)
+                    if _is_in_use(fd):
+                        continue
+                    raw = read_all(fd)
+                    if raw and digest_of(raw)[:16] not in swap.groups():
+                        file = self._place.state / "recovered" / f"{os.urandom(4).hex()}-{swap[3]}"
+                        write_private(file, raw)
+                        recovered.append(str(file))
+                    os.unlink(swap[0], dir_fd=aside)
         return recovered
 
     # What a change needs.
@@ -219,14 +224,6 @@ class Saver:
                 _rename(target, new, folder, name, _NOREPLACE)
             raise
 
-    def _recover(self, swap: re.Match[str], raw: bytes) -> list[str]:
-        """Keep a text that is nowhere else; return the paths of what was kept."""
-        if not raw or digest_of(raw)[:16] in swap.groups():
-            return []
-        file = self._place.state / "recovered" / f"{os.urandom(4).hex()}-{swap[3]}"
-        write_private(file, raw)
-        return [str(file)]
-
 
 class _Changed(Exception):
     """The note is not the one that the change is based on."""
@@ -276,17 +273,14 @@ def _temporary(aside: int, name: str, raw: bytes, mode: int) -> Iterator[tuple[s
 
 def _make_folder(root: Path, path: str, undo: ExitStack) -> None:
     """Make a folder and those above it, where they are missing."""
-    above, name = posixpath.split(path)
-    try:
-        with opened_folder(root, path):
-            return
-    except FileNotFoundError:
+    if path and not os.path.lexists(root / path):
+        above, name = posixpath.split(path)
         _make_folder(root, above, undo)
-    with opened_folder(root, above) as folder:
-        _must_have_no_twin(path, name, os.listdir(folder))  # noqa: PTH208 - a descriptor
-        os.mkdir(name, dir_fd=folder)
-        undo.callback(_remove_folder, root, above, name)
-        os.fsync(folder)
+        with opened_folder(root, above) as folder:
+            _must_have_no_twin(path, name, os.listdir(folder))  # noqa: PTH208 - a descriptor
+            os.mkdir(name, dir_fd=folder)
+            undo.callback(_remove_folder, root, above, name)
+            os.fsync(folder)
 
 
 def _remove_folder(root: Path, above: str, name: str) -> None:

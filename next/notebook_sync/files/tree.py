@@ -27,8 +27,15 @@ from notebook_sync.files.beneath import (
     stamp_of,
     time_of,
 )
-from notebook_sync.files.ignore import GITIGNORE, Rules, is_ignored, read_rules
-from notebook_sync.files.names import is_hidden, is_note_name, is_system_folder
+from notebook_sync.files.names import (
+    GITIGNORE,
+    Rules,
+    is_hidden,
+    is_ignored,
+    is_note_name,
+    is_system_folder,
+    read_rules,
+)
 from notebook_sync.files.private import FOLDER, printable
 from notebook_sync.model import CORE_FACTS, RUNTIME_FILES, SETTINGS_FILE, Stamp
 from notebook_sync.permissions import CHANNEL_FILE, NO_MEMBERS, Members, guarded_key, members_in
@@ -79,7 +86,8 @@ class Tree:
         self.root = root
         self.max_file_bytes = settings.max_file_bytes
         self.mounts = set(mounts)
-        self._always = {guarded_key(path): path for path in always}
+        self._always = tuple(always)
+        self._named = {guarded_key(path): path for path in always}
         self._exclude = read_rules("", tuple(settings.exclude))
         if broken := [line for rules in self._exclude for line in rules.broken]:
             raise ConfigError(
@@ -99,7 +107,7 @@ class Tree:
             path = os.path.relpath(path, self.root)
         if "\0" in path or path.split("/")[0] in ("", ".", ".."):
             raise UnsafePath(name, "leads out of the notebook", next="name the note by its path in the notebook")
-        return path if "/" in path else self._always.get(guarded_key(path), path)
+        return path if "/" in path else self._named.get(guarded_key(path), path)
 
     def stat(self, path: str) -> Stamp | None:
         """The stamp of the regular file at `path`; None where there is none."""
@@ -158,7 +166,7 @@ class Tree:
         wanted = {""} if places is None else set(places)
         for place in sorted(wanted):
             self._look_at(place, self._rules_for(place), scan)
-        for path in self._always.values():
+        for path in self._always:
             if path not in scan.seen and is_at_or_below(path, wanted):
                 self._look_at(path, (), scan)
         for mount in self.mounts:
@@ -170,7 +178,7 @@ class Tree:
     def why_left_out(self, path: str) -> str:
         """Why a file at this path would be no note, by ignore rules and the folders it is in; "" where it could be."""
         rules = self._rules_for(path)
-        if path not in self._always.values() and (rules is None or is_ignored(rules, path, is_dir=False)):
+        if path not in self._always and (rules is None or is_ignored(rules, path, is_dir=False)):
             return "is left out by .gitignore or notebook.exclude, or in a system folder, so it would be no note"
         return ""
 

@@ -26,8 +26,7 @@ import msgspec
 from notebook_sync.errors import NotebookError, Refused, UsageError
 from notebook_sync.files.git import LONG_SECONDS, Repository, has_git, run_git
 from notebook_sync.files.history import PRIVATE
-from notebook_sync.files.ignore import GITIGNORE
-from notebook_sync.files.names import LONGEST_NAME, folded, is_hidden
+from notebook_sync.files.names import GITIGNORE, LONGEST_NAME, folded, is_hidden
 from notebook_sync.files.private import FOLDER, make_private, write_private
 from notebook_sync.files.state import Place
 from notebook_sync.model import SETTINGS_FILE

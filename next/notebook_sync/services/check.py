@@ -18,7 +18,7 @@ from notebook_sync.files.parse import parse
 from notebook_sync.files.tree import Scan
 from notebook_sync.files.usable import MERGE_CONFLICT, conflict_marks, why_unusable
 from notebook_sync.model import RUNTIME_FILES, SETTINGS_FILE, Link
-from notebook_sync.permissions import guarded_key, guarded_names
+from notebook_sync.permissions import guarded_key, guarded_names, guarded_paths
 from notebook_sync.services import reminders, rules
 from notebook_sync.services.assembling import PRIVATE, REMINDERS, RULES, assemble_from, files_of, private_paths
 from notebook_sync.services.core import Core
@@ -166,7 +166,7 @@ def misleading_names(files: _Files) -> Iterator[Finding]:
     holders, known = dict[str, str](), dict[str, str]()
     for path, note in sorted(files.notes.items(), key=lambda item: (len(item[0]), item[0])):
         holder, twin = holders.setdefault(note.name.id, path), known.setdefault(folded(path), path)
-        original = copy_of(path, tuple(guarded.values()))
+        original = copy_of(path, guarded_paths(files.core.settings.prompt))
         meant = next((guarded[key] for key in map(guarded_key, (path, note.name.id)) if key in guarded), path)
         if holder != path:
             message = f"the id `{note.name.id}` is also that of {holder}; give one of them another id"

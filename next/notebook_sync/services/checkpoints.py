@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from notebook_sync.errors import GitFailed, NotebookError, NotFound, UsageError
-from notebook_sync.files.snapshots import Snapshot, unseen_notes
+from notebook_sync.files.history import Snapshot, unseen_notes
 from notebook_sync.registry import Result, Results
 from notebook_sync.services.core import Core
 from notebook_sync.services.stream import hear, is_announced

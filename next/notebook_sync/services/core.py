@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from notebook_sync.errors import ConfigError, NotebookError
 from notebook_sync.files.state import Place
 from notebook_sync.files.tree import Tree
-from notebook_sync.model import CORE_FACTS, RUNTIME_FILES, SETTINGS_FILE
+from notebook_sync.model import SETTINGS_FILE
+from notebook_sync.permissions import guarded_paths
 from notebook_sync.registry import Service
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from notebook_sync.files.history import History
+    from notebook_sync.files.history import History, Snapshots
     from notebook_sync.files.save import Saver
-    from notebook_sync.files.snapshots import Snapshots
     from notebook_sync.search.query import Searcher
     from notebook_sync.search.words import WordAnalyzer
     from notebook_sync.services.assembling import PromptFiles
@@ -101,8 +101,7 @@ class Core:
     @part
     def tree(self) -> Tree:
         """The notebook's files. Files that the prompt shows are read even if git ignores them."""
-        prompt = self.settings.prompt
-        always = (*RUNTIME_FILES, CORE_FACTS, *prompt.system_files, *(file.path for file in prompt.files))
+        always = guarded_paths(self.settings.prompt)
         mounts = Place.find(self.root).findings().get("mounts", ())
         return Tree(self.root, self.settings.notebook, always=always, mounts=mounts)
 
@@ -123,8 +122,7 @@ class Core:
     @part
     def snapshots(self) -> Snapshots:
         """What all notes said at each checkpoint, in the private repository."""
-        from notebook_sync.files.history import PRIVATE
-        from notebook_sync.files.snapshots import Snapshots
+        from notebook_sync.files.history import PRIVATE, Snapshots
 
         return Snapshots(self.place.state / PRIVATE)
 

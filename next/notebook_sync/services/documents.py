@@ -19,7 +19,7 @@ from notebook_sync.files.new_note import new_id, note_text, slug
 from notebook_sync.files.parse import parse
 from notebook_sync.files.unified import unified_diff
 from notebook_sync.model import collection_of, id_from_path
-from notebook_sync.permissions import channel_of, guarded_names
+from notebook_sync.permissions import channel_of, guarded_paths
 from notebook_sync.services.core import Core
 from notebook_sync.services.results import Edited, Missing, Written
 from notebook_sync.services.view import View, resolve
@@ -248,7 +248,7 @@ def changed(core: Core, path: str, before: bytes, change: Callable[[bytes], byte
         if not is_external(before):
             raise
         raise EditFailed(path, failed.reason.partition("\n")[0], line=failed.line) from None
-    if not allow_over_cap and path in guarded_names(core.settings.prompt).values():
+    if not allow_over_cap and path in guarded_paths(core.settings.prompt):
         from notebook_sync.services.assembling import files_of  # loads the prompt's parts, which few edits need
 
         cap, (old, new) = files_of(core).caps.get(path), (_tokens_of(core, path, raw) for raw in (before, after))

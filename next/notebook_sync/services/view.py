@@ -23,6 +23,7 @@ from notebook_sync.permissions import (
     fold_name,
     guarded_key,
     guarded_names,
+    guarded_paths,
     is_private,
     may,
     prompt_paths,
@@ -135,7 +136,7 @@ class View:
     def _judged(self, path: str) -> tuple[str, ...]:
         """The paths whose rights count. A conflict copy is as private as its original."""
         is_owner = self.session.kind == "owner"
-        original = "" if is_owner else copy_of(path, tuple(guarded_names(self._prompt).values()))
+        original = "" if is_owner else copy_of(path, guarded_paths(self._prompt))
         return (path, original) if original else (path,)
 
     def _members(self, path: str) -> Members:
@@ -293,7 +294,7 @@ def _at_path(core: Core, view: View, target: str, name: str, operation: str) -> 
                 raise NoSuchNote(name) from None
             if core.tree.stat(spelled) is not None and not core.tree.why_left_out(spelled):
                 return spelled
-    if place in guarded_names(core.settings.prompt).values():
+    if place in guarded_paths(core.settings.prompt):
         raise NoSuchNote(name)  # nothing else answers to the name of a guarded file
     return ""
 

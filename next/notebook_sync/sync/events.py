@@ -15,8 +15,7 @@ from pathlib import Path
 
 from watchfiles import watch as watch_files
 
-from notebook_sync.files.ignore import GITIGNORE
-from notebook_sync.files.names import is_hidden
+from notebook_sync.files.names import GITIGNORE, is_hidden
 from notebook_sync.files.private import FOLDER
 
 # watchfiles collects for `_STEP_MS` after the first event, and for `_DEBOUNCE_MS` at most (its defaults: 50 and 1,600).

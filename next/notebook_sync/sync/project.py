@@ -11,12 +11,11 @@ import posixpath
 import unicodedata
 from collections.abc import Iterable
 from datetime import datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from notebook_sync.files.names import copy_of
 from notebook_sync.model import CORE_FACTS, PARSER, FactLine, Note, Stamp
-from notebook_sync.permissions import audience_of, guarded_key, guarded_names
+from notebook_sync.permissions import audience_of, guarded_key, guarded_paths
 from notebook_sync.settings import PromptTable
 from notebook_sync.store.rows import Row
 from notebook_sync.sync.diff import Projection
@@ -95,13 +94,8 @@ def name_keys(names: Iterable[str]) -> list[str]:
 def audience(path: str, prompt: PromptTable) -> str:
     """Who may read the note at `path`. A conflict copy or a backup is as private as the file that it is a copy of."""
     found = audience_of(path, prompt)
-    original = "" if found else copy_of(path, _guarded(prompt))
+    original = "" if found else copy_of(path, guarded_paths(prompt))
     return audience_of(original, prompt) if original else found
-
-
-@lru_cache(maxsize=8)
-def _guarded(prompt: PromptTable) -> tuple[str, ...]:
-    return tuple(guarded_names(prompt).values())
 
 
 def fold_tags(tags: Iterable[str]) -> list[str]:

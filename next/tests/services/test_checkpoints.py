@@ -156,6 +156,13 @@ class TestKept:
             notebook.core.snapshots.drop([odd])
         assert notebook.stream.rollback(made.id, files=True).files == []
 
+    def test_a_snapshot_without_notes_knows_what_it_is_silent_about(self, notebook: Notebook) -> None:
+        assert (
+            notebook.core.snapshots.take("a", {}, ["pages/b"], "Empty"),
+            {},
+            {"pages/b"},
+        ) == notebook.core.snapshots.read("a")
+
     def test_no_agent_learns_a_commit_and_nobody_a_private_note(self, notebook: Notebook) -> None:
         assert notebook.stream.checkpoint(session=SCRIBE).commit == ""
         commits = [notebook.stream.checkpoints(session).results[0].commit for session in (SCRIBE, OWNER)]

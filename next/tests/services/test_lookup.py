@@ -113,8 +113,11 @@ def test_what_is_excluded_is_no_note(root: Path) -> None:
 
 @pytest.fixture
 def board(root: Path) -> Iterator[Notebook]:
-    """`pages/board.md` is for the owner's prompt alone."""
-    add_settings(root, '[[prompt.files]]\npath = "pages/board.md"\nsessions = ["owner"]\n')
+    """`pages/board.md` is for the owner's prompt alone; `pages/core.md` has the name of another file of the prompt."""
+    add_settings(
+        root,
+        '[[prompt.files]]\npath = "pages/board.md"\nsessions = ["owner"]\n[[prompt.files]]\npath = "pages/core.md"\n',
+    )
     write_files(root, {"pages/board.md": "---\nid: salaries\n---\n# Wages\n", "facts/core (1).md": "# Core\n\n- x\n"})
     with Notebook.open(root) as notebook:
         notebook.core.engine.sync()

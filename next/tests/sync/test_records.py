@@ -198,7 +198,10 @@ class TestAuthors:
 
 class TestAudience:
     def test_a_copy_is_as_private_as_its_original(self, world: World) -> None:
-        world.write("notebook.toml", '[[prompt.files]]\npath = "plans/gift.md"\nsessions = ["owner"]\n')
+        world.write(
+            "notebook.toml",
+            '[[prompt.files]]\npath = "plans/gift.md"\nsessions = ["owner"]\n[[prompt.files]]\npath = "a/core.md"\n',
+        )
         world.engine = world.restarted()
         expected = {
             "good.md": "",
@@ -208,6 +211,8 @@ class TestAudience:
             "good 2.md": "",
             "runtime/reminders.sync-conflict-20261120-093012-ABCD123.md": "apart",
             "facts/core.md": "apart",
+            "facts/core 2.md": "apart",  # although another file of the prompt has the name
+            "a/core.md": "apart",
             "channels/scribe/global/a.md": "channels/scribe/global",
         }
         for path in expected:
