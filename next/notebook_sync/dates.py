@@ -23,9 +23,14 @@ def moment(given: str, zone: tzinfo, now: datetime) -> datetime:
             found = datetime.combine(day, time.min)
         else:
             found = datetime.fromisoformat(text)
-        return (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)
+        return in_utc(found, zone)
     except (ValueError, OverflowError):
         raise UsageError(
             f"{text!r} is not a date",
             next="write a day like 2026-02-18, a moment like 2026-02-18T09:30, today, yesterday, or 12h, 7d",
         ) from None
+
+
+def in_utc(found: datetime, zone: tzinfo) -> datetime:
+    """The moment in UTC; one without an offset is in `zone`."""
+    return (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)

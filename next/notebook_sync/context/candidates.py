@@ -147,8 +147,8 @@ class Candidates:
         found = self._found(view, intent, wanted, asked)
         counts, cosines, directions = self._counts_of(found.rows), dict[str, float](), dict[str, Any]()
         if meaning and asked and asked.vector is not None:
-            cosines = meaning.cosines(asked.vector, "documents", found.rows.keys())
-            directions = meaning.directions(asked.vector, "documents", found.rows.keys())
+            cosines = meaning.vectors["documents"].cosines(asked.vector, found.rows.keys())
+            directions = meaning.vectors["documents"].directions(asked.vector, found.rows.keys())
         words = bm25(intent.keywords, counts)
         close = {id: each for id, each in cosines.items() if words.get(id) or (asked and each > asked.unrelated)}
         own = fuse(words, close, _SHARE_OF_MEANING) | dict.fromkeys(found.ways["named"], 1.0)

@@ -1,5 +1,5 @@
-"""What file names mean: notes, system folders, conflict copies, the names that a new note may have, and which names the
-rules of `.gitignore` files and of `notebook.exclude` leave out.
+"""What file names mean: notes, system folders, conflict copies, who may read them, the names that a new note may have,
+and which names the rules of `.gitignore` files and of `notebook.exclude` leave out.
 
 Pure: decides from names alone, so that every machine decides alike. Rules are relative to the notebook, so that one
 below `.venv` or `node_modules` is seen like any other.
@@ -15,10 +15,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from notebook_sync.model import CORE_FACTS, RUNTIME_FILES
+from notebook_sync.permissions import audience_of, guarded_paths, may
+from notebook_sync.sessions import Session
+from notebook_sync.settings import PromptTable
 
 GITIGNORE = ".gitignore"
 LONGEST_NAME = 255
 _LONGEST_PATH = 4000
+_OTHERS = (Session.task(), Session.external())
 
 
 def is_hidden(name: str) -> bool:
@@ -60,6 +64,22 @@ def copy_of(path: str, guarded: Collection[str] = (*RUNTIME_FILES, CORE_FACTS)) 
     if f"{folder}{slash}{plain}{ending}".casefold() in {each.casefold() for each in guarded}:
         original = plain
     return f"{folder}{slash}{original}{ending}" if original and original != stem else ""
+
+
+def judged_paths(path: str, prompt: PromptTable) -> tuple[str, ...]:
+    """The paths whose rights count for a note. A conflict copy or a backup is as private as its original."""
+    original = copy_of(path, guarded_paths(prompt))
+    return (path, original) if original else (path,)
+
+
+def audience(path: str, prompt: PromptTable) -> str:
+    """Who may read the note at `path`: see `audience_of`."""
+    return next((found for each in judged_paths(path, prompt) if (found := audience_of(each, prompt))), "")
+
+
+def is_announced(path: str, prompt: PromptTable) -> bool:
+    """Whether stream and refs name the note at `path`: no private note, and none that some session is denied."""
+    return all(may(session, "read", each, prompt) for each in judged_paths(path, prompt) for session in _OTHERS)
 
 
 def why_not(path: str) -> str:

@@ -41,17 +41,28 @@ class Nearness(NamedTuple):
 FAR = Nearness(0.0, None)
 
 
+class Embedded(NamedTuple):
+    """What a run did: rows that got vectors, rows whose text the embedder refuses, and rows that have none yet."""
+
+    embedded: int
+    failed: int
+    behind: int
+
+
 class Meaning:
-    """Queries and rows compared by their vectors. May be used by several threads. `stage`: see `SECOND_STAGE`."""
+    """Queries and rows compared by the vectors of one embedder, and the rows that lack them. May be used by several
+    threads and processes. `stage`: see `SECOND_STAGE`; `vectors`: by collection, those that there are."""
 
     def __init__(self, index: Index, embedder: Embedder, *, stage: str = "") -> None:
         self.embedder = embedder
-        self.queue = VectorQueue(index, embedder, stage=stage)
+        self.vectors = {name: VectorIndex(index, f"{stage}{name}", embedder.model) for name in SOURCES}
         self._index = index
         self._stage = stage
-        self._indexes = {name: VectorIndex(index, f"{stage}{name}", embedder.model) for name in SOURCES}
         self._trouble = ""
         self._again_at = 0.0
+        self._lock = Lock()
+        self._seen = -1  # which rows lack vectors, as of this rev
+        self._behind: dict[str, set[str]] = {name: set() for name in SOURCES}
 
     def of(self, query: str, rarity: Rarity) -> tuple[Vector | None, str | None]:
         """The vector of a query, or None and why it has none."""
@@ -67,43 +78,27 @@ class Meaning:
 
     def catch_up(self) -> bool:
         """Embed rows that lack vectors, if they are few and no server is asked. Returns whether some are left."""
-        behind = self.queue.behind()
+        behind = self.behind()
         if self.embedder.is_local and 0 < behind <= _FEW_BEHIND:
             with suppress(BackendDown, MissingExtra, Busy, ReadOnly):  # the vectors that there are already answer
-                behind = self.queue.embed(behind).behind
+                behind = self.embed(behind).behind
         return behind > 0
-
-    def nearest(self, vector: Vector, collection: str, among: Collection[str] | None, count: int) -> list[str]:
-        """The ids of at most `count` rows of a collection, nearest first, of those in `among`; None for all."""
-        return [row_id for row_id, _ in self._indexes[collection].nearest(vector, count, among)]
-
-    def cosines(self, vector: Vector, collection: str, ids: Collection[str]) -> dict[str, float]:
-        """The cosine of the nearest passage of rows; those without vectors are left out."""
-        return self._indexes[collection].cosines(vector, ids)
-
-    def directions(self, vector: Vector, collection: str, ids: Collection[str]) -> dict[str, Vector]:
-        """The sum of each row's passages as one vector of length 1; rows without vectors are left out."""
-        return self._indexes[collection].directions(vector, ids)
 
     def nearness(
         self, vector: Vector, collection: str, ids: Collection[str], spans: Mapping[str, Spans] | None = None
     ) -> dict[str, Nearness]:
         """How near rows are; those without vectors are left out. `spans`: only passages that begin there count."""
-        import numpy as np  # of the extra `search`, as all that makes vectors
-
-        keys = Is("id", "in", [f"{self._stage}{collection}:{row_id}" for row_id in ids])
-        of_model = both(keys, Is("model", "=", self.embedder.model))
-        rows = self._index.vectors.tuples(("id", "places", "codes", "scales"), of_model)
+        keys = {f"{self._stage}{collection}:{row_id}": row_id for row_id in ids}
+        rows = self._index.vectors.tuples(("id", "places"), Is("id", "in", list(keys)))
+        starts = {keys[key]: [start for start, _ in places or ()] for key, places in rows}
         found: dict[str, Nearness] = {}
-        for key, places, codes, packed in rows:
-            if not packed or len(codes) * 4 != len(packed) * len(vector):
-                continue
-            row_id, scales = key.removeprefix(f"{self._stage}{collection}:"), np.frombuffer(packed, np.float32)
-            cosines = np.frombuffer(codes, np.int8).reshape(scales.size, -1) @ vector * scales
-            if spans is not None:
-                cosines[[not is_within(start, spans[row_id]) for start, _ in places]] = -1.0
-            best = int(cosines.argmax())
-            found[row_id] = Nearness(float(cosines[best]), places[best][0])
+        for row_id, codes, scales in self.vectors[collection].passages_of(vector, starts):
+            if len(starts[row_id]) == len(scales):  # else they were made again meanwhile
+                cosines = codes @ vector * scales
+                if spans is not None:
+                    cosines[[not is_within(start, spans[row_id]) for start in starts[row_id]]] = -1.0
+                best = int(cosines.argmax())
+                found[row_id] = Nearness(float(cosines[best]), starts[row_id][best])
         return found
 
     def alike(self, collection: str, ids: Collection[str], above: float) -> list[tuple[float, str, str]]:
@@ -126,30 +121,7 @@ class Meaning:
         ]
         return [(-cosine, one, other) for cosine, one, other in sorted(near)]
 
-
-def is_within(position: int, spans: Spans) -> bool:
-    """Whether a position is in one of the parts."""
-    return any(start <= position < end for start, end in spans)
-
-
-class Embedded(NamedTuple):
-    """What a run did: rows that got vectors, rows whose text the embedder refuses, and rows that have none yet."""
-
-    embedded: int
-    failed: int
-    behind: int
-
-
-class VectorQueue:
-    """The rows of an index that lack vectors of one embedder. May be used by several threads and processes."""
-
-    def __init__(self, index: Index, embedder: Embedder, *, stage: str = "") -> None:
-        self._index = index
-        self._embedder = embedder
-        self._stage = stage
-        self._lock = Lock()
-        self._seen = -1
-        self._behind: dict[str, set[str]] = {name: set() for name in SOURCES}
+    # ---- rows that lack vectors
 
     def behind(self) -> int:
         """How many rows lack vectors of their present words."""
@@ -182,7 +154,7 @@ class VectorQueue:
 
     def _compared(self, name: str) -> set[str]:
         """Which rows have no such vectors, of those that changed since the last look or had none then."""
-        of_model = Is("model", "=", self._embedder.model)
+        of_model = Is("model", "=", self.embedder.model)
         since = Either((Is("rev", ">", self._seen), Is("id", "in", self._behind[name])))
         rows = self._index.collections[name].tuples(("id", SOURCES[name][0], "audience"), since)
         among = Is("id", "in", [f"{self._stage}{name}:{row_id}" for row_id, _, _ in rows])
@@ -199,7 +171,7 @@ class VectorQueue:
             found.append(
                 {
                     "id": f"{self._stage}{name}:{row['id']}",
-                    "model": self._embedder.model,
+                    "model": self.embedder.model,
                     "digest": row[digest],
                     "audience": row["audience"],
                     "places": [[passage.start, passage.start + len(passage.text)] for passage, _ in texts],
@@ -212,12 +184,12 @@ class VectorQueue:
         """Add codes and scales to rows, and return how many texts are refused. Raises BackendDown where all are."""
         texts = [text for row in rows for text in row["texts"]]
         try:
-            codes, scales = pack_vectors(self._embedder.embed(texts))
+            codes, scales = pack_vectors(self.embedder.embed(texts))
         except TextRefused as error:
             if len(rows) > 1:
                 return sum(self._add_vectors([row]) for row in rows)
             try:
-                self._embedder.embed(["note"])  # no embedder refuses this
+                self.embedder.embed(["note"])  # no embedder refuses this
             except TextRefused:
                 raise BackendDown(error.backend, error.reason) from None
             rows[0].update(texts=[], places=[], codes=b"", scales=b"")
@@ -228,6 +200,11 @@ class VectorQueue:
             row |= {"codes": codes[start:end].tobytes(), "scales": scales[start:end].tobytes()}
             start = end
         return 0
+
+
+def is_within(position: int, spans: Spans) -> bool:
+    """Whether a position is in one of the parts."""
+    return any(start <= position < end for start, end in spans)
 
 
 def pack_vectors(matrix: Matrix) -> tuple[Any, Any]:

@@ -75,7 +75,7 @@ class Found(NamedTuple):
     degraded: str | None
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """A query, ready for one collection. `vector` is None without meaning, and `degraded` may say why. What is not
     nearer than `unrelated`, and has no word of the query, is no result. `second` is the vector of the second stage."""
 
@@ -98,12 +98,12 @@ class _Candidate(NamedTuple):
     spans: Spans | None = None
     second: float | None = None
 
-    def score(self, asked: _Asked) -> float:
+    def score(self, asked: Asked) -> float:
         if self.features.bm25 or self.near.cosine > asked.unrelated:
             return score_of(self.features, self.near.cosine, self.second or 0.0) * self.currency(asked)
         return 0.0
 
-    def currency(self, asked: _Asked) -> float:
+    def currency(self, asked: Asked) -> float:
         """What the score is multiplied by: less than 1 for a note that no longer holds."""
         still = is_current(self.row.get("superseded_by"), self.row.get("valid_until"), asked.now)
         return 1.0 if still else OUTDATED
@@ -139,7 +139,7 @@ class Searcher:
         heading, and only what is below it counts. If meaning is not to be had, the words decide in every mode.
         """
         behind = _SOME_BEHIND if mode != "keyword" and self.meaning and self.meaning.catch_up() else None
-        asked = self._ask(query, collection, mode)
+        asked = self.ask(query, collection, mode)
         found = self._candidates(asked, where)
         chains: list[list[str]] = []
         if section:
@@ -173,7 +173,7 @@ class Searcher:
         """How well rows answer the query, 0 to 1, of those that do: the most promising that match `where`, and all of
         `among`, which match it, too; neighbours raise each other. And why meaning does not count, or not for all."""
         behind = self.meaning is not None and self.meaning.catch_up()
-        asked = self._ask(query, collection, "hybrid")
+        asked = self.ask(query, collection, "hybrid")
         found = self._candidates(asked, where)
         found |= self._scored(asked, where, set(among) - found.keys())
         chains = self._add_neighbours(asked, where, found)
@@ -189,7 +189,7 @@ class Searcher:
         self, query: str, title: str, summary: str, content: str, sections: Sections, *, mode: Mode = "hybrid"
     ) -> tuple[float, Snippet | None]:
         """The score that a text would have as a document, 0 if it does not answer; and what to quote of it."""
-        asked = self._ask(query, "documents", mode)
+        asked = self.ask(query, mode=mode)
         columns = search_columns(self._analyzer, content, title=title, summary=summary, sections=sections)
         near = FAR
         if self.meaning and self.meaning.embedder.is_local and asked.vector is not None:
@@ -205,7 +205,7 @@ class Searcher:
         off. No server is asked for texts."""
         if self.meaning is None or not self.meaning.embedder.is_local:
             return _WORDS_ONLY if self.meaning else ""
-        asked = self._ask(query, "documents", "hybrid")
+        asked = self.ask(query)
         try:
             return (
                 (asked.degraded or "") if asked.vector is None else (asked.vector, self.meaning.embedder.embed(texts))
@@ -213,17 +213,10 @@ class Searcher:
         except (BackendDown, MissingExtra) as error:
             return str(error)
 
-    def ask(self, text: str) -> _Asked:
-        """A text of any length, ready to be compared with documents by meaning; see `nearest` and `Meaning`."""
-        return self._ask(text, "documents", "hybrid")
-
-    def nearest(self, asked: _Asked, where: Where) -> list[str]:
-        """The ids of the nearest rows that match, nearest first; none without meaning."""
-        return self._nearest(asked, where)
-
     # ---- the query
 
-    def _ask(self, query: str, collection: Name, mode: Mode) -> _Asked:
+    def ask(self, query: str, collection: Name = "documents", mode: Mode = "hybrid") -> Asked:
+        """A query of any length, ready to be compared with rows."""
         terms = self._analyzer.query_terms(query)
         every = {*terms, *(self._analyzer.terms(query)[:_MOST_WORDS] if mode != "keyword" else ())}
         total, having = self._index.collections[collection].frequencies(sorted(every))
@@ -241,7 +234,7 @@ class Searcher:
         by_meaning = mode == "semantic" and vector is not None
         question = Question.of(() if by_meaning else terms, total, having, length)
         degraded = degraded or (without and f"the second stage: {without}")
-        return _Asked(collection, question, vector, unrelated, degraded, datetime.now(UTC), second)
+        return Asked(collection, question, vector, unrelated, degraded, datetime.now(UTC), second)
 
     def _average_length(self, collection: Name, total: int) -> float:
         """Words of a row that everybody may read; remembered until the number of such rows changes."""
@@ -254,42 +247,43 @@ class Searcher:
 
     # ---- candidates
 
-    def _candidates(self, asked: _Asked, where: Where) -> dict[str, _Candidate]:
+    def _candidates(self, asked: Asked, where: Where) -> dict[str, _Candidate]:
         limit = BY_WORDS if asked.vector is None else BY_MEANING
         rows = self._index.collections[asked.collection]
         ids = {hit.id for hit in rows.search(list(asked.question.weights), where, limit=limit, private=True)}
-        return self._scored(asked, where, ids.union(self._nearest(asked, where)))
+        return self._scored(asked, where, ids.union(self.nearest(asked, where)))
 
-    def _nearest(self, asked: _Asked, where: Where) -> list[str]:
-        """The nearest of the rows that match. Of few rows, one look tells; all are listed only where too few match."""
+    def nearest(self, asked: Asked, where: Where) -> list[str]:
+        """The ids of the nearest of the rows that match, nearest first; none without meaning. Of few rows, one look
+        tells; all are listed only where too few match."""
         if self.meaning is None or asked.vector is None:
             return []
-        rows = self._index.collections[asked.collection]
-        near = self.meaning.nearest(asked.vector, asked.collection, None, _MORE * BY_MEANING)
+        rows, vectors = self._index.collections[asked.collection], self.meaning.vectors[asked.collection]
+        near = [id for id, _ in vectors.nearest(asked.vector, _MORE * BY_MEANING)]
         among = {id for (id,) in rows.tuples(("id",), both(where, Is("id", "in", near)))}
         if len(among) >= BY_MEANING or len(near) < _MORE * BY_MEANING:
             return [id for id in near if id in among][:BY_MEANING]
         among = {id for (id,) in rows.tuples(("id",), where)}
-        return self.meaning.nearest(asked.vector, asked.collection, among, BY_MEANING) if among else []
+        return [id for id, _ in vectors.nearest(asked.vector, BY_MEANING, among)] if among else []
 
-    def _scored(self, asked: _Asked, where: Where, ids: Collection[str]) -> dict[str, _Candidate]:
+    def _scored(self, asked: Asked, where: Where, ids: Collection[str]) -> dict[str, _Candidate]:
         light = (
             ("path", "title", "word_count", "superseded_by", "valid_until") if asked.collection == "documents" else ()
         )
         rows = self._rows(asked.collection, ids, "terms", *light, where=where)
         cosines: dict[str, float] = {}
         if self.meaning and asked.vector is not None:
-            cosines = self.meaning.cosines(asked.vector, asked.collection, rows.keys())
+            cosines = self.meaning.vectors[asked.collection].cosines(asked.vector, rows.keys())
         found = {
             id: _Candidate(row, asked.question.features(row["terms"] or NO_TERMS), Nearness(cosines.get(id, 0.0), None))
             for id, row in rows.items()
         }
         if self.second and asked.second is not None:
-            cosines = self.second.cosines(asked.second, asked.collection, rows.keys())
+            cosines = self.second.vectors[asked.collection].cosines(asked.second, rows.keys())
             found = {id: each._replace(second=cosines.get(id)) for id, each in found.items()}
         return found
 
-    def _in_section(self, asked: _Asked, found: Mapping[str, _Candidate], section: str) -> dict[str, _Candidate]:
+    def _in_section(self, asked: Asked, found: Mapping[str, _Candidate], section: str) -> dict[str, _Candidate]:
         """The candidates with such a section, by what is below it."""
         wanted = section.lstrip("#").strip().casefold()
         rows = self._rows(asked.collection, found, "content", "sections")
@@ -306,7 +300,7 @@ class Searcher:
             below[id] = _Candidate(found[id].row, features, near.get(id, FAR), parts)
         return below
 
-    def _add_neighbours(self, asked: _Asked, where: Where, found: dict[str, _Candidate]) -> list[list[str]]:
+    def _add_neighbours(self, asked: Asked, where: Where, found: dict[str, _Candidate]) -> list[list[str]]:
         """Add to the candidates those that raise their scores, and return the chains that they are in."""
         chains = self._chains(where, found) if asked.collection == "documents" else []
         near = {id for chain in chains for at, id in enumerate(chain) if found.keys() & chain[max(at - 2, 0) : at + 3]}
@@ -329,7 +323,7 @@ class Searcher:
         return [[id for _, id in sorted(chain)] for chain in chains.values()]
 
     def _nearness(
-        self, asked: _Asked, ids: Collection[str], spans: Mapping[str, Spans] | None = None
+        self, asked: Asked, ids: Collection[str], spans: Mapping[str, Spans] | None = None
     ) -> dict[str, Nearness]:
         if self.meaning is None or asked.vector is None:
             return {}
@@ -342,7 +336,7 @@ class Searcher:
 
     # ---- snippets
 
-    def _quote(self, asked: _Asked, candidate: _Candidate, row: Row) -> Snippet | None:
+    def _quote(self, asked: Asked, candidate: _Candidate, row: Row) -> Snippet | None:
         passages = passages_of(row["content"] or "", row.get("sections") or ())
         kinds = asked.question.kinds(candidate.row["terms"] or NO_TERMS)
         counted = [
@@ -355,7 +349,7 @@ class Searcher:
         return chosen and snippet_of(chosen, lambda text: self._analyzer.first_place(text, wanted))
 
 
-def _parts(asked: _Asked, candidate: _Candidate, neighbours: float) -> dict[str, float]:
+def _parts(asked: Asked, candidate: _Candidate, neighbours: float) -> dict[str, float]:
     parts = {**candidate.features._asdict(), "meaning": candidate.near.cosine, "neighbours": neighbours}
     parts |= {"outdated": OUTDATED} if candidate.currency(asked) < 1 else {}
     if candidate.second is not None:

@@ -26,9 +26,6 @@ _WORDS_APART = 3
 _PASSAGE_LENGTH = 45  # words, on the average
 _NEXT, _NEXT_BUT_ONE = 0.30, 0.15
 _CUT_OFF = 0.5
-# Of so many of the best, those that repeat others come later; what is worth less keeps its place behind them.
-_WEIGHED = 50
-RELEVANCE = 0.7
 # What the score of a note is multiplied by that no longer holds.
 OUTDATED = 0.5
 _WORDS = 0.6  # of a likeness; the rest is meaning
@@ -158,16 +155,18 @@ def _places(text: str, part: str) -> Iterator[int]:
 
 def score_of(features: Features, cosine: float, second: float = 0.0) -> float:
     """The score: absolute, 0 to 1.4; with `second`, the cosine of the second stage, 0.3 more."""
-    words = BM25 * features.bm25 + COVER * features.cover + PAIRS * features.pairs
-    return words + MEANING * max(cosine, 0.0) + SECOND_STAGE * max(second, 0.0)
+    return _words_of(features) + MEANING * max(cosine, 0.0) + SECOND_STAGE * max(second, 0.0)
 
 
 def likeness(features: Features, cosine: float | None) -> float:
     """How well a text answers, 0 to 1, for formulas that weigh it with other things: of its words and its meaning;
     of words alone where there is no cosine."""
-    words = BM25 * features.bm25 + COVER * features.cover + PAIRS * features.pairs
-    words = min(words / (BM25 + COVER + PAIRS), 1.0)
+    words = min(_words_of(features) / (BM25 + COVER + PAIRS), 1.0)
     return words if cosine is None else _WORDS * words + (1 - _WORDS) * max(cosine, 0.0)
+
+
+def _words_of(features: Features) -> float:
+    return BM25 * features.bm25 + COVER * features.cover + PAIRS * features.pairs
 
 
 def with_neighbours(scores: Mapping[str, float], chains: Iterable[Sequence[str]]) -> dict[str, float]:
@@ -212,18 +211,6 @@ def shares_of(words: Collection[str], texts: Sequence[Mapping[str, float]]) -> l
     rarity = {word: log(1 + (matches + 1) / (having[word] + 0.5)) for word in asked}
     whole = fsum(rarity.values()) or 1.0
     return [fsum(rarity[word] * counts for word, counts in each.items()) / whole for each in hits]
-
-
-def diversified(
-    ranked: Sequence[tuple[str, float]], alike: Callable[[str, str], float], relevance: float = RELEVANCE
-) -> list[tuple[str, float]]:
-    """Ids and their scores, best first, in the order of maximal marginal relevance (Carbonell and Goldstein, 1998): the
-    second does not repeat the first. `alike` says how much two are the same, 0 to 1; `relevance` is the share of the
-    score, against that of the likeness to those before."""
-    weighed, behind = dict(ranked[:_WEIGHED]), ranked[_WEIGHED:]
-    highest = max(weighed.values(), default=0.0) or 1.0
-    relative = {id: score / highest for id, score in weighed.items()}
-    return [*((id, weighed[id]) for id in mmr(relative, alike, relevance, _WEIGHED)), *behind]
 
 
 def fuse(words: Mapping[str, float], cosines: Mapping[str, float], share: float) -> dict[str, float]:

@@ -72,9 +72,7 @@ class WordAnalyzer:
 
     def query_terms(self, query: str) -> list[str]:
         """The terms to ask for, in order, with repeats, at most 64: without stop words, unless nothing else is left."""
-        asked = self._asked.of(query).split()
-        kept = [term for term in asked if term not in self._stop_words]
-        return (kept or asked)[:MOST_ASKED]
+        return (self.content_terms(query) or self._asked.of(query).split())[:MOST_ASKED]
 
     def content_terms(self, text: str) -> list[str]:
         """All terms to ask for, in order, with repeats, without stop words."""

@@ -19,9 +19,10 @@ import msgspec
 
 from notebook_sync.errors import GitFailed, NotebookError, NotFound, UsageError
 from notebook_sync.files.history import Snapshot, unseen_notes
+from notebook_sync.files.names import is_announced
 from notebook_sync.registry import Result, Results
 from notebook_sync.services.core import Core
-from notebook_sync.services.stream import hear, is_announced
+from notebook_sync.services.stream import hear
 from notebook_sync.services.view import View
 from notebook_sync.services.writing import Change, Saved, change_notes, publish_now, why_not_free
 from notebook_sync.sessions import Session
@@ -164,7 +165,7 @@ def _state(core: Core, since: str = "") -> tuple[Heard, _Body]:
     longterm = [line_of(row) for row in index.longterm.find(order=("at",))]
     longterm += [{**fields, "id": id} for id, fields in kept.items()]
     rows = index.documents.tuples(("audience", *_OF_NOTE), Is("path", "!=", None))
-    listed = [said for audience, *said in rows if not audience or is_announced(core, said[0])]
+    listed = [said for audience, *said in rows if not audience or is_announced(said[0], core.settings.prompt)]
     notes = [dict(zip(_OF_NOTE, said, strict=True)) for said in listed]
     theirs = [*(line.id for line in heard.lines), *kept] if heard.is_heard else None
     return heard, _Body(daily, longterm, notes, theirs)

@@ -147,15 +147,11 @@ class Core:
     @part
     def searcher(self) -> Searcher:
         """Search by words and meaning."""
-        from notebook_sync.search.embed import embedder_of
+        from notebook_sync.search.embed import embedder_of, second_stage_of
         from notebook_sync.search.query import Searcher
 
-        search, second = self.settings.search, None
-        if search.second_stage:
-            from notebook_sync.search.second_stage import second_stage_of  # few notebooks have one
-
-            second = second_stage_of(search, self.root)
-        return Searcher(self.index, self.analyzer, embedder_of(search), second)
+        search = self.settings.search
+        return Searcher(self.index, self.analyzer, embedder_of(search), second_stage_of(search, self.root))
 
     @part
     def publisher(self) -> Publisher:

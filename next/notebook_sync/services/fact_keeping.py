@@ -276,7 +276,7 @@ class FactStore:
             raise UsageError(f"nothing can be found by meaning: {why}", next="set search.embeddings")
         meaning.catch_up()
         facts = {fact.id: fact for fact in self._facts() if section in ("", fact.section)}
-        near = meaning.cosines(_unit(query_embedding, len(known)), "facts", facts.keys())
+        near = meaning.vectors["facts"].cosines(_unit(query_embedding, len(known)), facts.keys())
         best = sorted((id for id, cosine in near.items() if cosine > 0), key=lambda id: (-near[id], id))
         return self._rows([facts[id] for id in best[: max(limit, 0)]], near)
 

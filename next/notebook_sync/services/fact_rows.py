@@ -366,7 +366,7 @@ def nearest(core: Core, likeness: Likeness, facts: Sequence[FactRow]) -> list[tu
     words that they share. The fact of exactly this text comes first."""
     meaning, own, cosines = core.searcher.meaning, fact_id(likeness.text), dict[str, float]()
     if meaning and likeness.vector is not None:
-        cosines = meaning.cosines(likeness.vector, "facts", {fact.id for fact in facts})
+        cosines = meaning.vectors["facts"].cosines(likeness.vector, {fact.id for fact in facts})
     found = []
     for fact in facts:
         near = cosines[fact.id] if fact.id in cosines else _share_of_words(core, likeness.text, fact.content)

@@ -22,7 +22,7 @@ from notebook_sync.model import CORE_FACTS, RUNTIME_FILES
 from notebook_sync.permissions import prompt_paths
 from notebook_sync.registry import Results
 from notebook_sync.search.query import Hit, Name
-from notebook_sync.search.ranking import SECOND_STAGE, decay, diversified, rarity_of, shares_of
+from notebook_sync.search.ranking import SECOND_STAGE, decay, mmr, rarity_of, shares_of
 from notebook_sync.services.core import Core
 from notebook_sync.services.results import fenced, neutral_name
 from notebook_sync.services.stream import NOTEBOOK, OF_NOTE, Entry, entry_of, hear, shown
@@ -35,6 +35,8 @@ from notebook_sync.sync.apply import stream_entry
 # may be from it, of the nearest one's cosine.
 _WORDS, _MEANING, _SOURCE, _FAR = 0.3, 0.7, 0.5, 0.5
 _HALF_LIFE = timedelta(days=30)
+# Of so many of the best, those that repeat others come later, by how much their score counts against that.
+_WEIGHED, _RELEVANCE = 50, 0.7
 # The candidates: by words and the newest, of the stream, of long-term memory and notes; of all, those that get vectors.
 _BY_WORDS, _NEWEST, _NEWEST_OF_OTHERS, _EMBEDDED = 100, 500, 100, 700
 _MOST_ASKED = 50  # words of a query that Redis is asked for
@@ -139,8 +141,11 @@ def _ranked(core: Core, query: str, terms: Sequence[str], rows: Sequence[Row]) -
             return max(0.0, float(near[a] @ near[b]))
         return len(said[a] & said[b]) / (len(said[a] | said[b]) or 1)
 
-    ranked = diversified(sorted(scores.items(), key=itemgetter(1), reverse=True), alike)
-    return [(rows[int(key)], score) for key, score in ranked], vectors if isinstance(vectors, str) else ""
+    ranked = sorted(scores, key=lambda key: (-scores[key], key))
+    highest = max(scores.values(), default=0.0) or 1.0
+    relative = {key: scores[key] / highest for key in ranked[:_WEIGHED]}
+    order = [*mmr(relative, alike, _RELEVANCE, _WEIGHED), *ranked[_WEIGHED:]]
+    return [(rows[int(key)], scores[key]) for key in order], vectors if isinstance(vectors, str) else ""
 
 
 def _folded(tags: Iterable[str]) -> set[str]:

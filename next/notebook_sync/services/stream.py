@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from notebook_sync.dates import moment
 from notebook_sync.errors import NotebookError, UsageError
+from notebook_sync.files.names import is_announced
 from notebook_sync.permissions import may_in_stream
 from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, Limit, Result, Results, When, found_any, operation
 from notebook_sync.services.core import Core, NotebookService
@@ -348,7 +349,7 @@ def shown(view: View, rows: Sequence[Row]) -> list[Row]:
 def note_opened(core: Core, session: Session, path: str) -> None:
     """Record, once a day for each version, that an agent opened a note that every session may read. No reader waits for
     that, and none fails by it."""
-    if not session.agent or not may_in_stream(session, "add") or not is_announced(core, path):
+    if not session.agent or not may_in_stream(session, "add") or not is_announced(path, core.settings.prompt):
         return
     with suppress(NotebookError):
         for note in core.index.documents.find(Is("path", "=", path), fields=OF_NOTE):
@@ -358,11 +359,6 @@ def note_opened(core: Core, session: Session, path: str) -> None:
             if not core.index.stream.known([line["id"]]):
                 with core.index.write(patience=_PATIENCE):
                     core.index.stream.put([line])
-
-
-def is_announced(core: Core, path: str) -> bool:
-    """Whether the stream has lines of the note at `path`: not of private notes, nor of what some session is denied."""
-    return all(View(core, each).may("read", path) for each in (Session.task(), Session.external()))
 
 
 def _checked_tags(tags: Sequence[str]) -> list[str]:

@@ -25,7 +25,7 @@ from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Is, from_milliseconds, to_milliseconds
 
 if TYPE_CHECKING:
-    from notebook_sync.search.meaning import VectorQueue
+    from notebook_sync.search.meaning import Meaning
 
 # By the setting that names a model: the part of the searcher that uses it, and how many texts it embeds at once while
 # files are followed. A model of sentences takes a hundred times as long.
@@ -196,14 +196,14 @@ def model_of(core: Core, setting: str) -> str:
     return "" if name == "off" else name
 
 
-def queue_of(core: Core, setting: str) -> VectorQueue | None:
+def queue_of(core: Core, setting: str) -> Meaning | None:
     """The rows that may lack vectors of a model; None for no model, and where all had them and nothing changed since:
     then nothing of search by meaning is loaded."""
     model, held = model_of(core, setting), core.index.counters.one(_embedded(core, setting))
     if not model or (held and held["value"] == core.index.rev()):
         return None
-    meaning = getattr(core.searcher, MODELS[setting][0])
-    return meaning.queue if meaning else None
+    meaning: Meaning | None = getattr(core.searcher, MODELS[setting][0])
+    return meaning
 
 
 def embed_missing(core: Core, limit: int, setting: str = "embeddings") -> int:

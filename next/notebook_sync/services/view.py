@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from notebook_sync.errors import NoSuchNote, NotebookError, NotPermitted
-from notebook_sync.files.names import copy_of, is_note_name
+from notebook_sync.files.names import audience, is_note_name, judged_paths
 from notebook_sync.model import RUNTIME_FILES, collection_of, id_from_path
 from notebook_sync.permissions import (
     Members,
@@ -33,7 +33,7 @@ from notebook_sync.services.core import Core
 from notebook_sync.services.results import neutral_name
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import EVERYTHING, NOTHING, Either, Has, Is, Not, Where, both
-from notebook_sync.sync.project import audience, name_keys
+from notebook_sync.sync.project import name_keys
 
 _ORDER = ("-updated_at", "path")
 _MOST_CANDIDATES = 5
@@ -134,10 +134,7 @@ class View:
         return (Is("audience", "under", own), Is("audience", "in", tuple(shared)))
 
     def _judged(self, path: str) -> tuple[str, ...]:
-        """The paths whose rights count. A conflict copy is as private as its original."""
-        is_owner = self.session.kind == "owner"
-        original = "" if is_owner else copy_of(path, guarded_paths(self._prompt))
-        return (path, original) if original else (path,)
+        return (path,) if self.session.kind == "owner" else judged_paths(path, self._prompt)
 
     def _members(self, path: str) -> Members:
         channel = channel_of(path) if self.session.kind == "task" else None

@@ -207,8 +207,8 @@ REFUSED = CollectionSpec(
     "refused",
     (Column("target", indexed=True), Column("row"), Column("row_rev", "int"), Column("code"), Column("reason")),
 )
-# The owner mark of each server as it was last seen. `id` is "mongodb" or "redis".
-TARGETS = CollectionSpec("targets", (Column("mark", "json"), Column("seen_at", "time"), Column("state", "json")))
+# What is known of each server: its cursor as it was last written, trouble, doubt. `id` is "mongodb" or "redis".
+TARGETS = CollectionSpec("targets", (Column("state", "json"),))
 
 COLLECTIONS = (
     DOCUMENTS,

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from notebook_sync.errors import IndexDamaged
+from notebook_sync.errors import IndexDamaged, NotebookError
 from notebook_sync.store.collection import Collection
 from notebook_sync.store.collections import COLLECTIONS
 from notebook_sync.store.rows import All, Analyzer, Change, Is, Row, from_milliseconds, to_milliseconds
@@ -25,7 +25,7 @@ from notebook_sync.store.tables import CODECS, TRIGGERS, Table, from_json, unpac
 from notebook_sync.store.words import WordTables
 
 # Raised when the tables change. An index with a lower number, or of an older analyzer, is emptied and filled again.
-SCHEMA = 2
+SCHEMA = 3
 _ANALYZERS = 1000
 _DUMP_FILE = "index.jsonl"
 _YEAR = timedelta(days=365)
@@ -69,8 +69,9 @@ class Index:
         self.collections: Mapping[str, Collection] = {each.spec.name: each for each in found}
         try:
             self._bring_up_to_date()
-        except IndexDamaged:
-            if read_only:
+        except NotebookError as error:
+            if read_only or not isinstance(error, IndexDamaged):
+                self.close()  # nobody else can
                 raise
             self.recover()
 
@@ -86,6 +87,10 @@ class Index:
         """A number that differs after every commit by any process: the key of what readers cache. Inside `write` it
         does not see what is written there."""
         return self._db.get_state("commits")
+
+    def vectors_version(self) -> int:
+        """As `version`, of the collection `vectors` alone."""
+        return self._db.get_state("vectors")
 
     # ---- the feed
 

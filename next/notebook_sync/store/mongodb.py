@@ -21,7 +21,7 @@ from notebook_sync.errors import BackendDown
 from notebook_sync.model import HISTORY_LIMIT
 from notebook_sync.settings import MirrorTable
 from notebook_sync.store.index import Index
-from notebook_sync.store.owner import FOREIGN, Mark, Refusals, Revs, is_private, name_of, without_secrets
+from notebook_sync.store.owner import FOREIGN, Mark, Refusals, Revs, name_of, without_secrets
 from notebook_sync.store.rows import Change, Is, Row
 from notebook_sync.store.tables import as_json
 
@@ -100,8 +100,9 @@ class MongoTarget:
         return known
 
     def publishes(self, row: Row) -> bool:
-        """Whether a document that not every session may read belongs on this server."""
-        return self._settings.private or not is_private(row)
+        """Whether a document belongs on this server: every one but private notes, unless the settings add them."""
+        is_private = row["collection"] == "channels" or str(row["audience"] or "").startswith("channels")
+        return bool(row["path"]) and (self._settings.private or not is_private)
 
     def take_over(self) -> None:
         """Fetch what the database keeps of notes and facts: versions, history, use, importance."""
@@ -146,7 +147,7 @@ class MongoTarget:
             version = metadata.get("version") if isinstance(metadata, dict) else None
             is_ours = (found.get("notebook"), found.get("published")) == (self._notebook, version)
             as_seen = {"_id": change.id, "notebook": found.get("notebook"), "metadata.version": version}
-            if change.row is None or self._place_of(change) != collection.name:
+            if change.row is None or self._place_of(change.collection, change.row) != collection.name:
                 if change.id in there and is_ours:
                     work.append((change.key, DeleteOne(as_seen), 100))
                 continue
@@ -167,13 +168,9 @@ class MongoTarget:
                 work.append((change.key, request, len(raw.raw)))
         return work
 
-    def _place_of(self, change: Change) -> str:
+    def _place_of(self, collection: str, row: Row) -> str:
         """The collection there that a row belongs to, "" for none."""
-        row = change.row or {}
-        if change.collection == "facts":
-            return FACTS
-        is_wanted = bool(row["path"]) and (not row["audience"] or self.publishes(row))
-        return shape_of(row) if is_wanted else ""
+        return FACTS if collection == "facts" else shape_of(row) if self.publishes(row) else ""
 
     def _kept(self, name: str, batch: Sequence[Document]) -> list[tuple[str, Row]]:
         """What the index takes of documents, named by column: their kept columns, the greater of counts that both

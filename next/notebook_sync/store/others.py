@@ -11,9 +11,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AnySet
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from notebook_sync.dates import in_utc
 from notebook_sync.store.owner import Mark
 from notebook_sync.store.rows import Is, Row, both
 from notebook_sync.store.tables import clean
@@ -29,7 +31,8 @@ _SECONDS = 0.3
 _PUSHED = timedelta(days=30)
 _LONGEST, _MOST_TAGS = 8 << 10, 20
 _SCORE = 0.5
-_OF_NOTE = ("title", "summary", "collection", "status", "version")
+# Fields of an entry about the note that it names, flat in its line.
+OF_NOTE = ("title", "summary", "collection", "status", "updated_at", "version")
 
 
 class Line(NamedTuple):
@@ -136,7 +139,6 @@ def row_of_other(id: str, day: str, value: Any, before: datetime) -> Row:
     note, action = texts.get("notebook_id", ""), texts.get("action") or texts.get("status", "updated")
     title, summary = texts.get("title", ""), texts.get("summary", "")
     named = f"[Notebook {action.upper()}] {title}: {summary}" if note or title else ""
-    ref = {name: texts.get(name, "") for name in _OF_NOTE} | {"updated_at": texts.get("updated_at", "")}
     return {
         "id": id,
         "day": day,
@@ -149,7 +151,7 @@ def row_of_other(id: str, day: str, value: Any, before: datetime) -> Row:
         "note": note,
         "path": texts.get("path", ""),
         "provenance": texts.get("provenance", ""),
-        "ref": ref if note else None,
+        "ref": {name: texts.get(name, "") for name in OF_NOTE} if note else None,
         "tags": _tags(found.get("tags")),
     }
 
@@ -176,13 +178,8 @@ def _number(value: Any) -> float:
 def _moment(found: Mapping[str, Any], before: datetime) -> datetime:
     """When it was written: ISO 8601, in UTC where it names no zone, or seconds since 1970."""
     for given in (found.get("timestamp"), found.get("at"), found.get("updated_at")):
-        try:
-            moment = datetime.fromisoformat(str(given))
-            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-        except (ValueError, OverflowError):
-            pass
-        try:
+        with suppress(ValueError, OverflowError):
+            return in_utc(datetime.fromisoformat(str(given)), UTC)
+        with suppress(ValueError, OverflowError, OSError):
             return datetime.fromtimestamp(float(str(given)), UTC)
-        except (TypeError, ValueError, OverflowError, OSError):
-            continue
     return before

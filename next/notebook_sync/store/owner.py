@@ -16,7 +16,6 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from notebook_sync.errors import ForeignTarget
-from notebook_sync.store.rows import Row
 
 FOREIGN = ("foreign", "another program wrote it or changed it")
 # By collection, then by id: the rev of the row that a server has.
@@ -97,11 +96,6 @@ def is_continued(mark: Mark | None, who: Identity, *, target: str, last_cursor: 
         copy = "a copy of this state folder" if mark.replica == who.replica else "another copy of this notebook"
         raise ForeignTarget(target, f"{copy} ({mark.root} on {mark.host})", next=_CLAIM)
     return mark.generation == who.generation and mark.cursor <= last_cursor
-
-
-def is_private(row: Row) -> bool:
-    """Whether a document is an agent's private note, or a copy of one."""
-    return row["collection"] == "channels" or str(row["audience"] or "").startswith("channels")
 
 
 def name_of(url: str, kind: str) -> str:

@@ -3,7 +3,7 @@
 The cursor of each server is in its owner mark, written after the rows. What the feed cannot prove, reconciling repairs.
 
 A target is one server. It reads and writes its mark, writes a batch of changes, tells what rows of ours it has
-(`known`), which documents that not every session may read belong there (`publishes`), and gives the index what only it
+(`known`), which documents belong there (`publishes`), and gives the index what only it
 has (`take_over`). Each of these raises BackendDown. `needs_text`: whether it wants rows with their heavy columns.
 """
 
@@ -16,10 +16,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from notebook_sync.errors import BackendDown, ForeignTarget, NotebookError
@@ -28,7 +28,7 @@ from notebook_sync.files.state import Place
 from notebook_sync.settings import Settings
 from notebook_sync.store.index import Index
 from notebook_sync.store.owner import FOREIGN, Identity, Mark, Revs, is_continued
-from notebook_sync.store.rows import Change, Is, Row, both
+from notebook_sync.store.rows import Change, Is, Row
 
 if TYPE_CHECKING:
     from notebook_sync.store.mongodb import MongoTarget
@@ -161,41 +161,36 @@ class Publisher:
     def state(self) -> list[dict[str, Any]]:
         """How far each server is, for `status`: name, kind, cursor, behind, trouble, refused, owner. Takes a second at
         most; a server that did not answer lately is not asked."""
-        answers: dict[str, tuple[Mark | None, str]] = {}
-
-        def ask(target: Target) -> None:
-            try:
-                answers[target.kind] = (target.read_mark(), "")
-            except BackendDown as down:
-                answers[target.kind] = (None, down.reason)
-
-        now = time.monotonic()
-        asked = [target for target in self._targets if now >= self._states[target.kind].retry_at]
-        _run_for(_STATUS_SECONDS, [partial(ask, target) for target in asked])
-        for state in [self._states[target.kind] for target in asked if target.kind not in answers]:
-            state.trouble = state.trouble or "it does not answer"
-            state.retry_at = time.monotonic() + _REST_SECONDS
-        return [
-            self._state_of(each, *answers.get(each.kind, (None, self._states[each.kind].trouble)))
-            for each in self._targets
-        ]
+        answers = self._ask(self._targets, methodcaller("read_mark"), _STATUS_SECONDS)
+        return [self._state_of(each, *answers[each.kind]) for each in self._targets]
 
     def ask(self, kind: str, work: Callable[[Any], _Answer], seconds: float) -> tuple[_Answer | None, str]:
         """What a server answers within so many seconds: `work` gets the target. None where there is none, and why,
         "" for a server that is not set. One that did not answer lately is not asked."""
-        target = next((each for each in self._targets if each.kind == kind), None)
-        if target is None:
-            return None, ""
-        state, answers, trouble = self._states[kind], list[_Answer](), f"{target.name} does not answer"
+        targets = [each for each in self._targets if each.kind == kind]
+        answer, trouble = self._ask(targets, work, seconds).get(kind, (None, ""))
+        return answer, f"{targets[0].name} does not answer" if trouble else ""
 
-        def run() -> None:
-            with suppress(BackendDown):
-                answers.append(work(target))
+    def _ask(
+        self, targets: Sequence[Target], work: Callable[[Any], _Answer], seconds: float
+    ) -> dict[str, tuple[_Answer | None, str]]:
+        """What servers answer to `work`, all at once, and why one did not. One that kept it waiting rests then."""
+        answers: dict[str, tuple[_Answer | None, str]] = {}
 
-        if time.monotonic() >= max(state.retry_at, state.ask_at):
-            _run_for(seconds, [run])
-            state.ask_at = 0.0 if answers else time.monotonic() + _REST_SECONDS
-        return (answers[0], "") if answers else (None, trouble)
+        def run(target: Target) -> None:
+            try:
+                answers[target.kind] = work(target), ""
+            except BackendDown as down:
+                answers[target.kind] = None, down.reason
+
+        states, now = self._states, time.monotonic()
+        asked = [each for each in targets if now >= max(states[each.kind].retry_at, states[each.kind].ask_at)]
+        _run_for(seconds, [partial(run, each) for each in asked])
+        found = dict(answers)  # a later answer is not waited for
+        for each in asked:
+            states[each.kind].ask_at = 0.0 if each.kind in found else time.monotonic() + _REST_SECONDS
+        silent = {each.kind: (None, states[each.kind].trouble or "it does not answer") for each in targets}
+        return {**silent, **found}
 
     def close(self) -> None:
         """Close the connections."""
@@ -298,12 +293,10 @@ class Publisher:
 
     def _wanted(self, target: Target) -> Revs:
         """The rows that belong on a server, as `Target.known` has them."""
-        documents, is_open = self._index.documents, Is("audience", "=", "")
-        fields, has_path = ("id", "rev", "collection", "audience", "path"), Is("path", "!=", None)
-        guarded = documents.find(both(has_path, Is("audience", "!=", "")), fields=fields)
-        wanted = dict(documents.tuples(("id", "rev"), both(has_path, is_open)))
-        wanted |= {row["id"]: row["rev"] for row in guarded if target.publishes(row)}
-        return {"documents": wanted, "facts": dict(self._index.facts.tuples(("id", "rev")))}
+        fields = ("id", "rev", "collection", "audience", "path")
+        rows = (dict(zip(fields, each, strict=True)) for each in self._index.documents.tuples(fields))
+        documents = {row["id"]: row["rev"] for row in rows if target.publishes(row)}
+        return {"documents": documents, "facts": dict(self._index.facts.tuples(("id", "rev")))}
 
     def _write(self, target: Target, changes: Sequence[Change], mark: Mark, *, claim: bool = False) -> None:
         """Write a batch, and keep which rows the server refuses. Raises BackendDown where it refuses all of them."""
@@ -337,19 +330,17 @@ class Publisher:
     def _record(self, target: Target, mark: Mark) -> None:
         """Write the mark, to the index first: a mark with a greater cursor was written by a later index."""
         mark = replace(mark, at=datetime.now(UTC).isoformat(timespec="milliseconds"))
-        self._remember(target, mark)
+        self._remember(target, cursor=mark.cursor)
         target.write_mark(mark)
 
     def _noted(self, target: Target) -> dict[str, Any]:
         """What the index knows of a server: the last `cursor`; since when it is in `trouble`; when to reconcile after
         `doubt`. Times are seconds since 1970, None for no."""
-        row = self._index.targets.one(target.kind) or {"mark": {}, "state": {}}
-        return {"cursor": row["mark"].get("cursor", 0), "trouble": None, "doubt": None, **row["state"]}
+        row = self._index.targets.one(target.kind) or {"state": {}}
+        return {"cursor": 0, "trouble": None, "doubt": None, **row["state"]}
 
-    def _remember(self, target: Target, mark: Mark | None = None, **changes: float | None) -> None:
-        row = self._index.targets.one(target.kind) or {"mark": {}, "state": {}}
-        known = {"mark": asdict(mark) if mark else row["mark"], "state": {**row["state"], **changes}}
-        self._index.targets.put([{"id": target.kind, "seen_at": datetime.now(UTC), **known}])
+    def _remember(self, target: Target, **changes: float | None) -> None:
+        self._index.targets.put([{"id": target.kind, "state": {**self._noted(target), **changes}}])
 
     def _identity(self) -> Identity:
         """Who this index is. Every generation that it began is known to the state folder."""

@@ -16,12 +16,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from notebook_sync.errors import BackendDown
+from notebook_sync.files.names import is_announced
 from notebook_sync.files.parse import parse
-from notebook_sync.permissions import may
-from notebook_sync.sessions import Session
 from notebook_sync.settings import PromptTable, RefsTable
 from notebook_sync.store.index import Index
-from notebook_sync.store.owner import FOREIGN, Mark, Refusals, Revs, is_private, name_of, without_secrets
+from notebook_sync.store.others import OF_NOTE, read_line, row_of_other
+from notebook_sync.store.owner import FOREIGN, Mark, Refusals, Revs, name_of, without_secrets
 from notebook_sync.store.rows import Change, Row
 from notebook_sync.store.tables import as_json
 
@@ -33,7 +33,6 @@ _MOST_FOUND = 1000
 IMPORTED = "imported"
 # An emptied server gets the stream of so many days; older lines are of interest to nobody there.
 _REFILL = timedelta(days=30)
-_SESSIONS = (Session.task(), Session.external())
 _SCHEMA = (
     *("content", "TEXT", "WEIGHT", "2"),
     *("source", "TEXT"),
@@ -41,8 +40,7 @@ _SCHEMA = (
     *("tags", "TAG"),
     *("score", "NUMERIC"),
 )
-# Fields of a stream entry about the note that it names, written flat into its line.
-_OF_NOTE = ("title", "summary", "collection", "status", "updated_at", "version")
+_OF_LINE = frozenset(("id", "content", "source", "tags", "score", "timestamp"))
 
 Command = tuple[Any, ...]
 
@@ -107,9 +105,9 @@ class RedisTarget:
         return {"documents": {id: int(rev) for id, rev in zip(ids, revs, strict=True) if _text(rev).isdigit()}}
 
     def publishes(self, row: Row) -> bool:
-        """Whether a document that not every session may read belongs on this server: no private note, and none that
-        some session is denied as a whole."""
-        return not is_private(row) and all(may(each, "read", row["path"], self._prompt) for each in _SESSIONS)
+        """Whether a document belongs on this server: what no kind of session is denied as a whole."""
+        path, audience = row["path"], row["audience"]
+        return bool(path) and (not audience or (audience == "apart" and is_announced(path, self._prompt)))
 
     def take_over(self) -> None:
         """Fetch what only the server has of ours: lines of the last days, long-term memory and checkpoints."""
@@ -203,7 +201,7 @@ class RedisTarget:
         recent = self._key("notebook", "recent")
         for change, found in zip(changes, there, strict=True):
             row, ref = change.row, self._ref(change.id)
-            is_wanted = row is not None and bool(row["path"]) and (not row["audience"] or self.publishes(row))
+            is_wanted = row is not None and self.publishes(row)
             if isinstance(found, list) and found[0] is None and found[1] is not None and not claim:
                 if is_wanted:
                     yield change, ()
@@ -242,7 +240,7 @@ class RedisTarget:
         lists = sorted(set(days.values()))
         for key, found in zip(lists, self._ask([("LRANGE", key, 0, -1) for key in lists]), strict=True):
             for line in found if isinstance(found, list) else ():
-                if (id := _id_of(line)) in ended and days.get(id) == key:
+                if (id := read_line(line, "").id) in ended and days.get(id) == key:
                     yield ended[id], ("LREM", key, 0, line)
         for id, key in days.items():
             yield ended[id], ("DEL", f"{key}:{id}")
@@ -349,8 +347,8 @@ def hash_of(row: Row) -> dict[str, str]:
 def row_of_hash(key: bytes, value: Any) -> Row:
     """A hash of ours as a row of long-term memory. Raises KeyError for one without our number of its time."""
     found = {_text(name): _text(each) for name, each in value.items()}
-    day = datetime.fromtimestamp(float(found["at"]), UTC).date()
-    return _entry({**found, "id": _text(key).rpartition(":")[2]}, str(day))
+    at = datetime.fromtimestamp(float(found["at"]), UTC)
+    return row_of_other(_text(key).rpartition(":")[2], str(at.date()), found, at)
 
 
 def line_of(row: Row) -> dict[str, Any]:
@@ -360,7 +358,7 @@ def line_of(row: Row) -> dict[str, Any]:
     line |= {name: row[name] for name in ("agent", "provenance") if row[name]}
     if row["note"]:
         line |= {"type": "notebook_ref", "action": row["action"], "notebook_id": row["note"], "path": row["path"]}
-        line |= {name: (row["ref"] or {}).get(name) for name in _OF_NOTE}
+        line |= {name: (row["ref"] or {}).get(name) for name in OF_NOTE}
     return line
 
 
@@ -368,8 +366,11 @@ def row_of_line(line: bytes, day: str) -> Row:
     """A line of ours as a row of the stream, of which `line_of` makes the same line. Raises KeyError, TypeError or
     ValueError for a line of another program."""
     found = json.loads(line)
-    note = {"note": found.get("notebook_id") or "", "path": found.get("path") or "", "action": found.get("action")}
-    return {**_entry(found, day), **note, "ref": {name: found[name] for name in _OF_NOTE} if note["note"] else None}
+    if missing := _OF_LINE.difference(found):
+        raise KeyError(*missing)
+    row = row_of_other(str(found["id"]), day, found, datetime.fromisoformat(found["timestamp"]))
+    as_written = {name: found[name] for name in OF_NOTE} if row["note"] else None
+    return {**row, "score": None if found["score"] is None else row["score"], "ref": as_written}
 
 
 def checkpoint_of(row: Row) -> str:
@@ -385,29 +386,8 @@ def row_of_checkpoint(key: bytes, value: Any) -> Row:
     return {**own, "commit": found.pop("commit", None), "created_by": "", "body": found}
 
 
-def _entry(found: Mapping[str, Any], day: str) -> Row:
-    """What lines and hashes have in common, as columns."""
-    tags, score = found["tags"], found["score"]
-    return {
-        **{name: found[name] for name in ("id", "content", "source")},
-        **{name: found.get(name) or "" for name in ("agent", "provenance")},
-        "tags": [tag for tag in tags.split(",") if tag] if isinstance(tags, str) else tags,
-        "score": None if score is None else float(score),
-        "day": day,
-        "at": found["timestamp"],
-    }
-
-
 def _is_imported(row: Row | None) -> bool:
     return row is not None and IMPORTED in (row.get("action"), row.get("created_by"))
-
-
-def _id_of(line: bytes) -> str:
-    """The id of a line of ours, "" for a line of another program."""
-    try:
-        return str(json.loads(line)["id"])
-    except (ValueError, TypeError, KeyError):
-        return ""
 
 
 def _set_hash(key: str, fields: Mapping[str, str]) -> Command:

@@ -122,8 +122,8 @@ class Database:
         for statement in self._statements():
             connection.execute(statement)
         connection.execute("CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID")
-        # No later file at this path repeats a number of commits: it is what readers cache by.
-        state = {"commits": time.time_ns(), "needs_restore": 1, "rev": 0, "local_rev": 0}
+        # No later file at this path repeats the first two: they are what readers cache by.
+        state = {"commits": time.time_ns(), "vectors": time.time_ns(), "needs_restore": 1, "rev": 0, "local_rev": 0}
         connection.executemany("INSERT INTO state VALUES (?, ?)", state.items())
         connection.execute(f"PRAGMA user_version = {self._version}")
 

@@ -140,7 +140,7 @@ _TYPES: Final[dict[ColumnType, str]] = {
 _COMPARED: Final = {"=": "IS", "!=": "IS NOT", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 # What follows a row: a note that is put takes its path over from another row, which may get it back in the same batch;
-# vectors and breadcrumbs go where the row goes.
+# vectors and breadcrumbs go where the row goes. Whoever holds vectors in memory asks how often they changed.
 TRIGGERS: Final = (
     """CREATE TRIGGER documents_taken BEFORE INSERT ON documents WHEN new.ended_at IS NULL AND EXISTS
         (SELECT 1 FROM documents WHERE path = new.path AND id <> new.id AND ended_at IS NULL)
@@ -153,6 +153,12 @@ TRIGGERS: Final = (
         UPDATE OR REPLACE history SET note = new.id, id = new.id || '@' || version WHERE note = old.id;
     END""",
     "CREATE TRIGGER history_over AFTER DELETE ON documents BEGIN DELETE FROM history WHERE note = old.id; END",
+    *(
+        f"""CREATE TRIGGER vectors_{event.lower()} AFTER {event} ON vectors BEGIN
+            UPDATE state SET value = value + 1 WHERE name = 'vectors';
+        END"""
+        for event in ("INSERT", "UPDATE", "DELETE")
+    ),
     *(
         statement.replace("NAME", name)
         for name in ("documents", "facts")

@@ -28,13 +28,11 @@ class VectorIndex:
         self._wanted = All((Is("model", "=", model), Is("id", ">=", self._prefix), Is("id", "<", f"{collection};")))
         self._lock = threading.Lock()
         self._version = -1
-        self._seen = (0, 0)  # how many rows there were, and the last rev among them
-        # The rev of each row in memory, and how many passages it has: they are in one piece, in the rows' order.
-        self._held: dict[str, tuple[int, int]] = {}
+        # By id of each row: its rev, and where its passages begin and end among all.
+        self._held: dict[str, tuple[int, int, int]] = {}
         self._passages: Any = None  # codes, scales
         self._ids: list[str] = []  # of the rows with passages
         self._starts: Any = ()  # where their passages begin
-        self._at: dict[str, tuple[int, int]] = {}  # where those of each begin and end
 
     def nearest(self, query: Any, count: int, among: AnyCollection[str] | None = None) -> list[tuple[str, float]]:
         """At most `count` ids, of those in `among`, each with the cosine of its nearest passage, nearest first.
@@ -62,56 +60,51 @@ class VectorIndex:
 
     def cosines(self, query: Any, ids: AnyCollection[str]) -> dict[str, float]:
         """The exact cosine of the nearest passage of each row, less those without passages."""
-        of_rows = self._passages_of(query, ids)
+        of_rows = self.passages_of(query, ids)
         return {row_id: float((codes @ query * scales).max()) for row_id, codes, scales in of_rows}
 
     def directions(self, query: Any, ids: AnyCollection[str]) -> dict[str, Any]:
         """The sum of each row's passages as a vector of length 1, less rows without passages."""
         import numpy as np  # there, since `query` is an array
 
-        totals = {row_id: scales @ codes for row_id, codes, scales in self._passages_of(query, ids)}
+        totals = {row_id: scales @ codes for row_id, codes, scales in self.passages_of(query, ids)}
         return {row_id: total / (np.linalg.norm(total) or 1) for row_id, total in totals.items()}
 
-    def _passages_of(self, query: Any, ids: AnyCollection[str]) -> Iterator[tuple[str, Any, Any]]:
+    def passages_of(self, query: Any, ids: AnyCollection[str]) -> Iterator[tuple[str, Any, Any]]:
         """The codes and scales of each of these rows that has passages."""
         import numpy as np  # as in `directions`
 
         with self._lock:
             self._refresh(np, len(query))
-            at, (codes, scales) = self._at, self._passages
-        for row_id in at.keys() & ids:
-            start, end = at[row_id]
-            yield row_id, codes[start:end], scales[start:end]
+            held, (codes, scales) = self._held, self._passages
+        for row_id in held.keys() & ids:
+            _, start, end = held[row_id]
+            if start < end:
+                yield row_id, codes[start:end], scales[start:end]
 
     def _refresh(self, np: Any, dimensions: int) -> None:
         """Load the rows that changed since the last look, and drop what they had."""
-        version = self._index.version()
+        version = self._index.vectors_version()
         if version == self._version:
             return
-        last = self._rows.find(self._wanted, order=["-rev"], limit=1, fields=["rev"])
-        seen = (self._rows.count(self._wanted), last[0]["rev"] if last else 0)
         if self._passages is None:
             self._passages = np.zeros((0, dimensions), np.int8), np.zeros(0, np.float32)
-        if seen != self._seen:
-            self._load(np, dimensions)
-        self._version, self._seen = version, seen
-
-    def _load(self, np: Any, dimensions: int) -> None:
-        there = dict(self._rows.tuples(["id", "rev"], self._wanted))
-        held = {row_id: each for row_id, each in self._held.items() if there.get(row_id) == each[0]}
-        counts = [passages for _, passages in self._held.values()]
-        keep = np.repeat([row_id in held for row_id in self._held], np.array(counts, np.int64)).astype(bool)
+        there = {key.removeprefix(self._prefix): rev for key, rev in self._rows.tuples(["id", "rev"], self._wanted)}
+        sizes = {row_id: end - start for row_id, (rev, start, end) in self._held.items() if there.get(row_id) == rev}
+        lengths = [end - start for _, start, end in self._held.values()]
+        keep = np.repeat(np.array([row_id in sizes for row_id in self._held], bool), np.array(lengths, np.int64))
         parts = [tuple(each[keep] for each in self._passages)]
-        changed = [row_id for row_id in there if row_id not in held]
-        for start in range(0, len(changed), _AT_ONCE):
-            rows = self._rows.tuples(["id", "codes", "scales"], Is("id", "in", changed[start : start + _AT_ONCE]))
+        changed = [self._prefix + row_id for row_id in there if row_id not in sizes]
+        for at in range(0, len(changed), _AT_ONCE):
+            rows = self._rows.tuples(["id", "codes", "scales"], Is("id", "in", changed[at : at + _AT_ONCE]))
             found = [row for row in rows if len(row[1]) * 4 == len(row[2]) * dimensions]
             codes = np.frombuffer(b"".join(codes for _, codes, _ in found), np.int8).reshape(-1, dimensions)
             parts.append((codes, np.frombuffer(b"".join(scales for *_, scales in found), np.float32)))
-            held |= {row_id: (there[row_id], len(scales) // 4) for row_id, _, scales in found}
-        self._held, self._passages = held, tuple(map(np.concatenate, zip(*parts, strict=True)))
-        sizes = np.array([passages for _, passages in held.values()], np.int64)
-        places = zip(held, sizes.tolist(), np.cumsum(sizes).tolist(), strict=True)
-        self._at = {row_id.removeprefix(self._prefix): (end - size, end) for row_id, size, end in places if size}
-        self._starts = (np.cumsum(sizes) - sizes)[sizes > 0]
-        self._ids = [row_id.removeprefix(self._prefix) for row_id, (_, passages) in held.items() if passages]
+            sizes |= {key.removeprefix(self._prefix): len(scales) // 4 for key, _, scales in found}
+        self._passages = tuple(map(np.concatenate, zip(*parts, strict=True)))
+        ends = np.cumsum(np.array(list(sizes.values()), np.int64)).tolist()
+        places = zip(sizes.items(), ends, strict=True)
+        self._held = {row_id: (there[row_id], end - size, end) for (row_id, size), end in places}
+        self._ids = [row_id for row_id, size in sizes.items() if size]
+        self._starts = np.array([start for _, start, end in self._held.values() if start < end], np.int64)
+        self._version = version

@@ -10,10 +10,11 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 
+from notebook_sync.files.names import audience, is_announced
 from notebook_sync.model import HISTORY_LIMIT, UNSETTLED, collection_of
-from notebook_sync.permissions import is_private, may
+from notebook_sync.permissions import is_private
 from notebook_sync.search.words import WordAnalyzer
-from notebook_sync.sessions import Session, maker_of
+from notebook_sync.sessions import maker_of
 from notebook_sync.settings import Settings
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Is, Row, both, to_milliseconds
@@ -24,7 +25,6 @@ _MOST_NAMED = 100
 # Headings that a breadcrumb names of a kind, and characters of a summary in a stream line.
 _NAMED, _SUMMARY = 3, 200
 _SCORE = 0.8
-_SESSIONS = (Session.task(), Session.external())
 # What is read of an intent, and of a row that changes or ends.
 _INTENT = ("id", "path", "digest", "session", "agent", "reason")
 _COMPARED = ("title", "summary", "tags", "status", "provenance")
@@ -82,7 +82,7 @@ class Applier:
     def update_audiences(self) -> None:
         """Give every row the audience that the settings state now; also rows whose file is damaged or missing."""
         from notebook_sync.sync.facts import most_open, places_of  # not loaded for a look that finds nothing new
-        from notebook_sync.sync.project import audience, with_fact_words, with_words
+        from notebook_sync.sync.project import with_fact_words, with_words
 
         documents, places, facts = self.index.documents, self.index.fact_places, self.index.facts
         rows = documents.tuples(("id", "path", "audience"))
@@ -175,8 +175,7 @@ class Applier:
             [
                 stream_entry(note, action, now, zone, agent_of(intents.get(path)))
                 for note, action, path in lines
-                if not is_private(at := note["path"] or "")
-                and all(may(session, "read", at, self.settings.prompt) for session in _SESSIONS)
+                if is_announced(note["path"] or "", self.settings.prompt)
             ]
         )
         paths = [path for _, _, path in lines if path not in intents]

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from notebook_sync.files.names import copy_of
+from notebook_sync.files.names import audience
 from notebook_sync.model import CORE_FACTS, PARSER, FactLine, Note, Stamp
-from notebook_sync.permissions import audience_of, guarded_key, guarded_paths
+from notebook_sync.permissions import guarded_key
 from notebook_sync.settings import PromptTable
 from notebook_sync.store.rows import Row
 from notebook_sync.sync.diff import Projection
@@ -81,21 +81,20 @@ def project(
         "aliases": list(note.aliases),
         "relations": list(dict.fromkeys(each["to"] for each in fields.get("relations") or ())),
     }
-    facts = {fact.id: _fact_row(fact, note, private) for fact in reversed(note.facts)}
-    places = tuple(_place_row(fact, note.path, private) for fact in note.facts)
-    return Projection(with_words(document, analyzer), tuple(facts.values()), places)
+    base = CORE_BASE if note.path == CORE_FACTS else BASE
+    facts: dict[str, Row] = {}
+    places: list[Row] = []
+    for fact in note.facts:
+        both = {"path": note.path, "audience": private, "section": fact.section, "pin": fact.pin}
+        places.append({**both, "id": f"{note.path}:{fact.line}", "fact": fact.id, "line": fact.line})
+        first = {**both, "id": fact.id, "content": fact.text, "provenance": note.provenance, "base": base}
+        facts.setdefault(fact.id, first)
+    return Projection(with_words(document, analyzer), tuple(facts.values()), tuple(places))
 
 
 def name_keys(names: Iterable[str]) -> list[str]:
     """What names that may lead to one note have in common: the last part, without `.md`, case, hyphens and spaces."""
     return list(dict.fromkeys(filter(None, (guarded_key(posixpath.basename(name)) for name in names))))
-
-
-def audience(path: str, prompt: PromptTable) -> str:
-    """Who may read the note at `path`. A conflict copy or a backup is as private as the file that it is a copy of."""
-    found = audience_of(path, prompt)
-    original = "" if found else copy_of(path, guarded_paths(prompt))
-    return audience_of(original, prompt) if original else found
 
 
 def fold_tags(tags: Iterable[str]) -> list[str]:
@@ -123,28 +122,3 @@ def with_fact_words(fact: Row, analyzer: WordAnalyzer) -> Row:
 
     found = search_columns(analyzer, fact["content"])
     return {**fact, "words": {"content": found.words["content"]}, "terms": found.terms}
-
-
-def _fact_row(fact: FactLine, note: Note, private: str) -> Row:
-    return {
-        "id": fact.id,
-        "content": fact.text,
-        "section": fact.section,
-        "path": note.path,
-        "audience": private,
-        "provenance": note.provenance,
-        "pin": fact.pin,
-        "base": CORE_BASE if note.path == CORE_FACTS else BASE,
-    }
-
-
-def _place_row(fact: FactLine, path: str, private: str) -> Row:
-    return {
-        "id": f"{path}:{fact.line}",
-        "path": path,
-        "fact": fact.id,
-        "section": fact.section,
-        "line": fact.line,
-        "pin": fact.pin,
-        "audience": private,
-    }

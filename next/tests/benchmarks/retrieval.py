@@ -32,9 +32,8 @@ from typing import NamedTuple, get_args
 
 from notebook_sync.files.parse import parse
 from notebook_sync.model import UNSETTLED
-from notebook_sync.search.embed import Embedder, StaticEmbedder
+from notebook_sync.search.embed import Embedder, StaticEmbedder, second_stage_of
 from notebook_sync.search.query import Mode, Searcher
-from notebook_sync.search.second_stage import second_stage_of
 from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.settings import SearchTable, Settings
 from notebook_sync.store.index import Index
@@ -96,7 +95,7 @@ def searcher_of(
     index.documents.put(rows)
     searcher = Searcher(index, analyzer, StaticEmbedder(), second)
     for meaning in filter(None, (searcher.meaning, searcher.second)):
-        while meaning.queue.embed(500).behind:
+        while meaning.embed(500).behind:
             pass
     return searcher
 

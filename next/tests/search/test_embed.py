@@ -110,12 +110,21 @@ assert not {"wordllama", "openai", "requests"} & set(sys.modules)
 """
 
 
+REMOTE_WITHOUT_NUMPY = """
+from notebook_sync.search.embed import embedder_of
+from notebook_sync.settings import SearchTable
+sys.modules["numpy"] = None
+embedder_of(SearchTable(embeddings="openai:small", base_url="http://127.0.0.1:9/v1")).embed(["ferry"])
+"""
+
+
 @pytest.mark.parametrize(
     ("program", "expected"),
     [
         (NOTHING_EARLY, ""),
         ("sys.modules['wordllama'] = None", "MissingExtra"),
         ("sys.modules['numpy'] = None", "MissingExtra"),
+        (REMOTE_WITHOUT_NUMPY, "MissingExtra"),
         ("sys.path.insert(0, sys.argv[1])", "BackendDown"),
     ],
 )

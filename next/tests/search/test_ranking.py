@@ -17,7 +17,6 @@ from notebook_sync.search.ranking import (
     best_of,
     bm25,
     decay,
-    diversified,
     fuse,
     mmr,
     natural_order,
@@ -147,21 +146,11 @@ def test_a_share_is_that_of_the_rarity_of_the_words_that_a_text_has() -> None:
     assert shares_of([], texts) == [0.0] * 4
 
 
-@given(st.lists(st.floats(0, 1), max_size=60))
-def test_diversity_changes_the_order_of_the_best_alone(scores: list[float]) -> None:
-    ranked = [(str(number), score) for number, score in enumerate(sorted(scores, reverse=True))]
-    chosen = diversified(ranked, lambda one, other: float(int(one) % 3 == int(other) % 3))
-    assert sorted(chosen) == sorted(ranked)
-    assert chosen[:1] == ranked[:1]
-    assert chosen[50:] == ranked[50:]
-
-
 def test_what_repeats_the_first_comes_after_what_does_not() -> None:
-    ranked = [("a", 1.0), ("b", 0.9), ("c", 0.6)]
+    scores = {"a": 1.0, "b": 0.9, "c": 0.6}
     alike = {frozenset("ab"): 1.0, frozenset("ac"): 0.0, frozenset("bc"): 0.0}
-    found = diversified(ranked, lambda one, other: alike[frozenset((one, other))])
-    assert [id for id, _ in found] == ["a", "c", "b"]
-    assert diversified(ranked, lambda *_: 1.0, 1.0) == ranked
+    assert mmr(scores, lambda one, other: alike[frozenset((one, other))], 0.7, 3) == ["a", "c", "b"]
+    assert mmr(scores, lambda *_: 1.0, 1.0, 3) == ["a", "b", "c"]
 
 
 @given(

@@ -16,10 +16,9 @@ from tokenizers.pre_tokenizers import Whitespace
 
 from notebook_sync import Notebook
 from notebook_sync.errors import BackendDown, MissingExtra
-from notebook_sync.search.embed import OpenAiEmbedder
+from notebook_sync.search.embed import OnnxEmbedder, OpenAiEmbedder, second_stage_of
 from notebook_sync.search.meaning import SECOND_STAGE
 from notebook_sync.search.query import Found, Searcher
-from notebook_sync.search.second_stage import OnnxEmbedder, second_stage_of
 from notebook_sync.services.upkeep import embed_missing
 from notebook_sync.services.watching import watch_notebook
 from notebook_sync.settings import SearchTable
@@ -61,7 +60,7 @@ def ids(found: Found) -> list[str]:
 
 def embed_all(searcher: Searcher) -> None:
     assert searcher.second
-    assert searcher.second.queue.embed(100).behind == 0
+    assert searcher.second.embed(100).behind == 0
 
 
 @pytest.fixture

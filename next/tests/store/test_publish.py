@@ -83,9 +83,10 @@ def test_a_file_that_is_shown_in_part_has_a_ref_of_its_visible_text(world: World
     world.put(
         document("rules", text, **runtime, **hidden),
         document("core", id="core", path="facts/core.md", audience="apart"),
+        document("copy", id="copy", path="facts/core (conflicted copy).md", audience="apart"),
     )
     world.publish_well()
-    assert keys.refs() == {path}  # an external session is denied core facts as a whole
+    assert keys.refs() == {path}  # an external session is denied core facts as a whole, and copies of them
     found = keys.ref(path)
     assert (found["title"], found["summary"], found["tags"]) == ("Rules", "Be kind.", "")
     assert not any("safe" in value or "Ann" in value for value in found.values())
