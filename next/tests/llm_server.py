@@ -48,8 +48,8 @@ Line = Reply | Callable[[Asked], Reply]
 class LlmServer:
     """`asked` are the requests so far."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self) -> None:
+        self.url = ""
         self.asked: list[Asked] = []
         self.lines: list[Line] = [Reply(status=404)]
         self.lock = Lock()
@@ -79,6 +79,14 @@ class LlmServer:
 @contextmanager
 def llm_server() -> Iterator[LlmServer]:
     """Runs one on a free port."""
+    server = LlmServer()
+    with answering(server.reply_to, server.closing) as server.url:
+        yield server
+
+
+@contextmanager
+def answering(reply_to: Callable[[Asked], Reply], closing: Event) -> Iterator[str]:
+    """An HTTP server on a free port; yields its address, and sets `closing` before it ends."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -86,9 +94,9 @@ def llm_server() -> Iterator[LlmServer]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            reply = server.reply_to(Asked(self.path, headers, body))
+            reply = reply_to(Asked(self.path, headers, body))
             if reply.hangs:
-                server.closing.wait(60)
+                closing.wait(60)
             self.close_connection = reply.hangs or reply.is_cut
             with suppress(OSError):  # a client that gave up
                 self.send_response(reply.status)
@@ -107,10 +115,9 @@ def llm_server() -> Iterator[LlmServer]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
         http.daemon_threads = True
-        server = LlmServer(f"http://127.0.0.1:{http.server_port}/v1")
         Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
-        yield server
-        server.closing.set()
+        yield f"http://127.0.0.1:{http.server_port}/v1"
+        closing.set()
         http.shutdown()
 
 

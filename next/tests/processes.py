@@ -1,4 +1,4 @@
-"""Other processes in tests: the command line, and functions that share a notebook or a store with the test."""
+"""Other processes and threads in tests: the command line, and functions that work while a test does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import multiprocessing
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,24 @@ def start_process(function: Callable[..., Any], *arguments: Any) -> BaseProcess:
     process = _CONTEXT.Process(target=_call, args=(dict(os.environ), function, arguments), daemon=True)
     process.start()
     return process
+
+
+@contextmanager
+def repeating(act: Callable[[], object]) -> Iterator[None]:
+    """Call `act` again and again in a thread while the block runs; what it raises is raised at the end."""
+    done = threading.Event()
+
+    def repeat() -> None:
+        while not done.is_set():
+            act()
+
+    with ThreadPoolExecutor(1) as thread:
+        repeated = thread.submit(repeat)
+        try:
+            yield
+        finally:
+            done.set()
+        repeated.result()
 
 
 def start_command(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from notebook_sync.files.names import audience
-from notebook_sync.model import CORE_FACTS, PARSER, FactLine, Note, Stamp
+from notebook_sync.model import CORE_FACTS, PARSER, Note, Stamp
 from notebook_sync.permissions import guarded_key
 from notebook_sync.settings import PromptTable
 from notebook_sync.store.rows import Row

@@ -110,8 +110,7 @@ def number_of(raw: bytes, section: str) -> int:
 
 def assert_others_stay(before: bytes, after: bytes, number: int) -> None:
     old, new = parts_of(before), parts_of(after)
-    assert len(old) == len(new)
-    assert [*old[:number], *old[number + 1 :]] == [*new[:number], *new[number + 1 :]]
+    assert (len(old), [*old[:number], *old[number + 1 :]]) == (len(new), [*new[:number], *new[number + 1 :]])
 
 
 @many

@@ -119,8 +119,7 @@ def test_what_is_no_comment_at_the_end_stays_text_and_pins_nothing(text: str) ->
 
 def test_an_archived_fact_says_when_why_and_from_where() -> None:
     line = "- the old pier <!-- archived: 2026-03-01; reason: faded; from: facts/notes.md -->\n"
-    assert only(line, ARCHIVE).archived == FADED
-    assert only(line, NOTES).archived is None
+    assert (only(line, ARCHIVE).archived, only(line, NOTES).archived) == (FADED, None)
     assert only("- the old pier <!-- archived: some day -->\n", ARCHIVE).archived is None
     assert sorted([ARCHIVE, "facts/b.md", "facts/core.md", NOTES], key=order_of) == [
         "facts/core.md",
@@ -151,8 +150,8 @@ def test_a_text_comes_back_as_one_fact_or_is_refused(text: str, pin: float | Non
     except UsageError:
         return
     found = facts_in(ARCHIVE if is_archived else NOTES, f"# A\n\n- above\n{bullet}\n- below\n\n## B\n\n- last\n")
-    assert [fact.text for fact in found] == ["above", fact_text(text), "below", "last"]
-    assert [fact.section for fact in found] == ["A", "A", "A", "B"]
+    expected = [("A", "above"), ("A", fact_text(text)), ("A", "below"), ("B", "last")]
+    assert [(fact.section, fact.text) for fact in found] == expected
     assert (found[1].pin, found[1].archived) == (pin, archived)
 
 

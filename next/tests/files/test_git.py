@@ -35,18 +35,15 @@ def test_a_commit_holds_the_changes_on_top_of_what_was_there(repository: Reposit
     write(repository.root, {"a.md": "A", "new/d.md": "d"})
     (repository.root / "b.md").unlink()
     made = keep(repository, {"a.md": b"A", "new/d.md": b"d", "b.md": None}, "Tidy")
-    assert made == repository.git("rev-parse", "main")
-    assert repository.git("rev-parse", "HEAD^") == first
-    assert repository.tree() == {"a.md": "A", "deep/c.md": "c", "new/d.md": "d"}
+    assert repository.git("rev-parse", "main", "HEAD^") == f"{made}\n{first}"
+    assert (repository.tree(), repository.status()) == ({"a.md": "A", "deep/c.md": "c", "new/d.md": "d"}, [])
     assert repository.git("log", "-1", "--format=%an <%ae>|%cn|%s") == "Test <test@example.org>|Test|Tidy"
-    assert repository.status() == []
     repository.git("fsck", "--strict")
 
 
 def test_a_branch_without_a_commit_gets_its_first(repository: Repository) -> None:
     assert repository.edit("a.md", "a") == repository.git("rev-parse", "main")
-    assert repository.edit("a.md", "a") is None
-    assert (repository.tree(), repository.status()) == ({"a.md": "a"}, [])
+    assert (repository.edit("a.md", "a"), repository.tree(), repository.status()) == (None, {"a.md": "a"}, [])
 
 
 def test_the_bytes_are_the_ones_that_were_written(plain: Repository) -> None:
@@ -61,8 +58,7 @@ def test_many_texts_are_one_commit(plain: Repository) -> None:
     texts = {f"new/{number}.md": b"data 3\nblob %d\0\r\ndone\n" % number for number in range(600)}
     write(plain.root, texts)
     keep(plain, texts)
-    assert plain.git("rev-list", "--count", "HEAD") == "1"
-    assert plain.status() == []
+    assert (plain.git("rev-list", "--count", "HEAD"), plain.status()) == ("1", [])
 
 
 @pytest.mark.parametrize("path", ["-m.md", "a b.md", 'quo"te.md', "*.md", ":(top)a.md", "日本.md", "[a].md", "b\\s.md"])
@@ -70,8 +66,7 @@ def test_a_path_is_a_path(plain: Repository, path: str) -> None:
     plain.commit("Begin", {"a.md": "a", "new\nline.md": "n"})
     assert plain.edit(path, "x")
     assert plain.edit("new\nline.md", "y")
-    assert plain.tree() == {"a.md": "a", path: "x", "new\nline.md": "y"}
-    assert plain.status() == []
+    assert (plain.tree(), plain.status()) == ({"a.md": "a", path: "x", "new\nline.md": "y"}, [])
     assert [version.path for version in history_of(plain.root).versions(path)] == [path]
 
 
@@ -93,6 +88,11 @@ def test_a_message_is_one_line_of_text(plain: Repository, message: str, subject:
     assert history_of(plain.root).versions("a.md")[0].changed_by == "owner"
 
 
+def forget_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:
+        monkeypatch.delenv(name)
+
+
 @pytest.mark.parametrize(
     ("known", "author", "expected"),
     [
@@ -105,15 +105,14 @@ def test_a_message_is_one_line_of_text(plain: Repository, message: str, subject:
 def test_a_commit_has_an_author_whatever_git_knows(
     plain: Repository, known: bool, author: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in os.environ if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER")) and not known]:
-        monkeypatch.delenv(name)
+    if not known:
+        forget_identity(monkeypatch)
     plain.edit("a.md", "a", author=author)
     assert plain.git("log", "-1", "--format=%an <%ae>|%cn <%ce>") == expected
 
 
 def test_a_changed_identity_holds_for_the_next_commit(plain: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:
-        monkeypatch.delenv(name)
+    forget_identity(monkeypatch)
     for name in ("Ines", "Odile"):
         plain.git("config", "user.name", name)
         plain.git("config", "user.email", f"{name}@example.org")
@@ -133,12 +132,12 @@ def test_what_a_person_has_changed_staged_or_deleted_is_neither_taken_along_nor_
     repository.git("add", "new.md")
     repository.git("rm", "--quiet", "removed.md")
     before = [line for line in repository.status() if "partly.md" not in line]
-    assert repository.edit("mine.md", "by the agent")
-    assert repository.edit("partly.md", "by the agent")
+    for path in ("mine.md", "partly.md"):
+        assert repository.edit(path, "by the agent")
     assert repository.tree() == files | {"mine.md": "by the agent", "partly.md": "by the agent"}
     assert [line for line in repository.status() if "partly.md" not in line] == before
-    staged = {path: repository.git("show", f":{path}") for path in ("staged.md", "both.md", "new.md", "partly.md")}
-    assert staged == {"staged.md": "index", "both.md": "index", "new.md": "staged", "partly.md": "index"}
+    staged = {"staged.md": "index", "both.md": "index", "new.md": "staged", "partly.md": "index"}
+    assert {path: repository.git("show", f":{path}") for path in staged} == staged
 
 
 def test_a_commit_by_hand_right_after_an_edit_does_not_revert_it(plain: Repository) -> None:
@@ -149,8 +148,7 @@ def test_a_commit_by_hand_right_after_an_edit_does_not_revert_it(plain: Reposito
     for path in ("a.md", "meant.md"):
         plain.edit(path, "by the agent")
     plain.git("commit", "--quiet", "-m", "By hand")
-    assert plain.tree() == {"a.md": "by the agent", "meant.md": "by the agent", "b.md": "B"}
-    assert plain.status() == []
+    assert (plain.tree(), plain.status()) == ({"a.md": "by the agent", "meant.md": "by the agent", "b.md": "B"}, [])
 
 
 def test_an_executable_note_stays_one(plain: Repository) -> None:
@@ -158,8 +156,7 @@ def test_an_executable_note_stays_one(plain: Repository) -> None:
     (plain.root / "a.md").chmod(0o755)
     plain.commit("Begin")
     plain.edit("a.md", "b")
-    assert plain.git("ls-tree", "HEAD", "a.md").startswith("100755 ")
-    assert plain.status() == []
+    assert (plain.git("ls-tree", "HEAD", "a.md")[:7], plain.status()) == ("100755 ", [])
 
 
 def test_a_link_and_a_folder_that_became_notes_are_files(plain: Repository) -> None:
@@ -171,9 +168,8 @@ def test_a_link_and_a_folder_that_became_notes_are_files(plain: Repository) -> N
     write(plain.root, {"link.md": "x", "folder.md": "y"})
     assert keep(plain, {"folder.md/b.md": None})
     assert keep(plain, {"link.md": b"x", "folder.md": b"y"})
-    assert plain.tree() == {"a.md": "a", "link.md": "x", "folder.md": "y"}
+    assert (plain.tree(), plain.status()) == ({"a.md": "a", "link.md": "x", "folder.md": "y"}, [])
     assert plain.git("ls-tree", "HEAD", "link.md").startswith("100644 ")
-    assert plain.status() == []
 
 
 @pytest.mark.parametrize("way", ["merge", "rebase", "cherry-pick", "revert"])
@@ -259,8 +255,7 @@ def test_what_is_checked_out_is_what_git_says(repository: Repository, command: t
     repository.commit("Begin", {"a.md": "a"})
     repository.git("branch", "other")
     repository.git(*command)
-    read = module.Repository.around(repository.root)
-    assert read is not None
+    read = module.Repository.around(repository.root) or pytest.fail("no repository")
     assert read.head() == repository.git("rev-parse", "--verify", "--quiet", "HEAD", check=False)
     assert bool(read.branch()) == bool(repository.git("symbolic-ref", "--quiet", "HEAD", check=False))
 
@@ -269,8 +264,7 @@ def test_what_is_checked_out_is_what_git_says(repository: Repository, command: t
 
 
 def private_log(repository: Repository) -> list[str]:
-    history = history_of(repository.root)
-    folder = history._state / "history.git"
+    folder = history_of(repository.root)._state / "history.git"
     return run_git(folder, "--git-dir=.", "log", "--format=%s").decode().splitlines() if folder.exists() else []
 
 
@@ -281,8 +275,8 @@ def test_what_git_ignores_and_nested_repositories_go_to_the_private_one(plain: R
     plain.git("config", "core.excludesFile", "/dev/null")
     for path in ("private.md", "runtime/reminders.md", "inner/b.md"):
         assert plain.edit(path, "x")
-    assert plain.git("rev-parse", "HEAD") == first
-    assert private_log(plain) == ["Edit inner/b.md", "Edit runtime/reminders.md", "Edit private.md"]
+    log = ["Edit inner/b.md", "Edit runtime/reminders.md", "Edit private.md"]
+    assert (plain.git("rev-parse", "HEAD"), private_log(plain)) == (first, log)
     assert plain.edit("tracked.md", "u") == plain.git("rev-parse", "HEAD")
     assert keep(plain, {"private.md": b"y", "a.md": b"y"}) == plain.git("rev-parse", "HEAD")
     assert plain.git("show", "HEAD:a.md") == "y"
@@ -366,8 +360,8 @@ def test_nothing_that_a_repository_names_is_run(plain: Repository, tmp_path: Pat
     ran, script = tmp_path / "ran", tmp_path / "script"
     script.write_text(f"#!/bin/sh\necho $0 >> {ran}\n")
     script.chmod(0o755)
+    (plain.root / ".git/hooks").mkdir(exist_ok=True)
     for hook in HOOKS:
-        (plain.root / ".git/hooks").mkdir(exist_ok=True)
         (plain.root / f".git/hooks/{hook}").symlink_to(script)
     for setting in (*(f"{key}={script}" for key in PROGRAMS), *ODD):
         plain.git("config", *setting.split("=", 1))
@@ -375,8 +369,7 @@ def test_nothing_that_a_repository_names_is_run(plain: Repository, tmp_path: Pat
     write(plain.root, {"a.md": "b"})
     assert history.keep([Kept("a.md", b"b", "write")], SCRIBE)
     assert [version.changed_by for version in history.versions("a.md")] == ["agent:scribe", "owner"]
-    assert history.created_at(["a.md"])
-    assert history.head_text("a.md") == b"b"
+    assert (history.created_at(["a.md"]).keys(), history.head_text("a.md")) == ({"a.md"}, b"b")
     history.pack()
     assert not ran.exists()
 
@@ -387,8 +380,8 @@ def test_what_a_partial_clone_lacks_is_not_fetched(plain: Repository, tmp_path: 
     plain.git("config", "uploadpack.allowFilter", "true")
     clone, ran = tmp_path / "clone", tmp_path / "ran"
     plain.git("clone", "--quiet", "--filter=blob:none", "--no-checkout", f"file://{plain.root}", str(clone))
-    for setting in (f"remote.origin.url=ext::touch {ran}", "protocol.ext.allow=always"):
-        run_git(clone, "config", *setting.split("=", 1))
+    run_git(clone, "config", "remote.origin.url", f"ext::touch {ran}")
+    run_git(clone, "config", "protocol.ext.allow", "always")
     history = history_of(clone)
     with pytest.raises(GitFailed):
         history.text(history.versions("b.md")[-1].rev, "b.md")

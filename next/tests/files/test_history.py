@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from notebook_sync.errors import GitFailed
-from notebook_sync.files.history import History, Kept
+from notebook_sync.files.history import Kept
 from tests.files.notebooks import write
 from tests.files.repositories import OWNER, SCRIBE, Repository, history_of
 
@@ -23,10 +23,6 @@ def repository(folder: Path) -> Repository:
 
 def subjects(root: Path, path: str, **options: object) -> list[str]:
     return [version.summary for version in history_of(root).versions(path, **options)]
-
-
-def move(history: History, old: str, new: str, raw: bytes) -> None:
-    history.keep([Kept(new, raw, "rename", moved_from=old)], OWNER)
 
 
 @pytest.mark.parametrize("where", ["user", "private"])
@@ -53,8 +49,7 @@ def test_commits_by_hand_and_their_trailers_are_read(repository: Repository) -> 
     repository.commit("x" * 5000, {"a.md": "c"})
     versions = history_of(repository.root).versions("a.md")
     assert [version.changed_by for version in versions] == ["owner", "owner", "agent:scribe"]
-    assert versions[0].summary == "x" * 200
-    assert subjects(repository.root, "a.md", limit=1) == ["x" * 200]
+    assert [versions[0].summary] == subjects(repository.root, "a.md", limit=1) == ["x" * 200]
 
 
 @pytest.mark.parametrize("waits", ["found", "new"])
@@ -84,8 +79,8 @@ def test_a_merge_shows_the_edits_of_both_sides(repository: Repository) -> None:
 
 def test_a_rename_by_a_tool_is_followed_although_the_text_changed(repository: Repository) -> None:
     repository.commit("Begin", {"a.md": "old", "other.md": "new"})
-    (repository.root / "a.md").unlink()
-    (repository.root / "other.md").unlink()
+    for path in ("a.md", "other.md"):
+        (repository.root / path).unlink()
     history = history_of(repository.root)
     history.keep([Kept("b.md", b"new", "rename", moved_from="a.md"), Kept("other.md", None, "delete")], OWNER)
     repository.edit("b.md", "newer")
@@ -119,7 +114,8 @@ def test_names_that_may_not_be_known_are_as_if_they_were_not_there(repository: R
     repository.commit("A secret", {"channels/pilot/global/a.md": LIKE})
     write(repository.root, {"pages/b.md": LIKE})
     (repository.root / "channels/pilot/global/a.md").unlink()
-    move(history_of(repository.root), "channels/pilot/global/a.md", "pages/b.md", LIKE.encode())
+    moved = Kept("pages/b.md", LIKE.encode(), "rename", moved_from="channels/pilot/global/a.md")
+    history_of(repository.root).keep([moved], OWNER)
     assert len(subjects(repository.root, "pages/b.md")) == 2
     assert subjects(repository.root, "pages/b.md", may=lambda path: path.startswith("pages/")) == ["rename"]
 
@@ -130,16 +126,16 @@ def test_a_chain_of_names_and_swapped_names_are_followed(repository: Repository)
     repository.commit("Away", {"a.md": None, "c.md": "the first\n"})
     repository.commit("Over", {"b.md": None, "a.md": "the second\n"})
     repository.commit("Back", {"c.md": None, "b.md": "the first\n"})
-    assert subjects(repository.root, "a.md") == ["Over", "Two"]
-    assert subjects(repository.root, "b.md") == ["Back", "Away", "One"]
+    found = [subjects(repository.root, path) for path in ("a.md", "b.md")]
+    assert found == [["Over", "Two"], ["Back", "Away", "One"]]
 
 
-def test_another_note_at_a_path_begins_anew_and_the_same_goes_on(repository: Repository) -> None:
+def test_another_note_at_a_path_begins_again_and_the_same_goes_on(repository: Repository) -> None:
     repository.commit("Begin", {"a.md": "one", "b.md": "same"})
     repository.commit("Drop", {"a.md": None, "b.md": None})
     repository.commit("Again", {"a.md": "two", "b.md": "same"})
-    assert subjects(repository.root, "a.md") == ["Again"]
-    assert subjects(repository.root, "b.md") == ["Again", "Drop", "Begin"]
+    found = [subjects(repository.root, path) for path in ("a.md", "b.md")]
+    assert found == [["Again"], ["Again", "Drop", "Begin"]]
 
 
 @pytest.mark.parametrize(
@@ -217,11 +213,9 @@ def test_an_accepted_text_holds_until_the_last_commit_holds_another(repository: 
     assert history.accepted("runtime/reminders.md") is None
     history.accept("runtime/reminders.md", b"mine")
     repository.commit("Another", {"b.md": "c"})
-    assert history.accepted("runtime/reminders.md") == b"mine"
-    assert history.accepted("b.md") is None
+    assert (history.accepted("runtime/reminders.md"), history.accepted("b.md")) == (b"mine", None)
     repository.commit("Pulled", {"runtime/reminders.md": "two"})
-    assert history.accepted("runtime/reminders.md") is None
-    assert history.head_text("runtime/reminders.md") == b"two"
+    assert (history.accepted("runtime/reminders.md"), history.head_text("runtime/reminders.md")) == (None, b"two")
 
 
 def test_the_head_stamp_changes_with_what_is_checked_out(repository: Repository, folder: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from notebook_sync.errors import Busy, ReadOnly
 from notebook_sync.files import locks
 from notebook_sync.files.locks import FollowLock, write_lock
 from notebook_sync.files.state import Place
-from tests.processes import start_process
+from tests.processes import repeating, start_process
 from tests.waiting import eventually
 
 
@@ -29,7 +30,7 @@ def hold(root: Path) -> None:
         signal.pause()
 
 
-def test_a_second_writer_is_told_who_holds_the_lock(place: Place) -> None:
+def test_a_second_writer_learns_who_holds_the_lock(place: Place) -> None:
     holder = start_process(hold, place.root)
     eventually((place.root / "held").exists, "the other process has the lock")
     with (
@@ -55,11 +56,8 @@ def test_threads_of_one_process_exclude_each_other_and_nobody_starves(place: Pla
                 inside.clear()
             turns[number] += 1
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in turns]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(turns)) as threads:
+        list(threads.map(work, turns))
     assert min(turns.values()) > 0
 
 
@@ -78,56 +76,39 @@ def test_a_waiter_gets_the_lock_when_it_is_free(place: Place) -> None:
     lock = FollowLock(place)
     assert lock.acquire()
     other = FollowLock(place)
-    got: list[bool] = []
-    thread = threading.Thread(target=lambda: got.append(other.acquire(timeout=30)))
-    thread.start()
-    lock.release()
-    thread.join()
-    assert got == [True]
+    with ThreadPoolExecutor(1) as thread:
+        got = thread.submit(other.acquire, timeout=30)
+        lock.release()
+        assert got.result()
     other.release()
 
 
 def test_the_follower_says_who_it_is_and_what_it_does(place: Place) -> None:
     lock, other = FollowLock(place), FollowLock(place)
-    assert other.holder() is None
-    assert lock.acquire()
+    assert (other.holder(), lock.acquire()) == (None, True)
     lock.say(last_reconcile="12:00", trouble="")
     assert other.acquire() is other.acquire(timeout=0.01) is False
-    said = other.holder()
-    assert said
+    said = other.holder() or {}
     assert (said["pid"], said["last_reconcile"]) == (os.getpid(), "12:00")
     assert f"process {os.getpid()}" in other.describe_holder()
-    lock.release()
-    lock.release()
+    for _ in range(2):
+        lock.release()
     assert (lock.holds(), other.holder()) == (False, None)
 
 
 def test_asking_for_the_holder_never_makes_the_lock_look_taken(place: Place) -> None:
-    done = threading.Event()
-
-    def ask() -> None:
-        while not done.is_set():
-            FollowLock(place).holder()
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    try:
+    with repeating(lambda: FollowLock(place).holder()):
         for _ in range(200):
             lock = FollowLock(place)
             assert lock.acquire(timeout=5)
             lock.release()
-    finally:
-        done.set()
-        thread.join()
 
 
 def test_a_lock_whose_file_was_removed_is_taken_again_on_the_new_file(place: Place) -> None:
-    lock = FollowLock(place)
+    lock, other = FollowLock(place), FollowLock(place)
     assert lock.acquire()
     (place.private / "follow.lock").unlink()
-    assert not lock.holds()
-    other = FollowLock(place)
-    assert other.acquire()
+    assert (lock.holds(), other.acquire()) == (False, True)
     assert (lock.acquire(), other.holds()) == (False, True)
     other.release()
 
@@ -146,8 +127,7 @@ def test_a_file_that_is_removed_between_opening_and_locking_is_not_believed(
 
     monkeypatch.setattr(locks, "open_private", remove_once)
     lock = FollowLock(place)
-    assert lock.acquire()
-    assert lock.holds()
+    assert (lock.acquire(), lock.holds()) == (True, True)
     lock.release()
 
 

@@ -65,11 +65,17 @@ def test_any_other_name_is_fine(path: str) -> None:
     assert why_not(path) == ""
 
 
-def test_twins_differ_in_case_or_unicode_form_alone() -> None:
-    assert twin("Ferry.md", ["boat.md", "fERRY.md"]) == "fERRY.md"
-    assert twin("cafe\u0301.md", ["CAFÉ.md"]) == "CAFÉ.md"
-    assert twin("strasse.md", ["straße.md"]) == "straße.md"
-    assert twin("a.md", ["a.md", "b.md"]) == ""
+@pytest.mark.parametrize(
+    ("name", "names", "expected"),
+    [
+        ("Ferry.md", ["boat.md", "fERRY.md"], "fERRY.md"),
+        ("cafe\u0301.md", ["CAFÉ.md"], "CAFÉ.md"),
+        ("strasse.md", ["straße.md"], "straße.md"),
+        ("a.md", ["a.md", "b.md"], ""),
+    ],
+)
+def test_twins_differ_in_case_or_unicode_form_alone(name: str, names: list[str], expected: str) -> None:
+    assert twin(name, names) == expected
 
 
 @pytest.mark.parametrize("name", ["x.md~", "4913", "x.md.tmp", "#x.md#", ".#x.md", "x.mdx", ".md"])
@@ -115,9 +121,8 @@ def test_conflict_copies_and_backups_are_known_by_their_names(copy: str, folder:
     "suffix", [" 2", " (1)", "(1)", " copy", " copy 2", " - Copy (2)", " - Kopie", "-ODILE-PC", "_old"]
 )
 def test_what_may_be_a_copy_is_one_only_of_a_guarded_file(suffix: str) -> None:
-    assert copy_of(f"facts/core{suffix}.md") == "facts/core.md"
-    assert copy_of(f"runtime/Reminders{suffix}.md").lower() == "runtime/reminders.md"
-    assert copy_of(f"pages/plan{suffix}.md") == ""
+    originals = [copy_of(f"{path}{suffix}.md").lower() for path in ("facts/core", "runtime/Reminders", "pages/plan")]
+    assert originals == ["facts/core.md", "runtime/reminders.md", ""]
     assert copy_of(f"pages/plan{suffix}.md", guarded=["pages/plan.md"]) == "pages/plan.md"
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from notebook_sync.files.save import Saver
 from notebook_sync.files.tree import Tree
 from tests.files.notebooks import digest, files_in, saver_of, tree_of, write
 from tests.files.persons import NOTE, SAVES, agent, numbers_in, person
-from tests.processes import start_process
+from tests.processes import repeating, start_process
 
 # A second in each run, a minute in a soak.
 DURATIONS = [1.0, pytest.param(60.0, marks=pytest.mark.soak)]
@@ -71,28 +70,6 @@ def file_for_link(root: Path, outside: Path) -> None:
         real.rename(note)
 
 
-@contextmanager
-def swapping(swap: Callable[[Path, Path], None], root: Path, outside: Path) -> Iterator[None]:
-    done = threading.Event()
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            while not done.is_set():
-                swap(root, outside)
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-    assert errors == []
-
-
 def change(tree: Tree, saver: Saver, number: int) -> bytes:
     """One change of each kind, based on what is read; returns that."""
     path = "harbour/a.md"
@@ -121,7 +98,7 @@ def test_no_read_and_no_write_follows_a_link_that_is_put_in_its_way(
     before = (files_in(outside), (outside / "a.md").stat())
     tree, saver = tree_of(root), saver_of(root)
     seen, made = set(), 0
-    with swapping(swap, root, outside):
+    with repeating(lambda: swap(root, outside)):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             with suppress(NotebookError):

@@ -33,10 +33,9 @@ def test_finding_writes_nothing_and_opening_makes_everything_private(folder: Pat
     assert (list(folder.iterdir()), state_dir.exists()) == ([], False)
     place = Place.open(folder)
     assert place == Place.open(folder) == Place.find(folder)
-    assert place.state.parent == state_dir
-    assert place.state.name.startswith("notebook-")
-    assert (folder / ".notebook/.gitignore").read_text() == "*\n"
-    assert (folder / ".notebook/id").read_text().strip() == place.notebook_id
+    assert (place.state.parent, place.state.name.partition("-")[0]) == (state_dir, "notebook")
+    marks = {path.name: path.read_text() for path in (folder / ".notebook").iterdir()}
+    assert marks == {".gitignore": "*\n", "id": f"{place.notebook_id}\n"}
     assert place.findings() == {}
     place.remember(mounts=["disk"])
     assert place.findings() == {"mounts": ["disk"]}
@@ -46,10 +45,9 @@ def test_finding_writes_nothing_and_opening_makes_everything_private(folder: Pat
 
 
 def test_the_id_in_notebook_toml_wins_and_broken_settings_do_not_matter_here(folder: Path) -> None:
-    write(folder, {"notebook.toml": '[notebook]\nid = "harbour"\n'})
-    assert Place.open(folder).notebook_id == "harbour"
-    write(folder, {"notebook.toml": "broken"})
-    assert Place.open(folder).notebook_id == "harbour"
+    for toml in ('[notebook]\nid = "harbour"\n', "broken"):
+        write(folder, {"notebook.toml": toml})
+        assert Place.open(folder).notebook_id == "harbour"
 
 
 def test_a_cleaned_tree_keeps_its_state(folder: Path) -> None:
@@ -75,17 +73,14 @@ def test_a_moved_notebook_takes_its_state_along(folder: Path, name: str) -> None
     moved = folder.rename(folder.with_name("moved"))
     assert Place.find(moved).state == place.state
     again = Place.open(moved)
-    assert has_mark_of(again, place)
+    assert (has_mark_of(again, place), place.state.exists()) == (True, False)
     assert (again.notebook_id, again.replica) == (place.notebook_id, place.replica)
-    assert not place.state.exists()
 
 
 def test_a_copy_gets_a_state_of_its_own(folder: Path) -> None:
     place = marked(Place.open(folder))
-    copy = Path(shutil.copytree(folder, folder.with_name("copy")))
-    other = Place.open(copy)
-    assert not has_mark_of(other, place)
-    assert other.notebook_id == place.notebook_id
+    other = Place.open(Path(shutil.copytree(folder, folder.with_name("copy"))))
+    assert (has_mark_of(other, place), other.notebook_id) == (False, place.notebook_id)
     assert other.replica != place.replica
 
 
@@ -103,8 +98,7 @@ def test_a_damaged_place_file_is_made_again(folder: Path) -> None:
     place = marked(Place.open(folder))
     (place.state / "place.json").write_text('{"notebook_id": 5')
     again = Place.open(folder)
-    assert has_mark_of(again, place)
-    assert again.notebook_id == place.notebook_id
+    assert (has_mark_of(again, place), again.notebook_id) == (True, place.notebook_id)
     assert again.replica not in ("", place.replica)
 
 
@@ -126,22 +120,21 @@ def test_a_tree_that_cannot_be_written_has_its_locks_in_the_state_folder(
     monkeypatch.setattr(state.os, "access", lambda path, _: path != folder)
     place = Place.open(folder)
     assert place.read_only
-    assert place.lock_folder == place.state
-    assert list(folder.iterdir()) == []
+    assert (place.lock_folder, list(folder.iterdir())) == (place.state, [])
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs"])
 def test_a_state_folder_that_cannot_be_used_is_refused(
     folder: Path, state_dir: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(state, "file_system", lambda _: kind)
-        with pytest.raises(ReadOnly, match=f"{kind}.*NOTEBOOK_STATE_DIR"):
-            Place.open(folder)
-    with monkeypatch.context() as patch:
-        patch.setattr(state.os, "access", lambda path, _: path != state_dir)
-        with pytest.raises(ReadOnly, match=r"denied.*NOTEBOOK_STATE_DIR"):
-            Place.open(folder)
+    for target, name, fake, reason in (
+        (state, "file_system", lambda _: kind, kind),
+        (state.os, "access", lambda path, _: path != state_dir, "denied"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(target, name, fake)
+            with pytest.raises(ReadOnly, match=f"{reason}.*NOTEBOOK_STATE_DIR"):
+                Place.open(folder)
     state_dir.rmdir()
     state_dir.write_text("a file")
     with pytest.raises(ReadOnly, match="NOTEBOOK_STATE_DIR"):
@@ -165,8 +158,8 @@ def test_a_link_that_a_cloned_folder_brings_is_not_followed(folder: Path, tmp_pa
 
 def test_the_root_is_the_nearest_folder_with_a_mark(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder, {"outer/notebook.toml": "", "outer/inner/.notebook/id": "x", "outer/inner/pages/a.md": "x"})
-    assert find_root(folder / "outer/inner/pages") == folder / "outer/inner"
-    assert find_root(folder / "outer") == folder / "outer"
+    found = [find_root(folder / start) for start in ("outer/inner/pages", "outer")]
+    assert found == [folder / "outer/inner", folder / "outer"]
     with pytest.raises(NotANotebook):
         find_root(folder)
     assert find_root(folder, adopt=True) == folder

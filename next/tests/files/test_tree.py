@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import signal
-import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from notebook_sync.model import UNSETTLED
 from notebook_sync.permissions import NO_MEMBERS
 from notebook_sync.settings import NotebookTable
 from tests.files.notebooks import fail_with, tree_of, write
+from tests.processes import repeating
 
 
 def scanned(folder: Path, files: dict[str, bytes | str], **settings: object) -> Scan:
@@ -26,9 +28,9 @@ def scanned(folder: Path, files: dict[str, bytes | str], **settings: object) -> 
 
 
 def test_every_markdown_file_that_is_not_hidden_is_a_note(folder: Path) -> None:
-    scan = scanned(folder, dict.fromkeys(["a.md", "deep/er/b.MD", "x.md/c.md", "日本.md"], "x"))
-    assert set(scan.seen) == {"a.md", "deep/er/b.MD", "x.md/c.md", "日本.md"}
-    assert scan.seen["a.md"] == tree_of(folder).stat("a.md")
+    names = ["a.md", "deep/er/b.MD", "x.md/c.md", "日本.md"]
+    scan = scanned(folder, dict.fromkeys(names, "x"))
+    assert scan.seen == {name: tree_of(folder).stat(name) for name in names}
     assert (scan.refused, scan.blind) == ({}, set())
 
 
@@ -40,8 +42,8 @@ def test_hidden_and_system_folders_backups_and_settings_are_left_out(folder: Pat
 
 def test_other_files_are_attachments_with_size_and_time(folder: Path) -> None:
     scan = scanned(folder, {"img/a.png": b"12345", "a.md~": "x"})
-    assert scan.attachments["img/a.png"] == (5, (folder / "img/a.png").stat().st_mtime_ns)
-    assert set(scan.attachments) == {"img/a.png", "a.md~"}
+    times = [(folder / name).stat().st_mtime_ns for name in ("img/a.png", "a.md~")]
+    assert scan.attachments == {"img/a.png": (5, times[0]), "a.md~": (1, times[1])}
 
 
 def test_ignore_rules_hold_as_in_git(folder: Path) -> None:
@@ -68,8 +70,7 @@ def test_ignore_rules_hold_as_in_git(folder: Path) -> None:
         "list/.gitignore": "*\n!*/\n!*.md\n",
     }
     scan = scanned(folder, files | rules, exclude=("f\\[1\\].md",))
-    assert set(scan.seen) == {"b/keep.md", "d/e/secret.md", "list/a.md", "list/sub/b.md"}
-    assert set(scan.attachments) == set()
+    assert {*scan.seen, *scan.attachments} == {"b/keep.md", "d/e/secret.md", "list/a.md", "list/sub/b.md"}
     with pytest.raises(ConfigError, match="exclude"):
         tree_of(folder, exclude=("a[[:bad:]]",))
 
@@ -95,17 +96,16 @@ def test_rules_that_git_ignores_are_still_rules(folder: Path) -> None:
     tree = tree_of(folder, exclude=("runtime/reminders.md",))
     assert set(tree.scan().seen) == {"runtime/reminders.md", "facts/core.md", "facts/notes.md"}
     assert set(tree.scan(["runtime", "facts/core.md"]).seen) == {"runtime/reminders.md", "facts/core.md"}
-    assert tree.why_left_out("runtime/reminders.md") == ""
-    assert tree.why_left_out("runtime/other.md")
+    why = [bool(tree.why_left_out(path)) for path in ("runtime/reminders.md", "runtime/other.md")]
+    assert why == [False, True]
 
 
 def test_what_cannot_be_a_note_is_reported_and_stops_nothing(folder: Path) -> None:
     os.mkfifo(folder / "pipe.md")
-    (folder / "to-file.md").symlink_to("fine.md")
-    (folder / "to-folder").symlink_to(".")
-    (folder / "dangling.txt").symlink_to("nowhere")
-    (folder / os.fsdecode(b"caf\xe9.md")).write_text("x")
-    scan = scanned(folder, {"fine.md": "x", "large.md": b"x" * 101}, max_file_bytes=100)
+    for link, to in {"to-file.md": "fine.md", "to-folder": ".", "dangling.txt": "nowhere"}.items():
+        (folder / link).symlink_to(to)
+    files = {"fine.md": "x", "large.md": b"x" * 101, os.fsdecode(b"caf\xe9.md"): "x"}
+    scan = scanned(folder, files, max_file_bytes=100)
     assert set(scan.seen) == {"fine.md"}
     assert set(scan.refused) == {"pipe.md", "to-file.md", "to-folder", "caf\\xe9.md", "large.md"}
 
@@ -132,8 +132,7 @@ def test_a_folder_that_cannot_be_listed_is_blind(folder: Path, monkeypatch: pyte
     monkeypatch.setattr(os, "scandir", scandir)
     scan = tree_of(folder).scan()
     assert set(scan.seen) == {"b/x.md"}
-    assert scan.is_blind_to("a/x.md")
-    assert not scan.is_blind_to("ab.md")
+    assert [scan.is_blind_to(path) for path in ("a/x.md", "ab.md")] == [True, False]
     assert "permission denied" in scan.refused["a"]
 
 
@@ -148,8 +147,7 @@ def test_a_folder_whose_file_system_is_gone_is_blind_until_it_is_filled(folder: 
     tree = Tree(folder, NotebookTable(), mounts=["disk", "gone"])
     for places in (None, ["disk/a.md"]):
         scan = tree.scan(places)
-        assert scan.is_blind_to("disk/a.md")
-        assert not scan.is_blind_to("gone/a.md")
+        assert [scan.is_blind_to(path) for path in ("disk/a.md", "gone/a.md")] == [True, False]
     write(folder, {"disk/a.md": "x"})
     assert tree.scan().blind == set()
 
@@ -183,8 +181,7 @@ def test_a_path_has_one_spelling_and_a_bare_name_means_the_guarded_file(folder: 
         f"{folder}/runtime/reminders.md",
     ):
         assert tree.place(name) == "runtime/reminders.md"
-    assert tree.place("pages/../a.md") == "a.md"
-    assert tree.place("pages/reminders.md") == "pages/reminders.md"
+    assert (tree.place("pages/../a.md"), tree.place("pages/reminders.md")) == ("a.md", "pages/reminders.md")
     for name in ("", ".", "..", "../a.md", "/etc/passwd", "a/../../b.md", "a\0.md"):
         with pytest.raises(UnsafePath):
             tree.place(name)
@@ -239,27 +236,12 @@ def test_what_is_no_readable_note_is_refused(folder: Path) -> None:
 
 def test_a_read_is_never_torn(folder: Path) -> None:
     write(folder, {"a.md": b"0" * 300_000})
-    done = threading.Event()
-
-    def rewrite() -> None:
-        with (folder / "a.md").open("r+b", buffering=0) as file:
-            while not done.is_set():
-                for digit in (b"1", b"2"):
-                    os.pwrite(file.fileno(), digit * 300_000, 0)
-
-    writer = threading.Thread(target=rewrite)
-    writer.start()
-    tree = tree_of(folder)
-    try:
+    digits, tree = itertools.cycle((b"1", b"2")), tree_of(folder)
+    file = (folder / "a.md").open("r+b", buffering=0)
+    with file, repeating(lambda: os.pwrite(file.fileno(), next(digits) * 300_000, 0)):
         for _ in range(50):
-            try:
-                raw = tree.read("a.md").raw
-            except UnreadableFile:  # written to all the time
-                continue
-            assert len(set(raw)) == 1
-    finally:
-        done.set()
-        writer.join()
+            with suppress(UnreadableFile):  # written to all the time
+                assert len(set(tree.read("a.md").raw)) == 1
 
 
 def test_a_file_under_a_lease_keeps_nobody_waiting(folder: Path) -> None:
@@ -278,8 +260,8 @@ def test_a_file_under_a_lease_keeps_nobody_waiting(folder: Path) -> None:
 
 def test_members_of_a_channel_are_read_at_each_call(folder: Path) -> None:
     channel, tree = "channels/scribe/global", tree_of(folder)
-    assert tree.members(channel) == NO_MEMBERS
-    write(folder, {f"{channel}/channel.toml": '[members]\npilot = ["read"]\n'})
-    assert tree.members(channel) == {"pilot": ["read"]}
-    write(folder, {f"{channel}/channel.toml": "broken"})
-    assert tree.members(channel) == NO_MEMBERS
+    seen = [tree.members(channel)]
+    for toml in ('[members]\npilot = ["read"]\n', "broken"):
+        write(folder, {f"{channel}/channel.toml": toml})
+        seen.append(tree.members(channel))
+    assert seen == [NO_MEMBERS, {"pilot": ["read"]}, NO_MEMBERS]

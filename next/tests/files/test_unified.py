@@ -36,8 +36,7 @@ def test_a_small_change_in_a_long_text_is_small() -> None:
     old = [f"line {number}\n" for number in range(40_000)]
     new = [*old[:20_000], "new\n", *old[20_001:]]
     diff = unified_diff("".join(old), "".join(new), "a.md").splitlines()
-    assert diff[2] == "@@ -19998,7 +19998,7 @@"
-    assert len(diff) == 3 + 8
+    assert (diff[2], len(diff)) == ("@@ -19998,7 +19998,7 @@", 3 + 8)
 
 
 def test_texts_that_repeat_themselves_are_one_change(rng: random.Random) -> None:

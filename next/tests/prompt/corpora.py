@@ -1,4 +1,5 @@
-"""Texts for the properties: the fixtures, and texts that others wrote, if the environment names them.
+"""Texts for the properties: the fixtures, texts that others wrote, if the environment names them, and Hypothesis
+strategies for Markdown: documents as people write them, nested, and ones that nobody would write.
 
 NOTEBOOK_TEST_COMMONMARK and NOTEBOOK_TEST_BLNS are JSON files; NOTEBOOK_TEST_READMES is a folder with READMEs in it, of
 which every eighth is taken, by size.
@@ -11,6 +12,8 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+
+from hypothesis import strategies as st
 
 FIXTURES = Path(__file__).parent / "fixtures"
 _FOREIGN = {
@@ -56,3 +59,94 @@ def _in_their_places(strings: Sequence[str]) -> Iterator[str]:
     yield "```text\n" + "\n".join(strings) + "\n```\n"
     yield "| a | b |\n|---|---|\n" + "\n".join(f"| {string} | x |" for string in strings)
     yield "\n".join(f"> {string}" for string in strings)
+
+
+WORDS = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30),
+    st.sampled_from(
+        [
+            "the ferry leaves at seven",
+            "**bold words** and `code`",
+            "*a **b** c*",
+            "[the timetable](https://harbour.example/times?day=mon) of the *harbour*",
+            "![a map](map.png) and <https://harbour.example>",
+            "漢字かな交じり文がつづく",
+            "👩‍👩‍👧‍👦🏴‍☠️",
+            "e\u0301" * 12,
+            "{{7*7}} {% raw %} {# x #}",
+            "~~gone~~ <b>html</b> &amp; \\* escaped",
+            "ends with a backslash \\",
+            "<|endoftext|>",
+            "with a note[^1] and $$a_b$$",
+        ]
+    ),
+)
+PROSE = st.one_of(
+    WORDS, st.lists(WORDS, min_size=2, max_size=30).map(" ".join), st.lists(WORDS, max_size=6).map("\n".join)
+)
+CODE_LINES = st.lists(st.one_of(WORDS, st.sampled_from(["", "    x = 1", "# no heading", "- no item"])), max_size=20)
+
+
+def _listed(mark: str, items: list[str]) -> str:
+    indent = " " * len(mark)
+    return "\n".join(mark + item.replace("\n", "\n" + indent) for item in items)
+
+
+def _fenced(fence: str, info: str, lines: list[str], end: str) -> str:
+    inside = [line for line in lines if not line.lstrip().startswith(("```", "~~~"))]
+    return "\n".join([fence + info, *inside, end.replace("F", fence)]).rstrip("\n")
+
+
+def _table(head: str, rows: list[tuple[str, str]]) -> str:
+    cells = [f"| {one} | {two} |".replace("\n", " ") for one, two in rows]
+    return "\n".join([f"| {head} | b |".replace("\n", " "), "|---|:-:|", *cells])
+
+
+LEAVES = st.one_of(
+    PROSE,
+    st.builds(
+        _fenced,
+        st.sampled_from(["```", "~~~~", "`````"]),
+        st.sampled_from(["", "py"]),
+        CODE_LINES,
+        st.sampled_from(["F", "F", "F", ""]),
+    ),
+    st.builds(_table, WORDS, st.lists(st.tuples(WORDS, PROSE), max_size=12)),
+    CODE_LINES.map(lambda lines: "\n".join("    " + line for line in lines)),
+    st.sampled_from(
+        [
+            "---",
+            "<div>\n*raw*\n</div>",
+            "[ref]: https://harbour.example 'a title'",
+            "See [ref] and [ref][ref].",
+            "Odile\n=====",
+            "[^1]: of the *keeper*\n\n    on two blocks",
+            "$$\na\n- b\n\n+ c\n$$",
+            "![a map](map.png)\n\n*of the harbour*",
+        ]
+    ),
+)
+BLOCKS = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.builds(
+            _listed, st.sampled_from(["- ", "* ", "1. ", "7) ", "- [ ] "]), st.lists(inner, min_size=1, max_size=8)
+        ),
+        st.lists(inner, min_size=1, max_size=4).map(
+            lambda items: "- " + "\n\n  ".join(i.replace("\n", "\n  ") for i in items)
+        ),
+        st.lists(inner, min_size=1, max_size=4).map(lambda items: "> " + "\n\n".join(items).replace("\n", "\n> ")),
+    ),
+    max_leaves=12,
+)
+HEADINGS = st.builds(lambda level, text: "#" * level + " " + text.replace("\n", " "), st.integers(1, 4), WORDS)
+
+# One below the other, with empty lines between them: what most people's files are.
+DOCUMENTS = st.lists(st.one_of(BLOCKS, HEADINGS), max_size=14).map("\n\n".join)
+# Without the empty lines, with other line ends, and signs at random.
+ODD_DOCUMENTS = st.one_of(
+    st.lists(st.one_of(BLOCKS, HEADINGS), max_size=14).map("\n".join),
+    DOCUMENTS.map(lambda text: text.replace("\n", "\r\n")),
+    st.text("#-*`~>| \t\r\n1.[]()<!a_=\\", max_size=400),
+    st.text(max_size=800),
+)

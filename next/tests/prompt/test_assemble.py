@@ -35,7 +35,6 @@ from prompt import (
     explain,
 )
 from tests.prompt import corpora
-from tests.prompt.markdown_texts import DOCUMENTS, ODD_DOCUMENTS
 
 NOW = datetime(2026, 3, 1)
 PATHS = [file.path for file in RUNTIME_FILES]
@@ -84,8 +83,7 @@ def test_the_parts_are_in_their_order_stable_ones_first() -> None:
         "Today is Sunday, 2026-03-01.",
         "## Task Brief",
     ]
-    places = [prompt.text.index(each) for each in order]
-    assert places == sorted(places)
+    assert sorted(order, key=prompt.text.index) == order
     assert prompt.text == prompt.stable + "\nToday is Sunday, 2026-03-01.\n\n## Task Brief\n\n> light the lamp\n"
     assert prompt.tokens == count_tokens(prompt.text)
 
@@ -114,12 +112,10 @@ def test_json_has_the_documented_shape() -> None:
     for part in answer["parts"]:
         assert set(part) == {"name", "path", "digest", "tokens_raw", "tokens", "cap", "omitted", "expired"}
     rules, _, orders = answer["parts"]
-    assert rules["digest"] == sha256(RULES.encode()).hexdigest()
-    assert rules["expired"] == [
-        {"line": 6, "text": "- **Bruno** (bruno@x.example): draft only [until 2026-02-28]", "until": "2026-02-28"}
-    ]
-    assert orders["tokens_raw"] == count_tokens("- order\n" * 2000)
-    assert orders["tokens"] <= orders["cap"] == 2000
+    gone = {"line": 6, "text": "- **Bruno** (bruno@x.example): draft only [until 2026-02-28]", "until": "2026-02-28"}
+    assert (rules["digest"], rules["expired"]) == (sha256(RULES.encode()).hexdigest(), [gone])
+    assert (orders["tokens_raw"], orders["cap"]) == (count_tokens("- order\n" * 2000), 2000)
+    assert orders["tokens"] <= 2000
     assert set(orders["omitted"][0]) == {"anchor", "heading", "tokens"}
 
 
@@ -164,9 +160,8 @@ def test_optional_core_facts_leave_no_trace_and_a_file_is_only_for_its_sessions(
     warm = Assembler(layout)
     for session in (*SESSIONS, *SESSIONS):
         prompt = warm.assemble(sources_of(TEXTS, more), session, now=NOW)
-        assert ("the mat" in prompt.text) == (session == "owner")
         assert prompt.filtered == (() if session == "owner" else ("pages/private.md",))
-        assert "Core Facts" not in prompt.text
+        assert [text for text in ("the mat", "Core Facts") if text in prompt.text] == ["the mat"] * (session == "owner")
 
 
 def test_an_entry_for_a_file_that_is_shown_anyway_only_changes_how() -> None:
@@ -175,8 +170,7 @@ def test_an_entry_for_a_file_that_is_shown_anyway_only_changes_how() -> None:
     layout = replace(SETTINGS, files=files, system_files=("AGENT.md",))
     prompt = made(settings=layout, session="owner", more={"facts/core.md": "- old\n", "AGENT.md": "Keep it.\n"})
     names = ["Hand", "External Communications Rules", "Reminders", "Standing Orders", "What Holds"]
-    assert [part.name for part in prompt.parts] == names
-    assert prompt.parts[2].cap == 50
+    assert ([part.name for part in prompt.parts], prompt.parts[2].cap) == (names, 50)
     with pytest.raises(ValueError, match=r"names pages/tides\.md more than once"):
         PromptSettings(files=(PromptFile("pages/tides.md"), PromptFile("pages/tides.md", "Tides")))
 
@@ -260,9 +254,8 @@ def test_a_total_too_small_for_the_files_names_the_one_that_would_do() -> None:
         PromptTooSmall, match=r"prompt\.max_tokens = 70 is too small .* set it to \d+ or more"
     ) as caught:
         made(FULL, replace(SETTINGS, max_tokens=70))
-    error = caught.value
-    assert all(part.text for part in made(FULL, replace(SETTINGS, max_tokens=error.enough)).parts)
-    assert error.fits == "".join(f"[… more: notebook_read {path}]\n" for path in PATHS)
+    assert all(part.text for part in made(FULL, replace(SETTINGS, max_tokens=caught.value.enough)).parts)
+    assert caught.value.fits == "".join(f"[… more: notebook_read {path}]\n" for path in PATHS)
     with pytest.raises(PromptTooSmall) as caught:
         made(FULL, replace(SETTINGS, max_tokens=16, runtime_files=(*RUNTIME_FILES[:2], GLOSSARY._replace(priority=9))))
     assert caught.value.fits == "[… more: notebook_read pages/glossary.md]\n"
@@ -279,7 +272,7 @@ def test_a_cap_too_small_to_say_what_it_leaves_out_names_the_one_that_would_do()
 
 @settings(max_examples=40)
 @given(
-    st.lists(st.one_of(DOCUMENTS, ODD_DOCUMENTS), min_size=3, max_size=3),
+    st.lists(st.one_of(corpora.DOCUMENTS, corpora.ODD_DOCUMENTS), min_size=3, max_size=3),
     st.sampled_from(SESSIONS),
     st.sampled_from([150, 400, 900, 4000]),
     st.sampled_from([30, 200, 2000]),
@@ -302,7 +295,7 @@ def test_no_prompt_is_larger_than_its_total_and_every_file_keeps_its_tags(
     assert all(more.cap >= one.cap for one, more in zip(prompt.parts, wider.parts, strict=True))
 
 
-@given(st.binary(max_size=200) | ODD_DOCUMENTS.map(lambda text: text.encode("utf-8", "replace")), st.booleans())
+@given(st.binary(max_size=200) | corpora.ODD_DOCUMENTS.map(lambda text: text.encode("utf-8", "replace")), st.booleans())
 def test_any_bytes_give_a_prompt_that_can_be_explained(raw: bytes, is_external: bool) -> None:
     source = FileText(PATHS[0], raw, external=is_external, found=raw[::-1])
     prompt = assemble([source], "task", replace(SETTINGS, max_tokens_per_file=40), now=NOW, volatile=BRIEF)
@@ -352,9 +345,12 @@ def test_a_text_that_has_the_tag_changes_the_tag_and_not_the_text(look_alike: st
     text = made((forged, "- oil\n")).text
     assert f"## External Communications Rules\n\n<file-2>\n\n{forged}</file-2>\n" in text
     assert "## Reminders\n\n<file-2>\n\n- oil\n</file-2>\n" in text
-    assert "\n<file-3>\n" in made((forged, "- <file-2>\n")).text
-    assert "\n<file>\n" in made(("<filename> and <file-name>\n",)).text
-    assert "\n<file>\n" in made(("<" + " " * 500_000 + "\n",), ROOMY).text  # quadratic time would be hours
+    for texts, tag in (
+        ((forged, "- <file-2>\n"), "file-3"),
+        (("<filename> and <file-name>\n",), "file"),
+        (("<" + " " * 500_000 + "\n",), "file"),  # quadratic time would be hours
+    ):
+        assert f"\n<{tag}>\n" in made(texts, ROOMY).text
 
 
 OPEN = [
@@ -393,6 +389,4 @@ def test_the_frame_of_each_default_file_costs_at_most_12_tokens() -> None:
 def test_a_file_without_a_heading_has_its_path_in_the_tag() -> None:
     layout = PromptSettings(runtime_files=(PromptFile("pages/a&b.md"),), system_files=("AGENT.md",))
     text = made((), layout).text
-    assert '<file path="AGENT.md">\n' in text
-    assert '<file path="pages/a&amp;b.md">\n' in text
-    assert "##" not in text
+    assert re.findall("<file .*>|##", text) == ['<file path="AGENT.md">', '<file path="pages/a&amp;b.md">']

@@ -98,8 +98,7 @@ def test_the_opening_comment_and_the_line_below_it_are_gone() -> None:
 def test_a_rule_is_shown_while_it_holds(written: str, reason: str) -> None:
     result = visible(f"- **Ines** (i@x.example): draft only {written}\n- tea\n", now=NOW)
     assert [gap.reason for gap in result.gaps] == [reason] * bool(reason)
-    assert ("Ines" in result.text) == (not reason)
-    assert len(result.expired) == (reason == "expired")
+    assert ("Ines" in result.text, len(result.expired)) == (not reason, reason == "expired")
     assert result.text.endswith("- tea\n")
 
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from prompt.outline import Outline, plain_text
 from tests.prompt import corpora
-from tests.prompt.markdown_texts import DOCUMENTS, ODD_DOCUMENTS
 from tests.prompt.readers import Micromark, block_set, markdown_it_tree, micromark, outline_tree
 
 # Where the outline differs from markdown-it: a text, and how the outline reads it.
@@ -56,7 +55,7 @@ def test_the_blocks_are_those_of_other_parsers(corpus: str, foreign: Micromark |
 
 # The same texts in every run: a document that differs and is not in DIFFERENCES is a change, not chance.
 @settings(derandomize=True, max_examples=100)
-@given(DOCUMENTS | ODD_DOCUMENTS)
+@given(corpora.DOCUMENTS | corpora.ODD_DOCUMENTS)
 @example("\tcode\r- a\r\r\tcode")
 @example("> \u00a0\n> \n> text")
 def test_it_has_every_block_that_both_parsers_find_and_none_that_neither_does(
@@ -95,12 +94,13 @@ def test_marks_on_one_line_nest_and_hide_nothing_below_them(mark: str) -> None:
 def test_of_a_text_that_is_no_text_every_line_is_in_a_block(part: str) -> None:
     text = "# Above\n\n" + part * 60_000 + "\n\n# Below"
     blocks = Outline(text).root.children
-    assert blocks[0].shown == "Above"
-    assert blocks[-1].end == len(text)
+    assert (blocks[0].shown, blocks[-1].end) == ("Above", len(text))
     assert all(not text[one.end : two.start].strip() for one, two in pairwise(blocks))
 
 
-@given(DOCUMENTS | ODD_DOCUMENTS | st.text(st.sampled_from("aé灯👩\ud800\0\r\n \t#->`*[]|"), max_size=80))
+@given(
+    corpora.DOCUMENTS | corpora.ODD_DOCUMENTS | st.text(st.sampled_from("aé灯👩\ud800\0\r\n \t#->`*[]|"), max_size=80)
+)
 def test_a_block_is_where_it_says(text: str) -> None:
     outline = Outline(text)
     for block in outline.root.walk():
@@ -121,10 +121,12 @@ def test_offsets_count_characters_and_every_kind_of_line(newline: str) -> None:
     text = "# É\n\n- 灯台 `x`\n\n  👩‍👩‍👧 zwei\n\n```py\nß\n```\n\ud800\0 end".replace("\n", newline)
     outline = Outline(text)
     at = {block.type: text[block.start : block.end] for block in outline.root.walk()}
-    assert at["heading"] == "# É"
-    assert at["list_item"] == newline.join(["- 灯台 `x`", "", "  👩‍👩‍👧 zwei"])
-    assert at["fence"] == newline.join(["```py", "ß", "```"])
-    assert at["paragraph"] == "\ud800\0 end"
+    assert {kind: at[kind] for kind in ("heading", "list_item", "fence", "paragraph")} == {
+        "heading": "# É",
+        "list_item": newline.join(["- 灯台 `x`", "", "  👩‍👩‍👧 zwei"]),
+        "fence": newline.join(["```py", "ß", "```"]),
+        "paragraph": "\ud800\0 end",
+    }
     assert [block.first for block in outline.root.children] == [0, 2, 6, 9]
 
 

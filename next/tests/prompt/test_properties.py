@@ -21,7 +21,6 @@ from tests.prompt.block_tree import (
     tree_of,
     without_omissions,
 )
-from tests.prompt.markdown_texts import DOCUMENTS, ODD_DOCUMENTS
 
 PATH = "runtime/log.md"
 CAPS = (0, 20, 60, 61, 200, 700)
@@ -159,7 +158,7 @@ def test_of_what_others_wrote(corpus: str, cap: int) -> None:
 
 
 @settings(max_examples=80)
-@given(text=st.one_of(DOCUMENTS, ODD_DOCUMENTS), cap=st.integers(0, 300))
+@given(text=st.one_of(corpora.DOCUMENTS, corpora.ODD_DOCUMENTS), cap=st.integers(0, 300))
 def test_of_generated_documents(text: str, cap: int) -> None:
     try_it(text, cap)
 

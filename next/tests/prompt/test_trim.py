@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from prompt import Cutting, Trimmed, count_tokens, trim, visible
-from tests.prompt.corpora import FIXTURES
-from tests.prompt.markdown_texts import DOCUMENTS, ODD_DOCUMENTS
+from tests.prompt.corpora import DOCUMENTS, FIXTURES, ODD_DOCUMENTS
 
 PATH = "runtime/log.md"
 CAPS = st.sampled_from([0, 1, 5, 20, 33, 60, 120, 400])

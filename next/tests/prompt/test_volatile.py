@@ -78,16 +78,14 @@ def test_no_text_leaves_its_fence(text: str) -> None:
     [name] = {match[1] for match in FENCE.finditer(fenced)}
     assert fenced.startswith(f'<external-text id="{name}"')
     assert fenced.endswith(f'\n</external-text id="{name}">')
-    assert len(re.findall(r"<\s*/?\s*external[\W_]*text", fenced, re.IGNORECASE)) == 2
-    assert frame_of(fenced) == []
+    assert (len(re.findall(r"<\s*/?\s*external[\W_]*text", fenced, re.IGNORECASE)), frame_of(fenced)) == (2, [])
     assert name not in text
 
 
 def test_a_fence_quotes_its_text_and_its_id_depends_on_all_of_it() -> None:
     text = "Dear Odile,\r\n\r\n- the ferry: 5 < 6 & <b>external</b> texts\n"
     fenced = fence_external(text, 'mail "x"\n')
-    found = FENCE.fullmatch(fenced)
-    assert found
+    found = FENCE.fullmatch(fenced) or [""] * 3
     assert found[2] == "> Dear Odile,\r\n>\r\n> - the ferry: 5 < 6 & <b>external</b> texts"
     assert 'from="mail ?x??"' in fenced
     ids = {FENCE.findall(fence_external(*pair))[0][0] for pair in (("a", "b"), ("a", "c"), ("b", "b"), ("a", "b"))}
@@ -112,8 +110,7 @@ def test_the_frame_of_a_prompt_is_the_layouts_whatever_the_texts_say(
     sections = tuple(section(heading, *own, source="mail" * external) for heading, own, external in slots)
     prompt = assemble(sources, "owner", layout, now=NOW, volatile=Volatile(sections, DAY))
     plain = assemble(sources, "owner", layout, now=NOW)
-    assert prompt.stable == plain.text
-    assert prompt.text.startswith(plain.text)
+    assert (prompt.stable, prompt.text.startswith(plain.text)) == (plain.text, True)
     assert prompt.tokens == count_tokens(prompt.text) <= limit
     assert not prompt.text.endswith("\n\n")
     shown = frame_of(prompt.text.removeprefix(prompt.stable))
@@ -134,9 +131,8 @@ def test_a_cut_leaves_no_external_text_outside_of_its_fence(sizes: list[int], li
         entries += [Entry(f"own note {number}"), Entry("# Theirs\n\n- theirs to say\n" * size, "mail")]
     prompt = made(VolatileSection("Recent Notes", tuple(entries)), limit=limit)
     assert prompt.tokens == count_tokens(prompt.text) <= limit
-    outside = FENCE.sub("", prompt.text)
-    assert "theirs" not in outside.casefold()
-    assert "external-text" not in outside
+    outside = FENCE.sub("", prompt.text).casefold()
+    assert [text for text in ("theirs", "external-text") if text in outside] == []
     if prompt.text and prompt.text.count("- theirs to say") < sum(sizes):
         assert re.search(r"\[… (?:\d+ )?more\]", prompt.text)
     assert prompt.text or prompt.problems
@@ -155,8 +151,7 @@ def test_a_section_takes_entries_by_rank_cuts_the_first_that_does_not_fit_and_sa
     texts = [f"note {number}: " + "the ferry waits at the pier. " * 40 for number in range(6)]
     notes = VolatileSection("Recent Notes", tuple(Entry(text, rank=-number) for number, text in enumerate(texts)))
     prompt = made(notes, limit=720)
-    shown = re.findall(r"note (\d)", prompt.text)
-    assert shown == ["3", "4", "5"]
+    assert re.findall(r"note (\d)", prompt.text) == ["3", "4", "5"]
     assert prompt.text.count(texts[4]) == prompt.text.count(texts[5]) == 1
     assert re.search(r"> note 3: .*…\n", prompt.text)
     assert prompt.text.endswith("> [… 3 more]\n")

@@ -1,19 +1,104 @@
-"""Fixtures of this folder."""
+"""An empty index, notes as sync writes them to it, and an embedder that needs no model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from notebook_sync.search.embed import Matrix, Rarity, TextRefused, Vector
+from notebook_sync.search.terms import search_columns
+from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.store.index import Index
-from tests.search.notes import ANALYZER
+from notebook_sync.store.rows import Row
+from prompt.outline import Outline
+
+ANALYZER = WordAnalyzer()
 
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[Index]:
     """An empty index."""
-    made = Index(tmp_path / "index.db", ANALYZER)
-    yield made
-    made.close()
+    with closing(Index(tmp_path / "index.db", ANALYZER)) as made:
+        yield made
+
+
+def sections_of(content: str) -> list[list[Any]]:
+    """The sections of a text without frontmatter, as rows hold them."""
+    found = Outline(content).sections
+    ends = [
+        next((later.start for later in found[at + 1 :] if later.level <= each.level), len(content))
+        for at, each in enumerate(found)
+    ]
+    return [
+        [each.title, each.level, each.anchor, content.count("\n", 0, each.start) + 1, each.start, end]
+        for each, end in zip(found, ends, strict=True)
+    ]
+
+
+def document(path: str, content: str, *, audience: str = "", status: str = "draft") -> Row:
+    """The row of a note; its title is the first heading, else the file's name."""
+    sections = sections_of(content)
+    title = sections[0][0] if sections else path.rpartition("/")[2].removesuffix(".md")
+    return {
+        "id": path.removesuffix(".md"),
+        "path": path,
+        "collection": "pages",
+        "audience": audience,
+        "title": title,
+        "summary": "",
+        "status": status,
+        "word_count": len(content.split()),
+        "updated_at": datetime(2026, 3, 1, tzinfo=UTC),
+        "digest": content,
+        "content": content,
+        "sections": sections,
+        **search_columns(ANALYZER, content, title=title, sections=sections)._asdict(),
+    }
+
+
+def fact(id: str, content: str, *, audience: str = "") -> Row:
+    """The row of a fact."""
+    columns = search_columns(ANALYZER, content)
+    return {"id": id, "content": content, "audience": audience, "terms": columns.terms, "words": columns.words}
+
+
+def add(index: Index, notes: Mapping[str, str], *, audience: str = "") -> None:
+    """Put notes by path."""
+    index.documents.put([document(path, content, audience=audience) for path, content in notes.items()])
+
+
+class FakeEmbedder:
+    """Texts that share words, cut to four letters, are alike. `before` is called with the texts of each call, and may
+    raise; texts that hold `refused` are refused."""
+
+    model = "fake"
+    unrelated = 0.0
+
+    def __init__(self, *, is_local: bool = True, refused: str = "\0") -> None:
+        self.is_local = is_local
+        self.refused = refused
+        self.before: Callable[[Sequence[str]], None] = lambda _texts: None
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        self.before(texts)
+        self.asked += texts
+        if any(self.refused in text for text in texts):
+            raise TextRefused("a server", "it refuses this")
+        found = np.zeros((len(texts), 64), np.float32)
+        for row, text in zip(found, texts, strict=True):
+            for word in ANALYZER.terms(text):
+                row[zlib.crc32(word[:4].encode()) % 64] += 1
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        return np.asarray(found / np.where(lengths > 0, lengths, 1), np.float32)
+
+    def embed_query(self, query: str, rarity: Rarity) -> Vector:
+        vector: Vector = self.embed([query])[0]
+        return vector

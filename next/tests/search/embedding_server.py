@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Event
 from typing import Any
+
+from tests.llm_server import Asked, answering
+from tests.llm_server import Reply as HttpReply
 
 # Status and body; a callable gets the texts.
 Reply = tuple[int, bytes]
@@ -21,37 +23,23 @@ def vectors(rows: list[Any]) -> Reply:
 class EmbeddingServer:
     """`asked` are body and headers of each request; answers wait while `hold` is not set."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self) -> None:
+        self.url = ""
         self.answer: Reply | Callable[[list[str]], Reply] = (500, b"")
-        self.asked: list[tuple[dict[str, Any], dict[str, str]]] = []
+        self.asked: list[tuple[dict[str, Any], Mapping[str, str]]] = []
         self.hold = Event()
         self.hold.set()
+
+    def reply_to(self, asked: Asked) -> HttpReply:
+        self.asked.append((asked.body, asked.headers))
+        self.hold.wait(30)
+        status, content = self.answer(asked.body["input"]) if callable(self.answer) else self.answer
+        return HttpReply(content, status)
 
 
 @contextmanager
 def embedding_server() -> Iterator[EmbeddingServer]:
     """Runs one on a free port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            server.asked.append((body, {name.lower(): value for name, value in self.headers.items()}))
-            server.hold.wait(30)
-            status, content = server.answer(body["input"]) if callable(server.answer) else server.answer
-            with suppress(OSError):  # a client that gave up
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        http.daemon_threads = True
-        server = EmbeddingServer(f"http://127.0.0.1:{http.server_port}/v1")
-        Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
+    server = EmbeddingServer()
+    with answering(server.reply_to, server.hold) as server.url:
         yield server
-        server.hold.set()
-        http.shutdown()

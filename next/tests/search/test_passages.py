@@ -1,4 +1,5 @@
-"""A note as passages: where each is, what a model is given of it, and that nothing is lost or shown that is hidden."""
+"""A note as passages: where each is, what a model is given and a search quotes of it, and that nothing is lost or shown
+that is hidden."""
 
 from __future__ import annotations
 
@@ -8,9 +9,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from notebook_sync.search.terms import LONGEST, MOST_EMBEDDED, passages_of, plain, shown, texts_to_embed
+from notebook_sync.search.terms import (
+    LONGEST,
+    LONGEST_SNIPPET,
+    MOST_EMBEDDED,
+    Passage,
+    Snippet,
+    best_passage,
+    passages_of,
+    plain,
+    shown,
+    snippet_of,
+    texts_to_embed,
+)
 from prompt.outline import Outline
-from tests.search.notes import sections_of
+from tests.search.conftest import ANALYZER, sections_of
 
 
 def own_words(content: str) -> list[str]:
@@ -84,9 +97,8 @@ HIDDEN = {
 @pytest.mark.parametrize("content", HIDDEN.values(), ids=HIDDEN)
 def test_what_a_model_is_never_shown_is_in_no_passage(content: str) -> None:
     found = passages_of(content, sections_of(content))
-    assert "secret" not in " ".join([*own_words(content), *(each.opens + each.heading for each in found)]).lower()
-    assert "secret" not in " ".join(given_to_model(content)).lower()
-    assert "secret" not in shown(content).lower()
+    texts = [*own_words(content), *(each.opens + each.heading for each in found), *given_to_model(content)]
+    assert "secret" not in " ".join([*texts, shown(content)]).lower()
     assert len(found) <= 3
 
 
@@ -170,16 +182,15 @@ def test_passages_are_in_order_on_their_lines_and_cover_what_is_shown(content: s
     below_headings = list(content)
     for each in Outline(content).sections:
         below_headings[each.start : each.body] = " " * (each.body - each.start)
-    end = 0
-    outside = ""
+    end, outside = 0, ""
     for passage in passages_of(content, sections):
         own = passage.text
         assert end <= passage.start <= passage.start + len(own) <= len(content)
         assert own == own.strip()
         assert len(own) <= LONGEST
         above = [anchor for _, _, anchor, _, start, _ in sections if start <= passage.start]
-        assert passage.anchor == (above[-1] if above else "")
-        assert passage.line == 1 + content.count("\n", 0, passage.start)
+        place = (above[-1] if above else "", 1 + content.count("\n", 0, passage.start))
+        assert (passage.anchor, passage.line) == place
         outside += "".join(below_headings[end : passage.start])
         end = passage.start + len(own)
     outside += "".join(below_headings[end:])
@@ -189,5 +200,71 @@ def test_passages_are_in_order_on_their_lines_and_cover_what_is_shown(content: s
 @pytest.mark.parametrize("before", range(0, 90, 7))
 def test_a_long_word_of_data_is_hidden_wherever_it_begins(before: int) -> None:
     above = "a " * before
-    assert shown(above + "Q" * 160) == above + " " * 160
-    assert shown(above + "Q" * 159) == above + "Q" * 159
+    assert (shown(above + "Q" * 160), shown(above + "Q" * 159)) == (above + " " * 160, above + "Q" * 159)
+
+
+# What a search quotes of it.
+
+
+def quote(content: str, query: str, near: int | None = None) -> Snippet | None:
+    asked = set(ANALYZER.query_terms(query))
+    passages = passages_of(content, sections_of(content))
+    counted = [(each, len(asked & set(ANALYZER.terms(each.text)))) for each in passages]
+    chosen = best_passage(counted, near)
+    return chosen and snippet_of(chosen, lambda text: ANALYZER.first_place(text, asked))
+
+
+PIER = "# Pier\n\nThe ferry.\n\n## Winter\n\nNo ice, and\nthe *ferry* sails.\n\n## Empty\n"
+
+
+def test_the_passage_with_most_words_is_quoted_with_its_line_and_section() -> None:
+    for content, query, expected in (
+        (PIER, "ferry ice", Snippet("No ice, and the *ferry* sails.", "winter", 7)),
+        (PIER, "ferry", Snippet("The ferry.", "pier", 3)),
+        ("# Only a title\n", "title", Snippet("Only a title", "only-a-title", 1)),
+        ("", "ferry", None),
+    ):
+        assert quote(content, query) == expected
+
+
+def test_the_nearest_passage_is_quoted_unless_another_one_has_the_words() -> None:
+    winter, empty = PIER.index("No ice"), PIER.index("## Empty")
+    found = [quote(PIER, *asked) for asked in (("vessel", winter), ("ferry", winter), ("ice", 0), ("vessel", empty))]
+    assert [each and each.section for each in found] == ["winter", "winter", "winter", "pier"]
+
+
+@pytest.mark.parametrize(
+    ("before", "word", "query"),
+    [
+        ("All the boats lie in the harbour. " * 9, "winch", "winches"),
+        ("渡船早上九点开。票价十二克朗。" * 20, "声呐", "声呐"),
+        ("é" * 330 + " ", "ferry", "ferry"),
+    ],
+)
+def test_a_quotation_is_short_and_has_what_was_asked_for(before: str, word: str, query: str) -> None:
+    content = f"{before}{word} {before}"
+    passage = Passage("", "", 1, 0, content.strip(), "")
+    asked = set(ANALYZER.query_terms(query))
+    found = snippet_of(passage, lambda text: ANALYZER.first_place(text, asked))
+    assert (found.text[:2], word in found.text, found.text[-2:]) == ("… ", True, " …")
+    assert len(found.text) <= LONGEST_SNIPPET
+
+
+@given(st.text(st.sampled_from("ab 船é🛥\n."), max_size=2_000), st.text(max_size=5))
+def test_any_text_is_quoted_on_one_short_line(content: str, query: str) -> None:
+    found = quote(content, query)
+    assert found is None or (len(found.text) <= LONGEST_SNIPPET and "\n" not in found.text and found.line >= 1)
+
+
+@pytest.mark.parametrize(
+    ("picture", "seen"),
+    [
+        ("![scan](data:image/png;base64,{data})", "Before scan"),
+        ('![the *scan*](<data:image/png;base64,{data}> "a (title)', "Before the *scan*"),
+        ("![](data:image/png;base64,{data})", "Before"),
+        ("`data:image/png;base64,{data}`", "Before `"),
+    ],
+)
+def test_of_a_picture_in_the_text_only_its_name_is_quoted(picture: str, seen: str) -> None:
+    content = f"Before {picture.format(data='QUJD' * 99)} after.\n"
+    assert quote(content, "before") == Snippet(seen, "", 1)

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from notebook_sync.errors import BackendDown, MissingExtra
 from notebook_sync.search.embed import StaticEmbedder
 from notebook_sync.search.query import Found, Mode, Searcher
+from notebook_sync.search.terms import Snippet
 from notebook_sync.store.index import Index
-from notebook_sync.store.rows import Either, Is, Where
-from tests.search.notes import ANALYZER, FakeEmbedder, add, document, fact, sections_of
+from notebook_sync.store.rows import EVERYTHING, Either, Is, Where
+from tests.search.conftest import ANALYZER, FakeEmbedder, add, document, fact, sections_of
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 PUBLIC = Is("audience", "=", "")
@@ -100,8 +101,7 @@ def test_conditions_hold_in_every_mode(index: Index, searcher: Searcher, where: 
 def test_a_section_narrows_by_its_heading_or_its_anchor(searcher: Searcher, mode: Mode) -> None:
     for section in ("Winter", "winter", "#winter"):
         found = searcher.search("the keeper lights the lamp", mode=mode, section=section)
-        assert ids(found)[0] == "lamp"
-        assert {hit.snippet.section for hit in found.hits if hit.snippet} == {"winter"}
+        assert (ids(found)[0], {hit.snippet.section for hit in found.hits if hit.snippet}) == ("lamp", {"winter"})
     assert ids(searcher.search("dogs", mode=mode, section="Winter"))[:1] == ["ferry"]
     assert searcher.search("ferry", mode=mode, section="Summer").hits == []
     assert "lamp" not in ids(searcher.search("vinegar", mode="keyword", section="Winter"))
@@ -131,8 +131,7 @@ def test_a_text_scores_as_it_would_as_a_note(searcher: Searcher, mode: Mode) -> 
     content = NOTES["pages/ferry.md"]
     hit = searcher.search("ferry in winter", mode=mode).hits[0]
     score, snippet = searcher.score_text("ferry in winter", "Crossing", "", content, sections_of(content), mode=mode)
-    assert score == pytest.approx(hit.score, abs=0.005)
-    assert snippet == hit.snippet
+    assert (score, snippet) == (pytest.approx(hit.score, abs=0.005), hit.snippet)
     assert searcher.score_text("vinegar", "Crossing", "", content, (), mode="keyword") == (0, None)
 
 
@@ -154,9 +153,8 @@ def test_private_rows_change_nothing_of_what_others_see(index: Index, searcher: 
 def test_a_private_note_is_found_by_who_may_read_it(index: Index, fake: Searcher, mode: Mode) -> None:
     add(index, NOTES)
     add(index, {"channels/pilot/own.md": "# Ferry\n\nThe ferry is mine.\n"}, audience="channels/pilot/global")
-    for where in (PILOTS, Either((PILOTS, Is("audience", "=", "apart")))):
+    for where in (PILOTS, Either((PILOTS, Is("audience", "=", "apart"))), EVERYTHING):
         assert ids(fake.search("ferry mine", mode=mode, where=where))[0] == "channels/pilot/own"
-    assert ids(fake.search("ferry mine", mode=mode))[0] == "channels/pilot/own"
     assert "channels/pilot/own" not in ids(fake.search("ferry mine", mode=mode, where=PUBLIC))
 
 
@@ -203,12 +201,9 @@ def test_marks_are_never_syntax(searcher: Searcher, marks: str) -> None:
 
 def test_a_hit_quotes_where_the_words_are_or_what_is_nearest(searcher: Searcher) -> None:
     (hit,) = searcher.search("ice", mode="keyword").hits
-    assert (quotes(Found([hit], None)), hit.parts) == (["One sailing a day, when the harbour has no ice."], None)
-    assert hit.snippet
-    assert (hit.snippet.section, hit.snippet.line) == ("winter", 7)
+    assert (hit.snippet, hit.parts) == (Snippet("One sailing a day, when the harbour has no ice.", "winter", 7), None)
     nearest = searcher.search("boat departure time", mode="semantic").hits[0].snippet
-    assert nearest
-    assert (nearest.section, nearest.line) == ("crossing", 3)
+    assert nearest == Snippet("The ferry to the island leaves at nine.", "crossing", 3)
 
 
 def test_a_note_that_changed_since_it_was_embedded_is_quoted_as_it_is_now(

@@ -11,7 +11,7 @@ from notebook_sync.errors import BackendDown
 from notebook_sync.search.meaning import Embedded, Meaning
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Is
-from tests.search.notes import FakeEmbedder, add, document, fact
+from tests.search.conftest import FakeEmbedder, add, document, fact
 
 NOTES = {f"pages/{number}.md": f"# Berth {number}\n\nFree.\n\n## Fees\n\nTwelve.\n" for number in range(5)}
 

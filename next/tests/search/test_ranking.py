@@ -27,7 +27,7 @@ from notebook_sync.search.ranking import (
     with_neighbours,
 )
 from notebook_sync.search.terms import NO_TERMS, search_columns
-from tests.search.notes import ANALYZER, sections_of
+from tests.search.conftest import ANALYZER, sections_of
 
 WORDS = st.lists(st.sampled_from("abcde"), max_size=8)
 PASSAGES = st.lists(st.tuples(WORDS, WORDS), max_size=4)
@@ -85,8 +85,7 @@ def test_the_packed_text_of_a_note_says_title_summary_headings_and_passages() ->
     found = search_columns(ANALYZER, content, title="Two piers", summary="Boats", sections=sections_of(content))
     rope = found.terms.split("\n")[4:-2]
     assert found.terms.split("\n")[:4] == [" two pier ", " boat ", " ferri ", "# two pier "]
-    assert "".join(rope).split() == ["rope"] * 100
-    assert len(rope) == 2
+    assert ("".join(rope).split(), len(rope)) == (["rope"] * 100, 2)
     assert found.terms.split("\n")[-2:] == ["# empti ", " "]
     assert found.words["content"].split() == ["ferri", "two", "pier", *["rope"] * 100, "empti"]
     assert search_columns(ANALYZER, "").terms.startswith(NO_TERMS)
@@ -183,8 +182,7 @@ def test_two_scores_are_fused_relative_to_the_best() -> None:
         {"a": 0.6, "b": 0.7, "c": 0.2}
     )
     assert fuse({}, {"a": 0.3, "b": -0.1}, 0.4) == pytest.approx({"a": 0.3, "b": 0.0})
-    assert fuse({"a": 3.0}, {}, 0.4) == {"a": 1.0}
-    assert fuse({}, {}, 0.4) == {}
+    assert (fuse({"a": 3.0}, {}, 0.4), fuse({}, {}, 0.4)) == ({"a": 1.0}, {})
 
 
 def test_a_rare_word_counts_more_and_a_long_text_less() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from notebook_sync.store.index import Index
-from tests.servers import Server
 from tests.store.mirrors import Database, Keys, OpenWorld, World
 from tests.store.rows_for_tests import open_index
 
@@ -49,34 +48,11 @@ def world(open_world: OpenWorld, servers: dict[str, str]) -> World:
 
 @pytest.fixture
 def mongo(servers: dict[str, str]) -> Iterator[Database]:
-    found = Database(servers["mongodb"], servers["database"])
-    yield found
-    found.client.close()
+    with closing(Database(servers["mongodb"], servers["database"])) as found:
+        yield found
 
 
 @pytest.fixture
 def keys(servers: dict[str, str]) -> Iterator[Keys]:
-    found = Keys(servers["redis"], servers["prefix"])
-    yield found
-    found.client.close()
-
-
-@pytest.fixture
-def own_world(open_world: OpenWorld, own_mongod: Server, own_redis: Server, redis_prefix: str) -> World:
-    """The same on servers that may be hung, killed and emptied."""
-    name = f"own_{redis_prefix[-12:]}"
-    return open_world(mongodb=own_mongod.url, database=name, redis=own_redis.url, prefix=redis_prefix)
-
-
-@pytest.fixture
-def own_mongo(own_world: World) -> Iterator[Database]:
-    found = Database(own_world.mirror.url, own_world.database)
-    yield found
-    found.client.close()
-
-
-@pytest.fixture
-def own_keys(own_world: World) -> Iterator[Keys]:
-    found = Keys(own_world.refs.url, own_world.prefix)
-    yield found
-    found.client.close()
+    with closing(Keys(servers["redis"], servers["prefix"])) as found:
+        yield found

@@ -16,6 +16,7 @@ from notebook_sync.settings import MirrorTable, PromptTable, RefsTable
 from notebook_sync.store.mongodb import SHAPES, MongoTarget
 from notebook_sync.store.publish import Published, Publisher
 from notebook_sync.store.redis import RedisTarget
+from notebook_sync.store.rows import Row
 from tests.store.rows_for_tests import entry, open_index
 
 # Stream lines that are older than 30 days are not written again.
@@ -50,6 +51,13 @@ class World:
             targets.append(RedisTarget(self.refs, PromptTable(), self.index))
         self.publisher = Publisher(self.index, targets, self.place)
 
+    def lose_index(self) -> None:
+        """Begin with an empty index, as another process would."""
+        self.close()
+        for file in self.place.state.glob("index.db*"):
+            file.unlink()
+        self.open()
+
     def close(self) -> None:
         self.publisher.close()
         self.index.close()
@@ -63,7 +71,13 @@ class World:
             state.retry_at = 0.0
         return self.publisher.publish(10.0, **options)
 
-    def publish_well(self, **options: bool) -> None:
+    def publish_well(
+        self, *documents: Row, facts: Sequence[Row] = (), lines: Sequence[Row] = (), **options: bool
+    ) -> None:
+        """Put these rows and publish; nothing may be in trouble."""
+        self.put(*documents)
+        self.index.facts.put(facts)
+        self.index.stream.put(lines)
         done = self.publish(**options)
         assert not any(each.trouble for each in done.values()), done
 
@@ -87,6 +101,9 @@ class Database:
         self.client: Any = pymongo.MongoClient(url, tz_aware=True, serverSelectionTimeoutMS=10_000)
         self.db: Any = self.client[name]
 
+    def close(self) -> None:
+        self.client.close()
+
     def texts(self, *shapes: str) -> dict[str, str]:
         return {each["_id"]: each["content"] for shape in shapes or SHAPES for each in self.db[shape].find()}
 
@@ -100,6 +117,9 @@ class Keys:
     def __init__(self, url: str, prefix: str) -> None:
         self.client: Any = redis.Redis.from_url(url, decode_responses=True)
         self.prefix = prefix
+
+    def close(self) -> None:
+        self.client.close()
 
     def ref(self, id: str) -> dict[str, str]:
         return dict(self.client.hgetall(f"{self.prefix}:notebook:ref:{id}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, date, datetime
 from functools import reduce
 from typing import Any
@@ -21,30 +22,21 @@ def test_nothing_is_published_without_servers(world: World) -> None:
     assert targets_of(Settings(), world.place, world.index) == []
     alone = Publisher(world.index, [], world.place)
     alone.publish_inline(1.0)
-    assert alone.publish(1.0) == {}
-    assert alone.state() == []
-    assert alone.wait_for_cursors(1.0) == []
+    assert (alone.publish(1.0), alone.state(), alone.wait_for_cursors(1.0)) == ({}, [], [])
     assert alone.compare() == (None, None, [])
 
 
 def test_changes_arrive_in_both_and_a_second_run_writes_nothing(world: World, mongo: Database, keys: Keys) -> None:
-    world.put(document("a"), document("b"))
-    world.index.facts.put([fact()])
-    world.index.stream.put([line("first")])
-    world.publish_well()
+    world.publish_well(document("a"), document("b"), facts=[fact()], lines=[line("first")])
     world.put(document("a", "second text"))
     world.index.documents.delete(["pages/b"])
     world.index.facts.delete(["f1"])
     assert [each["behind"] for each in world.publisher.state()] == [1, 1]
-    done = world.publish()
-    assert (done["mongodb"].published, done["redis"].published) == (3, 2)
-    assert mongo.texts() == {"pages/a": "second text"}
-    assert mongo.db.pages.find_one()["metadata"]["version"] == 2
+    assert {kind: done.published for kind, done in world.publish().items()} == {"mongodb": 3, "redis": 2}
+    assert (mongo.texts(), mongo.db.pages.find_one()["metadata"]["version"]) == ({"pages/a": "second text"}, 2)
     assert mongo.db.notes.count_documents({}) == 0
-    assert keys.refs() == {"pages/a"}
-    assert (keys.ref("pages/a")["version"], keys.ids()) == ("2", ["first"])
-    done = world.publish()
-    assert (done["mongodb"].published, done["redis"].published) == (0, 0)
+    assert (keys.refs(), keys.ref("pages/a")["version"], keys.ids()) == ({"pages/a"}, "2", ["first"])
+    assert {kind: done.published for kind, done in world.publish().items()} == {"mongodb": 0, "redis": 0}
     assert [each["behind"] for each in world.publisher.state()] == [0, 0]
     assert world.is_equal()
 
@@ -53,25 +45,21 @@ def test_private_notes_stay_here_unless_the_mirror_may_have_them(
     world: World, open_world: OpenWorld, servers: dict[str, str], mongo: Database, keys: Keys
 ) -> None:
     copy = document("copy", "a copy of a private note", audience="channels/scribe/global")
-    world.put(private("secret", "private words"), copy, document("open"))
-    world.publish_well()
-    assert mongo.texts() == {"pages/open": "first text"}
-    assert keys.refs() == {"pages/open"}
+    world.publish_well(private("secret", "private words"), copy, document("open"))
+    assert (mongo.texts(), keys.refs()) == ({"pages/open": "first text"}, {"pages/open"})
     world.publisher._targets[0]._settings = world.mirror.__class__(  # type: ignore[attr-defined]
         url=world.mirror.url, database=world.database, private=True
     )
     world.publisher.reconcile_all()
-    assert len(mongo.texts()) == 3
-    assert keys.refs() == {"pages/open"}
+    assert (len(mongo.texts()), keys.refs()) == (3, {"pages/open"})
 
 
 def test_a_row_that_leaves_a_collection_is_deleted_there(world: World, mongo: Database, keys: Keys) -> None:
-    world.put(document("plan"), document("code", id="x", path="code_snippets/x.md", collection="code_snippets"))
-    world.publish_well()
-    world.put(document("plan", collection="research_notes"), document("code", id="x", audience="channels/a/b"))
-    world.publish_well()
-    assert mongo.texts("pages", "code_snippets", "documents") == {}
-    assert mongo.texts() == {"pages/plan": "first text"}
+    world.publish_well(
+        document("plan"), document("code", id="x", path="code_snippets/x.md", collection="code_snippets")
+    )
+    world.publish_well(document("plan", collection="research_notes"), document("code", id="x", audience="channels/a/b"))
+    assert (mongo.texts("pages", "code_snippets", "documents"), mongo.texts()) == ({}, {"pages/plan": "first text"})
     assert keys.refs() == {"pages/plan"}
 
 
@@ -80,12 +68,11 @@ def test_a_file_that_is_shown_in_part_has_a_ref_of_its_visible_text(world: World
     path = "runtime/standing-orders"
     runtime = {"id": path, "path": f"{path}.md", "collection": "runtime", "audience": "apart"}
     hidden = {"title": "Rules of Ann", "summary": "the safe is behind the picture", "tags": ["safe"]}
-    world.put(
+    world.publish_well(
         document("rules", text, **runtime, **hidden),
         document("core", id="core", path="facts/core.md", audience="apart"),
         document("copy", id="copy", path="facts/core (conflicted copy).md", audience="apart"),
     )
-    world.publish_well()
     assert keys.refs() == {path}  # an external session is denied core facts as a whole, and copies of them
     found = keys.ref(path)
     assert (found["title"], found["summary"], found["tags"]) == ("Rules", "Be kind.", "")
@@ -101,36 +88,31 @@ POISON: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("fields", POISON.values(), ids=POISON)
 def test_a_note_that_cannot_be_stored_is_refused_alone(fields: dict[str, Any], world: World, mongo: Database) -> None:
     deep: dict[str, Any] = reduce(lambda inner, _: {"a": inner}, range(900), {})
-    world.put(
+    world.publish_well(
         document("bad", **fields),
         document("good"),
         document("fine", extra={"day": date(2026, 1, 2), "$x": 1, "deep": deep}),
     )
-    world.publish_well()
     assert mongo.texts() == {"pages/good": "first text", "pages/fine": "first text"}
     found = mongo.db.pages.find_one({"_id": "pages/fine"})["metadata"]["extra"]
     assert (found["day"], found["_x"]) == ("2026-01-02", 1)
-    (refused,) = world.index.refused.find()
-    assert refused["row"] == "documents:pages/bad"
-    world.put(document("bad", "fits now"))
-    world.publish_well()
-    assert world.index.refused.count() == 0
-    assert mongo.texts()["pages/bad"] == "fits now"
+    assert world.index.refused.tuples(("row",)) == [("documents:pages/bad",)]
+    world.publish_well(document("bad", "fits now"))
+    assert (world.index.refused.count(), mongo.texts()["pages/bad"]) == (0, "fits now")
 
 
 def test_a_batch_that_is_refused_whole_is_the_servers_trouble(
     open_world: OpenWorld, servers: dict[str, str], new_mongo_database: str, mongodb_url: str
 ) -> None:
     world = open_world(mongodb=mongodb_url, database=new_mongo_database)
-    database = Database(mongodb_url, new_mongo_database)
-    database.db.create_collection("pages", validator={"title": {"$type": "int"}})
-    world.put(document("a"), document("b"))
-    assert "validation" in world.troubles()["mongodb"]
-    assert world.state("mongodb")["behind"] == 2
-    database.db.command("collMod", "pages", validator={})
-    world.publish_well()
-    assert set(database.texts()) == {"pages/a", "pages/b"}
-    database.client.close()
+    with closing(Database(mongodb_url, new_mongo_database)) as database:
+        database.db.create_collection("pages", validator={"title": {"$type": "int"}})
+        world.put(document("a"), document("b"))
+        assert "validation" in world.troubles()["mongodb"]
+        assert world.state("mongodb")["behind"] == 2
+        database.db.command("collMod", "pages", validator={})
+        world.publish_well()
+        assert set(database.texts()) == {"pages/a", "pages/b"}
 
 
 def test_a_text_index_of_others_stays(open_world: OpenWorld, new_mongo_database: str, mongodb_url: str) -> None:
@@ -138,8 +120,9 @@ def test_a_text_index_of_others_stays(open_world: OpenWorld, new_mongo_database:
     database.db.code_snippets.create_index([("title", "text")])
     before = database.db.code_snippets.index_information()["title_text"]
     world = open_world(mongodb=mongodb_url, database=new_mongo_database)
-    world.put(document("x", collection="code_snippets", code="x"), document("y", fields={"language": "python"}))
-    world.publish_well()
+    world.publish_well(
+        document("x", collection="code_snippets", code="x"), document("y", fields={"language": "python"})
+    )
     assert set(database.texts()) == {"pages/x", "pages/y"}
     assert database.db.pages.find_one()["metadata"]["language"] == "python"
     assert database.db.code_snippets.index_information()["title_text"] == before
@@ -151,8 +134,7 @@ def test_what_programs_counted_of_facts_is_not_lowered(world: World, mongo: Data
     mongo.db.notes.insert_one({"_id": "theirs", "note_id": "theirs", "content": "their fact"})
     world.publish_well()
     mongo.db.notes.update_one({"_id": "f1"}, {"$inc": {"access_count": 3}})
-    world.index.facts.put([fact(section="moved")])
-    world.publish_well()
+    world.publish_well(facts=[fact(section="moved")])
     found = mongo.db.notes.find_one({"_id": "f1"})
     assert (found["access_count"], found["section"], found["metadata"]["base"]) == (5, "moved", 0.5)
     assert mongo.db.notes.find_one({"_id": "theirs"})["content"] == "their fact"
@@ -162,21 +144,18 @@ def test_what_programs_counted_of_facts_is_not_lowered(world: World, mongo: Data
 def test_a_key_that_is_used_for_something_else_refuses_its_row_alone(world: World, keys: Keys) -> None:
     keys.client.set(f"{keys.prefix}:daily:{TODAY}:odd", "theirs")
     world.publish_well()
-    world.index.stream.put([line("odd"), line("fine")])
-    world.publish_well()
-    assert keys.client.get(f"{keys.prefix}:daily:{TODAY}:odd") == "theirs"
-    assert keys.ids() == ["odd", "fine"]
+    world.publish_well(lines=[line("odd"), line("fine")])
+    assert (keys.client.get(f"{keys.prefix}:daily:{TODAY}:odd"), keys.ids()) == ("theirs", ["odd", "fine"])
     assert world.state("redis")["refused"] == 1
 
 
 def test_a_line_that_ends_leaves_its_list_and_lines_of_others_stay(world: World, keys: Keys) -> None:
     keys.client.rpush(f"{keys.prefix}:daily:{TODAY}", "no JSON", '{"content": "theirs"}')
-    world.index.stream.put([line("first"), line("second")])
-    world.publish_well()
+    world.publish_well(lines=[line("first"), line("second")])
     world.index.stream.delete(["first"])
     world.publish_well()
-    assert keys.client.lrange(f"{keys.prefix}:daily:{TODAY}", 0, 1) == ["no JSON", '{"content": "theirs"}']
-    assert keys.client.llen(f"{keys.prefix}:daily:{TODAY}") == 3
+    *theirs, _ = keys.client.lrange(f"{keys.prefix}:daily:{TODAY}", 0, -1)
+    assert theirs == ["no JSON", '{"content": "theirs"}']
     assert not keys.client.exists(f"{keys.prefix}:daily:{TODAY}:first")
 
 
@@ -198,12 +177,9 @@ def test_checkpoints_and_longterm_memory_are_published(world: World, keys: Keys)
 
 def test_a_redis_without_modules_serves_as_well(open_world: OpenWorld, plain_redis_url: str, redis_prefix: str) -> None:
     world = open_world(redis=plain_redis_url, prefix=redis_prefix)
-    world.put(document("plan"))
-    world.index.stream.put([line("first")])
-    world.publish_well()
-    keys = Keys(plain_redis_url, redis_prefix)
-    assert (keys.refs(), keys.ids()) == ({"pages/plan"}, ["first"])
-    keys.client.close()
+    world.publish_well(document("plan"), lines=[line("first")])
+    with closing(Keys(plain_redis_url, redis_prefix)) as keys:
+        assert (keys.refs(), keys.ids()) == ({"pages/plan"}, ["first"])
 
 
 def test_every_command_has_one_key(own_redis: Server, open_world: OpenWorld) -> None:
@@ -214,9 +190,7 @@ def test_every_command_has_one_key(own_redis: Server, open_world: OpenWorld) -> 
     eventually(lambda: keys.client.cluster("INFO")["cluster_state"] == "ok", "the cluster is up")
     world = open_world(redis=own_redis.url, prefix="c")
     for _ in range(2):
-        world.put(document("a"), document("b"))
-        world.index.stream.put([line("first"), line("second", day="2026-01-01")])
-        world.publish_well()
+        world.publish_well(document("a"), document("b"), lines=[line("first"), line("second", day="2026-01-01")])
         world.publisher.reconcile_all()
         world.index.documents.delete(["pages/b"])
         world.index.stream.delete(["first"])

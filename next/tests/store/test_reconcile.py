@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from notebook_sync.store import publish
-from tests.servers import Server
 from tests.store.mirrors import Database, Keys, World, line
 from tests.store.rows_for_tests import document, fact
 
@@ -36,9 +35,7 @@ def _age(world: World, mongo: Database, keys: Keys) -> None:
 
 @pytest.mark.parametrize("damage", [_delete, _leave_orphans, _age])
 def test_differences_are_found_and_repaired(damage: Damage, world: World, mongo: Database, keys: Keys) -> None:
-    world.put(document("a"), document("b"))
-    world.index.facts.put([fact()])
-    world.publish_well()
+    world.publish_well(document("a"), document("b"), facts=[fact()])
     mongo.db.pages.insert_one({"_id": "theirs", "content": "theirs"})
     keys.client.hset(f"{keys.prefix}:notebook:ref:theirs", "content", "theirs")
     damage(world, mongo, keys)
@@ -46,22 +43,16 @@ def test_differences_are_found_and_repaired(damage: Damage, world: World, mongo:
     world.publisher.reconcile_all()
     assert world.publisher.compare() == (3, 2, [])
     assert mongo.texts() == {"pages/a": "first text", "pages/b": "first text", "theirs": "theirs"}
-    assert keys.ref("theirs") == {"content": "theirs"}
-    assert keys.ref("pages/a")["title"] == "a"
+    assert (keys.ref("theirs"), keys.ref("pages/a")["title"]) == ({"content": "theirs"}, "a")
     before = world.index.version()
     world.publisher.reconcile_all()
     assert world.index.version() - before <= 4  # only that it was done
 
 
 def test_nothing_is_deleted_before_this_index_has_seen_every_file(world: World, mongo: Database, keys: Keys) -> None:
-    world.put(document("a"), document("b"))
-    world.publish_well()
-    for file in world.place.state.glob("index.db*"):
-        world.close()
-        file.unlink(missing_ok=True)
-    world.open()
-    world.put(document("a"))
-    world.publish_well()
+    world.publish_well(document("a"), document("b"))
+    world.lose_index()
+    world.publish_well(document("a"))
     assert set(mongo.texts()) == keys.refs() == {"pages/a", "pages/b"}
     world.index.counters.put([{"id": "adopted", "value": 1}])
     world.publisher.reconcile_all()
@@ -69,22 +60,18 @@ def test_nothing_is_deleted_before_this_index_has_seen_every_file(world: World, 
 
 
 def test_a_line_that_another_program_cut_does_not_come_back(world: World, keys: Keys) -> None:
-    world.index.stream.put([line("first"), line("second")])
-    world.publish_well()
+    world.publish_well(lines=[line("first"), line("second")])
     keys.client.lpop(f"{keys.prefix}:daily:{line('x')['day']}")
     world.put(document("a"))
     world.publisher.reconcile_all()
     world.close()
     world.open()
-    world.index.stream.put([line("third")])
-    world.publish_well()
+    world.publish_well(lines=[line("third")])
     assert keys.ids() == ["second", "third"]
 
 
 def test_a_lost_mark_fills_again_without_repeating_lines(world: World, mongo: Database, keys: Keys) -> None:
-    world.put(document("a"))
-    world.index.stream.put([line("first")])
-    world.publish_well()
+    world.publish_well(document("a"), lines=[line("first")])
     mongo.db.meta.delete_many({})
     keys.client.delete(f"{keys.prefix}:notebook:owner")
     mongo.db.pages.delete_many({})
@@ -95,8 +82,7 @@ def test_a_lost_mark_fills_again_without_repeating_lines(world: World, mongo: Da
 def test_a_change_that_comes_while_rows_are_compared_is_published(
     world: World, mongo: Database, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.put(document("a", "one"))
-    world.publish_well()
+    world.publish_well(document("a", "one"))
     target = world.publisher._targets[0]
     known = target.known
 
@@ -118,8 +104,7 @@ def test_a_document_that_is_changed_between_look_and_write_is_not_overwritten(
 ) -> None:
     from notebook_sync.store import mongodb
 
-    world.put(document("a"), document("b"))
-    world.publish_well()
+    world.publish_well(document("a"), document("b"))
     run = mongodb._run
 
     def after_a_change(database: Any, *arguments: Any) -> None:
@@ -127,21 +112,5 @@ def test_a_document_that_is_changed_between_look_and_write_is_not_overwritten(
         run(database, *arguments)
 
     monkeypatch.setattr(mongodb, "_run", after_a_change)
-    world.put(document("a", "ours"), document("b", "ours"))
-    world.publish_well()
-    assert mongo.texts() == {"pages/a": "theirs", "pages/b": "ours"}
-    assert world.state("mongodb")["refused"] == 1
-
-
-def test_a_fill_that_was_interrupted_is_done_again(own_world: World, own_mongod: Server, own_mongo: Database) -> None:
-    world = own_world
-    world.put(*(document(f"n{n}") for n in range(30)))
-    target = world.publisher._targets[0]
-    write_mark = target.write_mark
-    target.write_mark = lambda mark: own_mongod.pause() or write_mark(mark)  # type: ignore[func-returns-value, method-assign]
-    assert "mongodb" in world.troubles()
-    target.write_mark = write_mark  # type: ignore[method-assign]
-    own_mongod.resume()
-    world.publish_well()
-    assert len(own_mongo.texts()) == 30
-    assert world.is_equal()
+    world.publish_well(document("a", "ours"), document("b", "ours"))
+    assert (mongo.texts(), world.state("mongodb")["refused"]) == ({"pages/a": "theirs", "pages/b": "ours"}, 1)

@@ -15,52 +15,52 @@ from notebook_sync.errors import BackendDown
 from notebook_sync.files.locks import FollowLock
 from notebook_sync.store import publish
 from tests.fault_proxy import FaultProxy, Mode
-from tests.servers import MongoClient, Server, hung
+from tests.servers import Server, hung
 from tests.store.mirrors import Database, Keys, OpenWorld, World, line
 from tests.store.rows_for_tests import document
 from tests.waiting import eventually
 
 
+@pytest.fixture
+def servers(own_mongod: Server, own_redis: Server, redis_prefix: str) -> dict[str, str]:
+    """Servers that may be hung, killed and emptied."""
+    name = f"own_{redis_prefix[-12:]}"
+    return {"mongodb": own_mongod.url, "database": name, "redis": own_redis.url, "prefix": redis_prefix}
+
+
 def test_reads_status_and_writes_go_on_while_both_servers_hang(
-    own_world: World, own_mongod: Server, own_redis: Server, own_mongo: Database, own_keys: Keys
+    world: World, own_mongod: Server, own_redis: Server, mongo: Database, keys: Keys
 ) -> None:
-    world = own_world
-    world.put(document("plan", "one"))
-    world.publish_well()
+    world.publish_well(document("plan", "one"))
     with hung(own_mongod), hung(own_redis), ThreadPoolExecutor() as pool:
         publishing = pool.submit(world.publish)
         world.put(document("plan", "two"))
         world.index.stream.put([line("during")])
-        assert world.index.documents.get(["pages/plan"])["pages/plan"]["content"] == "two"
+        assert world.index.documents.find(fields=("content",)) == [{"content": "two"}]
         assert world.index.documents.search(["two"])[0].id == "pages/plan"
         assert not publishing.done()
-        done = publishing.result()
-        assert all(each.trouble for each in done.values())
+        assert all(each.trouble for each in publishing.result().values())
         states = world.publisher.state()
         assert [(bool(each["trouble"]), each["behind"]) for each in states] == [(True, 1), (True, 2)]
         world.publisher.publish_inline(0.2)
     world.publish_well()
-    assert own_mongo.texts() == {"pages/plan": "two"}
-    assert own_keys.ids() == ["during"]
+    assert (mongo.texts(), keys.ids()) == ({"pages/plan": "two"}, ["during"])
     assert world.is_equal()
 
 
 def test_status_asks_a_server_that_hangs_only_now_and_then(
-    own_world: World, own_mongod: Server, monkeypatch: pytest.MonkeyPatch
+    world: World, own_mongod: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = own_world
     monkeypatch.setattr(publish, "_STATUS_SECONDS", 0.1)
     target = world.publisher._targets[0]
     asked = Mock(side_effect=target.read_mark)
     monkeypatch.setattr(target, "read_mark", asked)
     with hung(own_mongod):
         troubles = [world.state("mongodb")["trouble"] for _ in range(3)]
-    assert troubles == ["it does not answer"] * 3
-    assert asked.call_count == 1
+    assert (troubles, asked.call_count) == (["it does not answer"] * 3, 1)
 
 
-def test_a_write_that_hangs_is_given_up_and_never_raises(own_world: World, own_mongod: Server) -> None:
-    world = own_world
+def test_a_write_that_hangs_is_given_up_and_never_raises(world: World, own_mongod: Server) -> None:
     world.put(document("plan"))
     with hung(own_mongod):
         world.publisher.publish_inline(0.05)
@@ -96,8 +96,7 @@ def test_a_server_behind_a_broken_line_gets_everything_later(
 ) -> None:
     proxies = [proxy_to(servers["mongodb"]), proxy_to(servers["redis"])]
     world = open_world(**{**servers, "mongodb": proxies[0].url, "redis": proxies[1].url})
-    world.put(document("plan", "one"))
-    world.publish_well()
+    world.publish_well(document("plan", "one"))
     for proxy in proxies:
         proxy.mode = mode
     world.put(document("plan", "two"))
@@ -108,29 +107,27 @@ def test_a_server_behind_a_broken_line_gets_everything_later(
     for proxy in proxies:
         proxy.mode = "pass"
     eventually(lambda: not world.troubles(), "both servers answer")
-    assert mongo.texts() == {"pages/plan": "two"}
-    assert keys.ids() == ["during"]
+    assert (mongo.texts(), keys.ids()) == ({"pages/plan": "two"}, ["during"])
 
 
-def test_pauses_grow_and_end_with_the_first_success(own_world: World, own_redis: Server) -> None:
+def test_pauses_grow_and_end_with_the_first_success(world: World, own_redis: Server) -> None:
     own_redis.kill()
     pauses = []
     for _ in range(9):
-        own_world.troubles()
-        state = own_world.publisher._states["redis"]
+        world.troubles()
+        state = world.publisher._states["redis"]
         pauses.append(state.pause)
         assert state.retry_at > time.monotonic()
-        assert own_world.publisher.publish(1.0)["redis"].trouble  # not asked
+        assert world.publisher.publish(1.0)["redis"].trouble  # not asked
     assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0, 30.0]
     own_redis.restart()
-    own_world.publish_well()
-    assert own_world.publisher._states["redis"].pause == 0.5
+    world.publish_well()
+    assert world.publisher._states["redis"].pause == 0.5
 
 
 def test_emptied_servers_are_filled_again(
-    own_world: World, own_mongod: Server, own_redis: Server, own_mongo: Database, own_keys: Keys
+    world: World, own_mongod: Server, own_redis: Server, mongo: Database, keys: Keys
 ) -> None:
-    world = own_world
     old = line("old", day="2026-01-01", at=datetime(2026, 1, 1, tzinfo=UTC))
     world.put(document("plan", "one"), document("secret", "private", audience="channels/a/global"))
     world.index.stream.put([old, line("first"), line("second")])
@@ -139,38 +136,32 @@ def test_emptied_servers_are_filled_again(
     own_mongod.restart(emptied=True)
     own_redis.restart(emptied=True)
     eventually(lambda: not world.troubles(), "both servers answer")
-    assert own_mongo.texts() == {"pages/plan": "one"}
-    assert own_keys.refs() == {"pages/plan"}
-    assert own_keys.ids() == ["first", "second"]
-    assert own_keys.client.hget(f"{world.prefix}:longterm:old", "content") == "something happened"
-    assert not own_keys.client.exists(f"{world.prefix}:daily:2026-01-01")
-    assert "title_text_content_text" in own_mongo.db.pages.index_information()
-    assert own_keys.client.execute_command("FT.INFO", f"{world.prefix}:memory:idx")
+    assert mongo.texts() == {"pages/plan": "one"}
+    assert (keys.refs(), keys.ids()) == ({"pages/plan"}, ["first", "second"])
+    assert keys.client.hget(f"{world.prefix}:longterm:old", "content") == "something happened"
+    assert not keys.client.exists(f"{world.prefix}:daily:2026-01-01")
+    assert "title_text_content_text" in mongo.db.pages.index_information()
+    assert keys.client.execute_command("FT.INFO", f"{world.prefix}:memory:idx")
     assert world.is_equal()
 
 
 def test_restarted_servers_keep_their_data_and_go_on(
-    own_world: World, own_mongod: Server, own_redis: Server, own_mongo: Database, own_keys: Keys
+    world: World, own_mongod: Server, own_redis: Server, mongo: Database, keys: Keys
 ) -> None:
-    world = own_world
-    world.index.stream.put([line("first")])
-    world.publish_well()
+    world.publish_well(lines=[line("first")])
     own_mongod.restart()
     own_redis.restart()
     world.put(document("plan"))
     world.index.stream.put([line("second")])
     eventually(lambda: not world.troubles(), "both servers answer")
-    assert own_mongo.texts() == {"pages/plan": "first text"}
-    assert own_keys.ids() == ["first", "second"]
+    assert (mongo.texts(), keys.ids()) == ({"pages/plan": "first text"}, ["first", "second"])
 
 
 def test_a_write_that_the_server_carries_out_late_is_undone(
-    own_world: World, own_mongod: Server, own_mongo: Database, monkeypatch: pytest.MonkeyPatch
+    world: World, own_mongod: Server, mongo: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = own_world
     monkeypatch.setattr(publish, "_LATE_SECONDS", 0.0)
-    world.put(document("plan", "one"))
-    world.publish_well()
+    world.publish_well(document("plan", "one"))
     target = world.publisher._targets[0]
     write = target.write
 
@@ -186,16 +177,14 @@ def test_a_write_that_the_server_carries_out_late_is_undone(
     world.index.documents.delete(["pages/late"])
     # What was on its way arrives when everything else is done.
     row = {"_id": "pages/late", "content": "late text", "notebook": world.place.notebook_id, "rev": 2, "published": 1}
-    own_mongo.db.pages.replace_one({"_id": "pages/late"}, {**row, "metadata": {"version": 1}}, upsert=True)
+    mongo.db.pages.replace_one({"_id": "pages/late"}, {**row, "metadata": {"version": 1}}, upsert=True)
     world.publish_well()
-    assert own_mongo.texts() == {"pages/plan": "one"}
-    assert world.publisher._noted(target)["doubt"] is None
+    assert (mongo.texts(), world.publisher._noted(target)["doubt"]) == ({"pages/plan": "one"}, None)
 
 
 def test_a_line_that_was_pushed_by_a_batch_in_doubt_is_not_pushed_twice(
-    own_world: World, own_redis: Server, own_keys: Keys, monkeypatch: pytest.MonkeyPatch
+    world: World, own_redis: Server, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = own_world
     world.publish_well()
     target = world.publisher._targets[1]
     write_mark = target.write_mark
@@ -211,49 +200,52 @@ def test_a_line_that_was_pushed_by_a_batch_in_doubt_is_not_pushed_twice(
     monkeypatch.setattr(target, "write_mark", write_mark)
     world.publish_well()
     world.publish_well()
-    assert own_keys.ids() == ["first", "second"]
+    assert keys.ids() == ["first", "second"]
 
 
 def test_refs_wait_for_mongodb_and_go_on_as_pending_when_it_takes_long(
-    own_world: World, own_mongod: Server, own_keys: Keys, monkeypatch: pytest.MonkeyPatch
+    world: World, own_mongod: Server, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = own_world
-    world.put(document("old"))
-    world.publish_well()
+    world.publish_well(document("old"))
     own_mongod.kill()
     world.put(document("plan"))
     world.index.stream.put([line("first")])
-    assert set(world.troubles()) == {"mongodb"}
-    assert own_keys.refs() == {"pages/old"}
+    assert (set(world.troubles()), keys.refs()) == ({"mongodb"}, {"pages/old"})
     monkeypatch.setattr(publish, "_ALONE_SECONDS", -1.0)
     world.troubles()
-    assert own_keys.ref("pages/plan")["pending"] == "1"
-    assert own_keys.mark()["pending_from"] > 0
-    assert "pending" not in own_keys.ref("pages/old")
+    assert keys.ref("pages/plan")["pending"] == "1"
+    assert keys.mark()["pending_from"] > 0
+    assert "pending" not in keys.ref("pages/old")
     monkeypatch.setattr(publish, "_ALONE_SECONDS", 10.0)
     own_mongod.restart()
     eventually(lambda: not world.troubles(), "MongoDB answers")
-    assert "pending" not in own_keys.ref("pages/plan")
-    assert own_keys.mark()["pending_from"] == 0
-    assert own_keys.ids() == ["first"]
+    assert "pending" not in keys.ref("pages/plan")
+    assert (keys.mark()["pending_from"], keys.ids()) == (0, ["first"])
 
 
-def test_a_restored_server_continues_from_its_own_cursor(
-    world: World, mongo: Database, servers: dict[str, str]
-) -> None:
-    for n in range(20):
-        world.put(document(f"n{n}", "one"))
-    world.publish_well()
+def test_a_restored_server_continues_from_its_own_cursor(world: World, mongo: Database) -> None:
+    world.publish_well(*(document(f"n{n}", "one") for n in range(20)))
     backup = {name: list(mongo.db[name].find()) for name in ("pages", "meta")}
-    for n in range(0, 20, 2):
-        world.put(document(f"n{n}", "two"))
+    world.put(*(document(f"n{n}", "two") for n in range(0, 20, 2)))
     world.index.documents.delete(["pages/n1"])
     world.publish_well()
-    with MongoClient(servers["mongodb"]) as client:
-        for name, rows in backup.items():
-            client[servers["database"]][name].delete_many({})
-            client[servers["database"]][name].insert_many(rows)
+    for name, rows in backup.items():
+        mongo.db[name].delete_many({})
+        mongo.db[name].insert_many(rows)
     assert world.state("mongodb")["behind"] == 10
     world.publish_well()
     assert world.is_equal()
     assert "pages/n1" not in mongo.texts()
+
+
+def test_a_fill_that_was_interrupted_is_done_again(world: World, own_mongod: Server, mongo: Database) -> None:
+    world.put(*(document(f"n{n}") for n in range(30)))
+    target = world.publisher._targets[0]
+    write_mark = target.write_mark
+    target.write_mark = lambda mark: own_mongod.pause() or write_mark(mark)  # type: ignore[func-returns-value, method-assign]
+    assert "mongodb" in world.troubles()
+    target.write_mark = write_mark  # type: ignore[method-assign]
+    own_mongod.resume()
+    world.publish_well()
+    assert len(mongo.texts()) == 30
+    assert world.is_equal()

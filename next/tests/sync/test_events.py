@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from notebook_sync.sync import events
-from tests.sync.following import Follow, Following
+from tests.sync.conftest import Follow, Following
 from tests.waiting import eventually
 
 

@@ -64,8 +64,7 @@ def test_a_fact_that_was_cut_and_saved_before_it_is_pasted(notebook: World) -> N
     notebook.save({NOTES: facts(KEY)})
     assert FERRY not in notebook.facts()
     notebook.save({CORE: facts(FERRY)})
-    assert notebook.facts()[FERRY]["access_count"] == 7
-    assert actions(notebook, FERRY) == ["added", "gone", "promoted"]
+    assert (notebook.facts()[FERRY]["access_count"], actions(notebook, FERRY)) == (7, ["added", "gone", "promoted"])
     notebook.save({CORE: facts("Another")})
     notebook.save({CORE: facts("Another", FERRY)})
     assert actions(notebook, FERRY)[-2:] == ["gone", "returned"]
@@ -117,8 +116,7 @@ def test_a_fact_in_two_files_is_one_with_the_most_open_audience(notebook: World)
 
 
 def test_a_withheld_file_hides_no_fact_of_an_open_one(world: World) -> None:
-    world.write("notebook.toml", '[[prompt.files]]\npath = "facts/z.md"\nsessions = ["owner"]\n')
-    world.engine = world.restarted()
+    world.configure('[[prompt.files]]\npath = "facts/z.md"\nsessions = ["owner"]\n')
     world.save({"facts/a.md": facts(FERRY), "facts/z.md": facts(FERRY, KEY)})
     assert {content: row["audience"] for content, row in world.facts().items()} == {FERRY: "", KEY: "apart"}
 

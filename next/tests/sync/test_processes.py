@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from notebook_sync.store.rows import Is
 from notebook_sync.sync import readers
+from tests.files.notebooks import write
 from tests.processes import start_process
-from tests.sync.following import Follow
+from tests.sync.conftest import Follow
 from tests.sync.world import World
 
 HEAD = "---\nid: x\n---\n"
@@ -25,9 +28,8 @@ def die_at_every_step(folder: Path) -> None:
     process syncs again, and files and index agree."""
     for step in count(1):
         world = World(folder)
-        world.write("a.md", f"{HEAD}# {step}\n")
-        world.write("facts/notes.md", f"- The ferry leaves at {step}\n")
-        world.write(f"new/{step}.md", f"new {step}")
+        texts = {"a.md": f"{HEAD}# {step}\n", "facts/notes.md": f"- The ferry leaves at {step}\n"}
+        write(world.root, {**texts, f"new/{step}.md": f"new {step}"})
         world.rename(f"new/{step - 1}.md", f"moved/{step - 1}.md")
         world.delete(f"moved/{step - 2}.md")
         world.close()  # SQLite must not be carried into a fork
@@ -56,17 +58,14 @@ def save_and_look(folder: Path, name: str) -> None:
 
 
 def test_a_process_killed_at_any_step_leaves_what_the_next_one_completes(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    world.write("good.md", "good")
-    world.close()
+    write(tmp_path, {"notebook/good.md": "good"})
     process = start_process(die_at_every_step, tmp_path)
     process.join(120)
     assert process.exitcode == 0
 
 
-def test_two_processes_save_and_look_at_one_path(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    world.save({"good.md": "good"})
+def test_two_processes_save_and_look_at_one_path(world: World, tmp_path: Path) -> None:
+    world.sync()
     processes = [start_process(save_and_look, tmp_path, name) for name in ("one", "two")]
     for process in processes:
         process.join(60)
@@ -74,14 +73,12 @@ def test_two_processes_save_and_look_at_one_path(tmp_path: Path) -> None:
     # The last look read the file after the last save, or has noted that it must be read again.
     world.check()
     row = world.rows()["a.md"]
-    crumbs = world.index.history.find(order=("version",))
-    assert [each["version"] for each in crumbs if each["note"] == "a"][-1] == row["version"]
-    world.close()
+    crumbs = world.index.history.find(Is("note", "=", "a"), order=("version",))
+    assert crumbs[-1]["version"] == row["version"]
 
 
 def test_a_follower_and_a_tool_apply_the_same_change_once(tmp_path: Path, following: Follow) -> None:
-    (tmp_path / "notebook").mkdir()
-    (tmp_path / "notebook" / "good.md").write_text("good")
+    write(tmp_path, {"notebook/good.md": "good"})
     with following() as watch:
         for number in range(30):
             watch.world.replace("good.md", f"text {number}".encode())
@@ -92,52 +89,50 @@ def test_a_follower_and_a_tool_apply_the_same_change_once(tmp_path: Path, follow
         assert len(versions) == len(set(versions))
 
 
-class TestReaders:
-    @pytest.fixture(autouse=True)
-    def _always(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(readers, "WORTH_A_PROCESS", 1)
-        monkeypatch.setattr(os, "cpu_count", lambda: 2)
+# Readers.
 
-    def test_orders_larger_than_a_pipe_are_carried_out(self, tmp_path: Path) -> None:
-        world = World(tmp_path, batch=400)
-        for number in range(1600):
-            world.write(f"{'f' * 80}/{'g' * 80}/{number:04}.md", f"note {number}")
-        world.write("bad.md", b"\xff\xfe")
+
+@pytest.fixture
+def always_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read by another process, however few they are."""
+    monkeypatch.setattr(readers, "WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+
+
+@pytest.mark.usefixtures("always_readers")
+def test_orders_larger_than_a_pipe_are_carried_out(tmp_path: Path) -> None:
+    files = {f"{'f' * 80}/{'g' * 80}/{number:04}.md": f"note {number}" for number in range(1600)}
+    with closing(World(tmp_path, batch=400)) as world:
+        write(world.root, {**files, "bad.md": b"\xff\xfe"})
         reading = threading.Thread(target=world.other.sync, daemon=True)
         reading.start()
         reading.join(90)
-        assert not reading.is_alive()
-        assert world.index.documents.count() == 1601
+        assert (reading.is_alive(), world.index.documents.count()) == (False, 1601)
         assert {path.split("/")[-1] for path in world.engine.sync().faults} == {"bad.md"}
         assert world.other.verify().differences == []
-        world.close()
 
-    def test_a_reader_that_dies_is_replaced_by_this_process(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        world = World(tmp_path, batch=2)
-        for number in range(9):
-            world.write(f"{number}.md", f"{number}")
-        start = readers._start
 
-        def dying(*orders: object) -> subprocess.Popen[bytes]:
-            process = start(*orders)  # type: ignore[arg-type]
-            process.kill()
-            return process
+@pytest.mark.usefixtures("always_readers")
+def test_a_reader_that_dies_is_replaced_by_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = readers._start
 
-        monkeypatch.setattr(readers, "_start", dying)
+    def dying(*orders: object) -> subprocess.Popen[bytes]:
+        process = start(*orders)  # type: ignore[arg-type]
+        process.kill()
+        return process
+
+    monkeypatch.setattr(readers, "_start", dying)
+    with closing(World(tmp_path, batch=2)) as world:
+        write(world.root, {f"{number}.md": f"{number}" for number in range(9)})
         assert world.other.sync().added == 9
-        world.close()
 
-    def test_nothing_of_the_folder_it_is_started_in_is_run(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        world = World(tmp_path)
-        world.write("good.md", "good")
-        for module in ("hashlib.py", "notebook_sync.py", "sitecustomize.py", "yaml.py"):
-            world.write(module, f"open({str(tmp_path / 'pwned')!r}, 'w')\n")
-        monkeypatch.chdir(world.root)
-        monkeypatch.setattr(sys, "path", [*sys.path, ""])
-        assert world.other.sync().added == 1
-        assert not (tmp_path / "pwned").exists()
-        world.close()
+
+@pytest.mark.usefixtures("always_readers")
+def test_nothing_of_the_folder_it_is_started_in_is_run(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules = ("hashlib.py", "notebook_sync.py", "sitecustomize.py", "yaml.py")
+    write(world.root, dict.fromkeys(modules, f"open({str(tmp_path / 'pwned')!r}, 'w')\n"))
+    monkeypatch.chdir(world.root)
+    monkeypatch.setattr(sys, "path", [*sys.path, ""])
+    assert (world.other.sync().added, (tmp_path / "pwned").exists()) == (1, False)

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from tests.sync.play import play_one, play_round
+from tests.sync.soak import play_one, play_round
 from tests.sync.world import World
 
 # What an operation is made of: each number is one choice, so that Hypothesis makes choices smaller and fewer.

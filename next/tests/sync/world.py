@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,10 @@ from notebook_sync.store.rows import Row
 from notebook_sync.sync.engine import Engine, Report
 
 _GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+
+
+def git(root: Path, *arguments: str) -> None:
+    subprocess.run((*_GIT, "-C", str(root), *arguments), check=True, capture_output=True)
 
 
 class Crash(BaseException):
@@ -182,20 +186,30 @@ class World:
 
     def commit(self) -> None:
         if not (self.root / ".git").exists():
-            self._git("init", "-q")
-        self._git("add", "-A")
-        self._git("commit", "-q", "--allow-empty", "-m", "state")
+            git(self.root, "init", "-q")
+        git(self.root, "add", "-A")
+        git(self.root, "commit", "-q", "--allow-empty", "-m", "state")
 
     def checkout(self, back: int) -> None:
         """Put the files back to an earlier commit, if there is one so far back."""
         if (self.root / ".git").exists():
             with contextlib.suppress(subprocess.CalledProcessError):
-                self._git("checkout", "-q", "-f", f"HEAD~{back}")
+                git(self.root, "checkout", "-q", "-f", f"HEAD~{back}")
 
     # What the program does, and what goes wrong for it.
 
     def sync(self, **options: Any) -> Report:
         return self.engine.sync(**{"allow_empty": True, **options})
+
+    def move(self, old: str, new: str) -> Report:
+        """Rename a file or a folder, and sync."""
+        self.rename(old, new)
+        return self.sync()
+
+    def configure(self, toml: str) -> None:
+        """Write notebook.toml; the program is started again with it."""
+        self.write("notebook.toml", toml)
+        self.engine = self.restarted()
 
     def save(self, files: Mapping[str, bytes | str | None], **options: Any) -> Report:
         """Write these files, delete those with None, and sync."""
@@ -260,8 +274,7 @@ class World:
         rev, history = self.index.rev(), self.index.history.count()
         second = self.sync()
         assert not second.paths, second
-        assert (self.index.rev(), self.index.history.count()) == (rev, history)
-        assert second.faults == first.faults
+        assert (self.index.rev(), self.index.history.count(), second.faults) == (rev, history, first.faults)
         assert second.unchanged == len(self.engine.tree.scan().seen.keys() - second.faults.keys())
 
     def _check_agreement(self) -> None:
@@ -292,10 +305,3 @@ class World:
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
         return place
-
-    def _git(self, *arguments: str) -> None:
-        subprocess.run((*_GIT, "-C", str(self.root), *arguments), check=True, capture_output=True)
-
-
-def at(hour: int) -> datetime:
-    return datetime(2026, 3, 1, hour, tzinfo=UTC)
