@@ -131,7 +131,7 @@ def pages(notebook: Notebook, guest: TestClient) -> TestClient:
     return guest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is there, an event loop runs in this thread
 def chromium() -> Iterator[Browser]:
     """Chromium as it is installed."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
