@@ -19,7 +19,7 @@ from typing import Any
 
 from notebook_sync.errors import ConfigError, NotebookError
 from notebook_sync.files.locks import FollowLock
-from notebook_sync.files.names import copy_of
+from notebook_sync.files.names import copies_among, copy_of
 from notebook_sync.files.private import printable
 from notebook_sync.files.state import file_system
 from notebook_sync.model import SETTINGS_FILE
@@ -83,7 +83,7 @@ def _counts(core: Core) -> dict[str, Any]:
     if known is None or known[0] != version:
         paths = [path for (path,) in core.index.documents.tuples(("path",), Is("path", "!=", None))]
         counts = {
-            "conflicts": sorted(path for path in paths if copy_of(path))[:_MOST_STALE],
+            "conflicts": copies_among(paths)[:_MOST_STALE],
             "notes": core.index.documents.distinct("collection", Is("path", "!=", None)),
             "facts": core.index.facts.count(),
             "only_in_index": {name: core.index.collections[name].count() for name in _DUMPED},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from notebook_sync.files.names import copy_of, is_note_name, is_system_folder, twin, why_not
+from notebook_sync.files.names import copies_among, copy_of, is_note_name, is_system_folder, twin, why_not
 
 LONG = "x" * 253 + ".md"
 
@@ -114,7 +114,9 @@ def test_system_folders_are_known(name: str) -> None:
 )
 @pytest.mark.parametrize("folder", ["facts", "pages/deep"])
 def test_conflict_copies_and_backups_are_known_by_their_names(copy: str, folder: str) -> None:
-    assert copy_of(f"{folder}/{copy}.md") == f"{folder}/core.md"
+    path = f"{folder}/{copy}.md"
+    assert copy_of(path) == f"{folder}/core.md"
+    assert copies_among(["core.md", path, "pages/plan.md"]) == [path]
 
 
 @pytest.mark.parametrize(
