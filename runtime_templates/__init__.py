@@ -1,1 +1,0 @@
-"""The files a new notebook starts with. Data only."""
