@@ -1,274 +1,364 @@
-"""Every error the project raises on purpose.
+"""Every error that the project raises on purpose.
 
-    NotebookError                    exit code 1
-    ├── UsageError                   2   the call or a setting is wrong
-    │   ├── ConfigError                  notebook.toml, with path and line where known
-    │   │   └── LlmNotConfigured             no language model is named there, or none is to be asked
-    │   ├── NoAgentNamed                 private notes, for a session of no agent
-    │   ├── NotANotebook                 no notebook.toml here or above
-    │   └── EditFailed                   an edit names no place, several, or nothing to do; with the candidates
-    ├── Refused                      3   permission or conflict; nothing was changed
-    │   ├── NotPermitted                 the session may not do this
-    │   ├── Conflict                     the file is no longer what the edit was based on
-    │   ├── OverCap                      the edit would leave a runtime file over its share of the prompt
-    │   ├── UnsafePath                   a path that leads out, through a link, or to what is no note
-    │   ├── TooLarge                     a text that is larger than a note may be
-    │   ├── WatchLocked                  another process watches this notebook
-    │   └── WouldDeleteEverything        a scan found none of the mirrored notes
-    ├── RootLost                     1   the notebook's folder is not there
-    ├── NoSuchNote                   1
-    │   └── NoSuchFact                   no fact has this id or text; with the candidates
-    ├── NoSuchCheckpoint             1
-    ├── UnreadableFile               1   one file could not be read or decoded
-    ├── UnwritableFile               1   one file could not be written; it is as it was
-    ├── GitFailed                    1   git did not do what it was asked; the files are as they should be
-    ├── LlmNonsense                  1   a language model answered, but not what it was asked for
-    └── BackendDown                  4   MongoDB, Redis or the embedded file does not answer
-        ├── LlmDown                      a language model does not
-        ├── TextRefused                  an embedding server does, and takes no such text
-        └── SynthesisDown                who reasons about task briefs does not
+    NotebookError                    exit 1, HTTP 500
+    ├── UsageError                   2, 400   the call or a setting is wrong
+    │   ├── ConfigError                       notebook.toml, with path and line where known
+    │   ├── MissingExtra                      an optional package is not installed
+    │   ├── NotANotebook                      no notebook here or above
+    │   ├── NoAgentNamed                      an operation on private notes in a session without an agent
+    │   └── EditFailed                422     an edit matches no place, or several; with the candidates
+    ├── Refused                      3, 409   permission or conflict; nothing was changed
+    │   ├── NotPermitted              403     the session may not do this
+    │   ├── Unauthorized              401     no token, or a wrong one
+    │   ├── Conflict                          the file is no longer what the edit was based on
+    │   ├── OverCap                           the edit would grow a prompt file beyond its cap
+    │   ├── UnsafePath                400     a path that leaves the notebook, passes a link, or is no note
+    │   ├── TooLarge                  413     a text larger than a note may be
+    │   ├── ReadOnly                          the folder cannot be written
+    │   ├── Busy                      503     another process holds the write lock
+    │   ├── TooManyRequests           429     a quota of the HTTP server
+    │   ├── FollowLocked                      another process follows this notebook
+    │   ├── ForeignTarget                     a server holds another notebook's data
+    │   └── WouldDeleteEverything             a scan found none of the indexed notes
+    ├── NotFound                     1, 404   no note, checkpoint … has this name
+    │   └── NoSuchNote
+    ├── RootLost                     1        the notebook's folder is missing
+    ├── UnreadableFile               1, 422   one file could not be read or decoded
+    ├── UnwritableFile               1        one file could not be written; it is as it was
+    ├── GitFailed                    1        git failed; the files are as they should be
+    ├── IndexOutdated                1        a newer version of the program changed the index
+    ├── IndexDamaged                 1        the index file is damaged; it can be built again from the notes
+    ├── BadAnswer                    1, 502   a language model answered, with nothing that can be used
+    └── BackendDown                  4, 503   MongoDB, Redis or another server does not answer
 
-The class tells the kind, the fields tell the case, the message tells a person what to do next.
+The class gives the kind, the fields give the case, the message says what happened and where, `next` what to do.
 """
 
 from __future__ import annotations
 
-import shlex
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
+
+# Of a name that somebody gave, an error shows so many characters.
+LONGEST_NAME = 64
 
 
 class NotebookError(Exception):
-    """Root of the tree. `exit_code` is what the command line ends with."""
+    """Root of the tree. `message` is one sentence without a full stop; `next` is what the reader can do about it.
 
-    exit_code = 1
+    `exit_code` is the command line's, `status` is HTTP's. `fields` say more about the case (`path`, `line` …); they are
+    in the JSON shape, and attributes too. `reason` is what happened, without where.
+    """
+
+    exit_code: ClassVar[int] = 1
+    status: ClassVar[int] = 500
+    fields: Mapping[str, Any] = {}
+
+    def __init__(self, message: str, *, next: str = "", reason: str = "", **fields: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.next = next
+        self.reason = reason
+        self.fields = fields
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.fields:
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+        return self.fields[name]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (type(self), self.args, vars(self))
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.next}" if self.next else self.message
+
+    @property
+    def type(self) -> str:
+        """The class name in snake case, as clients see it: `conflict`, `not_permitted`."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
+
+    def as_json(self) -> dict[str, Any]:
+        """The one error shape: `{"error": {"type", "message", "next", …}}`."""
+        return {"error": {"type": self.type, "message": self.message, "next": self.next, **self.fields}}
+
+
+def _unpickled(kind: type[NotebookError], args: tuple[str], fields: Mapping[str, Any]) -> NotebookError:
+    """An error as another process raised it."""
+    error = kind.__new__(kind, *args)
+    vars(error).update(fields)
+    return error
+
+
+def did_you_mean(name: str, known: Collection[str], otherwise: str) -> str:
+    """Advice for a name that does not exist: the nearest one that does, else `otherwise`."""
+    import difflib  # only for a wrong call
+
+    near = difflib.get_close_matches(name[:LONGEST_NAME], known, n=1)
+    return f"did you mean {near[0]}?" if near else otherwise
 
 
 class UsageError(NotebookError):
-    """The call or a setting is wrong; calling again in the same way is of no use."""
+    """The call or a setting is wrong; repeating the same call fails again."""
 
     exit_code = 2
+    status = 400
 
 
 class ConfigError(UsageError):
-    """A setting is unknown or has the wrong type; the message names file, key and the nearest known key."""
+    """A setting is unknown or has a wrong value. `line` is 1-based, 0 where it is not known."""
+
+    def __init__(self, message: str, *, path: str = "", line: int = 0, next: str = "") -> None:
+        place = f"{path}:{line}: " if line else f"{path}: " if path else ""
+        super().__init__(f"{place}{message}", next=next, path=path, line=line)
 
 
-class LlmNotConfigured(ConfigError):
-    """A language model is needed, and the settings name none that can be asked, or say that none is to be."""
+class MissingExtra(UsageError):
+    """A feature needs the optional packages of an extra."""
 
-
-class NoAgentNamed(UsageError):
-    """Private notes are those of one agent, and neither the call nor its session names one."""
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs optional packages", next=f"pip install 'notebook-sync[{extra}]'")
 
 
 class NotANotebook(UsageError):
-    """No notebook.toml in the folder or any folder above it."""
+    """Neither the folder nor one above it is a notebook."""
+
+
+class NoAgentNamed(UsageError):
+    """Private notes belong to one agent, and the session names none."""
 
 
 class EditFailed(UsageError):
-    """An edit that cannot be applied as it is asked for. `candidates` are what its words might have meant; where the
-    note is `external`, they are somebody else's words."""
+    """An edit that cannot be applied as asked. `candidates` are places that its words may have meant, with lines."""
 
-    def __init__(self, path: str, reason: str, candidates: tuple[str, ...] = (), *, external: bool = False) -> None:
-        found = "".join(f"\n  {one}" for one in candidates)
-        super().__init__(f"{path}: {reason}{found}")
-        self.path = path
-        self.reason = reason
-        self.candidates = candidates
-        self.external = external
+    status = 422
 
-
-class NothingEarlier(EditFailed):
-    """A note that is to have its earlier text has none that is known; it may have had another path, `was_at`, or be
-    known to begin with the text that it has: `is_first`."""
-
-    def __init__(self, path: str, was_at: str = "", *, is_first: bool = False) -> None:
-        super().__init__(path, "no earlier text of it is known, neither to git nor from an edit by a tool")
-        self.was_at = was_at
-        self.is_first = is_first
-
-    def __str__(self) -> str:
-        reason, path = super().__str__(), shlex.quote(self.path)
-        if self.was_at:
-            return f"{reason}; it was {self.was_at}: notebook-sync rename {path} {shlex.quote(self.was_at)}"
-        if self.is_first:
-            return f"{reason}; it began with this one; take it away with: notebook-sync delete {path}"
-        return reason
+    def __init__(
+        self,
+        path: str,
+        reason: str,
+        *,
+        line: int = 0,
+        candidates: tuple[str, ...] = (),
+        next: str = "",
+    ) -> None:
+        near = "".join(f"\n  {each}" for each in candidates)
+        place = f"{path}:{line}" if line else path
+        super().__init__(
+            f"{place}: {reason}{near}", next=next, reason=reason, path=path, line=line, candidates=candidates
+        )
 
 
 class Refused(NotebookError):
-    """It is not permitted, or somebody else was faster. Nothing was changed."""
+    """Not permitted, or something else changed first. Nothing was written."""
 
     exit_code = 3
+    status = 409
 
 
 class NotPermitted(Refused):
-    """The session may not do this, whatever a message in it says."""
+    """The session may not do this, whatever a message says."""
+
+    status = 403
+
+
+class Unauthorized(Refused):
+    """An HTTP request without a valid token."""
+
+    status = 401
 
 
 class Conflict(Refused):
-    """The file at `path` was to be the one with the digest `base` and is the one with `current`.
+    """The file was expected to have the digest `base` and has `current_digest` ("" for no file).
 
-    `base` is "" where no file was to be there, `current` is "" where none is. `text` is what the file holds now.
+    `text` is what it holds now, "" where the session may not read it.
     """
 
-    def __init__(self, path: str, base: str, current: str, text: str = "", *, advice: str = "") -> None:
-        todo = advice or "read it again and repeat the edit on what it says now"
-        super().__init__(f"{path} {_changed(base, current)}; {todo}")
-        self.path = path
-        self.base = base
-        self.current = current
-        self.text = text
+    def __init__(self, path: str, base: str, current_digest: str, text: str = "") -> None:
+        what = "was changed since it was read" if base else "already exists"
+        if not current_digest or current_digest == base:
+            what = "is being written by another program" if current_digest else "is gone"
+        advice = "read it again and repeat the edit on the current text"
+        super().__init__(f"{path} {what}", next=advice, path=path, base=base, current_digest=current_digest, text=text)
 
 
 class OverCap(Refused):
-    """An edit after which the prompt would not show the whole of a runtime file; allow_over_cap permits it."""
+    """An edit that grows a prompt file beyond its cap: `tokens` of `cap`. `entries` would be cut first."""
 
     def __init__(self, path: str, tokens: int, cap: int, entries: tuple[str, ...] = ()) -> None:
         super().__init__(
-            f"{path} would have {tokens:,} tokens and the prompt shows {cap:,}; "
-            "remove an entry first, or repeat the edit with allow_over_cap"
+            f"{path} would have {tokens:,} tokens, and the prompt shows at most {cap:,}",
+            next="remove an entry first, or repeat the edit with allow_over_cap",
+            path=path,
+            tokens=tokens,
+            cap=cap,
+            entries=entries,
         )
-        self.path = path
-        self.tokens = tokens
-        self.cap = cap
-        self.entries = entries
 
 
 class UnsafePath(Refused):
-    """A path that leads out of the notebook, through a link, or to what is not a note."""
+    """A path that leaves the notebook, passes through a link, or cannot be a note."""
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path!r}: {reason}")
-        self.path = path
-        self.reason = reason
+    status = 400
+
+    def __init__(self, path: str, reason: str, *, next: str = "") -> None:
+        super().__init__(f"{path!r}: {reason}", next=next, reason=reason, path=path)
 
 
 class TooLarge(Refused):
-    """A text of `size` bytes for the note at `path`, which may have `most`."""
+    """A text of `size` bytes where at most `limit` are allowed."""
 
-    def __init__(self, path: str, size: int, most: int) -> None:
+    status = 413
+
+    def __init__(self, path: str, size: int, limit: int) -> None:
         super().__init__(
-            f"{path}: the text has {size:,} bytes, and a note at most {most:,}; shorten it, or split it into several "
-            "notes (the owner can raise max_file_bytes in notebook.toml)"
+            f"{path}: the text has {size:,} bytes, and a note may have {limit:,}",
+            next="split it into several notes, or raise notebook.max_file_bytes in notebook.toml",
+            path=path,
+            size=size,
+            limit=limit,
         )
-        self.path = path
-        self.size = size
-        self.most = most
 
 
-class WatchLocked(Refused):
-    """Another process holds the watch lock; `holder` is what it wrote there (pid, host, since)."""
+class ReadOnly(Refused):
+    """The notebook's folder, or the state folder, cannot be written."""
 
-    def __init__(self, message: str, holder: str) -> None:
-        super().__init__(message)
-        self.holder = holder
+    def __init__(self, path: str, reason: str, *, next: str = "") -> None:
+        super().__init__(
+            f"{path} cannot be written: {reason}", next=next or "check the folder's permissions", path=path
+        )
+
+
+class Busy(Refused):
+    """Another process holds the write lock: `holder` gives its pid, its operation and since when."""
+
+    status = 503
+
+    def __init__(self, holder: str) -> None:
+        super().__init__(
+            f"another write is in progress ({holder})",
+            next="try again in a few seconds",
+            holder=holder,
+            retry_after=5,
+        )
+
+
+class TooManyRequests(Refused):
+    """A quota is used up for `retry_after` seconds."""
+
+    status = 429
+
+    def __init__(self, message: str, retry_after: int = 5) -> None:
+        super().__init__(message, next=f"try again in {retry_after} s", retry_after=retry_after)
+
+
+class FollowLocked(Refused):
+    """Another process already follows this notebook: `holder` gives its pid, host and since when."""
+
+    def __init__(self, holder: str) -> None:
+        super().__init__(
+            f"another process already follows this notebook ({holder})",
+            next="use that one, or stop it",
+            holder=holder,
+        )
+
+
+class ForeignTarget(Refused):
+    """A server holds the data of another notebook, or of another copy of this one. Nothing was written there."""
+
+    def __init__(self, target: str, owner: str, *, next: str) -> None:
+        super().__init__(f"{target} belongs to {owner}", next=next, target=target, owner=owner)
 
 
 class WouldDeleteEverything(Refused):
-    """A scan that would delete every mirrored note: a lost mount looks the same. Nothing was deleted."""
+    """A scan found none of the `known` indexed notes: a lost mount looks the same. Nothing was deleted."""
 
     def __init__(self, message: str, known: int) -> None:
-        super().__init__(message)
-        self.known = known
+        super().__init__(
+            message,
+            next="if the notes were really deleted, run: notebook-sync sync --allow-empty",
+            known=known,
+        )
+
+
+class NotFound(NotebookError):
+    """Nothing has this name. The answer for what is withheld from the session is the same."""
+
+    status = 404
+
+    def __init__(self, what: str, name: str, *, candidates: tuple[str, ...] = (), next: str = "") -> None:
+        super().__init__(f"no {what} has the name {name!r}", next=next, name=name, candidates=candidates)
+
+
+class NoSuchNote(NotFound):
+    """No note has this id, path or title. `candidates` are several that it may mean, at most five."""
+
+    def __init__(self, name: str, *, candidates: tuple[str, ...] = ()) -> None:
+        advice = f"use one of: {', '.join(candidates)}" if candidates else "find it with: notebook-sync search WORDS"
+        super().__init__("note", name, candidates=candidates, next=advice)
 
 
 class RootLost(NotebookError):
-    """The notebook's folder is missing or was replaced by something that is not a folder."""
-
-
-class _NotThere(Exception):
-    """`told` is the message without the command that tells what there is, which only a command line can run."""
-
-    def __init__(self, message: str, *, see: str = "") -> None:
-        super().__init__(f"{message}; see: {see}" if see else message)
-        self.told = message
-
-
-class NoSuchNote(_NotThere, NotebookError):
-    """No note has this id or path."""
-
-    @classmethod
-    def named(cls, name: str) -> NoSuchNote:
-        """The one answer for a note that does not exist and for one that is withheld from the session."""
-        return cls(f"no note has the id or path {name!r}", see="notebook-sync list")
-
-
-class NoSuchFact(NoSuchNote):
-    """No fact has this id, or says this. `candidates` are those that come near."""
-
-    def __init__(self, name: str, candidates: tuple[str, ...] = ()) -> None:
-        near = "; near it are:" if candidates else "; list them with: notebook-sync fact list"
-        super().__init__(f"there is no fact {name!r}{near}" + "".join(f"\n  {one}" for one in candidates))
-        self.name = name
-        self.candidates = candidates
-
-
-class NoSuchCheckpoint(_NotThere, NotebookError):
-    """No checkpoint has this id. `candidates` are the latest: id, time, name."""
-
-    def __init__(self, message: str, candidates: tuple[str, ...] = ()) -> None:
-        super().__init__(message, see="notebook-sync checkpoint list")
-        self.candidates = candidates
+    """The notebook's folder is missing, or no longer a folder."""
 
 
 class UnreadableFile(NotebookError):
-    """One file cannot be taken as it is. `path` is relative to the root, `line` is 1-based, 0 for the whole file."""
+    """One file cannot be read. `path` is relative to the root; `line` is 1-based, 0 for the whole file."""
 
-    def __init__(self, path: str, message: str, line: int = 0) -> None:
-        super().__init__(f"{path}:{line}: {message}" if line else f"{path}: {message}")
-        self.path = path
-        self.line = line
-        self.reason = message
+    status = 422
+
+    def __init__(self, path: str, reason: str, line: int = 0) -> None:
+        place = f"{path}:{line}" if line else path
+        super().__init__(f"{place}: {reason}", reason=reason, path=path, line=line)
 
 
 class UnwritableFile(NotebookError):
-    """The disk did not take a change of one file. The file is as it was."""
+    """The disk refused a change of one file. The file is as it was."""
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path} cannot be written: {reason}; mend that, then repeat the edit")
-        self.path = path
-        self.reason = reason
+        super().__init__(f"{path} cannot be written: {reason}", next="fix the cause, then repeat the edit", path=path)
 
 
 class GitFailed(NotebookError):
-    """git did not commit, or told nothing. The notebook's files are as they should be all the same."""
+    """git did not do what it was asked. The notebook's files are as they should be."""
+
+
+class IndexOutdated(NotebookError):
+    """A newer version of the program has changed the index file while this process was running."""
+
+
+class IndexDamaged(NotebookError):
+    """SQLite found the index file damaged. Nothing that a person wrote is only in it."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} is damaged: {reason}", next="build it again with: notebook-sync rebuild", path=path)
+
+
+class BadAnswer(NotebookError):
+    """A language model answered with nothing that can be used. The model's own words are in no message."""
+
+    status = 502
+
+    def __init__(self, backend: str, reason: str) -> None:
+        super().__init__(
+            f"{backend} gave no usable answer: {reason}",
+            next="try again, or name another model in llm.model",
+            reason=reason,
+            backend=backend,
+        )
 
 
 class BackendDown(NotebookError):
-    """A store does not answer. `backend` is its name for people ("MongoDB at localhost:27017"), without secrets."""
+    """A server does not answer. `backend` is its name without secrets ("MongoDB at localhost:27017")."""
 
     exit_code = 4
+    status = 503
 
     def __init__(self, backend: str, reason: str) -> None:
-        super().__init__(f"{backend} does not answer: {reason}")
-        self.backend = backend
-        self.reason = reason
-
-
-class LlmDown(BackendDown):
-    """A language model does not answer, or will not; the reason says which setting to look at."""
-
-
-class TextRefused(BackendDown):
-    """An embedding server says that it takes no such texts: asked again, it would say so again."""
-
-
-class SynthesisDown(BackendDown):
-    """Who is asked about a task brief does not answer, or will not; the reason has none of their words."""
-
-
-class LlmNonsense(NotebookError):
-    """A language model answered, and again when it was told why that will not do. `reason` has none of its words."""
-
-    def __init__(self, backend: str, reason: str) -> None:
-        super().__init__(f"{backend} did not answer what it was asked: {reason}; try again, or try another model")
-        self.backend = backend
-        self.reason = reason
-
-
-def _changed(base: str, current: str) -> str:
-    if not current:
-        return "is gone"
-    if current == base:
-        return "is being written by another program"
-    return "was changed since it was read" if base else "is there already"
+        super().__init__(
+            f"{backend} does not answer: {reason}",
+            next="check the server, then try again",
+            reason=reason,
+            backend=backend,
+            retry_after=5,
+        )

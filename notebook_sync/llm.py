@@ -1,282 +1,267 @@
-"""One language model, on any server that speaks as OpenAI's does: asked for an object of a given shape, or for a text.
+"""One language model at any server that speaks as OpenAI's chat completions do: a question in, a struct or a text out.
 
-An object is checked before anybody sees it, and the model's own words never get into an error.
+What a model answers is data: it is bounded, and checked against what was asked, and its words get into no error. Never
+call it while the write lock is held. Nothing is sent anywhere but to `base_url`.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from functools import partial
+from importlib.util import find_spec
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ValidationError
+import msgspec
 
-from notebook_sync.errors import BackendDown, ConfigError, LlmDown, LlmNonsense, LlmNotConfigured
-from notebook_sync.openai_server import OpenAiServer
-from notebook_sync.settings import LlmSettings
+from notebook_sync.errors import BackendDown, BadAnswer, MissingExtra
+from notebook_sync.schema import schema_of
+from notebook_sync.settings import LlmTable, mask_secrets
 
-Shape = TypeVar("Shape", bound=BaseModel)
+T = TypeVar("T", bound=msgspec.Struct)
 Message = Mapping[str, str]  # role, content
 
-_NAME = "The language model"
-_COMPLETIONS = "/chat/completions"
-# How a server is told what to answer, the strictest first; many take only some of them.
-_FORMATS = ("json_schema", "json_object", "")
-_NOTHING = "it gave no answer at all"
-_CUT_OFF = "its answer was cut off at the length it may have"
-_MOST_CANDIDATES = 20
-_MOST_FAULTS = 5
-_MOST_REPEATED = 2000
-_FENCE = re.compile(r"^```[\w-]*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_OPENAI = "https://api.openai.com/v1"
+_LARGEST_ANSWER = 4 << 20
+_DECLINED, _BUSY = (400, 413, 415, 422, 501), (408, 409, 425, 429)
+# Before the second and the third try, where the server names no time itself.
+_PAUSES = (0.25, 1.0)
+_WHOLE = re.compile(r"[0-9]{1,9}")
+# Places where an object may begin that are looked at.
+_MOST_TRIES = 200
+_LONGEST_REPEATED = 2_000
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+# msgspec repeats the wrong value of an enum, which is the model's own text.
+_WRONG_CHOICE = re.compile(r"\AInvalid enum value .*(?= - at `\$)|\AInvalid enum value .*\Z", re.DOTALL)
+
+
+def llm_of(settings: LlmTable, environ: Mapping[str, str] = os.environ) -> Llm | None:
+    """The model of the settings, None where none is named. Nothing is loaded, and nobody asked, before it is used."""
+    return Llm(settings, environ) if settings.model.strip() else None
 
 
 class Llm:
-    """The model of the settings. Any number of threads; it loads and asks nothing before its first use.
+    """May be used by several threads. `name` is for people, and holds no secret.
 
-    `name` is for people, without secrets.
+    Each call ends within `timeout_seconds`, retries included. Raises BackendDown where the server gives no answer,
+    BadAnswer where the model gives none that can be used, MissingExtra where the package `httpx2` is missing.
     """
 
-    def __init__(self, settings: LlmSettings, environ: Mapping[str, str] = os.environ) -> None:
-        self._model = settings.model.strip()
-        self._timeout = settings.timeout_seconds
-        self._server = OpenAiServer(
-            _NAME,
-            "llm",
-            base_url=settings.base_url,
-            api_key_env=settings.api_key_env,
-            timeout_seconds=settings.timeout_seconds,
-            environ=environ,
-        )
+    def __init__(self, settings: LlmTable, environ: Mapping[str, str] = os.environ) -> None:
+        self.model = settings.model.strip()
+        self._url = settings.base_url.strip().rstrip("/") or _OPENAI
+        self._key = environ.get(settings.api_key_env, "").strip()
+        self._seconds = settings.timeout_seconds
         self._format = 0
-        self.name = self._server.name
+        self.name = f"the language model at {mask_secrets(self._url)}"
 
-    def require(self) -> None:
-        """Raises LlmNotConfigured, with what to set, where there is no model to ask. Asks nobody."""
-        if not self._model:
-            raise LlmNotConfigured(
-                "no language model is configured: below [llm] in notebook.toml, set model, and base_url to its server "
-                "(any that speaks as OpenAI's does, as http://127.0.0.1:8080/v1; OpenAI's own where it is empty)"
-            )
-        try:
-            self._server.require()
-        except ConfigError as error:
-            raise LlmNotConfigured(str(error)) from None
+    def answer(self, instructions: str, question: str, shape: type[T]) -> T:
+        """What the model answers as a `shape`: the first object in its answer that fits. One that does not fit is asked
+        for once more, naming the fault.
 
-    def answer(self, messages: Sequence[Message], shape: type[Shape]) -> Shape:
-        """What the model answers, as a `shape`. One that will not do is told to the model, once, with what is wrong.
-
-        All of it takes no longer than `timeout_seconds`. Fields that the shape does not know are let go. Raises
-        LlmNotConfigured, LlmDown, LlmNonsense.
+        Fields that the shape does not have are ignored. A field that may be null must have a default.
         """
-        self.require()
-        until = time.monotonic() + self._timeout
-        asked = _with_shape(messages, shape)
-        with _as_ours():
-            first = self._asked(asked, shape, until)
-            if isinstance(first.read, shape):
-                return first.read
-            again = self._asked([*asked, *_told_off(first)], shape, until) if first.is_worth_a_retry else first
-            if isinstance(again.read, shape):
-                return again.read
-        raise LlmNonsense(self.name, str(again.read))
+        until = time.monotonic() + self._seconds
+        schema = json.dumps(schema_of(shape, strict=True), ensure_ascii=False)
+        wish = f"{question}\n\nAnswer with one JSON object and nothing else. It must fit this JSON schema:\n{schema}"
+        messages = _messages(instructions, wish)
+        found, said = self._object(messages, shape, until)
+        if isinstance(found, str):
+            wrong = f"That does not fit: {found}. Answer again, with one JSON object that fits the schema and no more."
+            repeated = {"role": "assistant", "content": said[:_LONGEST_REPEATED] or "(nothing)"}
+            found, _ = self._object([*messages, repeated, {"role": "user", "content": wrong}], shape, until)
+        if isinstance(found, str):
+            raise BadAnswer(self.name, found)
+        return found
 
-    def say(self, messages: Sequence[Message], *, seconds: float | None = None) -> str:
-        """What the model answers as a text, without its thoughts; within `seconds`, those of the settings unless said.
-        Raises as `answer`; LlmNonsense where it says nothing, or not all."""
-        self.require()
-        with _as_ours():
-            reply = self._server.post(
-                _COMPLETIONS, {"model": self._model, "messages": list(messages)}, seconds=seconds or self._timeout
-            )
-            if reply.declined:
-                raise self._declining(reply.declined)
-            heard = self._heard(reply.body)
-        said = _THOUGHTS.sub("", heard.content).strip()
-        if fault := heard.fault or (_CUT_OFF if heard.is_cut_off else "" if said else _NOTHING):
-            raise LlmNonsense(self.name, fault)
+    def text(self, instructions: str, question: str) -> str:
+        """What the model answers, without its thoughts."""
+        until = time.monotonic() + self._seconds
+        body = self._post(_messages(instructions, question), {}, until) or b""
+        said, is_cut = self._said(body)
+        if is_cut or not said:
+            raise BadAnswer(self.name, "it was cut off at its greatest length" if is_cut else "it said nothing")
         return said
 
-    def close(self) -> None:
-        """Let connections go. Twice is allowed."""
-        self._server.close()
+    def _object(self, messages: list[Message], shape: type[T], until: float) -> tuple[T | str, str]:
+        """The struct, or what is wrong; and what the model said. Asks in the strictest format that the server takes,
+        which is remembered."""
+        body, number = None, self._format
+        while body is None:
+            body = self._post(messages, _formats(shape)[number], until)
+            number += body is None
+        self._format = number
+        said, is_cut = self._said(body)
+        found = read_answer(said, shape)
+        if is_cut and isinstance(found, str):
+            raise BadAnswer(self.name, "it was cut off at its greatest length")
+        return found, said
 
-    def _asked(self, messages: Sequence[Message], shape: type[Shape], until: float) -> _Answer:
-        """What the model says in the strictest format that its server takes, which is remembered."""
-        declined = ""
-        for number in range(self._format, len(_FORMATS)):
-            body = {"model": self._model, "messages": list(messages), **_format(_FORMATS[number], shape)}
-            reply = self._server.post(_COMPLETIONS, body, seconds=until - time.monotonic())
-            if not reply.declined:
-                self._format = number
-                return self._said(reply.body, shape)
-            declined = reply.declined
-        raise self._declining(declined)
-
-    def _said(self, body: bytes, shape: type[Shape]) -> _Answer:
-        heard = self._heard(body)
-        if heard.fault:
-            return _Answer("", heard.fault, is_worth_a_retry=heard.fault == _NOTHING)
-        read = read_answer(heard.content, shape)
-        if isinstance(read, str) and heard.is_cut_off:
-            return _Answer("", _CUT_OFF, is_worth_a_retry=False)
-        return _Answer(heard.content, read)
-
-    def _declining(self, said: str) -> BackendDown:
-        return BackendDown(self.name, f"it takes no such question ({said}); is {self._model!r} a model for chats?")
-
-    def _heard(self, body: bytes) -> _Heard:
+    def _said(self, body: bytes) -> tuple[str, bool]:
+        """What the model said without its thoughts, and whether it was cut off. A refusal is final."""
         try:
-            completion = _Completion.model_validate_json(body)
-        except ValidationError:
-            reason = "it answers, but not as OpenAI's API does; check base_url, which often ends in /v1"
-            raise BackendDown(self.name, f"{reason}, below [llm] in notebook.toml") from None
-        if not completion.choices:
-            return _Heard(fault=_NOTHING)
-        choice = completion.choices[0]
-        if choice.message.refusal or choice.finish_reason == "content_filter":
-            return _Heard(fault="it refused to answer")
-        return _Heard(choice.message.content or "", is_cut_off=choice.finish_reason == "length")
+            choices = msgspec.json.decode(body, type=_Completion).choices
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise BackendDown(
+                self.name, "it answers, but not as OpenAI's API does; does llm.base_url end in /v1?"
+            ) from None
+        if not choices:
+            return "", False
+        if choices[0].message.refusal or choices[0].finish_reason == "content_filter":
+            raise BadAnswer(self.name, "it refused to answer")
+        said = _THOUGHTS.sub("", choices[0].message.content or "").strip()
+        return said, choices[0].finish_reason == "length"
 
+    def _post(self, messages: list[Message], wanted: dict[str, Any], until: float) -> bytes | None:
+        """What the server answers; None where it declines the format `wanted`. A busy server is asked three times in
+        all, if the deadline allows."""
+        if find_spec("httpx2") is None:
+            raise MissingExtra("a language model", "llm")
+        body = {"model": self.model, "messages": messages, **wanted}
+        content = json.dumps(body, ensure_ascii=False).encode(errors="replace")
+        for pause in (*_PAUSES, math.inf):
+            reply = self._reply(content, until)
+            if reply.status == 200 and not reply.fault:
+                return reply.body
+            if reply.status in _DECLINED and wanted:
+                return None
+            is_busy = reply.status in _BUSY or reply.status >= 500 or not reply.status
+            wait = float(reply.wait) if _WHOLE.fullmatch(reply.wait) else pause
+            if not is_busy or pause == math.inf or wait > until - time.monotonic():
+                raise BackendDown(self.name, reply.fault or f"status {reply.status}; {self._advice(reply.status)}")
+            time.sleep(wait)
+        raise AssertionError("the last pause is endless")
 
-def read_answer(content: str, shape: type[Shape]) -> Shape | str:
-    """The first object in `content` that fits; else what is wrong with the first that there is.
-
-    Around it may stand a model's thoughts, prose, or a code fence. No number in it may be endless, or none at all.
-    """
-    fault = "it holds no JSON object"
-    for number, value in enumerate(_objects(_THOUGHTS.sub("", content))):
+    def _reply(self, content: bytes, until: float) -> _Reply:
+        """What the server answers in time. A client's timeout bounds each read, but not the lookup of a name, nor a
+        server that sends a byte now and then. A late thread ends by itself."""
+        seconds, replies = max(until - time.monotonic(), 0.0), SimpleQueue[_Reply]()
+        send = partial(_sent, self._url, self._key, content, seconds)
+        threading.Thread(target=lambda: replies.put(send()), daemon=True).start()
         try:
+            return replies.get(timeout=seconds)
+        except Empty:
+            return _Reply(200, fault=f"it took longer than llm.timeout_seconds ({self._seconds:g})")
+
+    def _advice(self, status: int) -> str:
+        if status in (401, 403):
+            return "is the variable that llm.api_key_env names set to a valid key?"
+        if status in _BUSY or status >= 500:
+            return "it is busy or has failed"
+        return f"are llm.base_url, which often ends in /v1, and the model {self.model!r} right?"
+
+
+def read_answer(said: str, shape: type[T]) -> T | str:
+    """The first JSON object in the text that fits the shape, else what is wrong with the first one."""
+    fault = ""
+    for value in objects_in(said):
+        try:
+            return msgspec.convert(_without_nulls(value), shape)
+        except msgspec.ValidationError as error:
+            fault = fault or _WRONG_CHOICE.sub("a value that is not allowed", str(error))
+    return fault or "it holds no JSON object"
+
+
+def objects_in(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a text, whatever is around them. Numbers that JSON does not have are null; an object with
+    half a character in it, which no file can hold, is none."""
+    end = 0
+    for _ in range(_MOST_TRIES):
+        start = text.find("{", end)
+        if start < 0:
+            return
+        end = start + 1
+        try:
+            value, behind = _DECODER.raw_decode(text, start)
             json.dumps(value, ensure_ascii=False).encode()
-            return shape.model_validate(value)
-        except ValidationError as error:
-            found = _faults(error)
-        except (UnicodeEncodeError, RecursionError):
-            found = "it holds characters that no text can"
-        fault = fault if number else found
-    return fault
+        except (ValueError, RecursionError):
+            continue
+        yield value
+        end = behind
 
 
-@dataclass(frozen=True, slots=True)
-class _Heard:
-    """What a server says that a model said; or why it said nothing."""
-
-    content: str = ""
-    fault: str = ""
-    is_cut_off: bool = False
+def _finite(number: str) -> float | None:
+    return float(number) if math.isfinite(float(number)) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What a model said, and what it was read as: a shape, or what is wrong with it."""
-
-    content: str
-    read: BaseModel | str
-    is_worth_a_retry: bool = True
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
 
 
-class _Said(BaseModel):
+def _without_nulls(value: Any) -> Any:
+    """The value without the fields that are null: where servers are strict, a model cannot leave a field out."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+class _Said(msgspec.Struct):
     content: str | None = None
     refusal: str | None = None
 
 
-class _Choice(BaseModel):
+class _Choice(msgspec.Struct):
     message: _Said
     finish_reason: str | None = None
 
 
-class _Completion(BaseModel):
+class _Completion(msgspec.Struct):
     choices: list[_Choice]
 
 
-@contextmanager
-def _as_ours() -> Iterator[None]:
+def _messages(instructions: str, question: str) -> list[Message]:
+    return [{"role": "system", "content": instructions}, {"role": "user", "content": question}]
+
+
+def _formats(shape: type[msgspec.Struct]) -> list[dict[str, Any]]:
+    """How a server is asked for JSON, the strictest first. Many take only some of them."""
+    schema = {"name": shape.__name__.strip("_"), "strict": True, "schema": schema_of(shape, strict=True)}
+    strict = {"type": "json_schema", "json_schema": schema}
+    return [{"response_format": strict}, {"response_format": {"type": "json_object"}}, {}]
+
+
+class _Reply(NamedTuple):
+    """`fault` says why there is no answer that can be used, "" where there is one; `status` 0: it may be there on the
+    next try. `wait` is the header Retry-After."""
+
+    status: int
+    wait: str = ""
+    body: bytes = b""
+    fault: str = ""
+
+
+def _sent(url: str, key: str, content: bytes, seconds: float) -> _Reply:
+    """One request, and what comes back, at most `_LARGEST_ANSWER` bytes of it."""
+    import httpx2  # takes a tenth of a second, and most commands ask no model
+
+    # A compressed answer has no bound.
+    headers = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
+    headers |= {"Authorization": f"Bearer {key}"} if key else {}
+    body = bytearray()
     try:
-        yield
-    except BackendDown as down:
-        raise LlmDown(down.backend, down.reason) from None
+        address, login = _without_login(f"{url}/chat/completions")
+        verify = not address.startswith("http:")  # certificates take a tenth of a second to load
+        with httpx2.stream(
+            "POST", address, content=content, headers=headers, auth=login, timeout=seconds, verify=verify
+        ) as response:
+            for piece in response.iter_raw():
+                body += piece
+                if len(body) > _LARGEST_ANSWER:
+                    return _Reply(200, fault=f"its answer has more than {_LARGEST_ANSWER:,} bytes")
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        return _Reply(0, fault=f"{type(error).__name__}; is it running, and is llm.base_url its address?")
+    return _Reply(response.status_code, response.headers.get("Retry-After", "").strip(), bytes(body))
 
 
-def _with_shape(messages: Sequence[Message], shape: type[BaseModel]) -> list[Message]:
-    """The messages, the last with what to answer: some servers take a schema and do not look at it."""
-    *earlier, last = messages
-    schema = json.dumps(_strict(shape.model_json_schema()), ensure_ascii=False)
-    wish = f"Answer with one JSON object and nothing else. It must fit this JSON schema:\n{schema}"
-    return [*earlier, {"role": last["role"], "content": f"{last['content']}\n\n{wish}"}]
-
-
-def _told_off(answer: _Answer) -> list[Message]:
-    said = answer.content[:_MOST_REPEATED] or "(nothing)"
-    wrong = (
-        f"That will not do: {answer.read}. Answer again, with one JSON object that fits the schema, and nothing else."
-    )
-    return [{"role": "assistant", "content": said}, {"role": "user", "content": wrong}]
-
-
-def _format(kind: str, shape: type[BaseModel]) -> dict[str, Any]:
-    if kind == "json_schema":
-        schema = {"name": shape.__name__.strip("_"), "strict": True, "schema": _strict(shape.model_json_schema())}
-        return {"response_format": {"type": kind, "json_schema": schema}}
-    return {"response_format": {"type": kind}} if kind else {}
-
-
-def _strict(schema: Any) -> Any:
-    """The schema as strict servers want it: every field is asked for, and no other. What the program's own texts say of
-    its classes is no part of it: small models answer with that."""
-    if isinstance(schema, list):
-        return [_strict(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    fields = schema.get("properties")
-    if not isinstance(fields, dict):
-        return {key: _strict(value) for key, value in schema.items() if key not in ("default", "title")}
-    kept = {key: _strict(value) for key, value in schema.items() if key not in ("title", "description", "properties")}
-    asked = {name: _strict(value) for name, value in fields.items()}
-    return {**kept, "properties": asked, "required": list(fields), "additionalProperties": False}
-
-
-def _objects(text: str) -> Iterator[Any]:
-    """Objects in the text, the likeliest first."""
-    for whole in (text, *(fenced[1] for fenced in _FENCE.finditer(text))):
-        try:
-            value = _DECODER.decode(whole.strip())
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            yield value
-    at, left = text.find("{"), _MOST_CANDIDATES
-    while at >= 0 and left:
-        left -= 1
-        try:
-            value, end = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            end = at + 1
-        else:
-            yield value
-        at = text.find("{", end)
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(text)
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    return number if abs(number) < float("inf") else _no_number(text)
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)
-
-
-def _faults(error: ValidationError) -> str:
-    """What is wrong and where, without the values, which are the model's own words."""
-    faults = error.errors(include_url=False, include_context=False, include_input=False)
-    told = [
-        f"{'.'.join(str(step) for step in fault['loc']) or 'it'}: {fault['msg']}" for fault in faults[:_MOST_FAULTS]
-    ]
-    return "; ".join(told)
+def _without_login(url: str) -> tuple[str, tuple[str, str] | None]:
+    """An address and its name and password apart: libraries log addresses."""
+    parts = urlsplit(url)
+    login, at, host = parts.netloc.rpartition("@")
+    name, _, password = login.partition(":")
+    return parts._replace(netloc=host).geturl(), (unquote(name), unquote(password)) if at else None

@@ -13,12 +13,12 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Literal
 
-from notebook_sync.config import FILE as SETTINGS
-from notebook_sync.errors import NoSuchNote, NotPermitted
+from notebook_sync.errors import NoSuchNote, NotPermitted, UnsafePath
+from notebook_sync.model import CORE_FACTS, RUNTIME_FILES, SETTINGS_FILE
 from notebook_sync.sessions import KINDS, Kind, Session
-from notebook_sync.settings import PromptSettings
+from notebook_sync.settings import PromptTable
 
-# add: make a note that is not there. peek: look through an agent's notes by the tool for it.
+# add: create a note that does not exist. peek: search an agent's private notes by the tool for it.
 Verb = Literal["read", "write", "add", "peek"]
 Resource = Literal[
     "runtime",
@@ -35,15 +35,14 @@ Resource = Literal[
 ]
 Members = Mapping[str, Collection[str]]
 
-CHANNEL = "channel.toml"
-CORE_FACTS = "facts/core.md"
+CHANNEL_FILE = "channel.toml"
 
 _ALL = frozenset[Verb](("read", "write", "add", "peek"))
 _READ = frozenset[Verb](("read", "peek"))
 _ADD = frozenset[Verb](("add",))
 _NOTHING = frozenset[Verb]()
 
-# What is injected into prompts is judged twice: as what it is, and as a part of the prompt.
+# A file of the prompt is judged twice: as what it is, and as a part of the prompt.
 TABLE: Mapping[Resource, Mapping[Kind, frozenset[Verb]]] = {
     "runtime": {"owner": _ALL, "task": _READ, "external": _READ},
     "in the prompt": {"owner": _ALL, "task": _READ, "external": _READ},
@@ -52,13 +51,13 @@ TABLE: Mapping[Resource, Mapping[Kind, frozenset[Verb]]] = {
     "core facts": {"owner": _ALL, "task": _READ, "external": _NOTHING},
     "settings": {"owner": _ALL, "task": _READ, "external": _NOTHING},
     "notes": {"owner": _ALL, "task": _ALL, "external": _READ},
-    # What another's message makes an agent write down is added, marked as external; it changes no note that stands.
+    # An external session may add a note, marked as external, and changes none that exists.
     "own channel": {"owner": _ALL, "task": _ALL, "external": _ADD},
-    "another's channel": {"owner": _ALL, "task": _NOTHING, "external": _NOTHING},  # a task: what its membership grants
-    # Tokens, git's files, who is a member of a channel: changed by commands and by hand, never by a tool.
+    "another's channel": {"owner": _ALL, "task": _NOTHING, "external": _NOTHING},  # task: what its membership grants
+    # Tokens, git's files, members of a channel: changed by commands and by hand, never by a tool.
     "hidden": {"owner": _NOTHING, "task": _NOTHING, "external": _NOTHING},
     "outside": {"owner": _NOTHING, "task": _NOTHING, "external": _NOTHING},
-    # The daily stream, long-term memory and checkpoints, which are no path. write: go back to a checkpoint.
+    # The daily stream, long-term memory and checkpoints, which have no path. write: roll back to a checkpoint.
     "stream": {"owner": _ALL, "task": frozenset[Verb](("read", "add")), "external": _NOTHING},
 }
 _MEMBERSHIP: Mapping[str, frozenset[Verb]] = {
@@ -66,45 +65,47 @@ _MEMBERSHIP: Mapping[str, frozenset[Verb]] = {
     "write": frozenset[Verb](("write", "add")),
     "peek": frozenset[Verb](("peek",)),
 }
-NOBODY: Members = {}
+# The first that fits, by resource and verb.
+_REFUSALS: tuple[tuple[Collection[Resource], frozenset[Verb], str], ...] = (
+    ({"outside", "hidden"}, _ALL, "Only notes in the notebook are available to tools"),
+    ({"another's channel"}, _ALL, "The private notes of another agent are not available in this conversation"),
+    (TABLE, _READ, "This part of the notebook is not available in this conversation"),
+    (TABLE, _ALL, "Notebook editing is only available in owner conversations"),
+)
+NO_MEMBERS: Members = {}
 _STRANGER = Session.external()
 
 
-def may(session: Session, verb: Verb, path: str, settings: PromptSettings, members: Members = NOBODY) -> bool:
-    """Whether `session` may do this to the note at `path`. `members` are those of the channel it stands in."""
-    return all(verb in _rights(session, each, members) for each in resources_of(path, session, settings))
+def may(session: Session, verb: Verb, path: str, prompt: PromptTable, members: Members = NO_MEMBERS) -> bool:
+    """Whether `session` may do this to the note at `path`. `members` are those of its channel."""
+    return all(verb in _rights(session, each, members) for each in resources_of(path, session, prompt))
 
 
-def require(session: Session, verb: Verb, path: str, settings: PromptSettings, members: Members = NOBODY) -> None:
-    """Raises NotPermitted, saying what is possible, where `may` is False; NoSuchNote for reading what the settings
-    withhold from the session: it must not learn that such a note exists."""
-    resources = resources_of(path, session, settings)
+def require(session: Session, verb: Verb, path: str, prompt: PromptTable, members: Members = NO_MEMBERS) -> None:
+    """Raises NotPermitted where `may` is False. Of what the settings withhold from the session it must not learn more
+    than that the name is taken: NoSuchNote for reading it, UnsafePath for adding it."""
+    resources = resources_of(path, session, prompt)
     refusing = {each for each in resources if verb not in _rights(session, each, members)}
     if refusing == {"withheld"} and verb == "read":
-        raise NoSuchNote.named(path)
+        raise NoSuchNote(path)
+    if "withheld" in refusing and verb == "add":
+        raise UnsafePath(path, "already exists")
     if refusing:
         raise NotPermitted(_refusal(verb, resources))
 
 
 def may_in_stream(session: Session, verb: Verb) -> bool:
-    """Whether `session` may read, add to or go back in the daily stream; what it is told of notes is their paths' to
-    grant."""
+    """Whether `session` may read, add to or roll back the daily stream."""
     return verb in TABLE["stream"][session.kind]
 
 
-def require_in_stream(session: Session, verb: Verb) -> None:
-    """Raises NotPermitted where `may_in_stream` is False."""
-    if not may_in_stream(session, verb):
-        raise NotPermitted(_refusal(verb, frozenset({"stream"})))
-
-
-def resources_of(path: str, session: Session, settings: PromptSettings) -> frozenset[Resource]:
+def resources_of(path: str, session: Session, prompt: PromptTable) -> frozenset[Resource]:
     """What the path is to the session; one that is several things grants only what all of them do."""
     parts = plain_parts(path)
     if parts is None:
         return frozenset({"outside"})
     found: set[Resource] = {_resource_of(parts, path, session.agent)}
-    shown_to = _injected(settings).get(parts)
+    shown_to = _prompt_files(prompt).get(parts)
     if shown_to is not None:
         found.add("in the prompt")
         if session.kind not in shown_to:
@@ -115,10 +116,10 @@ def resources_of(path: str, session: Session, settings: PromptSettings) -> froze
 def plain_parts(path: str) -> tuple[str, ...] | None:
     """The names on the way to `path` as the most forgiving file system compares them; None for a way out.
 
-    Linux knows folders that fold case and Unicode forms and skip what has no glyph; shares that drop dots and spaces
-    at a name's end; and other systems that take `\\` for `/`.
+    Linux has folders that fold case and Unicode forms and skip what has no glyph, shares drop dots and spaces at the
+    end of a name, and other systems read `\\` as `/`.
     """
-    plain = _folded(path).replace("\\", "/")
+    plain = fold_name(path).replace("\\", "/")
     if plain.startswith("/") or "\0" in path:
         return None
     plain = posixpath.normpath("/".join(part if set(part) <= {"."} else part.rstrip(". ") for part in plain.split("/")))
@@ -127,31 +128,51 @@ def plain_parts(path: str) -> tuple[str, ...] | None:
     return () if plain == "." else tuple(plain.split("/"))
 
 
+def guarded_paths(prompt: PromptTable) -> tuple[str, ...]:
+    """The paths of the owner's files: the runtime files, and all others that the prompt shows."""
+    return (*RUNTIME_FILES, *prompt_paths(prompt))
+
+
+def guarded_names(prompt: PromptTable) -> Mapping[str, str]:
+    """By its folded file name without `.md`, spaces written as hyphens: the path of each guarded file.
+
+    `reminders`, `Reminders.md` and `standing orders` name a guarded file from anywhere. Of several files of one name
+    only the last is here; `guarded_paths` has all.
+    """
+    return {guarded_key(path): path for path in guarded_paths(prompt)}
+
+
+def guarded_key(name: str) -> str:
+    """The key of `guarded_names` for a path or name as somebody may write it."""
+    last = (plain_parts(name) or ("",))[-1]
+    return "-".join(last.removesuffix(".md").replace("_", " ").replace("-", " ").split())
+
+
 def is_ignorable(character: str) -> bool:
-    """What file systems skip when they compare, and no reader sees: format characters, variation selectors, fillers."""
+    """Whether file systems skip this character when they compare names: format characters, selectors, fillers."""
     is_selector = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
     return is_selector or character in _FILLERS or unicodedata.category(character) == "Cf"
 
 
 def is_private(path: str) -> bool:
-    """Whether a note there is of a channel, by any file system's way to compare names."""
-    if path.startswith("pages/") and path.isascii():  # nearly all are, and a look at each of 100,000 is to be short
+    """Whether the path is below channels/, by any file system's way to compare names."""
+    if path.startswith("pages/") and path.isascii():  # nearly all are, and each of 100,000 is asked
         return False
     return (plain_parts(path) or ("",))[0] == "channels"
 
 
-def in_prompt(settings: PromptSettings) -> tuple[str, ...]:
-    """The paths of the files that the prompt shows, and of core facts; not those in `runtime/`."""
-    return (*settings.system_files, CORE_FACTS, *(file.path for file in settings.files))
+def prompt_paths(prompt: PromptTable) -> tuple[str, ...]:
+    """The paths of the files that the prompt shows besides the runtime files, core facts included."""
+    return (*prompt.system_files, CORE_FACTS, *(file.path for file in prompt.files))
 
 
-def room_of(path: str, settings: PromptSettings) -> str:
-    """Whose search finds a note there: "" for a note that every session may read in whole, `channels/AGENT/SCOPE` or
-    `channels/AGENT` for a private one, and "apart" for one that some session may not read, or is shown a part of."""
-    resources = resources_of(path, _STRANGER, settings)
+def audience_of(path: str, prompt: PromptTable) -> str:
+    """Who may read a note: "" for every session, whole; `channels/AGENT/SCOPE` for a private note, its own path for one
+    that is directly in `channels/AGENT`; "apart" for one that some session may not read, or sees in part."""
+    resources = resources_of(path, _STRANGER, prompt)
     if resources == {"another's channel"}:
-        room = channel_of(path) or posixpath.dirname(path)
-        return room if room.startswith("channels/") else "apart"
+        audience = channel_of(path) or posixpath.dirname(path)
+        return audience if audience.startswith("channels/") else "apart"
     return "" if resources == {"notes"} else "apart"
 
 
@@ -167,22 +188,30 @@ def members_in(raw: bytes) -> Members:
     One that cannot be read names nobody.
     """
     try:
-        members = tomllib.loads(raw.decode()).get("members", {})
-    except ValueError:
-        return NOBODY
-    if not isinstance(members, dict):
-        return NOBODY
-    return {agent: [str(one) for one in granted] for agent, granted in members.items() if isinstance(granted, list)}
+        members = tomllib.loads(raw.decode()).get("members", {}).items()
+    except (ValueError, AttributeError):
+        return NO_MEMBERS
+    return {agent: [str(one) for one in granted] for agent, granted in members if isinstance(granted, list)}
+
+
+def fold_name(name: str) -> str:
+    """A name as the most forgiving file system compares it: NFKC, case folded, ignorable characters removed."""
+    if name.isascii():
+        return name.casefold()
+    # Folding may leave text to compose, and composing may leave text to fold.
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).casefold()
+    return "".join(each for each in folded if not is_ignorable(each))
 
 
 _SCOPE = 3
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u3164\uffa0")
 
 
 def _resource_of(parts: tuple[str, ...], path: str, agent: str) -> Resource:
     name = parts[-1] if parts else ""
-    if any(part.startswith(".") for part in parts) or name == CHANNEL:
+    if any(part.startswith(".") for part in parts) or name == CHANNEL_FILE:
         return "hidden"
-    if name == SETTINGS:
+    if name == SETTINGS_FILE:
         return "settings"
     if parts[:1] == ("runtime",):
         return "runtime"
@@ -192,31 +221,17 @@ def _resource_of(parts: tuple[str, ...], path: str, agent: str) -> Resource:
 
 
 def _is_own(parts: tuple[str, ...], path: str, agent: str) -> bool:
-    """By the exact name, and by every other reading of it: what is merely like it is another's."""
+    """By the exact name and by the folded one: a name that is only similar is another's."""
     exact = posixpath.normpath(path).split("/")
     return bool(agent) and exact[:2] == ["channels", agent] and parts[1:2] == plain_parts(agent)
 
 
 @lru_cache(maxsize=8)
-def _injected(settings: PromptSettings) -> Mapping[tuple[str, ...], tuple[str, ...]]:
-    """By what path it is compared as, which sessions are shown each file of the prompt."""
-    shown = dict.fromkeys((*settings.system_files, CORE_FACTS), KINDS)
-    return {
-        parts: sessions
-        for path, sessions in (shown | {file.path: file.sessions for file in settings.files}).items()
-        if (parts := plain_parts(path)) is not None
-    }
-
-
-def _folded(path: str) -> str:
-    if path.isascii():
-        return path.casefold()
-    # Folding may leave what is to be composed, and composing what is to be folded.
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold()).casefold()
-    return "".join(each for each in folded if not is_ignorable(each))
-
-
-_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u3164\uffa0")
+def _prompt_files(prompt: PromptTable) -> Mapping[tuple[str, ...], tuple[str, ...]]:
+    """By folded path, which sessions are shown each file of the prompt."""
+    shown: dict[str, tuple[str, ...]] = dict.fromkeys((*prompt.system_files, CORE_FACTS), KINDS)
+    shown |= {file.path: file.sessions for file in prompt.files}
+    return {parts: sessions for path, sessions in shown.items() if (parts := plain_parts(path)) is not None}
 
 
 def _rights(session: Session, resource: Resource, members: Members) -> frozenset[Verb]:
@@ -228,15 +243,5 @@ def _rights(session: Session, resource: Resource, members: Members) -> frozenset
 
 
 def _refusal(verb: Verb, resources: frozenset[Resource]) -> str:
-    """What a person or a model is told. The same whether the note is there or not."""
-    if "outside" in resources or "hidden" in resources:
-        return "Only notes in the notebook are available to tools"
-    if "stream" in resources:
-        if verb == "write":
-            return "Going back to a checkpoint is only available in owner conversations"
-        return "The daily stream is not available in this conversation"
-    if "another's channel" in resources:
-        return "The private notes of another agent are not available in this conversation"
-    if verb in ("read", "peek"):
-        return "This part of the notebook is not available in this conversation"
-    return "Notebook editing is only available in owner conversations"
+    """What a person or a model reads. The same whether the note exists or not."""
+    return next(message for what, verbs, message in _REFUSALS if verb in verbs and resources.intersection(what))

@@ -1,88 +1,86 @@
-"""Which pieces of a text stay longest. The order depends on the text alone, never on a cap, so that a larger cap shows
-all that a smaller one does.
+"""The order in which the pieces of a text stay.
+
+It depends on the text alone, never on a cap, so that a larger cap shows all that a smaller one does:
 
 1. What is pinned, before all else.
-2. Open tasks and rules before ticked ones.
+2. Open tasks and rules before done ones.
 3. Each section's first entry, then its next eight, then the rest, from the top of the file down.
-4. In a dated log the newest first: where most entries, or most subheadings, of a section carry a date.
-5. What introduces something stays as long as any of it does; a very long block loses its end early.
+4. In a dated log the newest first: where most entries, or most subheadings, of a section have a date.
+5. A very long block loses its end early, and what frames something stays as long as any of it does.
+6. A piece larger than all that is shown before it waits for smaller ones, so that no table empties the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from itertools import product
+from heapq import heappop, heappush
+from operator import itemgetter
 
 from prompt.dates import date_in
-from prompt.pieces import Chapter, Piece
+from prompt.pieces import SMALL, Chapter, Piece
 
 # How many entries each section keeps before any keeps more.
 FAIR_SHARE = 9
+# In characters: a pinned piece up to this size waits for nothing.
+PINNED = 8000
 
 
-# What of a chapter stays together: whether it is done, whether it is late, and in which wave it comes.
-_Rank = tuple[bool, bool, int]
-
-
-def staying_order(root: Chapter) -> Iterator[list[Piece]]:
-    """The pieces in the order in which they are kept: each with what frames it and is not kept yet.
-
-    A chapter is divided into pieces when its first one comes.
-    """
-    chapters = list(_chapters(root))
-    ranked: dict[Chapter, dict[_Rank, list[Piece]]] = {}
+def staying_groups(chapters: Sequence[Chapter]) -> Iterator[list[Piece]]:
+    """Groups of pieces in the order in which they are kept, each with what has to be shown with it."""
     kept: set[Piece] = set()
-    for pinned, done, late, wave in product((True, False), (False, True), (False, True), (0, 1, 2)):
-        for chapter in chapters:
-            if chapter.pinned is not pinned:
-                continue
-            if chapter not in ranked:
-                ranked[chapter] = _ranked(chapter)
-            for piece in ranked[chapter].get((done, late, wave), ()):
-                if group := _with_frames(piece, kept):
-                    yield group
+    waiting: list[tuple[int, int, Piece]] = []
+    shown = 0
+    order = _staying_order(chapters)
+    for number, piece in enumerate(order):
+        needed = piece.weight - (PINNED if piece.chapter.pinned else SMALL)
+        heappush(waiting, (needed if needed > shown else 0, number, piece))
+        while waiting and (waiting[0][0] <= shown or number + 1 == len(order)):
+            group = []
+            wanted = [heappop(waiting)[2]]
+            while wanted:
+                if (one := wanted.pop()) not in kept:
+                    kept.add(one)
+                    group.append(one)
+                    wanted += [*one.notes, one.frame] if one.frame else one.notes
+            if group:
+                shown += sum(one.end - one.start for one in group)
+                yield group
 
 
-def _ranked(chapter: Chapter) -> dict[_Rank, list[Piece]]:
-    """A chapter's own pieces by rank, those that stay longer first."""
-    places = _newest_first(chapter.dates) or range(len(chapter.dates))
-    own = [piece for piece in chapter.pieces if piece.top >= 0]
-    own.sort(key=lambda piece: (piece.done, piece.late, places[piece.top], piece.start))
-    if not own and not chapter.chapters and chapter.heading:
-        own = [chapter.heading]
-    ranked: dict[_Rank, list[Piece]] = {}
-    for position, piece in enumerate(own):
-        wave = 2 if position >= FAIR_SHARE else 1 if position or chapter.is_dated else 0
-        ranked.setdefault((piece.done, piece.late, wave), []).append(piece)
-    return ranked
+def _staying_order(chapters: Sequence[Chapter]) -> list[Piece]:
+    """The pieces in the order in which they are kept, without those that only frame others; footnotes last, since they
+    come with what refers to them."""
+    ranked = []
+    notes = {note.block for chapter in chapters for piece in chapter.pieces for note in piece.notes}
+    for number, chapter in enumerate(_newest_first(chapters[0])):
+        own = [piece for piece in chapter.pieces if piece.top >= 0]
+        if own:
+            places = _places(chapter.dates) or range(len(chapter.dates))
+            own.sort(key=lambda piece: (piece.done, piece.late, places[piece.top], piece.start))
+        elif not chapter.chapters and chapter.heading:
+            own = [chapter.heading]
+        for position, piece in enumerate(own):
+            wave = 2 if position >= FAIR_SHARE else 1 if position or chapter.is_dated else 0
+            key = (piece.block in notes, not chapter.pinned, piece.done, piece.late, wave, number, position)
+            ranked.append((key, piece))
+    return [piece for _, piece in sorted(ranked, key=itemgetter(0))]
 
 
-def _with_frames(piece: Piece, kept: set[Piece]) -> list[Piece]:
-    """A piece and what frames it, as far as they are not kept yet."""
-    group: list[Piece] = []
-    wanted: Piece | None = piece
-    while wanted is not None and wanted not in kept:
-        kept.add(wanted)
-        group.append(wanted)
-        wanted = wanted.frame
-    return group
-
-
-def _chapters(chapter: Chapter) -> Iterator[Chapter]:
+def _newest_first(chapter: Chapter) -> Iterator[Chapter]:
     """A chapter and all below it from the top of the file down; chapters that are a log, the newest first."""
     yield chapter
     below = chapter.chapters
-    places = _newest_first([date_in(one.section.title) for one in below])
-    for _, one in sorted(zip(places or range(len(below)), below, strict=True), key=lambda pair: pair[0]):
+    places = _places([date_in(one.section.title) for one in below])
+    for _, one in sorted(zip(places or range(len(below)), below, strict=True), key=itemgetter(0)):
         one.is_dated = bool(places)
-        yield from _chapters(one)
+        yield from _newest_first(one)
 
 
-def _newest_first(dates: Sequence[date | None]) -> list[int]:
-    """The place of each entry of a log among its siblings, the newest first; [] where most of them carry no date.
+def _places(dates: Sequence[date | None]) -> list[int]:
+    """The place of each entry of a log among its siblings, the newest first; [] if most of them have no date.
 
-    One without a date belongs to the dated one above it; what stands above all of them introduces them.
+    One without a date belongs to the dated one above it; what is above all of them introduces them.
     """
     known = [day for day in dates if day]
     if len(known) < 2 or 2 * len(known) <= len(dates):

@@ -1,1 +1,1 @@
-"""The files a new notebook starts with. Data only."""
+"""The files that a new notebook starts with, and the directive of the prompt. Data only."""

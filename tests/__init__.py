@@ -1,7 +1,8 @@
-"""The tests. What a contract or a helper asserts is told like what a test asserts."""
+"""The tests. Assertions in helper modules are explained like those in tests."""
 
 from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite(*(f"tests.{one.stem}" for one in Path(__file__).parent.iterdir() if one.stem[0] != "_"))
+_HELPERS = [path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith(("_", "test_"))]
+pytest.register_assert_rewrite(*(f"tests.{name}" for name in _HELPERS))

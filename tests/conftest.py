@@ -1,156 +1,195 @@
-"""Servers that the whole run shares, and servers that one module may break."""
+"""Fixtures for all tests.
+
+Every test runs with an environment of its own: `state_dir` (autouse) points NOTEBOOK_STATE_DIR to a temporary folder,
+clears NOTEBOOK_*, XDG_*, GIT_*, MONGODB_URL and REDIS_URL, and gives git an identity.
+
+    folder              an empty folder for a notebook, outside `state_dir`
+    rng                 a `random.Random` seeded by the run's seed and the test's name
+    mongodb_url         MongoDB shared by all workers; use it with one of these database names:
+    mongo_database      this worker's, its documents deleted after each test, collections and indexes kept
+    new_mongo_database  does not exist yet, dropped after the test: for tests that make or change indexes
+    redis_url           Redis Stack (search, JSON) shared by all workers; use it with:
+    redis_prefix        a key prefix of this test's own: keys `PREFIX:…` and such search indexes are dropped after it
+    plain_redis_url     Redis without modules, shared; use it with redis_prefix too
+    own_mongod          a `Server` of this worker's own, to pause, kill, restart or empty; repaired after the test
+    own_redis           the same, Redis Stack
+    proxy_to            proxy_to(url) -> `FaultProxy` before that server; proxy.url is the address to use
+
+`tests.servers.hung(server)` stops a server for a `with` block. The seed is printed in the header; NOTEBOOK_TEST_SEED=N
+replays or explores another. Seed 0, the default, gives Hypothesis the same examples in every run.
+"""
 
 from __future__ import annotations
 
 import os
-import shutil
+import random
 import signal
-import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import hypothesis
-import pymongo
 import pytest
 
-from tests import forked
-from tests.mongo_databases import EmptiedDatabases, new_name
-from tests.scripted_llm import ScriptedServer
-from tests.servers import Cluster, Server, external, roomy_memory, start_mongod, start_redis, start_redis_stack
+from tests.fault_proxy import FaultProxy
+from tests.servers import (
+    MongoClient,
+    Server,
+    begin_run,
+    drop_keys,
+    empty_database,
+    shared_server,
+    start_mongod,
+    start_redis,
+)
 
-# The same examples in each run, so that a change is judged by what it changes. NOTEBOOK_TEST_EXPLORE=1 looks for
-# others, and keeps what it finds for the runs that follow. No example has a deadline: a busy machine is not a failure.
-hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
-hypothesis.settings.register_profile("explore", deadline=None)
-hypothesis.settings.load_profile("explore" if os.environ.get("NOTEBOOK_TEST_EXPLORE") else "fixed")
+SEED = int(os.environ.get("NOTEBOOK_TEST_SEED", "0"))
+# A busy machine is not a failure: no example has a deadline.
+_patient = hypothesis.settings(
+    deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], derandomize=SEED == 0
+)
+hypothesis.settings.register_profile("default", _patient, max_examples=100)
+hypothesis.settings.register_profile("ci", _patient, max_examples=50)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the notebooks of tests stand in memory where there is much of it, unless --basetemp names a place; start what
-    their commands are forked from. Who goes on behind a shell's `&` ignores SIGINT, and so would all that they start.
-    """
+    """Give the run a folder, in memory if there is room; seed Hypothesis."""
+    # A shell starts its background jobs with SIGINT ignored, and the commands that tests interrupt would inherit that.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if config.option.basetemp is None and not hasattr(config, "workerinput") and (memory := roomy_memory()):
-        folder = tempfile.mkdtemp(prefix="notebook-tests-", dir=memory)
-        config.option.basetemp = folder
-        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
-        forked.share()  # one start for all workers
+    if SEED:
+        config.option.hypothesis_seed = str(SEED)
+    if hasattr(config, "workerinput"):
+        return
+    folder, end = begin_run()
+    config.add_cleanup(end)
+    if config.option.basetemp is None:
+        config.option.basetemp = str(folder / "tmp")
+
+
+def pytest_report_header() -> str:
+    return f"seed: {SEED} (NOTEBOOK_TEST_SEED)"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the long runs, unless -m names them."""
-    if "soak" in config.option.markexpr:
-        return
-    long = [item for item in items if item.get_closest_marker("soak")]
-    if long:
+    if "soak" not in config.option.markexpr:
+        long = [item for item in items if item.get_closest_marker("soak")]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
 
 
-@pytest.fixture(scope="session")
-def mongodb_url() -> Iterator[str]:
-    """A MongoDB server, shared: tests keep to a database of their own."""
-    if url := external("NOTEBOOK_TEST_MONGODB_URL"):
-        yield url
-        return
-    server = start_mongod()
-    yield server.url
-    server.stop()
-
-
-@pytest.fixture(scope="session")
-def redis_url() -> Iterator[str]:
-    """A plain Redis, shared: tests keep to a key prefix of their own."""
-    if url := external("NOTEBOOK_TEST_REDIS_URL"):
-        yield url
-        return
-    server = start_redis()
-    yield server.url
-    server.stop()
-
-
-@pytest.fixture(scope="session")
-def redis_stack_url() -> Iterator[str]:
-    """A Redis with the search module, shared in the same way."""
-    if url := external("NOTEBOOK_TEST_REDIS_STACK_URL"):
-        yield url
-        return
-    server = start_redis_stack()
-    yield server.url
-    server.stop()
-
-
-@pytest.fixture(scope="session")
-def redis_cluster_url() -> Iterator[str]:
-    """A Redis Cluster of three nodes, shared in the same way."""
-    if url := external("NOTEBOOK_TEST_REDIS_CLUSTER_URL"):
-        yield url
-        return
-    cluster = Cluster()
-    yield cluster.url
-    cluster.stop()
-
-
-@pytest.fixture(scope="module")
-def mongod_to_break() -> Iterator[Server]:
-    """A MongoDB server that only this module uses."""
-    server = start_mongod()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def redis_to_break() -> Iterator[Server]:
-    """A plain Redis that only this module uses."""
-    server = start_redis()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="session")
-def _emptied_databases(mongodb_url: str) -> Iterator[EmptiedDatabases]:
-    databases = EmptiedDatabases(mongodb_url)
-    yield databases
-    databases.close()
+@pytest.fixture(autouse=True)
+def state_dir(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """NOTEBOOK_STATE_DIR, in an environment that nothing of this machine reaches."""
+    for name in list(os.environ):
+        if name.startswith(("NOTEBOOK_", "XDG_", "GIT_")) and not name.startswith("NOTEBOOK_TEST_"):
+            monkeypatch.delenv(name)
+    for name in ("MONGODB_URL", "REDIS_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "Test")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "test@example.org")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    path = tmp_path / "state"
+    monkeypatch.setenv("NOTEBOOK_STATE_DIR", str(path))
+    return path
 
 
 @pytest.fixture
-def mongo_database(_emptied_databases: EmptiedDatabases) -> Iterator[str]:
-    """The name of a database in which nothing is but what opening a mirror makes: collections and indexes, empty."""
-    name = _emptied_databases.take()
-    yield name
-    _emptied_databases.give_back(name)
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "notebook"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> random.Random:
+    return random.Random(f"{SEED} {request.node.nodeid}")
+
+
+@pytest.fixture(scope="session")
+def mongodb_url() -> str:
+    return shared_server("mongod", "NOTEBOOK_TEST_MONGODB_URL", lambda lifeline: start_mongod(lifeline=lifeline))
+
+
+@pytest.fixture(scope="session")
+def _worker_database(mongodb_url: str) -> Iterator[str]:
+    yield from _dropped_database(mongodb_url)
+
+
+@pytest.fixture
+def mongo_database(mongodb_url: str, _worker_database: str) -> Iterator[str]:
+    yield _worker_database
+    empty_database(mongodb_url, _worker_database)
 
 
 @pytest.fixture
 def new_mongo_database(mongodb_url: str) -> Iterator[str]:
-    """The name of a database that is not there yet, and is dropped after the test."""
-    name = new_name()
-    yield name
-    with pymongo.MongoClient(mongodb_url) as client:
-        client.drop_database(name)
+    yield from _dropped_database(mongodb_url)
 
 
 @pytest.fixture
 def redis_prefix() -> str:
-    """A key prefix that no other test has."""
-    return f"notebook-test-{uuid.uuid4().hex}"
+    return f"test-{uuid.uuid4().hex}"
 
 
 @pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    """A language model, or an embedder, that says what a test lets it say."""
-    with ScriptedServer() as server:
-        yield server
+def redis_url(redis_prefix: str) -> Iterator[str]:
+    url = shared_server("redis", "NOTEBOOK_TEST_REDIS_URL", lambda lifeline: start_redis(lifeline=lifeline))
+    yield url
+    drop_keys(url, redis_prefix)
 
 
 @pytest.fixture
-def no_git_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Keeps git from the settings of this machine, and from repositories around the test's folder."""
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+def plain_redis_url(redis_prefix: str) -> Iterator[str]:
+    url = shared_server(
+        "plain-redis", "NOTEBOOK_TEST_PLAIN_REDIS_URL", lambda lifeline: start_redis(stack=False, lifeline=lifeline)
+    )
+    yield url
+    drop_keys(url, redis_prefix)
+
+
+@pytest.fixture(scope="session")
+def _worker_mongod() -> Iterator[Server]:
+    yield from _stopped(start_mongod())
+
+
+@pytest.fixture
+def own_mongod(_worker_mongod: Server) -> Iterator[Server]:
+    yield _worker_mongod
+    _worker_mongod.repair()
+
+
+@pytest.fixture(scope="session")
+def _worker_redis() -> Iterator[Server]:
+    yield from _stopped(start_redis())
+
+
+@pytest.fixture
+def own_redis(_worker_redis: Server) -> Iterator[Server]:
+    yield _worker_redis
+    _worker_redis.repair()
+
+
+@pytest.fixture
+def proxy_to() -> Iterator[Callable[[str], FaultProxy]]:
+    with ExitStack() as proxies:
+        yield lambda url: proxies.enter_context(FaultProxy(url))
+
+
+def _dropped_database(url: str) -> Iterator[str]:
+    name = f"notebook_test_{uuid.uuid4().hex}"
+    yield name
+    with MongoClient(url) as client:
+        client.drop_database(name)
+
+
+def _stopped(server: Server) -> Iterator[Server]:
+    yield server
+    server.stop()

@@ -2,47 +2,54 @@
 
 from __future__ import annotations
 
-import itertools
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notebook_sync import Session, permissions
-from notebook_sync.errors import NotPermitted, UsageError
+from notebook_sync import Session
+from notebook_sync.errors import NoSuchNote, NotPermitted, UsageError
 from notebook_sync.permissions import (
+    TABLE,
     Members,
     Verb,
-    channel_of,
+    audience_of,
+    guarded_key,
+    guarded_names,
+    is_private,
     may,
     may_in_stream,
     members_in,
     require,
-    require_in_stream,
 )
-from notebook_sync.settings import PromptFile, PromptSettings
+from notebook_sync.settings import PromptFileTable, PromptTable
 
-SETTINGS = PromptSettings(system_files=("AGENTS.md",), files=(PromptFile("pages/Glossary.md"),))
+PROMPT = PromptTable(
+    system_files=("AGENTS.md",),
+    files=(PromptFileTable(path="pages/Glossary.md"), PromptFileTable(path="pages/berth.md", sessions=("owner",))),
+)
 OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("scribe")
+VERBS: tuple[Verb, ...] = ("read", "write", "add", "peek")
+EVERYTHING = "read write add peek"
 
 # By path: what owner, task and external may do.
 EXPECTED = {
-    "runtime/reminders.md": ("read write add peek", "read peek", "read peek"),
-    "runtime/deeper/note.md": ("read write add peek", "read peek", "read peek"),
-    "pages/plan.md": ("read write add peek", "read write add peek", "read peek"),
-    "plan.md": ("read write add peek", "read write add peek", "read peek"),
-    "code_snippets/tide.md": ("read write add peek", "read write add peek", "read peek"),
-    "research_notes/tide.md": ("read write add peek", "read write add peek", "read peek"),
-    "memories/decision/berth.md": ("read write add peek", "read write add peek", "read peek"),
-    "facts/notes.md": ("read write add peek", "read write add peek", "read peek"),
-    "facts/core.md": ("read write add peek", "read peek", ""),
-    "AGENTS.md": ("read write add peek", "read peek", "read peek"),
-    "pages/Glossary.md": ("read write add peek", "read peek", "read peek"),
-    "notebook.toml": ("read write add peek", "read peek", ""),
-    "channels/scribe/global/a.md": ("read write add peek", "read write add peek", "add"),
-    "channels/pilot/global/a.md": ("read write add peek", "", ""),
-    "channels/a.md": ("read write add peek", "", ""),
+    "runtime/reminders.md": (EVERYTHING, "read peek", "read peek"),
+    "runtime/deeper/note.md": (EVERYTHING, "read peek", "read peek"),
+    "pages/plan.md": (EVERYTHING, EVERYTHING, "read peek"),
+    "plan.md": (EVERYTHING, EVERYTHING, "read peek"),
+    "code_snippets/tide.md": (EVERYTHING, EVERYTHING, "read peek"),
+    "research_notes/tide.md": (EVERYTHING, EVERYTHING, "read peek"),
+    "memories/decision/berth.md": (EVERYTHING, EVERYTHING, "read peek"),
+    "facts/notes.md": (EVERYTHING, EVERYTHING, "read peek"),
+    "facts/core.md": (EVERYTHING, "read peek", ""),
+    "AGENTS.md": (EVERYTHING, "read peek", "read peek"),
+    "pages/Glossary.md": (EVERYTHING, "read peek", "read peek"),
+    "notebook.toml": (EVERYTHING, "read peek", ""),
+    "channels/scribe/global/a.md": (EVERYTHING, EVERYTHING, "add"),
+    "channels/pilot/global/a.md": (EVERYTHING, "", ""),
+    "channels/a.md": (EVERYTHING, "", ""),
     "channels/scribe/global/channel.toml": ("", "", ""),
     ".notebook/tokens.json": ("", "", ""),
     ".git/config": ("", "", ""),
@@ -51,29 +58,23 @@ EXPECTED = {
     "/etc/passwd": ("", "", ""),
     "pages/a\0.md": ("", "", ""),
 }
-VERBS: tuple[Verb, ...] = ("read", "write", "add", "peek")
 
 
 @pytest.mark.parametrize("path", EXPECTED)
 @pytest.mark.parametrize(("column", "session"), [(0, OWNER), (1, TASK), (2, EXTERNAL)])
 def test_the_table(path: str, column: int, session: Session) -> None:
-    granted = [verb for verb in VERBS if may(session, verb, path, SETTINGS)]
+    granted = [verb for verb in VERBS if may(session, verb, path, PROMPT)]
     assert granted == EXPECTED[path][column].split()
 
 
-@pytest.mark.parametrize(("session", "expected"), [(OWNER, "read write add peek"), (TASK, "read add"), (EXTERNAL, "")])
+def test_no_session_may_more_than_the_owner() -> None:
+    for rights in TABLE.values():
+        assert all(rights[kind] <= rights["owner"] for kind in ("task", "external"))
+
+
+@pytest.mark.parametrize(("session", "expected"), [(OWNER, EVERYTHING), (TASK, "read add"), (EXTERNAL, "")])
 def test_the_stream_is_a_resource_of_its_own(session: Session, expected: str) -> None:
     assert [verb for verb in VERBS if may_in_stream(session, verb)] == expected.split()
-
-
-def test_what_the_stream_refuses_reads_like_other_refusals() -> None:
-    with pytest.raises(NotPermitted, match=r"^The daily stream is not available in this conversation$"):
-        require_in_stream(EXTERNAL, "add")
-    with pytest.raises(NotPermitted, match=r"^Going back to a checkpoint is only available in owner conversations$"):
-        require_in_stream(TASK, "write")
-
-
-GUARDED = ("runtime/reminders.md", "facts/core.md", "pages/Glossary.md", "AGENTS.md", "notebook.toml")
 
 
 @pytest.mark.parametrize("session", [TASK, EXTERNAL])
@@ -113,10 +114,22 @@ GUARDED = ("runtime/reminders.md", "facts/core.md", "pages/Glossary.md", "AGENTS
 def test_another_spelling_is_no_less_guarded(session: Session, path: str) -> None:
     for verb in ("write", "add"):
         with pytest.raises(NotPermitted, match=r"^Notebook editing is only available in owner conversations$"):
-            require(session, verb, path, SETTINGS)
+            require(session, verb, path, PROMPT)
 
 
-@given(st.sampled_from(GUARDED), st.data())
+@given(
+    st.sampled_from(
+        [
+            "runtime/reminders.md",
+            "facts/core.md",
+            "pages/Glossary.md",
+            "AGENTS.md",
+            "notebook.toml",
+            "channels/pilot/a.md",
+        ]
+    ),
+    st.data(),
+)
 def test_no_mixture_of_spellings_is_less_guarded(path: str, data: st.DataObject) -> None:
     def spelled(character: str) -> str:
         forms = [character, character.upper(), f"{character}\u200b", f"{character}\u034f"]
@@ -129,13 +142,15 @@ def test_no_mixture_of_spellings_is_less_guarded(path: str, data: st.DataObject)
     other = "".join(spelled(character) for character in path)
     if data.draw(st.booleans()):
         other = unicodedata.normalize("NFD", other)
-    assert not may(TASK, "write", other, SETTINGS)
-    assert not may(EXTERNAL, "write", other, SETTINGS)
+    assert not may(TASK, "write", other, PROMPT)
+    assert not may(EXTERNAL, "write", other, PROMPT)
+    assert audience_of(other, PROMPT) != ""
+    assert is_private(other) == path.startswith("channels/")
 
 
 @given(st.text(), st.sampled_from(VERBS))
 def test_any_text_is_judged(path: str, verb: Verb) -> None:
-    may(TASK, verb, path, SETTINGS)
+    assert may(TASK, verb, path, PROMPT) <= may(OWNER, verb, path, PROMPT)
 
 
 @pytest.mark.parametrize(
@@ -150,57 +165,46 @@ def test_any_text_is_judged(path: str, verb: Verb) -> None:
         "channels/scribe2/global/a.md",
     ],
 )
-def test_what_is_only_like_the_own_channel_is_anothers(path: str) -> None:
-    assert not any(may(TASK, verb, path, SETTINGS) for verb in VERBS)
-
-
-def test_an_agent_without_a_name_has_no_channel() -> None:
-    assert not may(Session.task(), "read", "channels//global/a.md", SETTINGS)
-    assert not may(Session.task(), "read", "channels/a.md", SETTINGS)
+def test_what_only_looks_like_the_own_channel_is_another_s(path: str) -> None:
+    assert not any(may(TASK, verb, path, PROMPT) for verb in VERBS)
+    assert not any(may(Session.task(), verb, path, PROMPT) for verb in VERBS)
 
 
 @pytest.mark.parametrize(
     ("granted", "expected"),
     [
-        (["read"], ["read", "peek"]),
-        (["write"], ["write", "add"]),
-        (["read", "write"], ["read", "write", "add", "peek"]),
-        (["peek"], ["peek"]),
-        (["owner"], []),
-        ([], []),
+        (["read"], "read peek"),
+        (["write"], "write add"),
+        (["read", "write"], EVERYTHING),
+        (["peek"], "peek"),
+        (["owner"], ""),
+        ([], ""),
     ],
 )
-def test_a_member_may_what_the_channel_grants(granted: list[str], expected: list[str]) -> None:
+def test_a_member_may_do_what_the_channel_grants_and_nothing_elsewhere(granted: list[str], expected: str) -> None:
     members: Members = {"scribe": granted}
     path = "channels/pilot/global/a.md"
-    assert [verb for verb in VERBS if may(TASK, verb, path, SETTINGS, members)] == expected
-    assert not any(may(EXTERNAL, verb, path, SETTINGS, members) for verb in VERBS)
-    assert not any(may(Session.task("other"), verb, path, SETTINGS, members) for verb in VERBS)
+    assert [verb for verb in VERBS if may(TASK, verb, path, PROMPT, members)] == expected.split()
+    for session in (EXTERNAL, Session.task("other")):
+        assert not any(may(session, verb, path, PROMPT, members) for verb in VERBS)
+    for other in ("runtime/reminders.md", "channels/pilot/global/channel.toml"):
+        assert not may(TASK, "write", other, PROMPT, members)
 
 
-def test_membership_changes_nothing_outside_of_channels() -> None:
-    members: Members = {"scribe": ["read", "write"]}
-    assert not may(TASK, "write", "runtime/reminders.md", SETTINGS, members)
-    assert not may(TASK, "write", "channels/pilot/global/channel.toml", SETTINGS, members)
+def test_a_private_note_that_the_prompt_shows_is_still_private() -> None:
+    files = ("channels/pilot/global/a.md", "channels/scribe/x/a.md")
+    prompt = PromptTable(files=tuple(PromptFileTable(path=path) for path in files))
+    assert not may(TASK, "read", files[0], prompt)
+    assert may(TASK, "read", files[1], prompt)
+    assert not may(TASK, "write", files[1], prompt)
 
 
-def test_a_note_in_a_channel_that_the_prompt_shows_is_still_private() -> None:
-    settings = PromptSettings(files=(PromptFile("channels/pilot/global/a.md"), PromptFile("channels/scribe/x/a.md")))
-    assert not may(TASK, "read", "channels/pilot/global/a.md", settings)
-    assert not may(TASK, "write", "channels/scribe/x/a.md", settings)
-    assert may(TASK, "read", "channels/scribe/x/a.md", settings)
-
-
-def test_what_the_prompt_withholds_from_a_session_it_cannot_read_either() -> None:
-    files = (
-        PromptFile("runtime/reminders.md", sessions=("owner", "task")),
-        PromptFile("pages/a.md", sessions=("owner",)),
-    )
-    settings = PromptSettings(files=files)
-    assert may(TASK, "read", "runtime/reminders.md", settings)
-    assert not may(EXTERNAL, "read", "Runtime/reminders.md", settings)
-    assert not may(TASK, "read", "pages/a.md", settings)
-    assert may(OWNER, "write", "pages/a.md", settings)
+def test_what_the_prompt_withholds_from_a_session_does_not_exist_for_it() -> None:
+    for path in ("pages/berth.md", "Pages/BERTH.md", "pages/\u200bberth.md"):
+        for session in (TASK, EXTERNAL):
+            with pytest.raises(NoSuchNote):
+                require(session, "read", path, PROMPT)
+    assert may(OWNER, "write", "pages/berth.md", PROMPT)
 
 
 def test_members_are_read_from_their_file_and_a_broken_one_names_nobody() -> None:
@@ -209,36 +213,45 @@ def test_members_are_read_from_their_file_and_a_broken_one_names_nobody() -> Non
         assert members_in(broken) == {}
 
 
-def test_the_channel_of_a_path() -> None:
-    assert channel_of("channels/scribe/global/a.md") == "channels/scribe/global"
-    assert channel_of("channels/scribe") is None
-    assert channel_of("pages/channels/scribe/global/a.md") is None
-
-
-def test_a_refusal_does_not_tell_whether_the_note_is_there() -> None:
-    with pytest.raises(NotPermitted) as raised:
-        require(TASK, "read", "channels/pilot/global/berths.md", SETTINGS)
-    assert "berths" not in str(raised.value)
-
-
-def test_every_resource_says_what_every_session_may() -> None:
-    assert {kind for rights in permissions.TABLE.values() for kind in rights} == {"owner", "task", "external"}
-    for resource, kind in itertools.product(permissions.TABLE, ("owner", "task", "external")):
-        assert permissions.TABLE[resource][kind] <= permissions.TABLE[resource]["owner"]
+@pytest.mark.parametrize(
+    ("path", "audience"),
+    [
+        ("pages/plan.md", ""),
+        ("channels/scribe/global/a.md", "channels/scribe/global"),
+        ("channels/scribe/a.md", "channels/scribe/a.md"),
+        ("channels/a.md", "apart"),
+        ("Channels/scribe/global/a.md", "apart"),
+        ("facts/core.md", "apart"),
+        ("pages/berth.md", "apart"),
+        ("runtime/reminders.md", "apart"),
+    ],
+)
+def test_the_audience_of_a_note(path: str, audience: str) -> None:
+    assert audience_of(path, PROMPT) == audience
 
 
 @pytest.mark.parametrize(
-    "name", ["../pilot", "a/b", "scribe\nAgent: owner", ".hidden", "scribe ", "scribe.", " ", "a" * 65]
+    "name", ["reminders", "Reminders.md", "standing orders", "pages/../runtime/Standing_Orders.MD"]
 )
-def test_an_agents_name_is_one_name(name: str) -> None:
-    with pytest.raises(UsageError, match="no agent's name"):
+def test_a_guarded_file_is_meant_by_its_name_alone(name: str) -> None:
+    assert guarded_names(PROMPT)[guarded_key(name)].startswith("runtime/")
+
+
+def test_a_refusal_is_the_same_whether_the_note_exists_or_not() -> None:
+    with pytest.raises(NotPermitted) as raised:
+        require(TASK, "read", "channels/pilot/global/berths.md", PROMPT)
+    assert "berths" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../pilot", "a/b", "scribe\nAgent: owner", ".hidden", "scribe ", "scribe.", " ", "a" * 65, "Owner", "owner"],
+)
+def test_an_agent_s_name_is_one_name_and_not_a_reserved_one(name: str) -> None:
+    with pytest.raises(UsageError, match=r"cannot be an agent's name|is reserved"):
         Session.task(name)
 
 
-def test_breadcrumbs_name_who_acted() -> None:
-    assert [one.changed_by for one in (OWNER, Session.owner("scribe"), TASK, Session.task())] == [
-        "owner",
-        "agent:scribe",
-        "agent:scribe",
-        "agent:unknown",
-    ]
+def test_changes_name_who_made_them() -> None:
+    sessions = (OWNER, Session.owner("scribe"), TASK, Session.task())
+    assert [each.changed_by for each in sessions] == ["owner", "agent:scribe", "agent:scribe", "agent:unknown"]

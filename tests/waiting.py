@@ -1,16 +1,19 @@
-"""Waiting in tests: for a condition, with a deadline, never for a time."""
+"""Waiting for a condition, with a deadline, instead of for a time."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
+T = TypeVar("T")
 _POLL_SECONDS = 0.01
 
 
-def eventually(condition: Callable[[], object], what: str, deadline: float = 30.0) -> None:
-    """Return once the condition is true; fail, saying what did not come to be, after `deadline` seconds."""
+def eventually(condition: Callable[[], T], what: str, deadline: float = 30.0) -> T:
+    """Return the first true result of `condition`; fail, naming `what` was expected, after `deadline` seconds."""
     end = time.monotonic() + deadline
-    while not condition():
-        assert time.monotonic() < end, f"still not so: {what}"
+    while not (result := condition()):
+        assert time.monotonic() < end, f"after {deadline:g} s still not true: {what}"
         time.sleep(_POLL_SECONDS)  # between two looks, up to the deadline
+    return result

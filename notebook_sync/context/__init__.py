@@ -1,1 +1,1 @@
-"""What a task needs to know: the brief that is compiled for it, and what a reasoner makes of that."""
+"""What the notebook knows about one task, compiled into a brief without asking anybody."""

@@ -1,43 +1,56 @@
-"""The brief as text: its sections, in at most so many tokens, cut without breaking anything. Pure.
+"""The brief as text: its sections in at most so many tokens, cut without breaking anything. Pure.
 
-What stands where depends on what is told alone, never on scores or a clock, so that one task has one text.
+All text of notes is quoted, so that nothing in it begins a section, a fence or a list of the brief. What is where
+depends on the material alone, never on a clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
 
-from prompt.budget import Claim, Count, share
-from prompt.fence import quote
-from prompt.trim import Cutting, trim
+from notebook_sync.context.candidates import Choice, Link
+from notebook_sync.files.page import plain, shorten, without_comments
+from notebook_sync.store.rows import Row
+from prompt import Count, fence_external, omission_line, quote, trim, visible
 
-TASK, CONTEXT, DECISIONS, PROBLEMS = "Task", "Relevant Context", "Decisions", "Known Problems"
-PATTERNS, RISKS, RELATED, METADATA = "Patterns", "Risks", "Related Notes", "Metadata"
-HEADINGS = (TASK, CONTEXT, DECISIONS, PROBLEMS, PATTERNS, RISKS, RELATED, METADATA)
-LEAST_TOKENS = 64
-"""No brief says anything in fewer."""
-TITLE = "# Task Brief"
-_OF_KIND = {"decision": DECISIONS, "problem": PROBLEMS, "pattern": PATTERNS}
-NOTHING = "None found."
-# The parts that risks, related notes and metadata are at the most.
-_PART_OF_RISKS, _PART_OF_RELATED, _PART_OF_METADATA = 6, 8, 5
-# Those that the best entry, each other primary one and each supporting one is at the most, unless that is too little.
-_PART_OF_BEST, _PART_OF_PRIMARY, _PART_OF_OTHERS = 3, 5, 10
-_LEAST_OF_BEST, _LEAST_OF_PRIMARY, _LEAST_OF_OTHERS = 400, 200, 100
-# A heading and the lines around it; a brief with room for so many times all of them shows those with nothing below.
-_HEADING, _TIMES_HEADINGS = 8, 10
-# What an entry is granted before others get more; what the line says that tells what was cut of it; a seam; and what
-# a limit is rounded up to that is named.
-_RESERVE, _CUT_LINE, _SEAM, _ROUND = 100, 40, 2, 100
+HEADINGS = ("Task", "Relevant Context", "Decisions", "Known Problems", "Patterns", "Risks", "Related Notes")
+METADATA = "Metadata"
+# The least that a brief may have, in tokens; the fence around an external task takes up to half of the second.
+LEAST_TOKENS, LEAST_FENCED_TOKENS = 64, 128
+_TASK, _OTHERS, *_, _RISKS, _RELATED = HEADINGS
+_OF_KIND = {"decision": HEADINGS[2], "problem": HEADINGS[3], "pattern": HEADINGS[4]}
+_TITLE, _NOTHING, _NO_TITLE = "# Task Brief", "None found.", "(no title)"
+# The parts of the brief that risks, related notes, metadata and the task have at most.
+_OF_RISKS, _OF_RELATED, _OF_METADATA, _OF_TASK = 6, 8, 5, 3
+# The parts that the best memory, other primary ones and supporting ones have at most, or the tokens, if more.
+_CAP_OF_BEST, _CAP_OF_PRIMARY, _CAP_OF_OTHERS = (3, 400), (5, 200), (10, 100)
+# Tokens of a heading, of what separates two texts, and the least of a memory that is worth showing.
+_HEADING, _SEAM, _WORTH_SHOWING = 8, 2, 40
+# Empty sections are shown where all headings are a tenth of the brief.
+_ROOM_FOR_HEADINGS = 10 * _HEADING * (len(HEADINGS) + 1)
+# Characters of a memory that a brief may show, since to cut more of them would take seconds; of a title, and of the
+# words of a link or a summary; and the links of one memory.
+_LONGEST_BODY, _LONGEST_TITLE, _LONGEST_REASON, _LONGEST_SUMMARY, _MOST_LINKS = 100_000, 120, 160, 200, 5
+# How a link reads from the memory where it begins, and from the one where it ends.
+_VERBS = {
+    "causes": ("causes", "is caused by"),
+    "solves": ("solves", "is solved by"),
+    "contradicts": ("contradicts", "is contradicted by"),
+    "expands": ("expands on", "is expanded on by"),
+    "supersedes": ("supersedes", "is superseded by"),
+    "similar": ("is like", "is like"),
+}
+# At the start of a line, what makes a block of Markdown of it.
+_BLOCK = re.compile(r"\A(\d{0,9})(#{1,6}(?=\s|\Z)|[-+*>](?=\s|\Z)|>|[.)](?<=\d.)(?=\s|\Z)|`{3}|~{3})")
+_TICKS = re.compile(r"`+")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A memory in a brief: `head` names it, `links` are lines, `body` is its text, and `path` what to read the
-    rest by, "" for nothing. `similarity` alone orders it among others of its section; where there is room for fewer,
-    the first entries that are given stay."""
+class Entry(NamedTuple):
+    """A memory in a brief: `head` names it, `links` are lines, `body` is its text. `path` names it where it is cut."""
 
     id: str
     path: str
@@ -49,17 +62,8 @@ class Entry:
     links: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """What stands below a heading of a brief; `text` is "" where nothing does."""
-
-    heading: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Risk:
-    """A line on the entries with these ids, which says nothing where one of them is not in the brief."""
+class Risk(NamedTuple):
+    """A line about the memories with these ids, left out where one of them is not in the brief."""
 
     about: frozenset[str]
     line: str
@@ -67,266 +71,236 @@ class Risk:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a brief is made of: the task; entries and risks, those first that matter most; lines that name
-    related notes; and the lines of metadata for the ids of the entries that are in it. `wrap` quotes the task, and may
-    add a fence, of which nothing is cut."""
+    """What a brief is made of: the task, entries with those first that matter most, risks, lines that name related
+    notes, and the lines of metadata for the ids of the entries in it. An external task is fenced."""
 
     task: str
     entries: Sequence[Entry] = ()
     risks: Sequence[Risk] = ()
     related: Sequence[str] = ()
     metadata: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
-    wrap: Callable[[str], str] = quote
+    is_external: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Brief:
-    """A brief of `tokens` tokens. `stable` is the same without its metadata, and so are its sections. `kept` are the
-    ids of the entries in it; `cut` is why others are not, or not whole; `related` tells how many of the lines of
-    related notes are in it."""
+class Brief(NamedTuple):
+    """A brief of `tokens` tokens. `stable` is the same without its metadata. `kept` are the ids of the entries in it;
+    `related` is how many of the lines of related notes are."""
 
     text: str
     stable: str
     tokens: int
-    sections: tuple[Section, ...]
     kept: tuple[str, ...]
-    cut: Mapping[str, str]
     related: int
 
 
-def written(material: Material, max_tokens: int, count: Count) -> Brief:
-    """The brief. No entry has more than its part. What does not fit leaves, the last first: entries, of those that stay
-    the ends of the longest, risks, related notes, metadata; and the end of the task."""
-    return _Writing(material, max_tokens, count).brief()
+def write_brief(material: Material, max_tokens: int, count: Count) -> Brief:
+    """The brief in at most `max_tokens` tokens.
+
+    Each entry is cut to its cap. What does not fit is left out in this order: the last entries, related notes,
+    metadata, the end of the task.
+    """
+    fitting = _Fitting(material, max_tokens, count)
+    target = max_tokens
+    while (brief := fitting.brief(target)).tokens > max_tokens and target > 0:
+        target -= brief.tokens - max_tokens  # the counts of the parts are nearly the count of the whole
+    return brief
 
 
-class _Writing:
-    """One brief. Each piece is counted once, and what only a cut needs, where something is cut."""
+class _Fitting:
+    """One material in one limit. Each part is counted once, and each layout as a whole."""
 
-    def __init__(self, material: Material, max_tokens: int, count: Count) -> None:
-        self._material = material
-        self._count = count
-        self._limit = max_tokens
-        self._shows_nothing = _shows_nothing(max_tokens)
-        self._heads = {entry.id: count(entry.head) + _SEAM for entry in material.entries}
-        self._links = {entry.id: [count(line) + 1 for line in entry.links] for entry in material.entries}
-        self._bodies = {entry.id: self._quoted(entry.body) + _SEAM if entry.body else 0 for entry in material.entries}
-        self._needs = {
-            entry.id: min(sum(self._links[entry.id]) + self._bodies[entry.id], self._most_of(place, entry))
-            for place, entry in enumerate(material.entries)
+    def __init__(self, material: Material, limit: int, count: Count) -> None:
+        self._material, self._limit, self._count = material, limit, count
+        self._shows_empty = limit >= _ROOM_FOR_HEADINGS
+        self._show_task = fence_task if material.is_external else quote
+        parts = [self._capped(place, entry) for place, entry in enumerate(material.entries)]
+        self._texts = [_joined(*each) for each in parts]
+        self._sizes = [sum(count(part) + _SEAM for part in each if part) for each in parts]
+        self._task = count(self._show_task(material.task)) + _SEAM
+
+    def brief(self, target: int) -> Brief:
+        """The brief in about `target` tokens."""
+        material, limit = self._material, self._limit
+        room = target - _HEADING * (len(HEADINGS) if self._shows_empty else 2)
+        of_risks, of_metadata = limit // _OF_RISKS, min(limit // _OF_METADATA, room // 2)
+        related = self._first(material.related, min(limit // _OF_RELATED, room // 2))
+        metadata = self._first(material.metadata([entry.id for entry in material.entries]), of_metadata)
+        risks = self._first([risk.line for risk in material.risks], of_risks)
+        room -= sum(map(self._size, (related, metadata, risks)))
+        task = min(self._task, max(room // _OF_TASK, room - sum(self._sizes)))
+        texts, left = self._entries(room - task)
+        kept = material.entries[: len(texts)]
+        ids = tuple(entry.id for entry in kept)
+        risks = self._first([risk.line for risk in material.risks if risk.about.issubset(ids)], of_risks)
+        shown = {
+            _TASK: self._trimmed(material.task, task + max(left, 0), self._show_task),
+            _RISKS: "\n".join(risks),
+            _RELATED: "\n".join(related),
+            **_by_heading(kept, texts),
         }
-        self._task = self._quoted(material.task)
+        headings = [heading for heading in HEADINGS if shown.get(heading) or self._shows_empty]
+        blocks = [f"## {heading}\n\n{shown.get(heading) or _NOTHING}\n" for heading in headings]
+        omission = self._omission(len(material.entries) - len(kept))
+        stable = "\n".join([f"{_TITLE}\n", *([f"{omission}\n"] if omission else []), *blocks])
+        about = "\n".join(self._first(material.metadata(ids), of_metadata))
+        text = f"{stable}\n## {METADATA}\n\n{about}\n" if about else stable
+        return Brief(text, stable, self._count(text), ids, len(related))
 
-    def _quoted(self, text: str) -> int:
-        """The tokens of a text as a brief shows it."""
-        return self._count(quote(text))
+    def _entries(self, room: int) -> tuple[list[str], int]:
+        """The first entries with room for them, a part of the next, and what room is left; where some are left out,
+        with room for the line that says so."""
+        if sum(self._sizes) <= room:
+            return self._texts, room - sum(self._sizes)
+        room -= self._count(self._omission(len(self._texts))) + _SEAM
+        texts: list[str] = []
+        for entry, text, size in zip(self._material.entries, self._texts, self._sizes, strict=True):
+            if size > room:
+                cap = room - self._count(entry.head) - 2 * _SEAM - _HEADING
+                if cap < _WORTH_SHOWING:
+                    break
+                text, size = _joined(entry.head, self._trimmed(entry.body, cap, quote, entry.path)), room
+            texts.append(text)
+            room -= size
+        return texts, room
 
-    def brief(self) -> Brief:
-        return self._whole() or self._cut_to_fit()
+    def _capped(self, place: int, entry: Entry) -> tuple[str, str, str]:
+        """An entry as it is shown: its head, and its links and its text, which have at most its cap."""
+        part, least = _CAP_OF_BEST if not place else _CAP_OF_PRIMARY if entry.is_primary else _CAP_OF_OTHERS
+        cap = max(self._limit // part, least)
+        links = self._first(entry.links, cap // 2)
+        body = self._trimmed(entry.body, cap - self._size(links), quote, entry.path)
+        return entry.head, "\n".join(links), body
 
-    def _whole(self) -> Brief | None:
-        """The brief with everything in it, where that fits."""
-        entries, kept = self._material.entries, tuple(entry.id for entry in self._material.entries)
-        wanted = sum(sum(self._links[each]) + self._bodies[each] for each in kept)
-        size = self._task + wanted + sum(self._heads[each] for each in kept)
-        if not self._shows_nothing or wanted > sum(self._needs.values()) or size > self._limit:
-            return None
-        texts = _by_heading([(entry, _joined_parts("\n".join(entry.links), quote(entry.body))) for entry in entries])
-        risks = [risk.line for risk in self._material.risks if risk.about <= frozenset(kept)]
-        sections = _sections(self._material.wrap(self._material.task), texts, risks, self._material.related)
-        stable = _joined(sections, shows_nothing=True)
-        text = f"{stable}{_metadata(self._material.metadata(kept))}"
-        tokens = self._count(text)
-        related = len(self._material.related)
-        return Brief(text, stable, tokens, sections, kept, {}, related) if tokens <= self._limit else None
+    def _trimmed(self, text: str, cap: int, show: Callable[[str], str], path: str = "") -> str:
+        """A text as it is shown, in at most so many tokens."""
+        shown = show(text)
+        if self._count(shown) <= cap:
+            return shown
+        return show(trim(text, cap, lambda each: self._count(show(each)), path=path).text.strip("\r\n"))
 
-    def _cut_to_fit(self) -> Brief:
-        of_task, beginning = self._of_task(), Cutting(self._material.task, self._task, self._quoted)
-        while True:
-            told = self._material.wrap(beginning.at(of_task).text)
-            sections = _sections(told, {}, [], [])
-            room = self._limit - self._count(_joined(sections, shows_nothing=self._shows_nothing))
-            while (brief := self._in(told, room)).tokens > self._limit and room > 0:
-                room -= brief.tokens - self._limit
-            if brief.tokens <= self._limit or of_task <= 0:
-                return brief
-            of_task -= brief.tokens - self._limit
+    def _first(self, lines: Sequence[str], room: int) -> list[str]:
+        """The first lines with room for them and a heading."""
+        sizes = accumulate(self._count(line) + 1 for line in lines)
+        return [line for line, size in zip(lines, sizes, strict=True) if size + _HEADING <= room]
 
-    def _most_of(self, place: int, entry: Entry) -> int:
-        """What the links and the text of an entry may take."""
-        if not place:
-            return max(self._limit // _PART_OF_BEST, _LEAST_OF_BEST)
-        part, least = (_PART_OF_PRIMARY, _LEAST_OF_PRIMARY) if entry.is_primary else (_PART_OF_OTHERS, _LEAST_OF_OTHERS)
-        return max(self._limit // part, least)
-
-    def _of_task(self) -> int:
-        """What of the task is shown: what is left where the entries have two thirds, or all that they need where that
-        is less. It never falls where the limit rises, as neither needs nor parts rise faster."""
-        headings = min(max(2 * _HEADING, self._limit // _TIMES_HEADINGS), _HEADING * len(HEADINGS))
-        left = self._limit - headings - self._around - self._line
-        needs = self._limit // _PART_OF_METADATA
-        needs += sum(self._needs[entry.id] + self._heads[entry.id] + _HEADING for entry in self._material.entries)
-        needs += self._tokens_of(self._material.related)
-        needs += self._tokens_of([risk.line for risk in self._material.risks])
-        return max(left - min(needs, 2 * left // 3), min(_CUT_LINE, left))
-
-    @cached_property
-    def _ids(self) -> list[str]:
-        return [entry.id for entry in self._material.entries]
-
-    @cached_property
-    def _metadata(self) -> int:
-        return self._tokens_of(self._metadata_of(self._ids))
-
-    @cached_property
-    def _around(self) -> int:
-        return self._count(self._material.wrap(""))
-
-    @cached_property
-    def _line(self) -> int:
-        """What the line takes that says that entries left."""
-        return self._count(_omission(len(self._ids), self._enough)) + _SEAM if self._ids else 0
-
-    @cached_property
-    def _enough(self) -> int:
-        """A limit at which no entry leaves."""
-        metadata = self._tokens_of(self._material.metadata(self._ids))
-        floors = sum(self._heads[entry.id] + self._cut_floor(entry) + _HEADING for entry in self._material.entries)
-        enough = self._around + self._task + _HEADING * len(HEADINGS) + floors + metadata
-        return -(-max(enough * 11 // 10, self._limit + 1) // _ROUND) * _ROUND
-
-    def _in(self, told: str, room: int) -> Brief:
-        """A brief with about `room` tokens below its task: what pieces are together, their counts only nearly tell."""
-        of_metadata = self._metadata
-        entries, left = self._that_fit(room - of_metadata)
-        if not entries:  # a memory says more than what a brief rests on
-            of_metadata, (entries, left) = 0, self._that_fit(room)
-        ids = frozenset(entry.id for entry in entries)
-        risks = [risk.line for risk in self._material.risks if risk.about <= ids]
-        risks = self._lines(risks, min(left, self._limit // _PART_OF_RISKS))
-        left -= self._tokens_of(risks)
-        related = self._lines(self._material.related, min(left, self._limit // _PART_OF_RELATED))
-        left -= self._tokens_of(related)
-        texts, cut = self._texts(entries, self._granted(entries, left + sum(map(self._cut_floor, entries))))
-        sections = _sections(told, texts, risks, related)
-        gone = {entry.id: "no room for it" for entry in self._material.entries if entry.id not in ids}
-        omission = _omission(len(gone), self._enough) if gone else ""
-        stable = _joined(sections, shows_nothing=self._shows_nothing, omission=omission)
-        kept = tuple(entry.id for entry in entries)
-        text = f"{stable}{_metadata(self._metadata_of(kept) if of_metadata else [])}"
-        return Brief(text, stable, self._count(text), sections, kept, {**cut, **gone}, len(related))
-
-    def _that_fit(self, room: int) -> tuple[list[Entry], int]:
-        """The first entries, as long as there is room for a little of each, and what is left; where others leave, with
-        room for the line that says so."""
-        entries = self._material.entries
-        left = room - sum(self._floor(entry) for entry in entries)
-        if left >= 0:
-            return list(entries), left
-        kept: list[Entry] = []
-        room -= self._line
-        for entry in entries[:-1]:
-            if room < self._floor(entry):
-                break
-            room -= self._floor(entry)
-            kept.append(entry)
-        return kept, room
-
-    def _floor(self, entry: Entry) -> int:
-        """What an entry takes at the least. Where few headings are shown, it may bring one along."""
-        return self._heads[entry.id] + self._cut_floor(entry) + (0 if self._shows_nothing else _HEADING)
-
-    def _cut_floor(self, entry: Entry) -> int:
-        return min(self._needs[entry.id], _CUT_LINE)
-
-    def _granted(self, entries: Sequence[Entry], room: int) -> list[int]:
-        """What the links and the body of each entry may take."""
-        claims = [
-            Claim(self._needs[entry.id], int(entry.is_primary), _RESERVE, self._cut_floor(entry)) for entry in entries
-        ]
-        return share(room, claims)
-
-    def _texts(self, entries: Sequence[Entry], granted: Sequence[int]) -> tuple[dict[str, str], dict[str, str]]:
-        """The entries by heading, and which were cut."""
-        told: list[tuple[Entry, str]] = []
-        cut: dict[str, str] = {}
-        for entry, cap in zip(entries, granted, strict=True):
-            tokens = sum(self._links[entry.id]) + self._bodies[entry.id]
-            links, taken = self._links_in(entry, cap)
-            body = self._cut(entry.body, self._bodies[entry.id], cap - taken, entry.path)
-            if cap < tokens:
-                cut[entry.id] = f"cut to {cap:,} of {tokens:,} tokens"
-            told.append((entry, _joined_parts("\n".join(links), body)))
-        return _by_heading(told), cut
-
-    def _links_in(self, entry: Entry, cap: int) -> tuple[list[str], int]:
-        """The first links in what the body leaves of so many tokens, or in a third of them where it still says much."""
-        room = max(cap - self._bodies[entry.id], min(cap // 3, cap - 2 * _CUT_LINE))
-        kept, taken = list[str](), 0
-        for line, tokens in zip(entry.links, self._links[entry.id], strict=True):
-            if taken + tokens > room:
-                break
-            kept.append(line)
-            taken += tokens
-        return kept, taken
-
-    def _cut(self, text: str, tokens: int, cap: int, path: str) -> str:
-        return quote(text if tokens <= cap else trim(text, cap, self._quoted, path=path).text.strip("\r\n"))
-
-    def _metadata_of(self, ids: Sequence[str]) -> list[str]:
-        """The lines of metadata that a fifth of the brief has room for."""
-        return self._lines(self._material.metadata(ids), self._limit // _PART_OF_METADATA - _HEADING)
-
-    def _lines(self, lines: Sequence[str], room: int) -> list[str]:
-        """The first lines, as long as there is room, with that for a heading."""
-        kept: list[str] = []
-        room -= 0 if self._shows_nothing else _HEADING
-        for line in lines:
-            room -= self._count(line) + 1
-            if room < 0:
-                break
-            kept.append(line)
-        return kept
-
-    def _tokens_of(self, lines: Sequence[str]) -> int:
+    def _size(self, lines: Sequence[str]) -> int:
         return sum(self._count(line) + 1 for line in lines) + (_HEADING if lines else 0)
 
-
-def _shows_nothing(max_tokens: int) -> bool:
-    """Whether there is room for headings with nothing below."""
-    return max_tokens >= _TIMES_HEADINGS * _HEADING * len(HEADINGS)
-
-
-def _by_heading(bodies: Sequence[tuple[Entry, str]]) -> dict[str, str]:
-    """The entries with these bodies, by heading, those first that the task has most to do with."""
-    texts: dict[str, str] = {}
-    for entry, body in sorted(bodies, key=lambda one: (not one[0].is_primary, -one[0].similarity, one[0].id)):
-        heading = _OF_KIND.get(entry.kind, CONTEXT)
-        text = f"{entry.head}\n\n{body}" if body else entry.head
-        texts[heading] = f"{texts[heading]}\n\n{text}" if heading in texts else text
-    return texts
+    def _omission(self, entries: int) -> str:
+        """The line that replaces so many entries, with a call that has room for all; "" for none."""
+        if not entries:
+            return ""
+        material, every = self._material, self._material.entries
+        lines = [*material.related, *(risk.line for risk in material.risks)]
+        lines += [*material.metadata([each.id for each in every]), *(line for each in every for line in each.links)]
+        whole = sum(self._count(quote(each.body)) + self._count(each.head) + 2 * _SEAM for each in every)
+        enough = max(self._limit, (self._task + whole + 2 * self._size(lines) + _ROOM_FOR_HEADINGS) * 11 // 10)
+        omitted = "1 memory" if entries == 1 else f"{entries} memories"
+        return f"[… {omitted} omitted: compile_context with max_tokens {(enough // 100 + 1) * 100}]"
 
 
-def _joined_parts(links: str, body: str) -> str:
-    return "\n\n".join(text for text in (links, body) if text)
+# ---- what a brief says of memories and notes
 
 
-def _sections(task: str, texts: Mapping[str, str], risks: Sequence[str], related: Sequence[str]) -> tuple[Section, ...]:
-    told = {TASK: task, **texts, RISKS: "\n".join(risks), RELATED: "\n".join(related)}
-    return tuple(Section(heading, told.get(heading, "")) for heading in HEADINGS if heading != METADATA)
+def entries_of(choice: Choice, texts: Mapping[str, str]) -> list[Entry]:
+    """The chosen memories, with the texts of their files by id."""
+    return [_entry(choice, id, texts[id]) for id in choice.chosen]
 
 
-def _joined(sections: Sequence[Section], *, shows_nothing: bool, omission: str = "") -> str:
-    shown = (section for section in sections if section.text or shows_nothing)
-    told = (f"## {section.heading}\n\n{section.text or NOTHING}\n" for section in shown)
-    return "\n".join([f"{TITLE}\n", *([f"{omission}\n"] if omission else []), *told])
+def _entry(choice: Choice, id: str, text: str) -> Entry:
+    row = choice.rows[id]
+    path, domain, made = row["path"], one_line(row["domain"], _LONGEST_TITLE), row["created_at"]
+    about = [in_code(path), row["kind"] or "no kind", domain, f"{made:%Y-%m-%d}" if made else ""]
+    about.append("needs review" if row["needs_review"] else "")
+    head = f"### {_title(row)}\n\n{' · '.join(filter(None, about))}"
+    body = body_of(text, row["title"])
+    if len(body) > _LONGEST_BODY:
+        body = f"{body[:_LONGEST_BODY]}…\n\n{omission_line(0, path)}"
+    read = [(_VERBS[link.type][0], link.to, link) for link in choice.links if link.source == id]
+    read += [(_VERBS[link.type][1], link.source, link) for link in choice.links if link.to == id]
+    read.sort(key=lambda each: (each[0], -each[2].confidence, each[1], each[2].reasoning))
+    links = [f"- {verb} {_named(choice, end)}{_reason(link)}" for verb, end, link in read[:_MOST_LINKS]]
+    shown_path, similarity = path if path.isprintable() else "", choice.ranked[id].similarity
+    return Entry(id, shown_path, row["kind"], id in choice.primary, similarity, head, body, links)
 
 
-def _omission(entries: int, limit: int) -> str:
-    """The line that stands for so many entries, with a call that shows them."""
-    omitted = "1 memory" if entries == 1 else f"{entries} memories"
-    return f"[… {omitted} omitted: compile_context with max_tokens {limit}]"
+def risks_of(choice: Choice) -> Iterator[Risk]:
+    """What to beware of: contradictions, what is out of date, problems that nothing solves."""
+    for link in sorted(link for link in choice.links if link.type in ("contradicts", "supersedes")):
+        about = frozenset((link.source, link.to)).intersection(choice.chosen)
+        start, end = _named(choice, link.source), _named(choice, link.to)
+        if link.type == "contradicts" and about:
+            yield Risk(about, f"- {start} contradicts {end}{_reason(link)}")
+        elif link.type == "supersedes" and link.to in about:
+            yield Risk(frozenset((link.to,)), f"- {end} is out of date: {start} supersedes it{_reason(link)}")
+    for id in sorted(choice.chosen):
+        if choice.rows[id]["kind"] == "problem" and id not in choice.solved:
+            yield Risk(frozenset((id,)), f"- No memory says what solves {_named(choice, id)}.")
 
 
-def _metadata(lines: Sequence[str]) -> str:
-    return f"\n## {METADATA}\n\n{chr(10).join(lines)}\n" if lines else ""
+def related_line(title: str, path: str, summary: str) -> str:
+    """The line of a note that is no memory."""
+    shown = one_line(summary, _LONGEST_SUMMARY)
+    return f"- {at_start(one_line(title, _LONGEST_TITLE) or _NO_TITLE)} ({in_code(path)}){': ' if shown else ''}{shown}"
+
+
+def _named(choice: Choice, id: str) -> str:
+    return f"“{_title(choice.rows[id])}” ({in_code(id)})"
+
+
+def _title(row: Row) -> str:
+    return one_line(row["title"], _LONGEST_TITLE) or _NO_TITLE
+
+
+def _reason(link: Link) -> str:
+    reason = one_line(link.reasoning, _LONGEST_REASON)
+    return f": {reason}" if reason else ""
+
+
+# ---- text of notes as a part of Markdown
+
+
+def fence_task(text: str) -> str:
+    """The task of an external session, which is not the owner's word."""
+    return fence_external(text, "the task of an external session")
+
+
+def body_of(text: str, title: str = "") -> str:
+    """What a reader sees of a note, without a heading at its top that repeats the title. Dated items stay: a brief says
+    the same on every day."""
+    shown = visible(text, now=None).text.strip("\r\n").rstrip()
+    return shown.removeprefix(f"# {title}\n").lstrip("\r\n") if title else shown
+
+
+def one_line(text: str, length: int) -> str:
+    """Words of a title, a summary or a reason, on one line, without marks."""
+    return shorten(plain(without_comments(text)), length)
+
+
+def at_start(line: str) -> str:
+    """The same text, also where a line or the item of a list begins with it."""
+    return _BLOCK.sub(r"\1\\\2", line)
+
+
+def in_code(text: str) -> str:
+    """A path or an id, to the letter, on one line."""
+    inside = text if text.isprintable() else "".join(each if each.isprintable() else "?" for each in text)
+    if "`" not in inside:
+        return f"`{inside}`"
+    mark = "`" * (1 + max(map(len, _TICKS.findall(inside))))
+    space = " " if inside.startswith("`") or inside.endswith("`") else ""
+    return f"{mark}{space}{inside}{space}{mark}"
+
+
+def _by_heading(entries: Sequence[Entry], texts: Sequence[str]) -> dict[str, str]:
+    """The entries by the heading for their kind, those first that have most to do with the task."""
+    pairs = zip(entries, texts, strict=True)
+    found: dict[str, str] = {}
+    for entry, text in sorted(pairs, key=lambda pair: (not pair[0].is_primary, -pair[0].similarity, pair[0].id)):
+        heading = _OF_KIND.get(entry.kind, _OTHERS)
+        found[heading] = _joined(found.get(heading, ""), text)
+    return found
+
+
+def _joined(*texts: str) -> str:
+    return "\n\n".join(filter(None, texts))

@@ -1,290 +1,303 @@
-"""The memories that a brief may rest on: found by what they say of themselves, by words, by meaning and by links.
+"""The memories that may help with a task: found by name, label, words, meaning and links, then ranked, and chosen so
+that little is said twice.
 
-None that the session may not read, that somebody else wrote, or whose row does not say what its file does. What is left
-out so pushes nothing else out.
+No memory that the session may not read is looked up, nor one that others wrote, nor an archived one.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from functools import partial
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
-from notebook_sync.context.intent import Intent
-from notebook_sync.context.meaning import Meaning, Placed
-from notebook_sync.context.ranking import by_turns
-from notebook_sync.context.texts import Texts
-from notebook_sync.mirror.base import LARGEST_LIMIT, Document, Filter
-from notebook_sync.mirror.memories import Link, Memory, MemoryRows, Sought, folded
-from notebook_sync.notes.guard import Guard
-from notebook_sync.notes.showing import sees_all
-from notebook_sync.search.query_meaning import NoMeaning
-from notebook_sync.sessions import Session
-from notebook_sync.settings import Settings
+from notebook_sync.context.intent import Intent, fold
+from notebook_sync.model import id_from_path
+from notebook_sync.search.ranking import bm25, fuse, mmr, rarity_of
+from notebook_sync.search.terms import HEADING
+from notebook_sync.services.core import Core
+from notebook_sync.services.remembering import FOLDER, score_of_row
+from notebook_sync.services.view import View
+from notebook_sync.store.rows import EVERYTHING, Has, Is, Not, Row, Where, both
+from notebook_sync.sync.project import fold_tags
+from prompt.assemble import Recent
 
-if TYPE_CHECKING:
-    from notebook_sync.mirror.base import Mirror
-
-# Brings the rows of notes in step with their files, given their paths by id: the paths of those that changed, and of
-# those that nobody can vouch for.
-Freshen = Callable[[Mapping[str, str]], tuple[Set[str], Set[str]]]
-
-MEMORIES = "memories"
-ARCHIVED = "archived"
-# So often notes are looked for that change meanwhile.
-ROUNDS = 4
-# What is embedded of a task: its title, and so much of what it says.
+# What is read of a candidate.
+_COLUMNS = (
+    *("id", "path", "title", "kind", "domain", "tags", "score", "needs_review", "digest", "words_digest"),
+    *("fields", "created_at", "provenance", "status"),
+)
+# What may be shown of what a session may read, and which of it are memories.
+OPEN = both(Is("provenance", "=", ""), Is("status", "!=", "archived"))
+_MEMORY = both(Is("path", "under", FOLDER), OPEN)
+# The candidates that links are followed from, and those that are found so; the links of one memory that are read.
+_MOST_LINKED, _MOST_LINKS = 30, 100
+# Of the words that matter most, the rarest are looked for in the index, since others find too much; all of them say
+# what the task means to a model of this machine. To count how many notes have a word is what they cost.
+_RAREST, _AMONG, _STEEPNESS = 4, 16, 4
+# So many times the memories with labels are looked at: what a caller excludes is among them.
+_WIDER = 2
+# What a domain counts for, against a tag.
+_DOMAIN = 2
 _LONGEST_AIM = 8_000
-# Of a memory, so many links count each way.
-_MOST_LINKS = 100
-# So many memories are followed up by their links.
-_MOST_LINKED = 30
+_SHARE_OF_MEANING = 0.4
+# A link of another type brings nothing that helps.
+_HELPFUL = ("causes", "solves", "contradicts", "expands")
+# A memory below the first share of the best similarity shares a word by chance; from the second share on, and never
+# below the third, it is there for its own sake.
+_BY_CHANCE, _PRIMARY, _LEAST_PRIMARY = 0.1, 0.5, 0.3
+# Terms of so many memories are remembered, about 5 KB each.
+_MOST_REMEMBERED = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the caller narrows a brief to: memories of any of these domains, where any are named, with none of these
-    tags. `limit` is how many candidates there may be."""
+class Link(NamedTuple):
+    """A link from the memory `source` to the memory `to`."""
+
+    source: str
+    type: str
+    to: str
+    confidence: float
+    reasoning: str
+
+
+class Wanted(NamedTuple):
+    """What a caller narrows a brief to: memories of these domains ("any" where there are none), none with these tags.
+    Both are folded. `asks_servers`: whether a server may be asked for meaning."""
 
     domains: frozenset[str]
     without_tags: frozenset[str]
-    limit: int
+    asks_servers: bool = True
 
-    def admits(self, memory: Memory) -> bool:
-        """Whether the memory is of them."""
-        if memory.status == ARCHIVED or (self.domains and folded(memory.domain) not in self.domains):
-            return False
-        return not self.without_tags or self.without_tags.isdisjoint(map(folded, memory.tags))
+    def fits(self, row: Row) -> bool:
+        """Whether a memory, as its file is now, may be in a brief."""
+        is_of_domain = not self.domains or fold(row["domain"]) in self.domains
+        is_open = not row["provenance"] and row["status"] != "archived"
+        return is_open and is_of_domain and self.without_tags.isdisjoint(row["tags"])
+
+
+class Ranked(NamedTuple):
+    """How a candidate was found, and its scores, each 0 to 1. `superseded_by` is the id of the memory that replaces it,
+    "" for none; `cosine` is None without vectors."""
+
+    found_by: list[str]
+    cosine: float | None
+    similarity: float
+    score: float
+    combined: float
+    superseded_by: str
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
-    """Candidates by id, in the order in which they came, and what is known of them.
+class Choice:
+    """Every candidate that has to do with the task, best first; the ids of those chosen, in order, and which of these
+    are `primary`: there for their own sake.
 
-    how: by what each was found: named, metadata, words, meaning, linked. words: how often each says a word. placed:
-    None without vectors; `partial` says why, or what could not be placed. links: those that begin or end at a
-    candidate, and the memory where each begins. `others` are the memories at their other ends. solved: what something
-    solves, be it narrowed away.
+    `rows` also has the memories at the other ends of `links`. `solved`: problems that some memory solves. `degraded`:
+    why meaning does not count, None where it does.
     """
 
-    memories: Mapping[str, Memory]
-    how: Mapping[str, tuple[str, ...]]
-    words: Mapping[str, Counter[str]]
-    placed: Placed | None
-    unrelated: float
-    partial: str
-    links: Sequence[tuple[str, Link]]
-    others: Mapping[str, Memory]
+    ranked: Mapping[str, Ranked]
+    chosen: tuple[str, ...]
+    primary: frozenset[str]
+    rows: Mapping[str, Row]
+    links: Sequence[Link]
+    solved: frozenset[str]
+    degraded: str | None
+
+
+class _Found(NamedTuple):
+    """Candidates, in the order in which they were found; `others` are the memories at the other ends of their links.
+    `ways`: the ids that are named, have a label, or are found by words, meaning or a link; all where memories are few.
+    """
+
+    ways: Mapping[str, list[str]]
+    rows: Mapping[str, Row]
+    others: Mapping[str, Row]
+    links: Sequence[Link]
     solved: frozenset[str]
 
 
+class _Labels(NamedTuple):
+    """The memories of an index at one `rev` that everybody may read: scores by id; and by folded label, each id with
+    what the label counts for: 2 as a domain, 1 as a tag."""
+
+    rev: int
+    scores: dict[str, float]
+    ids: Mapping[str, Counter[str]]
+
+
 class Candidates:
-    """Of one notebook, for any number of threads."""
+    """Finds the memories that may help with a task. Remembers what memories are labelled and which terms they have."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        guard: Guard,
-        mirror: Callable[[], Mirror],
-        rows: Callable[[], MemoryRows],
-        meaning: Meaning,
-        freshen: Freshen,
-    ) -> None:
-        self._mirror = mirror
-        self._rows = rows
-        self._meaning = meaning
-        self._freshen = freshen
-        self._texts = Texts(mirror)
-        # No member of a channel is asked for: of all other paths, names alone decide.
-        self._is_shown = lru_cache(maxsize=_MOST_JUDGED)(
-            lambda session, path: guard.may(session, "read", path) and sees_all(session, path, settings.prompt)
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._labels = _Labels(-1, {}, {})
+        self._counts: Recent[Counter[str]] = Recent(_MOST_REMEMBERED)
+
+    def choose(self, view: View, intent: Intent, wanted: Wanted, limit: int) -> Choice:
+        """The best `limit` memories for a task, which say little twice; superseded ones come last. Raises errors of the
+        index."""
+        settings, meaning, asked = self._core.settings.context, self._core.searcher.meaning, None
+        if meaning and (wanted.asks_servers or meaning.embedder.is_local):
+            meaning.catch_up()
+            text = " ".join(intent.words[:_AMONG]) if meaning.embedder.is_local else intent.content
+            asked = self._core.searcher.ask(f"{intent.title}\n{text[:_LONGEST_AIM]}")
+        found = self._found(view, intent, wanted, asked)
+        counts, cosines, directions = self._counts_of(found.rows), dict[str, float](), dict[str, Any]()
+        if meaning and asked and asked.vector is not None:
+            cosines = meaning.vectors["documents"].cosines(asked.vector, found.rows.keys())
+            directions = meaning.vectors["documents"].directions(asked.vector, found.rows.keys())
+        words = bm25(intent.keywords, counts)
+        close = {id: each for id, each in cosines.items() if words.get(id) or (asked and each > asked.unrelated)}
+        own = fuse(words, close, _SHARE_OF_MEANING) | dict.fromkeys(found.ways["named"], 1.0)
+        ranked = _ranked(found, intent, own, cosines, settings.similarity)
+        alike, chosen = _likeness(counts, directions), list[str]()
+        for is_current in (True, False):
+            scores = {id: each.combined for id, each in ranked.items() if is_current != bool(each.superseded_by)}
+            chosen += mmr(scores, alike, settings.diversity, limit - len(chosen))
+        least = max(_PRIMARY * max((ranked[id].similarity for id in chosen), default=0.0), _LEAST_PRIMARY)
+        primary = (id for id in chosen if ranked[id].similarity >= least and not ranked[id].superseded_by)
+        rows, degraded = {**found.others, **found.rows}, asked.degraded if asked else None
+        return Choice(ranked, tuple(chosen), frozenset(primary), rows, found.links, found.solved, degraded)
+
+    def _found(self, view: View, intent: Intent, wanted: Wanted, asked: Any) -> _Found:
+        documents, most = self._core.index.documents, self._core.settings.context.prefilter
+        labels, readable = self._current_labels(), both(view.whole, _MEMORY)
+        where = both(readable, Not(Has("tags", tuple(wanted.without_tags))) if wanted.without_tags else EVERYTHING)
+        if wanted.domains:
+            worth = [item for domain in wanted.domains for item in labels.ids.get(domain, {}).items()]
+            where = both(where, Is("id", "in", [id for id, count in worth if count >= _DOMAIN]))
+        ways = {"named": named_notes(self._core, where, intent)}
+        if len(labels.scores) <= most:
+            ways["all"] = sorted(id for (id,) in documents.tuples(("id",), where))
+        else:
+            rare, third = self._rarest(intent), -(-most // 3)
+            ways["label"] = self._by_labels(where, intent, labels, most)
+            ways["words"] = [hit.id for hit in documents.search(rare, where, limit=third, private=True)]
+            ways["meaning"] = self._core.searcher.nearest(asked, where)[:third] if asked else []
+        turns = zip_longest(*ways.values())
+        ids = list(dict.fromkeys(id for turn in turns for id in turn if id is not None))[:most]
+        return self._with_linked(readable, where, ways, self._rows(where, ids))
+
+    def _with_linked(self, readable: Where, where: Where, ways: dict[str, list[str]], rows: dict[str, Row]) -> _Found:
+        """The candidates and those that links of the first lead to. What a caller excludes may solve a problem."""
+        linking = self._core.index.documents.find(
+            both(readable, Has("relations", tuple(rows))), fields=("id", "fields")
         )
+        sources = rows | {row["id"]: row for row in linking if row["id"] not in rows}
+        links = [link for row in sources.values() for link in _links_of(row) if row["id"] in rows or link.to in rows]
+        ends = {end for link in links for end in (link.source, link.to)}
+        others = self._rows(where, sorted(ends - rows.keys()))
+        solved, known = frozenset(link.to for link in links if link.type == "solves"), {*rows, *others}
+        links = [link for link in links if link.source in known and link.to in known]
+        near = list(rows)[:_MOST_LINKED]
+        led_to = (end for link in links if link.source in near or link.to in near for end in (link.source, link.to))
+        linked = [id for id in dict.fromkeys(led_to) if id in others][:_MOST_LINKED]
+        found = rows | {id: others[id] for id in linked}
+        return _Found({**ways, "linked": linked}, found, others, links, solved)
 
-    def gather(self, intent: Intent, session: Session, wanted: Wanted) -> Gathered:
-        """The candidates for a task. Raises BackendDown."""
-        unsure: Set[str] = frozenset()
-        for _ in range(ROUNDS):
-            search = _Search(
-                self._mirror(),
-                self._rows(),
-                self._meaning,
-                self._texts,
-                intent,
-                wanted,
-                lambda path: path not in unsure and self._is_shown(session, path),  # noqa: B023 - used in this round
-            )
-            gathered = search.gathered()
-            told = {**gathered.memories, **gathered.others}
-            changed, more = self._freshen({note_id: memory.path for note_id, memory in told.items()})
-            if not changed and not more:
-                break
-            unsure |= more
-        return gathered
+    def _current_labels(self) -> _Labels:
+        index = self._core.index
+        if self._labels.rev != (rev := index.rev()):
+            labels = _Labels(rev, {}, defaultdict(Counter))
+            fields, where = ("id", "domain", "tags", "score", "fields"), both(_MEMORY, Is("audience", "=", ""))
+            for id, domain, tags, score, more in index.documents.tuples(fields, where):
+                labels.scores[id] = score_of_row({"score": score, "fields": more})
+                for label, worth in ((fold(domain), _DOMAIN), *((tag, 1) for tag in tags)):
+                    labels.ids[label][id] += worth
+            self._labels = labels
+        return self._labels
 
-    def documents(self, memories: Sequence[Memory]) -> dict[str, Document]:
-        """The documents of these memories, by id, without those that say something else by now. Raises BackendDown."""
-        return self._texts.documents(memories)
+    def _by_labels(self, where: Where, intent: Intent, labels: _Labels, limit: int) -> list[str]:
+        """Memories whose domain and tags fit best; of equal ones the score decides."""
+        fits: Counter[str] = Counter()
+        for label in intent.hints.union(fold_tags(intent.hints)):
+            fits.update(labels.ids.get(label, {}))
+        best = sorted(fits, key=lambda id: (-fits[id], -labels.scores[id], id))[: _WIDER * limit]
+        shown = self._core.index.documents.tuples(("id",), both(where, Is("id", "in", best)))
+        return sorted((id for (id,) in shown), key=best.index)[:limit]
 
+    def _rarest(self, intent: Intent) -> list[str]:
+        """Of the words that matter most, those that fewest notes have, by weight and rarity."""
+        words = list(intent.keywords)[:_AMONG]
+        total, having = self._core.index.documents.frequencies(words)
+        known = [word for word in words if having.get(word)]
+        worth = {word: intent.keywords[word] * rarity_of(total, having[word]) ** _STEEPNESS for word in known}
+        return sorted(worth, key=lambda word: (-worth[word], word))[:_RAREST]
 
-_MOST_JUDGED = 8_192
+    def _rows(self, where: Where, ids: Sequence[str]) -> dict[str, Row]:
+        """The rows of these memories, in this order."""
+        found = self._core.index.documents.find(both(where, Is("id", "in", ids)), fields=_COLUMNS)
+        rows = {row["id"]: row for row in found}
+        return {id: rows[id] for id in ids if id in rows}
 
-
-class _Search:
-    """One search."""
-
-    def __init__(
-        self,
-        mirror: Mirror,
-        rows: MemoryRows,
-        meaning: Meaning,
-        texts: Texts,
-        intent: Intent,
-        wanted: Wanted,
-        is_shown: Callable[[str], bool],
-    ) -> None:
-        self._mirror = mirror
-        self._rows = rows
-        self._meaning = meaning
-        self._texts = texts
-        self._intent = intent
-        self._wanted = wanted
-        self._is_shown = is_shown
-        # What may be told of, and of that, by id, what is wanted.
-        self._readable: set[str] = set()
-        self._known: dict[str, Memory] = {}
-
-    def gathered(self) -> Gathered:
-        """What is found."""
-        partial, aim, behind = "", None, 0
-        try:
-            aim = self._meaning.aim(self._text())
-        except NoMeaning as trouble:
-            partial = str(trouble)
-        found = {"named": self._named()}
-        found["metadata"], is_all = self._by_metadata()
-        if not is_all:
-            # By turns, no more of each way get in where all three find as many; metadata find them in any case.
-            count = -(-self._wanted.limit // 3)
-            found["words"] = self._by_words(count)
-            try:
-                found["meaning"] = aim.nearest(count, self._admitted) if aim else []
-                behind = aim.behind(self._admitted) if aim else 0
-            except NoMeaning as trouble:
-                partial, aim = str(trouble), None
-        ids = by_turns(*found.values(), limit=self._wanted.limit)
-        links, others, solved = self._links(ids)
-        found["linked"] = _linked(links, frozenset(ids[:_MOST_LINKED]), others)[:_MOST_LINKED]
-        ids += found["linked"]
-        words = self._words(ids)
-        ids = [note_id for note_id in ids if note_id in words]
-        placed = None
-        if aim:
-            try:
-                placed = aim.placed(frozenset(ids), self._documents)
-            except NoMeaning as trouble:
-                partial = str(trouble)
-        if placed and (behind := max(behind, placed.behind)):
-            partial = f"{behind:,} memories have no vectors yet"
-        memories = {note_id: self._known[note_id] for note_id in ids}
-        ways = {way: frozenset(of) for way, of in found.items()}
-        return Gathered(
-            memories,
-            {note_id: tuple(way for way, of in ways.items() if note_id in of) for note_id in ids},
-            words,
-            placed,
-            aim.unrelated if aim else 0.0,
-            partial,
-            links,
-            {note_id: memory for note_id, memory in others.items() if note_id not in memories},
-            solved,
-        )
-
-    def _text(self) -> str:
-        from notebook_sync.search.passages import said  # which brings arrays along
-
-        return f"{self._intent.title}\n{said(self._intent.content[:_LONGEST_AIM])}"
-
-    def _named(self) -> list[str]:
-        """The memories that the task names, by id or path."""
-        return sorted(self._admitted(named_notes(self._mirror, self._intent)))
-
-    def _by_metadata(self) -> tuple[list[str], bool]:
-        """The memories whose tags and domain match best, and whether these are all there are."""
-        sought = Sought(
-            tags=self._intent.terms(),
-            domains=self._intent.possible_domains(),
-            only_domains=self._wanted.domains,
-            without_tags=self._wanted.without_tags,
-            own_words=True,
-        )
-        count = self._wanted.limit
-        while True:
-            found = self._rows.sought(sought, count)
-            told = self._take(found)
-            if len(told) >= self._wanted.limit or len(found) < count:
-                return told[: self._wanted.limit], len(found) < count
-            count = min(count * 4, LARGEST_LIMIT)
-
-    def _by_words(self, wanted: int) -> list[str]:
-        query, count = " ".join(self._intent.rare), wanted
-        while query:
-            found = [row["id"] for row in self._mirror.search(query, count, Filter(collections=(MEMORIES,)))]
-            kept = self._admitted(found)
-            told = [note_id for note_id in found if note_id in kept]
-            if len(told) >= wanted or len(found) < count:
-                return told[:wanted]
-            count = min(count * 4, LARGEST_LIMIT)
-        return []
-
-    def _links(self, ids: Sequence[str]) -> tuple[list[tuple[str, Link]], dict[str, Memory], frozenset[str]]:
-        """The links from and to these memories, the memories at their other ends, and those that something solves."""
-        outward = [(note_id, link) for note_id in ids for link in self._known[note_id].relations[:_MOST_LINKS]]
-        inward = [one for found in self._rows.linking_to(ids).values() for one in found[:_MOST_LINKS]]
-        ends = {end for note_id, link in (*outward, *inward) for end in (note_id, link.to)}
-        self._admitted(ends)
-        found = dict.fromkeys((*outward, *inward))
-        solved = {link.to for note_id, link in found if link.type == "solves" and note_id in self._readable - {link.to}}
-        kept = [
-            (source, link) for source, link in found if {source, link.to} <= self._known.keys() and source != link.to
-        ]
-        others = {end: self._known[end] for end in sorted(ends.difference(ids)) if end in self._known}
-        return kept, others, frozenset(solved)
-
-    def _admitted(self, ids: Collection[str]) -> set[str]:
-        """Those of these notes that are memories which may be told of."""
-        unknown = [note_id for note_id in ids if note_id not in self._readable]
-        if unknown:
-            self._take(self._rows.of(unknown).values())
-        return {note_id for note_id in ids if note_id in self._known}
-
-    def _take(self, memories: Iterable[Memory]) -> list[str]:
-        """The ids of those that may be told of, which are known from now on."""
-        told = [memory for memory in memories if memory.provenance is None and self._is_shown(memory.path)]
-        self._readable.update(memory.id for memory in told)
-        wanted = [memory for memory in told if self._wanted.admits(memory)]
-        self._known |= {memory.id: memory for memory in wanted}
-        return [memory.id for memory in wanted]
-
-    def _words(self, ids: Sequence[str]) -> dict[str, Counter[str]]:
-        return self._texts.words([self._known[note_id] for note_id in ids])
-
-    def _documents(self, ids: Sequence[str]) -> list[Document]:
-        return list(self._texts.documents([self._known[note_id] for note_id in ids]).values())
+    def _counts_of(self, rows: Mapping[str, Row]) -> dict[str, Counter[str]]:
+        """How often each memory has each term. What an index holds of a text is read once."""
+        digests = {id: row["words_digest"] for id, row in rows.items()}
+        missing = [id for id, digest in digests.items() if not self._counts.knows(digest)]
+        terms = dict(self._core.index.documents.tuples(("id", "terms"), Is("id", "in", missing)))
+        return {id: self._counts.get(digest, partial(_counted, terms.get(id))) for id, digest in digests.items()}
 
 
-def named_notes(mirror: Mirror, intent: Intent) -> list[str]:
-    """The ids of the notes that a task names, by id or path. Raises BackendDown."""
-    names = intent.related
-    if not names:
-        return []
-    paths = {name if name.endswith(".md") else f"{name}.md" for name in names}
-    rows = [*mirror.claimants(names), *mirror.known(sorted(paths))]
-    return [row.id for row in rows if row.id in names or row.path in paths]
+def named_notes(core: Core, where: Where, intent: Intent) -> list[str]:
+    """The ids of the notes that a task names, by id or path, of those that match."""
+    paths = [name if name.endswith(".md") else f"{name}.md" for name in intent.related]
+    ids = [id_from_path(name) for name in intent.related]
+    # One question after the other: for both at once, SQLite reads every row.
+    named = (both(where, Is("path", "in", paths)), both(where, Is("id", "in", ids)))
+    return sorted({id for each in named for (id,) in core.index.documents.tuples(("id",), each)})
 
 
-def _linked(links: Iterable[tuple[str, Link]], ids: Set[str], others: Iterable[str]) -> list[str]:
-    """Those of the others that a link leads from or to one of these."""
-    ends = {end for source, link in links if source in ids or link.to in ids for end in (source, link.to)}
-    return [other for other in others if other in ends]
+def _counted(terms: str | None) -> Counter[str]:
+    """The terms of a text as `search_columns` packs it, each with how often it has it."""
+    counts = Counter((terms or "").split())
+    del counts[HEADING]
+    return counts
+
+
+def _links_of(row: Row) -> list[Link]:
+    """The links of a memory, as its frontmatter has them."""
+    relations = ((row["fields"] or {}).get("relations") or ())[:_MOST_LINKS]
+    links = [Link(row["id"], each["type"], each["to"], each["confidence"], each["reasoning"]) for each in relations]
+    return [link for link in links if link.source != link.to]
+
+
+# ---- ranking, pure
+
+
+def _ranked(
+    found: _Found, intent: Intent, own: Mapping[str, float], cosines: Mapping[str, float], share: float
+) -> dict[str, Ranked]:
+    """The candidates that have to do with the task, by words, meaning, a link, or a label; the best first. A link to
+    one that has adds half of its similarity; `share` is that of the similarity, against that of the score."""
+    similarity = {id: own.get(id, 0.0) for id in found.rows}
+    for link in found.links:
+        if link.type in _HELPFUL and link.source in similarity and link.to in similarity:
+            for id, other in ((link.source, link.to), (link.to, link.source)):
+                similarity[id] = max(similarity[id], own.get(other, 0.0) * link.confidence / 2)
+    claims = {(link.source, link.to) for link in found.links if link.type == "supersedes"}
+    # Of two that claim to replace each other, neither does.
+    newer = {older: each for each, older in sorted(claims, reverse=True) if (older, each) not in claims}
+    least = _BY_CHANCE * max(similarity.values(), default=0.0)
+    ranked: dict[str, Ranked] = {}
+    for id, row in found.rows.items():
+        if similarity[id] > least or not intent.labels.isdisjoint((fold(row["domain"]), *row["tags"])):
+            ways, score = [way for way, of in found.ways.items() if id in of], score_of_row(row)
+            combined = share * similarity[id] + (1 - share) * score
+            ranked[id] = Ranked(ways, cosines.get(id), similarity[id], score, combined, newer.get(id, ""))
+    return dict(sorted(ranked.items(), key=lambda item: (-item[1].combined, item[0])))
+
+
+def _likeness(counts: Mapping[str, Counter[str]], directions: Mapping[str, Any]) -> Callable[[str, str], float]:
+    """How alike two candidates are, 0 to 1: by their vectors, or by the words in common where one has none."""
+
+    def alike(one: str, other: str) -> float:
+        if one in directions and other in directions:
+            # Rounded, so that equal texts are equally alike.
+            return round(min(max(float(directions[one] @ directions[other]), 0.0), 1.0), 6)
+        either = len(counts[one].keys() | counts[other].keys())
+        return len(counts[one].keys() & counts[other].keys()) / either if either else 0.0
+
+    return alike

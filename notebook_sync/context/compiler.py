@@ -1,255 +1,286 @@
-"""Compiles what a notebook knows into a brief for one task: intent, candidates, choice, text.
+"""Compiles what a notebook knows: about a task, into a brief; about everything, into sources for a reasoner.
 
-Scores and times decide what is chosen, never what is hashed. Nothing a memory says is anything but text.
+Scores and times decide what is chosen, and are never part of the hash.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-from notebook_sync.context.brief import LEAST_TOKENS, Brief, Material, Section, written
-from notebook_sync.context.candidates import Candidates, Gathered, Wanted
-from notebook_sync.context.choosing import Choice, choose
-from notebook_sync.context.entries import Used, entries_of, metadata_of, related_line, risks_of
-from notebook_sync.context.explaining import explained
-from notebook_sync.context.hashing import digest_of
-from notebook_sync.context.intent import Intent
-from notebook_sync.context.quoting import body_of
-from notebook_sync.context.related import Related, RelatedNotes
-from notebook_sync.errors import BackendDown, UsageError
-from notebook_sync.mirror.memories import MemoryRows, folded
-from notebook_sync.patience import Silence, answer_within, soon
+from notebook_sync.context.brief import (
+    LEAST_FENCED_TOKENS,
+    LEAST_TOKENS,
+    Material,
+    body_of,
+    entries_of,
+    in_code,
+    one_line,
+    related_line,
+    risks_of,
+    write_brief,
+)
+from notebook_sync.context.candidates import OPEN, Candidates, Wanted, named_notes
+from notebook_sync.context.intent import Intent, fold, intent_of
+from notebook_sync.errors import NotebookError, UnreadableFile, UnwritableFile, UsageError
+from notebook_sync.files.parse import parse
+from notebook_sync.model import UNSETTLED
+from notebook_sync.registry import Result
+from notebook_sync.services.core import Core
+from notebook_sync.services.finding import any_tag
+from notebook_sync.services.remembering import FOLDER, count_uses
+from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
-from notebook_sync.settings import Settings
-from prompt import count_tokens, fence_external, quote
+from notebook_sync.store.rows import Has, Is, Not, Row, Where, both
+from notebook_sync.sync.project import fold_tags, project
+from prompt import count_tokens
+from prompt.assemble import Recent
 
-if TYPE_CHECKING:
-    from notebook_sync.context.intent_reading import IntentReading
-
-LARGEST_TOP_K = 150
-LEAST_FENCED_TOKENS = 2 * LEAST_TOKENS
-"""The fence around the task of an external session takes up to half of them."""
-MOST_SPEC_BYTES = 1 << 18
-"""Of a task. Whoever has more to say of it takes longer to read than its brief would."""
-# So many texts, of no more characters each, are counted once.
-_MOST_COUNTED, _LONGEST_COUNTED = 2_000, 4_000
+LARGEST_TOP_K, MOST_SPEC_BYTES, MOST_SOURCES = 150, 1 << 18, 50
+# Of the words that matter most, those that related notes are searched by.
+_MOST_ASKED, _MOST_RELATED = 8, 5
+_RELATED = ("pages", "code_snippets", "research_notes")
+# Texts whose tokens are remembered, and their characters.
+_MOST_COUNTED, _LONGEST_COUNTED = 4_000, 4_000
+# The sources of memories of these kinds; those of others are lessons.
+_SOURCES, _LESSONS, _GENERAL = {"decision": "decisions", "problem": "problems"}, "lessons", "general"
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A brief and what it rests on. `stable_brief` is the brief without its metadata; `sections` are all there may be
-    but those, with their texts, "" for nothing. partial: why fewer ways than all were searched, and how many
-    memories had no room; "" where nothing was left out."""
+class UsedMemory(Result, frozen=True, kw_only=True):
+    """A memory that a brief rests on: for its own sake (primary), or in support. `score` is what it was chosen by."""
 
-    spec: str
-    brief: str
-    stable_brief: str
+    id: str
+    path: str
+    title: str
+    score: float
+    contribution: Literal["primary", "supporting"]
+
+
+class RelatedNote(Result, frozen=True, kw_only=True):
+    """A note that has to do with a task and is no memory."""
+
+    id: str
+    path: str
+    title: str
+    summary: str
+
+
+class TaskBrief(Result, frozen=True, kw_only=True):
+    """A brief. `context_hash` is equal for an equal spec, equal options, and equal files of the memories used.
+
+    `degraded` says why it is less than it could be. `explain` has what the spec was read as, and a row for each memory
+    that has to do with it, the best first.
+    """
+
+    task_brief_md: str
     context_hash: str
-    used: tuple[Used, ...]
-    related: tuple[Related, ...]
     token_count: int
-    sections: tuple[Section, ...]
-    partial: str
-    steps: Callable[[], dict[str, Any]]
+    memories_used: list[UsedMemory]
+    related: list[RelatedNote]
+    degraded: str | None
+    explain: dict[str, Any] | None
 
-    def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
-        """The shape that `--json` prints."""
-        told = {
-            "task_brief_md": self.brief,
-            "context_hash": self.context_hash,
-            "memories_used": [one.as_dict() for one in self.used],
-            "token_count": self.token_count,
-            "related": [one.as_dict() for one in self.related],
-            "partial": self.partial,
-        }
-        return {**told, "explain": self.steps()} if explain else told
+
+class Compiled(NamedTuple):
+    """A brief; `stable` is its text without metadata, `words` are the digests of the words of the memories used, by
+    id."""
+
+    brief: TaskBrief
+    stable: str
+    words: Mapping[str, str]
+
+    @property
+    def notes(self) -> list[str]:
+        """The ids of all notes that it shows."""
+        return [*self.words, *(each.id for each in self.brief.related)]
 
 
 class Compiler:
-    """Of one notebook, for any number of threads."""
+    """Compiles briefs for one notebook. May be used by several threads."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        reading: IntentReading,
-        candidates: Candidates,
-        related: RelatedNotes,
-        rows: Callable[[], MemoryRows],
-    ) -> None:
-        self._settings = settings
-        self._reading = reading
-        self._candidates = candidates
-        self._related = related
-        self._rows = rows
-        self._patience, self._silence = soon(settings.mirror.timeout_seconds), Silence()
-        # What a memory says is the same in every brief.
-        self._counted = lru_cache(maxsize=_MOST_COUNTED)(partial(count_tokens, encoding=settings.prompt.encoding))
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._candidates = Candidates(core)
+        self._counts: Recent[int] = Recent(_MOST_COUNTED)
 
     def compile(
         self,
-        task_spec: str,
+        spec: str,
         session: Session,
         *,
         max_tokens: int | None = None,
         top_k: int | None = None,
-        include_domains: Sequence[str] = (),
-        exclude_tags: Sequence[str] = (),
+        include_domains: Sequence[str] | None = None,
+        exclude_tags: Sequence[str] | None = None,
         counts_use: bool = True,
+        asks_servers: bool = True,
     ) -> Compiled:
-        """The brief for a task; with `counts_use`, a use of what it rests on. Raises UsageError for a task that says
-        nothing and for wrong limits; BackendDown."""
-        asked = self._asked(task_spec, session, max_tokens, top_k, include_domains, exclude_tags)
-        read = self._reading.read(asked.spec, session)
-        wanted = Wanted(asked.domains, asked.without_tags, max(self._settings.context.prefilter, asked.top_k))
-        gathered = self._candidates.gather(read.intent, session, wanted)
-        choice = choose(gathered, read.intent, self._settings, asked.top_k)
-        related, behind = self._related.find(read.intent, session, asked.without_tags)
-        brief = self._written(asked, read.intent, gathered, choice, related)
-        used = _used(brief.kept, choice)
-        waiting = f"notes without vectors yet: {behind:,}" if behind else ""
-        omitted = _omitted(brief, asked.max_tokens)
-        if counts_use and session.kind != "external":
-            self._count_use([one.id for one in used if one.contribution == PRIMARY])
-        return Compiled(
-            asked.spec,
-            brief.text,
-            brief.stable,
-            asked.digest(used),
-            used,
-            tuple(related[: brief.related]),
-            brief.tokens,
-            brief.sections,
-            "; ".join(dict.fromkeys(one for one in (read.partial, gathered.partial, waiting, omitted) if one)),
-            partial(explained, read.intent, gathered, choice, brief),
+        """The brief for a task, of what the session may read; None is the setting's value.
+
+        `counts_use`: the primary memories count as used, unless the session is external. `asks_servers`: a server may
+        be asked for vectors. Raises UsageError for a spec that says nothing or is too large, and for too few tokens;
+        errors of the index.
+        """
+        core, table, is_external = self._core, self._core.settings.context, session.kind == "external"
+        spec = spec.encode(errors="replace").decode()
+        max_tokens = table.max_tokens if max_tokens is None else max_tokens
+        top_k = min(table.top_k if top_k is None else top_k, LARGEST_TOP_K)
+        _check(spec, max_tokens, core.settings.notebook.max_file_bytes, is_external=is_external)
+        wanted = Wanted(
+            frozenset(map(fold, table.include_domains if include_domains is None else include_domains)),
+            frozenset(any_tag(exclude_tags or ()).values),
+            asks_servers,
         )
+        view, intent = View(core, session), intent_of(spec, core.analyzer, table.domains)
+        choice = self._candidates.choose(view, intent, wanted, top_k)
+        read = {id: self._as_now(choice.rows[id]) for id in choice.chosen}
+        now = {id: found for id, found in read.items() if found and wanted.fits(found[0])}
+        rows = {**choice.rows, **{id: row for id, (row, _) in now.items()}}
+        gone = read.keys() - now.keys()
+        links = [link for link in choice.links if gone.isdisjoint((link.source, link.to))]
+        choice = replace(choice, chosen=tuple(now), rows=rows, links=links)
+        related = self._related(both(view.whole, Is("digest", "!=", _digest(spec))), intent, wanted)
+        used = {id: _used(rows[id], choice.ranked[id].combined, id in choice.primary) for id in now}
+        options = [max_tokens, top_k, sorted(wanted.domains), sorted(wanted.without_tags)]
 
-    def _asked(
-        self,
-        task_spec: str,
-        session: Session,
-        max_tokens: int | None,
-        top_k: int | None,
-        include_domains: Sequence[str],
-        exclude_tags: Sequence[str],
-    ) -> _Asked:
-        context = self._settings.context
-        asked = _Asked(
-            task_spec.encode(errors="replace").decode(),
-            context.max_tokens if max_tokens is None else max_tokens,
-            context.top_k if top_k is None else top_k,
-            _folded("include_domains", include_domains),
-            _folded("exclude_tags", exclude_tags),
-            session.kind == "external",
+        def hash_of(ids: Sequence[str]) -> str:
+            files = sorted((id, rows[id]["digest"]) for id in ids)
+            return _digest(json.dumps([_digest(spec), options, files]))
+
+        def metadata(ids: Sequence[str]) -> list[str]:
+            listed = (f"- {in_code(id)}, {used[id].contribution}: {in_code(used[id].path)}" for id in ids)
+            return [f"- context {in_code(hash_of(ids))}", f"- memories used: {len(ids)}", *listed]
+
+        lines = [related_line(each.title, each.path, each.summary) for each in related]
+        texts = {id: text for id, (_, text) in now.items()}
+        entries, risks = entries_of(choice, texts), list(risks_of(choice))
+        material = Material(intent.content, entries, risks, lines, metadata, is_external)
+        brief = write_brief(material, max_tokens, partial(self._count, core.settings.prompt.encoding))
+        if counts_use and not is_external:
+            count_uses(core, [id for id in brief.kept if id in choice.primary])
+        lost = len(now) - len(brief.kept)
+        omitted = f"{lost} of {len(now)} memories omitted: max_tokens is {max_tokens:,}" if lost else ""
+        read_as = {"title": intent.title, "labels": sorted(intent.labels), "keywords": intent.keywords}
+        ranked = [{"id": id, "path": rows[id]["path"], **each._asdict()} for id, each in choice.ranked.items()]
+        made = TaskBrief(
+            task_brief_md=brief.text,
+            context_hash=f"sha256:{hash_of(brief.kept)}",
+            token_count=brief.tokens,
+            memories_used=[used[id] for id in brief.kept],
+            related=related[: brief.related],
+            degraded="; ".join(filter(None, (choice.degraded, omitted, core.behind()))) or None,
+            explain={"intent": read_as, "candidates": ranked},
         )
-        size, largest = len(asked.spec.encode()), min(MOST_SPEC_BYTES, self._settings.notebook.max_file_bytes)
-        if size > largest:
-            raise UsageError(f"the task has {size:,} bytes, and may have {largest:,}; name what matters of it")
-        if not asked.spec.strip():
-            raise UsageError("the task says nothing; tell what is to be done")
-        least = LEAST_FENCED_TOKENS if asked.is_external else LEAST_TOKENS
-        if asked.max_tokens < least:
-            raise UsageError(f"max_tokens is {asked.max_tokens:,}, and no brief has fewer than {least:,}; give more")
-        if not 1 <= asked.top_k <= LARGEST_TOP_K:
-            raise UsageError(f"top_k is {asked.top_k:,}, and a brief rests on 1 to {LARGEST_TOP_K} memories")
-        return asked
+        return Compiled(made, brief.stable, {id: rows[id]["words_digest"] for id in brief.kept})
 
-    def _written(
-        self,
-        asked: _Asked,
-        intent: Intent,
-        gathered: Gathered,
-        choice: Choice,
-        related: Sequence[Related],
-    ) -> Brief:
-        documents = self._candidates.documents([gathered.memories[one.note_id] for one in choice.taken])
+    def _as_now(self, row: Row) -> tuple[Row, str] | None:
+        """A memory as its file is now, and its text. None for a file that is gone; one that cannot be read, or is
+        damaged, counts as its last good row."""
+        core = self._core
+        try:
+            raw = core.tree.read(row["path"]).raw
+        except UnreadableFile:
+            raw = b""
+        except NotebookError:
+            return None
+        text = raw.decode(errors="replace")
+        if sha256(raw).hexdigest() == row["digest"]:
+            return row, text
+        note = parse(row["path"], raw, timezone=core.settings.timezone)
+        if not raw or note.broken:
+            kept = core.index.documents.one(row["id"])
+            return row, kept["content"] if kept else ""
+        found = project(note, UNSETTLED, core.now(), core.settings.prompt, core.analyzer).document
+        return row | {name: found[name] for name in row if name in found and name != "score"}, text
 
-        def metadata(kept: Sequence[str]) -> list[str]:
-            used = _used(kept, choice)
-            return metadata_of(asked.digest(used), used)
+    def _related(self, others: Where, intent: Intent, wanted: Wanted) -> list[RelatedNote]:
+        """Notes that are no memories: those that the task names, then those that have most of its words. `others` are
+        not the task itself."""
+        where = both(others, Is("collection", "in", _RELATED), OPEN, Not(Has("tags", tuple(wanted.without_tags))))
+        query = " ".join(intent.words[:_MOST_ASKED])
+        found = self._core.searcher.search(query, where=where, mode="keyword", limit=_MOST_RELATED)
+        named = named_notes(self._core, where, intent)
+        ids = list(dict.fromkeys((*named, *(hit.id for hit in found.hits))))[:_MOST_RELATED]
+        fields = ("id", "path", "title", "summary")
+        rows = {row["id"]: row for row in self._core.index.documents.find(Is("id", "in", ids), fields=fields)}
+        return [RelatedNote(**rows[id]) for id in ids if id in rows]
 
-        material = Material(
-            body_of(intent.content),
-            entries_of(gathered, choice, documents),
-            risks_of(gathered, choice),
-            [related_line(one) for one in related],
-            metadata,
-            asked.wrap,
-        )
-        return written(material, asked.max_tokens, self._count)
-
-    def _count(self, text: str) -> int:
+    def _count(self, encoding: str, text: str) -> int:
         if len(text) > _LONGEST_COUNTED:
-            return count_tokens(text, self._settings.prompt.encoding)
-        return self._counted(text)
-
-    def _count_use(self, ids: Sequence[str]) -> None:
-        if ids and not self._silence.trouble:
-            try:
-                answer_within(self._patience, lambda: self._rows().used(ids, datetime.now(UTC)))
-            except BackendDown as down:  # the brief is there all the same
-                self._silence.begin(str(down))
+            return count_tokens(text, encoding)
+        return self._counts.get((encoding, text), partial(count_tokens, text, encoding))
 
 
-PRIMARY, SUPPORTING = "primary", "supporting"
+def _check(spec: str, max_tokens: int, largest_file: int, *, is_external: bool) -> None:
+    """Raises UsageError for what no brief can be made of."""
+    size, largest = len(spec.encode()), min(MOST_SPEC_BYTES, largest_file)
+    least = LEAST_FENCED_TOKENS if is_external else LEAST_TOKENS
+    if size > largest:
+        raise UsageError(f"the task has {size:,} bytes, at most {largest:,} are read", next="shorten it")
+    if not spec.strip():
+        raise UsageError("the task is empty", next="describe what is to be done")
+    if max_tokens < least:
+        raise UsageError(f"max_tokens is {max_tokens:,}", next=f"give at least {least:,}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is asked for, checked. Domains and tags are folded."""
-
-    spec: str
-    max_tokens: int
-    top_k: int
-    domains: frozenset[str]
-    without_tags: frozenset[str]
-    is_external: bool
-
-    def wrap(self, task: str) -> str:
-        """What the brief shows of the task, which an external session's is fenced in. The same fence each time, or no
-        two briefs would be alike; the task cannot hold its own digest."""
-        if not self.is_external:
-            return quote(task)
-        return fence_external(task, "the task of an external session", self.digest(())[:16])
-
-    def digest(self, used: Sequence[Used]) -> str:
-        """What tells this task, with what selects, resting on these memories as they are, from every other."""
-        options = {
-            "max_tokens": self.max_tokens,
-            "top_k": self.top_k,
-            "include_domains": sorted(self.domains),
-            "exclude_tags": sorted(self.without_tags),
-        }
-        return digest_of(self.spec, options, {one.id: one.digest for one in used})
+def _used(row: Row, score: float, is_primary: bool) -> UsedMemory:
+    shown = {name: row[name] for name in ("id", "path", "title")}
+    return UsedMemory(**shown, score=round(score, 4), contribution="primary" if is_primary else "supporting")
 
 
-def _used(kept: Sequence[str], choice: Choice) -> tuple[Used, ...]:
-    """The memories with these ids, in the order in which they were taken."""
-    ids = frozenset(kept)
-    memories = [(one.note_id, choice.ranked[one.note_id]) for one in choice.taken if one.note_id in ids]
-    return tuple(
-        Used(
-            note_id,
-            ranked.memory.path,
-            ranked.memory.title,
-            ranked.memory.kind,
-            ranked.memory.digest,
-            ranked.combined,
-            PRIMARY if note_id in choice.primary else SUPPORTING,
-        )
-        for note_id, ranked in memories
-    )
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
 
 
-def _omitted(brief: Brief, max_tokens: int) -> str:
-    gone = len(brief.cut.keys() - frozenset(brief.kept))
-    return f"{gone} of {gone + len(brief.kept)} memories omitted: max_tokens is {max_tokens:,}" if gone else ""
+# ---- sources for a reasoner's own notebook
 
 
-def _folded(name: str, texts: Sequence[str]) -> frozenset[str]:
-    if isinstance(texts, str):
-        raise UsageError(f"{name} are a list, as in [{texts!r}]")
-    return frozenset(found for text in texts if (found := folded(text)))
+def write_seed(core: Core, folder: str) -> list[str]:
+    """Write at most 50 sources into a new or empty folder outside the notebook; returns their names.
+
+    Private, archived and external notes are left out, and so are comments. The domains with most memories come first.
+    Raises UsageError for a folder that has something in it, or is in the notebook; UnwritableFile.
+    """
+    place = Path(folder).expanduser().resolve()
+    if place.is_relative_to(core.root):
+        raise UsageError(f"{place} is in the notebook, which would index it", next="name a folder elsewhere")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        if any(place.iterdir()):
+            raise UsageError(f"{place} is not empty", next="name a new folder")
+        sources = list(islice(_sources(core), MOST_SOURCES))
+        for name, text in sources:
+            (place / name).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UnwritableFile(str(place), error.strerror or type(error).__name__) from None
+    return [name for name, _ in sources]
+
+
+def _sources(core: Core) -> Iterator[tuple[str, str]]:
+    """Each source's file name and text."""
+    fields, open_to_all = ("id", "path", "title", "kind", "domain", "content"), both(Is("audience", "=", ""), OPEN)
+    documents, domains = core.index.documents, defaultdict[str, list[Row]](list)
+    for row in documents.find(both(Is("path", "under", FOLDER), open_to_all), fields=fields):
+        domains[" ".join((row["domain"] or _GENERAL).split())].append(row)
+    for number, domain in enumerate(sorted(domains, key=lambda name: (-len(domains[name]), name)), 1):
+        groups = defaultdict[str, list[Row]](list)
+        for row in domains[domain]:
+            groups[_SOURCES.get(row["kind"], _LESSONS)].append(row)
+        if tags := fold_tags([domain]):
+            pages = both(Is("collection", "=", "pages"), Has("tags", (tags[-1],)), open_to_all)
+            groups["pages"] = documents.find(pages, fields=fields)
+        stem = re.sub(r"[^\w-]+", "-", domain.casefold()).strip("-")[:60]
+        for group in sorted(name for name, rows in groups.items() if rows):
+            texts = [f"# {one_line(domain, 120)}: {group}\n"]
+            for row in groups[group]:
+                head = f"## {one_line(row['title'], 120)} ({in_code(row['id'])})"
+                texts.append(f"{head}\n\n{body_of(row['content'], row['title'])}\n")
+            yield f"{number:02}-{stem}-{group}.md", "\n".join(texts)

@@ -1,150 +1,156 @@
-"""Syntheses made ahead of whoever asks for them, and which specs that is worth it for.
+"""Syntheses made before they are asked for: of specs that were saved, and of those that a new branch is about.
 
-It makes no more calls than `synthesize` would, which counts them, and never the last ones of a day.
+They never use the last quarter of a day's questions, and never wait on the thread that follows the files.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Iterable, Sequence
 from math import ceil
-from typing import Any, Protocol
 
-from notebook_sync.errors import BackendDown, ConfigError, NotebookError, UsageError
-from notebook_sync.files.ignore import Rules
-from notebook_sync.notes.editing.filing import File
-from notebook_sync.permissions import Verb
-from notebook_sync.sessions import Session
+from notebook_sync.context.synthesis import LOCAL, Synthesizer, reasoner_of, require_tier2
+from notebook_sync.errors import NotebookError, UsageError
+from notebook_sync.files.frontmatter import is_external
+from notebook_sync.registry import Result
+from notebook_sync.services.core import Core
+from notebook_sync.services.view import View, resolve
+from notebook_sync.sessions import OWNER, Session
+from notebook_sync.store.rows import Is, Row, both
 
-Row = dict[str, Any]
-
-# A reasoner that fails so often in a row is away, and each further question would cost a call, and minutes.
-_MOST_FAILURES = 2
-# A checkout brings as many specs at once as there are, and who starts on a branch works on few.
+_QUIET_SECONDS = 10.0
+# A checkout brings many specs at once, and who starts on a branch works on few.
 _MOST_AT_ONCE = 5
-# Of the day's calls, those that are for who asks and waits: a quarter is a dozen of the fifty that are usual.
-_LEFT_TO_PEOPLE = 0.25
+# A model that fails so often in a row is away: each further question would cost a call, and minutes.
+_MOST_FAILURES = 2
+_RETRY_SECONDS = (60.0, 300.0)
+# A synthesis writes links into memories; and no private note is a task, nor is what rules the agent.
+_NEVER = ("memories/", "channels/", "runtime/", "facts/")
+_STATE, _FIELDS = "prefetch", ("path", "updated_at", "rev")
 _WORD = re.compile(r"[^\W_]+")
-# A synthesis writes links into memories, and channels are nobody's task.
-_NEVER = ("memories/", "channels/")
+_log = logging.getLogger(__name__)
 
 
-class Synthesize(Protocol):
-    """The use case of that name."""
+class Prefetched(Result, frozen=True):
+    """`source` is "" for a spec that no model was asked about; `trouble` says why."""
 
-    def __call__(self, task_spec: str, session: Session) -> Row: ...
-
-
-class Prefetch:
-    """Of one notebook. `require` raises where there are no syntheses, or none for a session; `find` gives the path of
-    the note with a name, and `file` its file, as the session may read them; `spent_today` tells how many of the
-    `daily_limit` calls were made."""
-
-    def __init__(
-        self,
-        require: Callable[[Session], None],
-        find: Callable[[str, Session, Verb], str],
-        file: Callable[[str, Session], File],
-        synthesize: Synthesize,
-        spent_today: Callable[[], int],
-        daily_limit: int,
-    ) -> None:
-        self._require = require
-        self._find = find
-        self._file = file
-        self._synthesize = synthesize
-        self._spent_today = spent_today
-        self._daily_limit = daily_limit
-
-    def prefetch(self, specs: Sequence[str], session: Session) -> list[Row]:
-        """`{spec, source, cached, trouble}` of each note that is named. Raises as `require`, ConfigError,
-        BackendDown."""
-        self._require(session)
-        rows: list[Row] = []
-        failures, trouble = 0, ""
-        for name in dict.fromkeys(specs):
-            if failures == _MOST_FAILURES:
-                rows.append(_row(name, trouble=f"not asked about, after {_MOST_FAILURES} failures: {trouble}"))
-                continue
-            if self._spent_today() >= self._most:
-                rows.append(_row(name, trouble=self._no_more))
-                continue
-            try:
-                made = self._synthesize(self._task(name, session), session)
-            except (ConfigError, BackendDown):
-                raise
-            except NotebookError as error:
-                rows.append(_row(name, trouble=str(error)))
-                continue
-            trouble = made["trouble"]
-            failures = failures + 1 if trouble else 0
-            rows.append(_row(name, made["source"], cached=made["cached"], trouble=trouble))
-        return rows
-
-    @property
-    def _most(self) -> int:
-        return self._daily_limit - ceil(self._daily_limit * _LEFT_TO_PEOPLE)
-
-    @property
-    def _no_more(self) -> str:
-        return (
-            f"not asked about: of {self._daily_limit:,} questions a day, {self._most:,} may be asked ahead, and the "
-            "others are for who waits for an answer; ask with synthesize, or raise daily_limit (tier2)"
-        )
-
-    def _task(self, name: str, session: Session) -> str:
-        """What the note says, as the session is shown it."""
-        file = self._file(self._find(name, session, "read"), session)
-        if file.external:
-            raise UsageError(f"{file.path}: somebody else wrote it; write what holds of it into a spec of your own")
-        return file.shown
+    spec: str
+    source: str = ""
+    cached: bool = False
+    trouble: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Specs:
-    """Which notes are specs, by `patterns` as in .gitignore."""
-
-    rules: Rules
-
-    @classmethod
-    def of(cls, patterns: Sequence[str]) -> Specs:
-        """Raises ConfigError."""
-        rules = Rules.read("", patterns)
-        if rules.broken:
-            raise ConfigError(f"tier2.specs = {rules.broken[0]!r} is no pattern; write it as in a .gitignore")
-        return cls(rules)
-
-    def __contains__(self, path: str) -> bool:
-        matching = self.rules.every  # of the whole path: rules ask about its folders on the way down to it
-        return matching is not None and not path.startswith(_NEVER) and matching.match_file(path)
-
-    def for_branch(self, branch: str, changed: Mapping[str, int]) -> list[str]:
-        """The specs that a new branch is about: those whose name stands in its own, else the one changed last.
-        `changed` tells when each note was."""
-        latest = sorted((path for path in changed if path in self), key=_newest_first(changed))
-        words = _words(branch)
-        named = [path for path in latest if _words(_name(path)) in words]
-        return named[:_MOST_AT_ONCE] or latest[:1]
+def prefetch(core: Core, synthesizer: Synthesizer, specs: Sequence[str], session: Session) -> list[Prefetched]:
+    """Make the syntheses of these notes, at most until three quarters of the day's questions are asked. Raises
+    UsageError where nobody is set to be asked."""
+    require_tier2(core.settings)
+    reasoner_of(core.settings)
+    limit = core.settings.tier2.daily_limit
+    done, failures = list[Prefetched](), 0
+    for name in dict.fromkeys(specs):
+        if failures == _MOST_FAILURES:
+            done.append(Prefetched(name, trouble=f"not asked about, after {failures} failures"))
+            continue
+        try:
+            text = _task(core, name, session)
+            made = synthesizer.ask(text, session, most=limit - ceil(limit / 4), counts_use=False)
+        except NotebookError as error:
+            done.append(Prefetched(name, trouble=str(error)))
+            continue
+        failures = failures + 1 if made.source == LOCAL else 0
+        done.append(Prefetched(name, made.source, made.cached, made.trouble))
+    return done
 
 
-def latest_of(changed: Mapping[str, int]) -> list[str]:
-    """Those of many specs that are asked about, the newest first. `changed` tells when each was."""
-    return sorted(changed, key=_newest_first(changed))[:_MOST_AT_ONCE]
+class Prefetcher:
+    """Looks for specs that were saved and for a new branch, as a chore of whichever process follows the notebook."""
+
+    def __init__(self, core: Core, synthesizer: Synthesizer) -> None:
+        self._core = core
+        self._synthesizer = synthesizer
+        self._thread: threading.Thread | None = None
+
+    def look(self) -> threading.Thread | None:
+        """Begin with what is due, in a thread of its own, unless the last one is still at work."""
+        if self._thread and self._thread.is_alive():
+            return None
+        held, now = self._core.index.cache.one(_STATE), self._now()
+        state = held["value"] if held else now  # what was there before the first look is nobody's news
+        due = self._due(state, now)
+        if due:
+            self._thread = threading.Thread(target=self._run, args=(due, state, now), name="prefetch", daemon=True)
+            self._thread.start()
+            return self._thread
+        if due is not None and (held is None or state != now):
+            self._remember(now)
+        return None
+
+    def _now(self) -> Row:
+        """How far the index is, and the branch that is checked out, "" for none."""
+        stamp = self._core.history.head_stamp()
+        head = os.fsdecode(stamp[0]) if isinstance(stamp, tuple) else ""
+        branch = head.removeprefix("ref: refs/heads/").strip() if head.startswith("ref: ") else ""
+        return {"rev": self._core.index.rev(), "branch": branch, "tries": 0, "after": 0.0}
+
+    def _due(self, state: Row, now: Row) -> list[str] | None:
+        """The specs to ask about, the newest first; None while somebody is saving, or after a failure."""
+        where = both(Is("rev", ">", state["rev"] if now["branch"] == state["branch"] else 0), Is("provenance", "=", ""))
+        notes = {path: (at, rev) for path, at, rev in self._core.index.documents.tuples(_FIELDS, where)}
+        newest = sorted(specs_in(notes, self._core.settings.tier2.specs), key=lambda path: notes[path], reverse=True)
+        saved = [path for path in newest if notes[path][1] > state["rev"]]
+        moment = self._core.now()
+        is_busy = bool(saved) and 0 <= (moment - notes[saved[0]][0]).total_seconds() < _QUIET_SECONDS
+        if is_busy or moment.timestamp() < state["after"]:
+            return None
+        about = specs_of_branch(now["branch"], newest) if now["branch"] != state["branch"] else []
+        return list(dict.fromkeys([*about, *saved]))[:_MOST_AT_ONCE]
+
+    def _run(self, due: Sequence[str], state: Row, now: Row) -> None:
+        """Ask about these specs. Where the model is away they are due again, twice."""
+        try:
+            failed = sum(each.source == LOCAL for each in prefetch(self._core, self._synthesizer, due, OWNER))
+        except NotebookError as error:
+            _log.info("no syntheses are made ahead: %s", error)
+            failed = len(due)
+        tries = state["tries"]
+        if failed >= min(_MOST_FAILURES, len(due)) and tries < len(_RETRY_SECONDS):
+            after = self._core.now().timestamp() + _RETRY_SECONDS[tries]
+            now = {**state, "tries": tries + 1, "after": after}
+        self._remember(now)
+
+    def _remember(self, state: Row) -> None:
+        row = {"id": _STATE, "kind": _STATE, "value": state, "made_at": self._core.now()}
+        self._core.index.cache.put([row])
 
 
-def _newest_first(changed: Mapping[str, int]) -> Callable[[str], tuple[int, str]]:
-    return lambda path: (-changed[path], path)
+def specs_in(paths: Iterable[str], patterns: Sequence[str]) -> list[str]:
+    """The notes that are specs, by patterns as in .gitignore."""
+    from pathspec import GitIgnoreSpec  # takes a while, and few notebooks have specs
+
+    found = GitIgnoreSpec.from_lines(patterns).match_files(paths)
+    return [path for path in found if not path.startswith(_NEVER)]
 
 
-def _row(spec: str, source: str = "", *, cached: bool = False, trouble: str = "") -> Row:
-    return {"spec": spec, "source": source, "cached": cached, "trouble": trouble}
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2].rpartition(".")[0]
+def specs_of_branch(branch: str, specs: Sequence[str]) -> list[str]:
+    """The specs, the newest first, that a branch is about: those whose name is in its own, else the newest."""
+    words = _words(branch)
+    named = [path for path in specs if _words(path.rpartition("/")[2].removesuffix(".md")) in words]
+    return named or list(specs[:1])
 
 
 def _words(name: str) -> str:
-    """Whole words, in which whole words are looked for: `pier` is not in `rapier`."""
+    """Whole words, to look for whole words in: `pier` is not in `rapier`."""
     return f"-{'-'.join(_WORD.findall(name.casefold()))}-"
+
+
+def _task(core: Core, name: str, session: Session) -> str:
+    """What a spec says, as the session sees it."""
+    view = View(core, session)
+    path, _ = resolve(core, view, name, operation="context prefetch")
+    raw = core.tree.read(path).raw
+    if path.startswith(_NEVER) or is_external(raw):
+        raise UsageError(f"{path}: memories, private notes and text of others are no specs", next="write a page of it")
+    return view.shown(path, raw.decode(errors="replace"))

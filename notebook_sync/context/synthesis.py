@@ -1,311 +1,243 @@
-"""Asks a reasoner about a task brief, once: what it says is kept while it holds, and where nobody can be asked, the
-brief stands in for it.
+"""A model's answer about a task brief: asked for once, cached while what it rests on stays the same, and replaced by
+the brief where nobody can be asked.
 
-Each question is counted before it is asked. No answer is taken that is not whole, and none gets past the owner's limit.
+Every question is counted before it is asked, and no lock that writers need is held meanwhile.
 """
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from notebook_sync.context.compiler import Compiled, Compiler
-from notebook_sync.context.fallback import fallback
-from notebook_sync.context.kept import Asked, Kept, key_of
-from notebook_sync.context.question import question
-from notebook_sync.context.reasoner import Reasoner
-from notebook_sync.context.truth import Truth, Weighed, read_truth, weigh
-from notebook_sync.context.turns import MOST_WAITING, Turn, Turns
-from notebook_sync.errors import BackendDown, LlmNotConfigured, NotebookError, SynthesisDown
-from notebook_sync.files.frontmatter import read_frontmatter
-from notebook_sync.files.vault import Vault
-from notebook_sync.mirror.syntheses import Outcome, Rested, Syntheses, Synthesis, Timing
-from notebook_sync.notes.guard import Guard
-from notebook_sync.notes.memories.relations import KEPT
+import msgspec
+from msgspec.structs import replace
+
+from notebook_sync.context.answer import INSTRUCTIONS, Answer, check_links, question, read_answer
+from notebook_sync.context.brief import one_line
+from notebook_sync.context.compiler import UsedMemory
+from notebook_sync.context.records import SYNTHESIS, SynthesisCache
+from notebook_sync.errors import BackendDown, BadAnswer, MissingExtra, NotebookError, UsageError
+from notebook_sync.files.locks import FileLock
+from notebook_sync.registry import Result
+from notebook_sync.services.core import Core
+from notebook_sync.services.memory_links import DroppedLink, IngestedLinks, ingest_links
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
+from prompt import count_tokens
 
-TOOL = "synthesize"
-REFUSAL = "Syntheses are not available in this conversation"
+if TYPE_CHECKING:
+    from notebook_sync.context.compiler import Compiled, Compiler
+
 LOCAL = "local"
+MARK = "**Not a synthesis.**"
+# Threads of one process that ask or wait: a server has four for all that write.
+MOST_WAITING = 3
+# Models take longer questions than bridges that enter them into a page.
+_LLM_CHARACTERS = 100_000
+_LONGEST_TROUBLE = 400
 
-Row = dict[str, Any]
-Ingest = Callable[[object, Session], Row]
+NO_LINKS = IngestedLinks(ingested=[], kept=[], dropped=[], warnings=[])
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What is told of a synthesis. `trouble` is why nobody reasoned, "" where somebody did; `warnings` are what else
-    went wrong. `is_of_others`: somebody else was asking for it, and it was waited for."""
+class Synthesis(Result, frozen=True, kw_only=True):
+    """`source`: bridge or llm; local where the model could not be asked: then `trouble` says why, and the text is the
+    brief."""
 
     synthesis_md: str
-    synthesis_id: str
-    source: str
-    context_hash: str
-    memories_used: Sequence[Mapping[str, Any]]
-    links: Mapping[str, Any] = field(default_factory=lambda: {"ingested": [], "kept": [], "dropped": []})
+    source: str = LOCAL
+    context_hash: str = ""
+    memories_used: list[UsedMemory] = msgspec.field(default_factory=list)
+    synthesis_id: str = ""
     cached: bool = False
-    trouble: str = ""
-    warnings: Sequence[str] = ()
-    is_of_others: bool = False
-
-    @property
-    def outcome(self) -> Outcome:
-        if self.is_of_others:
-            return "waited"
-        return "hit" if self.cached else "failed" if self.source == LOCAL else "answered"
-
-    def as_dict(self, calls_today: int, daily_limit: int) -> Row:
-        """The shape that `--json` prints."""
-        return {
-            "synthesis_md": self.synthesis_md,
-            "synthesis_id": self.synthesis_id,
-            "source": self.source,
-            "cached": self.cached,
-            "context_hash": self.context_hash,
-            "memories_used": [dict(one) for one in self.memories_used],
-            "links": dict(self.links),
-            "calls_today": calls_today,
-            "daily_limit": daily_limit,
-            "trouble": self.trouble,
-            "warnings": list(self.warnings),
-        }
+    links: IngestedLinks = NO_LINKS
+    trouble: str | None = None
+    warnings: list[str] = msgspec.field(default_factory=list)
+    calls_today: int = 0
+    daily_limit: int = 0
+    latency_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Brief:
-    """A brief, its key, and the state that the notes had before it was compiled."""
+class Reasoner(NamedTuple):
+    """Who is asked. `ask(instructions, question)` raises BackendDown or BadAnswer."""
 
-    compiled: Compiled
-    key: str
-    notes: str
+    source: str
+    characters: int
+    ask: Callable[[str, str], str]
 
 
-class Synthesizing:
-    """Of one notebook, for any number of threads and processes. `ingest` writes links down."""
+class _Wanted(NamedTuple):
+    """A task and who asks. Answers made before `since` do not count; `most` questions may be asked today."""
 
-    def __init__(
-        self,
-        vault: Vault,
-        settings: Settings,
-        guard: Guard,
-        compiler: Compiler,
-        store: Callable[[], Syntheses],
-        kept: Kept,
-        turns: Turns,
-        reasoner: Callable[[], Reasoner],
-        ingest: Ingest,
-    ) -> None:
-        self._vault = vault
-        self._settings = settings
-        self._guard = guard
+    spec: str
+    session: Session
+    options: Mapping[str, Any]
+    since: datetime | None
+    most: int
+
+
+class Synthesizer:
+    """Of one notebook, for any number of threads and processes."""
+
+    # Of the process, whatever its notebooks: what runs out are its threads.
+    _places = threading.BoundedSemaphore(MOST_WAITING)
+
+    def __init__(self, core: Core, compiler: Compiler) -> None:
+        self._core = core
         self._compiler = compiler
-        self._store = store
-        self._kept = kept
-        self._turns = turns
-        self._reasoner = reasoner
-        self._ingest = ingest
+        self.cache = SynthesisCache(core)
 
-    def synthesize(
+    def ask(
         self,
-        task_spec: str,
+        spec: str,
         session: Session,
-        options: Mapping[str, Any],
         *,
         refresh: bool = False,
+        most: int | None = None,
         counts_use: bool = True,
-    ) -> Row:
-        """The synthesis for a task, that which is kept unless `refresh`; `options` are those of `Compiler.compile`.
-        With `counts_use`, a use of what it rests on. Raises NotPermitted, UsageError, BackendDown, and NotebookError
-        where nothing can be locked."""
-        self.require(session)
-        began = time.perf_counter()
-        asked = Asked(task_spec, session, options, counts_use)
-        at_once = None if refresh else self._kept.at_once(asked)
-        told = self._answered(asked, refresh) if at_once is None else _told(at_once)
-        with suppress(BackendDown):  # the answer is there all the same
-            milliseconds = (time.perf_counter() - began) * 1000
-            self._store().timed("synthesis", Timing(told.outcome, milliseconds))
-        return told.as_dict(self.spent_today(), self._settings.tier2.daily_limit)
+        **options: Any,
+    ) -> Synthesis:
+        """The synthesis for a task, the cached one unless `refresh`. `options` are those of `Compiler.compile`; nobody
+        is asked where `most` questions were asked today. Raises UsageError where nobody is set to be asked."""
+        require_tier2(self._core.settings)
+        limit, clock = self._core.settings.tier2.daily_limit, time.perf_counter()
+        since = self._core.now() if refresh else None
+        wanted = _Wanted(spec, session, options, since, limit if most is None else min(most, limit))
+        made = self._compiler.compile(spec, session, counts_use=counts_use, **options)
+        found = self._cached(wanted, made) or self._in_turn(wanted, made)
+        latency = round((time.perf_counter() - clock) * 1000)
+        outcome = "cached" if found.cached else "failed" if found.source == LOCAL else "answered"
+        name, used = made.brief.context_hash, made.brief.memories_used
+        ids = [each.id for each in used]
+        self._core.events.record(SYNTHESIS, session, outcome=outcome, latency_ms=latency, hash=name, memories=ids)
+        spent = self.cache.spent_today()
+        about = {"context_hash": name, "memories_used": used, "latency_ms": latency}
+        return replace(found, **about, calls_today=spent, daily_limit=limit)
 
-    def require(self, session: Session) -> None:
-        """Raises NotPermitted for a session that may have none, LlmNotConfigured where there are none to have."""
-        if session.kind == "external":
-            self._guard.refuse(session, TOOL, REFUSAL)
-        if not self._settings.tier2.enabled:
-            raise LlmNotConfigured(
-                "nobody is to reason about tasks here: below [tier2] in notebook.toml, set enabled = true, and command "
-                "to what starts an MCP server with a tool ask_question; without a command, the model of [llm] is asked"
-            )
+    def cached_text(self, spec: str, session: Session, made: Compiled, max_tokens: int) -> str:
+        """The cached synthesis for a task whose brief is known; "" where none fits. Asks nobody and writes nothing, so
+        that a prompt waits for nobody."""
+        row = self.cache.find(self.cache.key_of(spec, made), made, session)
+        text: str = row["value"]["synthesis_md"] if row else ""
+        return text if count_tokens(text, self._core.settings.prompt.encoding) <= max_tokens else ""
 
-    def spent_today(self) -> int:
-        """How many questions were asked today. Raises BackendDown."""
-        return self._store().spent(self._today())
+    def _cached(self, wanted: _Wanted, made: Compiled) -> Synthesis | None:
+        row = self.cache.find(self.cache.key_of(wanted.spec, made), made, wanted.session, wanted.since)
+        if row is None:
+            return None
+        self.cache.count_use(row["id"])
+        found = msgspec.convert(row["value"], Synthesis)
+        kept = [replace(link, action="kept") for link in (*found.links.ingested, *found.links.kept)]
+        return replace(found, cached=True, links=replace(found.links, ingested=[], kept=kept))
 
-    def _answered(self, asked: Asked, refresh: bool) -> Told:
-        began, began_at = datetime.now(UTC), time.time()
-        brief = self._compiled(asked, counts_use=asked.counts_use)
-        if not refresh and (found := self._kept.find(asked, brief.compiled, brief.notes)):
-            return _told(found)
-        self._reasoner().require()
-        with self._turns.place() as is_free:
-            if not is_free:
-                crowded = f"{MOST_WAITING} others are asking or waiting their turn in this process; ask again later"
-                return _local(brief.compiled, crowded)
-            return self._in_turn(asked, brief, began if refresh else None, began_at)
-
-    def _in_turn(self, asked: Asked, brief: _Brief, since: datetime | None, began_at: float) -> Told:
-        with self._turns.turn() as turn:
-            if turn is None:
-                waited = f"others were asking for {self._settings.tier2.timeout_seconds:g} seconds; ask again later"
-                return _local(brief.compiled, waited)
-            looked_for = brief.key
-            if self._store().state() != brief.notes:  # what was written meanwhile are the links of who asked, at least
-                brief = self._compiled(asked)
-            if found := self._kept.find(asked, brief.compiled, brief.notes, since=since):
-                # Of another brief it may have been there before; of the same it was not when it was looked for.
-                is_of_others = brief.key == looked_for or found.made_at.timestamp() >= began_at
-                return replace(_told(found), is_of_others=is_of_others)
-            if trouble := turn.trouble_since(brief.key, began_at):
-                return _local(brief.compiled, trouble)
-            return self._asked_now(asked, brief, turn)
-
-    def _asked_now(self, asked: Asked, brief: _Brief, turn: Turn) -> Told:
-        reasoner, limit = self._reasoner(), self._settings.tier2.daily_limit
-        what = question(brief.compiled.stable_brief, reasoner.question_characters)
-        if not self._store().spend(self._today(), limit):
-            return _local(
-                brief.compiled,
-                f"{limit:,} questions were asked today, and more may not be (daily_limit below [tier2] in "
-                f"notebook.toml); ask again tomorrow, by the clock of {self._settings.notebook.timezone}",
-            )
-        answer, truth, trouble = "", Truth({}), f"{reasoner.name} failed at this in a way that nobody foresaw"
+    def _in_turn(self, wanted: _Wanted, made: Compiled) -> Synthesis:
+        """One question at a time, whichever process asks it. Who waited may find the answer there, or its failure."""
+        reasoner, seconds = reasoner_of(self._core.settings), self._core.settings.tier2.timeout_seconds
+        if not self._places.acquire(blocking=False):
+            return _local(made, f"{MOST_WAITING} others ask or wait in this process; ask again later")
+        lock = FileLock(self._core.place.lock_folder / "synthesis.lock")
         try:
-            answer = reasoner.ask(what)
-            truth = read_truth(answer)
-            trouble = f"{reasoner.name} did not answer what it was asked: {truth.trouble}" if truth.trouble else ""
-        except SynthesisDown as down:
-            trouble = str(down)
-        finally:  # who waits is not to spend a call on the same, whatever it was
-            turn.note(brief.key, trouble)
+            if not lock.acquire(seconds):
+                return _local(made, f"others were asking for {seconds:g} seconds; ask again later")
+            made = self._compile(wanted)
+            if found := self._cached(wanted, made):
+                return found
+            if trouble := self.cache.failure(self.cache.key_of(wanted.spec, made), wanted.since):
+                return _local(made, f"the same question failed less than a minute ago: {trouble}")
+            return self._asked_now(wanted, made, reasoner)
+        finally:
+            lock.release()
+            self._places.release()
+
+    def _asked_now(self, wanted: _Wanted, made: Compiled, reasoner: Reasoner) -> Synthesis:
+        asked = question(made.stable, reasoner.characters)
+        if not self.cache.spend(wanted.most):
+            limit, zone = self._core.settings.tier2.daily_limit, self._core.settings.timezone
+            rest = f", of which {wanted.most:,} may be asked ahead" if wanted.most < limit else ""
+            return _local(made, f"the day's questions are asked (tier2.daily_limit is {limit:,}{rest}; {zone})")
+        try:
+            answer = read_answer(reasoner.ask(INSTRUCTIONS, asked), asked)
+            trouble = "the answer is empty" if answer.is_empty else ""
+        except (BackendDown, BadAnswer) as error:
+            trouble = error.message
         if trouble:
-            return _local(brief.compiled, trouble)
-        synthesis_id = sha256(f"{brief.key} {answer}".encode(errors="replace")).hexdigest()[:12]
-        return self._taken(asked, brief, truth, reasoner.kind, synthesis_id)
+            self.cache.put_failure(self.cache.key_of(wanted.spec, made), trouble)
+            return _local(made, trouble)
+        return self._taken(wanted, made, reasoner.source, answer)
 
-    def _taken(self, asked: Asked, brief: _Brief, truth: Truth, source: str, synthesis_id: str) -> Told:
-        """What is told of an answer: its links are written down, and it is kept if nobody else changed what it rests
-        on, before or since."""
-        made_at, before = datetime.now(UTC), self._words_of(_rests_on(brief.compiled))
-        weighed = weigh(truth, _names(brief.compiled), source, synthesis_id)
-        links, warnings = self._ingested(weighed, asked.session)
-        answer = Synthesis(
-            brief.key,
-            "",
-            "",
-            synthesis_id,
-            truth.markdown(weighed.links),
-            source,
-            brief.compiled.context_hash,
-            made_at,
-            memories_used=tuple(one.as_dict() for one in brief.compiled.used),
+    def _taken(self, wanted: _Wanted, made: Compiled, source: str, answer: Answer) -> Synthesis:
+        """Save the links of an answer, and cache it unless somebody changed what it rests on meanwhile."""
+        id = sha256(f"{wanted.spec} {self._core.now()}".encode(errors="replace")).hexdigest()[:12]
+        links = self._saved(answer, made, wanted.session, {"source": source, "synthesis_id": id})
+        # The links may have changed the brief: what is cached answers the brief that the next call will compile.
+        now = self._compile(wanted)
+        found = Synthesis(
+            synthesis_md=answer.markdown([*links.ingested, *links.kept]),
+            source=source,
+            synthesis_id=id,
             links=links,
+            warnings=[*answer.problems, *links.warnings],
         )
-        try:
-            # The links may be why others are chosen by now: the answer is theirs as well.
-            now = self._compiled(asked) if links["ingested"] else brief
-            said, others = self._as_now(brief.compiled, now.compiled)
-            if before is None or self._words_of(said) != before:
-                warnings.append("it is not kept: a memory that it rests on was changed meanwhile")
-                return _told(answer, cached=False, warnings=warnings)
-            self._kept.keep(answer, asked, now.compiled, now.notes, [*said, *others])
-        except BackendDown as down:
-            return _told(answer, cached=False, warnings=[*warnings, f"it is not kept: {down}"])
-        return _told(answer, cached=False, warnings=warnings, context_hash=now.compiled.context_hash)
-
-    def _as_now(self, brief: Compiled, now: Compiled) -> tuple[list[Rested], list[Rested]]:
-        """The memories of a brief, as another says that they are now, or their files do; and those of that one
-        alone."""
-        found = {one.id: one for one in _rests_on(now)}
-        said = []
-        for one in _rests_on(brief):
-            with suppress(NotebookError):
-                now_is = found.pop(one.id) if one.id in found else None
-                said.append(now_is or replace(one, digest=self._vault.digest(one.path) or ""))
-        return said, list(found.values())
-
-    def _ingested(self, weighed: Weighed, session: Session) -> tuple[Row, list[str]]:
-        """What became of the links, and what went wrong: a reasoner's answer is not lost by that."""
-        dropped = list(weighed.dropped)
-        if not weighed.links:
-            return {"ingested": [], "kept": [], "dropped": dropped}, []
-        try:
-            done = self._ingest(list(weighed.links), session)
-        except NotebookError as error:
-            dropped += [{"link": link, "reason": str(error)} for link in weighed.links]
-            return {"ingested": [], "kept": [], "dropped": dropped}, [f"no link was written down: {error}"]
-        dropped += done["dropped"]
-        return {"ingested": done["ingested"], "kept": done["kept"], "dropped": dropped}, list(done.get("warnings", ()))
-
-    def _words_of(self, memories: Sequence[Rested]) -> Mapping[str, object] | None:
-        """By id, what each of these memories says in its file, but for its links; None where the file of one is no
-        longer as it is said to be."""
-        found = {}
-        for used in memories:
-            try:
-                raw, _ = self._vault.read(used.path)
-            except (FileNotFoundError, NotebookError):
-                return None
-            if sha256(raw).hexdigest() != used.digest:
-                return None
-            front = read_frontmatter(raw.decode(errors="replace"))
-            found[used.id] = (front.content, {**front.metadata, "relations": None}, front.problem)
+        if self.cache.has_changed(made.words, wanted.session, now.words):
+            found.warnings.append("it is not cached: a memory that it rests on was changed meanwhile")
+        else:
+            task = sha256(wanted.spec.encode(errors="replace")).hexdigest()
+            rests_on = {"words": {**made.words, **now.words}, "notes": [*made.notes, *now.notes, task]}
+            self.cache.put(self.cache.key_of(wanted.spec, now), msgspec.to_builtins(found) | rests_on)
         return found
 
-    def _compiled(self, asked: Asked, *, counts_use: bool = False) -> _Brief:
-        notes = self._store().state()
-        compiled = self._compiler.compile(asked.spec, asked.session, **asked.options, counts_use=counts_use)
-        return _Brief(compiled, key_of(compiled, self._settings.tier2.notebook_id), notes)
+    def _saved(self, answer: Answer, made: Compiled, session: Session, shared: Mapping[str, str]) -> IngestedLinks:
+        """What became of the links that an answer suggests. The answer is not lost where they cannot be saved."""
+        used = made.brief.memories_used
+        names = {name: each.id for each in used for name in (each.path.removesuffix(".md"), each.path)}
+        names |= {each.id: each.id for each in used}
+        links, dropped = check_links(answer, names)
+        try:
+            found = ingest_links(self._core, session, links, shared) if links else NO_LINKS
+        except NotebookError as error:
+            lost = [DroppedLink(link, error.message) for link in links]
+            found = replace(NO_LINKS, dropped=lost, warnings=[f"no link was saved: {error}"])
+        return replace(found, dropped=[*dropped, *found.dropped])
 
-    def _today(self) -> str:
-        return datetime.now(self._settings.timezone).date().isoformat()
-
-
-def _told(answer: Synthesis, *, cached: bool = True, warnings: Sequence[str] = (), context_hash: str = "") -> Told:
-    return Told(
-        answer.synthesis_md,
-        answer.synthesis_id,
-        answer.source,
-        context_hash or answer.context_hash,
-        answer.memories_used,
-        _as_known(answer.links) if cached else answer.links,
-        cached,
-        "",
-        warnings,
-    )
+    def _compile(self, wanted: _Wanted) -> Compiled:
+        return self._compiler.compile(wanted.spec, wanted.session, counts_use=False, **wanted.options)
 
 
-def _as_known(links: Mapping[str, Any]) -> Row:
-    """The links of an answer that was kept: they were written down when it came."""
-    known = [{**link, "action": KEPT} for link in (*links["ingested"], *links["kept"])]
-    return {"ingested": [], "kept": known, "dropped": links["dropped"]}
+def require_tier2(settings: Settings) -> None:
+    """Raises UsageError where no syntheses are wanted."""
+    if not settings.tier2.enabled:
+        advice = (
+            "in notebook.toml, set tier2.enabled = true, and tier2.command to an MCP server with the tool "
+            "ask_question; without a command, the model of [llm] is asked"
+        )
+        raise UsageError("syntheses are off", next=advice)
 
 
-def _local(compiled: Compiled, trouble: str) -> Told:
-    used = [one.as_dict() for one in compiled.used]
-    return Told(fallback(compiled, trouble), "", LOCAL, compiled.context_hash, used, trouble=trouble)
+def reasoner_of(settings: Settings) -> Reasoner:
+    """Who is asked, by the settings. Raises UsageError for nobody, ConfigError for a program
+    that is not there, MissingExtra."""
+    module, extra = ("mcp", "mcp") if settings.tier2.command else ("httpx2", "llm")
+    if find_spec(module) is None:
+        raise MissingExtra("a synthesis", extra)
+    if settings.tier2.command:
+        from notebook_sync.context.bridge import Bridge  # loads asyncio, and most commands ask nobody
+
+        bridge = Bridge(settings.tier2)
+        bridge.program()
+        return Reasoner("bridge", settings.tier2.question_characters, bridge.ask)
+    from notebook_sync.llm import llm_of
+
+    llm = llm_of(settings.llm)
+    if llm is None:
+        raise UsageError("no model is set", next="set tier2.command or llm.model in notebook.toml")
+    return Reasoner("llm", _LLM_CHARACTERS, llm.text)
 
 
-def _rests_on(compiled: Compiled) -> list[Rested]:
-    return [Rested(one.id, one.path, one.digest) for one in compiled.used]
-
-
-def _names(compiled: Compiled) -> dict[str, str]:
-    """The ids of the memories of a brief, by all that it names them by."""
-    names = {path: one.id for one in compiled.used for path in (one.path, one.path.removesuffix(".md"))}
-    return names | {one.id: one.id for one in compiled.used}
+def _local(made: Compiled, trouble: str) -> Synthesis:
+    """The brief, marked, in place of a synthesis."""
+    marked = f"> {MARK} {one_line(trouble, _LONGEST_TROUBLE)}. This is the brief.\n\n{made.brief.task_brief_md}"
+    return Synthesis(synthesis_md=marked, trouble=trouble)

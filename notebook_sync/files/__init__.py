@@ -1,1 +1,1 @@
-"""Everything that touches the disk: reading notes safely, saying what they mean, and asking git."""
+"""Everything that touches the notebook's folder: reading, parsing, saving, editing, history."""

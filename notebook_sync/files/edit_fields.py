@@ -1,137 +1,113 @@
-"""Setting fields of the frontmatter. The bytes of the other fields, comments and order stay as they are, and a new
-value is written the way the caller spelt it: nothing is ever dumped from parsed values. Pure."""
+"""Setting fields of the frontmatter. Pure.
+
+The bytes of the other fields, comments and order stay as they are, and a new value is written as the caller spells it.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from itertools import accumulate
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-import yaml
-
-from notebook_sync.errors import EditFailed
-from notebook_sync.files.edit_places import Page
-from notebook_sync.files.frontmatter import Metadata, read_frontmatter
+from notebook_sync.files.frontmatter import Frontmatter, YamlRefused, as_yaml, load_yaml, read_frontmatter
+from notebook_sync.files.page import Page
 
 
-def set_frontmatter(page: Page, mapping: str) -> str:
-    """The page's text with the fields of `mapping` (YAML) set, and those that are null in it removed."""
-    source = mapping.replace("\r\n", "\n").strip("\n") + "\n"
-    wanted = read_frontmatter(f"---\n{source}---\n")
-    if wanted.problem or wanted.content:
-        reason = wanted.problem.message if wanted.problem else "it holds a line of ---"
-        raise EditFailed(page.path, f"the content is no mapping of fields: {reason}")
-    if not wanted.metadata:
-        raise EditFailed(page.path, "there is no field to set; give them as YAML, a line each, as in: status: complete")
-    old = read_frontmatter(page.head + page.content)
-    if old.problem:
-        # Why quotes the file, as candidates do, and is told to whom they are.
-        raise EditFailed(page.path, "the frontmatter must be mended first:", (str(old.problem),))
-    if unknown := [name for name, value in wanted.metadata.items() if value is None and name not in old.metadata]:
-        seen = "there is:" if old.metadata else "there is none"
-        raise EditFailed(page.path, f"there is no field {unknown[0]!r} to remove; {seen}", tuple(old.metadata))
-    text = _head_with(page, _fields_in(source), wanted.metadata) + page.content
+def set_frontmatter(page: Page, mapping: str, fields: Mapping[str, Any]) -> str:
+    """The page's text with the fields of `mapping` (YAML) and `fields` set, and those that are null removed.
+
+    A key in other capitals is the same field: `status` sets `Status:`. Raises EditFailed.
+    """
+    try:
+        wanted = load_yaml(mapping.replace("\r\n", "\n").strip("\n") + "\n" + as_yaml(fields))
+    except YamlRefused as refused:
+        line, reason = refused.args
+        raise page.error(f"line {line + 1} of the content: {reason}") from None
+    if not wanted.values:
+        raise page.error("there is no field to set; give them as YAML, a line each, as in: status: complete")
+    if wanted.in_braces:
+        wanted = load_yaml(as_yaml(wanted.values))
+    old = read_frontmatter(page.text)
+    if old.problems:
+        raise page.error("the frontmatter must be corrected first:", [str(problem) for problem in old.problems])
+    if old.in_braces:
+        raise page.error("the frontmatter has no field a line in YAML; write the whole file instead")
+    names = {name: old.key_of(name) or name for name in wanted.values}
+    for name, value in wanted.values.items():
+        if value is None and names[name] not in old.values:
+            raise page.error(f"there is no field {name!r} to remove; there is:", [*old.values])
+    text = _head_with(page, old, wanted, names) + page.body
     new = read_frontmatter(text)
-    meant = {**old.metadata, **wanted.metadata}
-    meant = {name: value for name, value in meant.items() if value is not None or name not in wanted.metadata}
-    if new.problem or new.content != old.content or new.metadata != meant:
-        reason = new.problem.message if new.problem else "the frontmatter would not read as meant"
-        raise EditFailed(page.path, f"{reason}; write the whole file instead")
+    meant = dict(old.values) | {names[name]: value for name, value in wanted.values.items()}
+    meant = {key: value for key, value in meant.items() if value is not None or key not in names.values()}
+    if new.problems or text[new.body_start :] != page.body or new.values != meant:
+        raise page.error("the frontmatter would not read as meant; write the whole file instead")
     return text
 
 
-def _head_with(page: Page, wanted: dict[str, _Field], values: Metadata) -> str:
-    """The frontmatter, and the byte order mark before it, with the fields `wanted`."""
-    opening, source, closing = _taken_apart(page)
-    eol = "\r\n" if opening.endswith("\r\n") else "\n"
-    there = _fields_in(source)
-    if any(field.in_braces for field in there.values()):
-        raise EditFailed(page.path, "the frontmatter is one pair of braces; write the whole file instead")
-    changes: list[tuple[int, int, str]] = []
-    for name, new in wanted.items():
-        old = there.get(name)
-        if old is None:
-            changes.append((len(source), len(source), new.spelt))
-        elif values[name] is None:
-            changes.append((old.start, old.end, ""))
-        elif old.value and new.value:
-            changes.append((old.value_start, old.value_start + len(old.value), new.value))
-        else:
-            changes.append((old.start, old.end, old.comment + new.spelt))
-    pieces = []
-    done = 0
-    for start, end, text in sorted(changes, key=lambda change: change[:2]):
-        pieces += [source[done:start], text.replace("\n", eol)]
-        done = end
-    return opening + "".join(pieces) + source[done:] + closing
+def _head_with(page: Page, old: Frontmatter, wanted: Frontmatter, names: Mapping[str, str]) -> str:
+    """The head of the page with the wanted fields as they are spelt; `names` are their keys in the page."""
+    there = _fields_in(old)
+    changes = []
+    for name, new in _fields_in(wanted).items():
+        field = there.get(names[name])
+        if field is None:
+            changes.append((len(old.source), len(old.source), new.text))
+            continue
+        kept, spelt = field.key, new.text[len(new.key) :]
+        if field.value and new.value:
+            kept, spelt = field.text[: field.value], new.text[new.value :]
+        line, end, rest = spelt.partition("\n")
+        comment = "" if field.comment in line else field.comment
+        text = "" if wanted.values[name] is None else f"{kept}{line}{comment}{end}{rest}"
+        changes.append((field.start, field.start + len(field.text), text))
+    head, start = page.head, 0
+    if old.line:
+        start = head.index("\n", head.index("---")) + 1
+    eol = "\r\n" if (head[:start] or page.body.partition("\n")[0]).endswith(("\r\n", "\r")) else "\n"
+    if not start:
+        head, start = f"{head}---{eol}---{eol}", len(f"{head}---{eol}")
+    changes.reverse()  # of several at one place, the first is put in last
+    for first, last, text in sorted(changes, key=lambda change: -change[0]):
+        head = head[: start + first] + text.replace("\n", eol) + head[start + last :]
+    return head
 
 
-def _taken_apart(page: Page) -> tuple[str, str, str]:
-    """What opens the frontmatter, its YAML, and what closes it; made where there is none."""
-    head = page.head
-    if "---" not in head:
-        eol = "\r\n" if page.content.partition("\n")[0].endswith("\r") else "\n"
-        return f"{head}---{eol}", "", f"---{eol}"
-    start, end = head.index("\n") + 1, head.rindex("---")
-    return head[:start], head[start:end], head[end:]
+class _Field(NamedTuple):
+    """A field in its YAML: `text` is its lines, which begin at `start`, without comments and blank lines below it.
 
-
-@dataclass(frozen=True, slots=True)
-class _Field:
-    """A field in its YAML: its lines from `start` to `end`, without comments and blank lines below it.
-
-    `spelt` is all of it, to be put into other frontmatter. `value` is what can be put in place of another value on
-    the same line, or "" where there is none. `comment` is the one on its first line, as a line of its own.
+    `key` is how it begins. On its first line, `value` is where in `text` the value begins, 0 where it has lines of its
+    own, and `comment` what follows the value, or the begin of it.
     """
 
     start: int
-    end: int
-    spelt: str
-    value_start: int
-    value: str
+    text: str
+    key: str
+    value: int
     comment: str
-    in_braces: bool
 
 
-# What libyaml takes for the end of a line.
-_YAML_LINE = re.compile("[^\r\n\x85\u2028\u2029]*(?:\r\n|[\r\n\x85\u2028\u2029])|[^\r\n\x85\u2028\u2029]+")
-_PLAIN_NAME = re.compile(r"[A-Za-z_][\w-]*")
-_COMMENT = re.compile(r"(?:[ \t]*:)?[ \t]*(?:[|>][-+0-9]*)?[ \t]+(#.*)")
+_COMMENT = re.compile(r"(?:[ \t]*:)?(?:[ \t]*[|>][-+0-9]*)?([ \t]+#.*)")
 
 
-def _fields_in(source: str) -> dict[str, _Field]:
-    """The fields of YAML that the strict reader has read as a mapping, or as nothing."""
-    root = yaml.compose(source, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    if not isinstance(root, yaml.MappingNode):
-        return {}
-    lines = _YAML_LINE.findall(source)
-    starts = [0, *accumulate(map(len, lines))]
-    firsts = [key.start_mark.line for key, _ in root.value]
-    fields = {}
-    for (key, value), first, after in zip(root.value, firsts, [*firsts[1:], len(lines)], strict=True):
-        while after > first + 1 and (lines[after - 1].startswith("#") or not lines[after - 1].strip()):
-            after -= 1
-        start, end = key.start_mark.index, starts[after]
-        text = source[value.start_mark.index : value.end_mark.index]
-        fits = value.start_mark.line == key.start_mark.line and _is_inline(value)
-        name = key.value if _PLAIN_NAME.fullmatch(key.value) else source[start : key.end_mark.index]
-        spelt = f"{name}: {text}\n" if root.flow_style else source[start:end]
-        comment = _COMMENT.fullmatch(
-            source[value.end_mark.index if fits else key.end_mark.index : starts[first + 1]].rstrip()
-        )
-        fields[key.value] = _Field(
+def _fields_in(read: Frontmatter) -> dict[str, _Field]:
+    fields: dict[str, _Field] = {}
+    source, after = read.source, len(read.source)
+    for name, (key, value, end) in reversed([*read.places.items()]):
+        start = key.start_mark.index
+        lines = source[start:after].splitlines(keepends=True)
+        after = start - key.start_mark.column
+        while len(lines) > 1 and (lines[-1].startswith("#") or not lines[-1].strip()):
+            lines.pop()
+        begin, line = value.start_mark, key.start_mark.line
+        is_inline = begin.line == line and begin.index < end.index and getattr(value, "style", "") not in ("|", ">")
+        behind = source[end.index if is_inline and end.line == line else key.end_mark.index : start + len(lines[0])]
+        comment = _COMMENT.fullmatch(behind.rstrip())
+        fields[name] = _Field(
             start,
-            end,
-            spelt,
-            value.start_mark.index,
-            text if fits else "",
-            f"{comment[1]}\n" if comment else "",
-            bool(root.flow_style),
+            "".join(lines),
+            source[start : key.end_mark.index],
+            begin.index - start if is_inline else 0,
+            comment[1] if comment else "",
         )
-    return fields
-
-
-def _is_inline(value: yaml.Node) -> bool:
-    if isinstance(value, yaml.ScalarNode):
-        return value.style not in ("|", ">")
-    return isinstance(value, yaml.CollectionNode) and bool(value.flow_style)
+    return dict(reversed(fields.items()))

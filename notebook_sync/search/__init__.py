@@ -1,1 +1,1 @@
-"""Search by meaning: what makes vectors of texts, where they are kept, and how their finds join those of words."""
+"""Finding notes by words, by meaning, or both: one tokenizer, one ranking."""

@@ -1,0 +1,1 @@
+"""Command line, HTTP, MCP and tools for models: each translates, and adds nothing else."""

@@ -1,296 +1,268 @@
-"""What must change in the mirror, given what was found on disk and what the mirror knows. Pure: no I/O, no clock.
+"""What must change in the index, given what was found on disk and what the index holds. Pure: no I/O, no clock.
 
-One row per path, read from the top; the first that fits decides:
+The first line that fits a path decides:
 
-    on disk               in the mirror     settled   change
-    ────────────────────  ────────────────  ────────  ──────────────────────────────────────────────
-    nothing               nothing           —         none
-    nothing               a row             no        Wait: an editor may be putting it back
-    nothing               a row             yes       Delete, unless a new file is this note (Move)
-    refused               nothing           —         Fail
-    refused               a row             —         Fail, and the row is marked stale
-    unfinished            not this digest   no        Wait: empty, or cut off inside frontmatter
-    broken                a good row        —         Fail, and the row is marked stale
-    same digest           a row             —         Keep, or Touch where the stamp moved or stale is to be cleared
-    other digest          a row             —         Store
-    a note                nothing           —         Store; Wait where it may be a note that is vanishing
+    on disk             in the index      settled   change
+    ──────────────────  ────────────────  ────────  ───────────────────────────────────────────────────
+    nothing             nothing           –         none
+    nothing             a row             no        Wait: an editor may be about to write it again
+    nothing             a row             yes       Delete, unless a new file is this note (a move)
+    refused             any               –         Stale: reported; a row is kept and marked
+    unfinished          not this digest   no        Wait: empty, or cut off inside the frontmatter
+    damaged             a good row        –         Stale: the good row is kept and marked
+    the same digest     a row             –         Touch where the stamp moved or the row was stale, else none
+    another digest      a row             –         Put
+    a note              nothing           –         Put; Wait while the note that it was may still be vanishing
 
-"Settled" means: an earlier look, at least the settle time ago, found the very same (the same stamp, or nothing).
+"Settled": an earlier look, at least `settle_ms` ago, found the same stamp, or nothing. "Damaged": bytes that no person
+meant (not UTF-8, NULs, broken frontmatter, an emptied file of rules or facts). A row of an older parser, and each row
+of a forced look, is put again where the digest is the same, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import chain
 from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from notebook_sync.files.note import PARSER_REVISION, Note, Problem, Stamp, id_from_path
-from notebook_sync.mirror.base import Known
+import msgspec
+
+from notebook_sync.model import PARSER, Stamp, id_from_path
+from notebook_sync.store.rows import Row
+
+# What an earlier look, at least the settle time ago, found at some paths.
+Settled = Mapping[str, Stamp | None]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EMPTIED = "the file is empty, and it held text: the last good version is used"
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What one path holds now. No stamp: nothing is there, or `refusal` says why it was not taken.
+class Known(NamedTuple):
+    """One row of `documents`, as far as decisions depend on it. `path` is "" for a row that lost it to another file, or
+    that ended."""
 
-    A stamp without a note: the bytes have the digest of the row, which needs no other id. racy: written so lately that
-    a further write may leave the same stamp.
+    id: str
+    path: str
+    wanted_id: str
+    digest: str
+    stamp: Stamp
+    parser: int
+    stale: str
+    problems: Sequence[Sequence[Any]]
+    word_count: int
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the row was made of a file in order, but for an id that another file has."""
+        return sum(bool(severe) for _, _, severe in self.problems) == (self.id != self.wanted_id)
+
+
+class Projection(msgspec.Struct, frozen=True):
+    """The rows of one file: see `notebook_sync.sync.project`. `document` has no `id` yet; `facts` have initial values
+    of kept columns; `places` say where the facts are, one row for each line."""
+
+    document: Row
+    facts: tuple[Row, ...] = ()
+    places: tuple[Row, ...] = ()
+
+    def with_problem(self, problem: list[Any]) -> Projection:
+        """The same with one more problem of the file."""
+        document = {**self.document, "problems": [*self.document["problems"], problem]}
+        return Projection(document, self.facts, self.places)
+
+
+class Look(msgspec.Struct, frozen=True):
+    """What one path holds now.
+
+    `stamp` is what the row gets, None where there is no file, `UNSETTLED` where the read proves nothing yet. `fault`
+    says why the file was not read, or, with a projection, why a good row is better than these bytes. Without both the
+    bytes are those of the row. `is_emptied`: these bytes are only a fault where the row held text.
     """
 
     path: str
     stamp: Stamp | None = None
-    note: Note | None = None
-    refusal: str = ""
-    unfinished: bool = False
-    racy: bool = False
+    mtime: datetime = _EPOCH
+    projection: Projection | None = None
+    fault: str = ""
+    is_emptied: bool = False
+    is_unfinished: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Nothing is to be done before the settle time; `path` is then looked at again. `found` is what is there now."""
+class Wait(msgspec.Struct, frozen=True):
+    """Nothing is to be done before the settle time has passed; `found` is what is there now."""
 
     path: str
     found: Stamp | None
 
 
-@dataclass(frozen=True, slots=True)
-class Fail:
-    """The file cannot be taken. `known` is its last good row, if there is one."""
+class Stale(msgspec.Struct, frozen=True):
+    """The file cannot be taken as it is; `known` is its last good row, if there is one."""
 
     path: str
     reason: str
     known: Known | None
 
 
-@dataclass(frozen=True, slots=True)
-class Refresh:
-    """The bytes are as known; the stamp is not, or the row was stale."""
+class Touch(msgspec.Struct, frozen=True):
+    """The bytes are those of the row; its stamp and time are not, or it was stale."""
 
     known: Known
     stamp: Stamp
+    mtime: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
-    """The mirror's row `id` shall say what `note` says.
+class Put(msgspec.Struct, frozen=True):
+    """The row `id` becomes what `projection` says.
 
-    `onto` is the row that has this id now, `was` the row this file had under another id, which ends.
+    `onto` is the row that has this id now. `was` is the row that the file had under another id, or an ended one; it is
+    no more, and its kept columns go along unless `onto` has its own.
     """
 
     id: str
-    note: Note
-    stamp: Stamp
+    look: Look
+    projection: Projection
     onto: Known | None = None
     was: Known | None = None
 
     @property
-    def is_new(self) -> bool:
-        """Whether the mirror has no row that this note goes on from."""
-        return self.onto is None and self.was is None
+    def past(self) -> Known | None:
+        """The row that this note continues, None for a new note."""
+        return self.onto or self.was
 
     @property
-    def moved(self) -> bool:
-        """Whether a note that was known elsewhere is now here."""
-        past = self.onto or self.was
-        return past is not None and past.path != self.note.path
+    def is_same(self) -> bool:
+        """Whether the text of the row stays."""
+        return self.past is not None and self.past.digest == self.projection.document["digest"]
+
+    @property
+    def is_moved(self) -> bool:
+        return self.past is not None and self.past.path != self.look.path
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True):
+    """The row ends: its file is gone."""
+
     known: Known
 
 
-Change = Keep | Wait | Fail | Refresh | Store | Delete
-
-# What an earlier look, at least the settle time ago, found at some paths.
-Settled = Mapping[str, Stamp | None]
-_NOTHING_SETTLED: Settled = MappingProxyType({})
-
-
-class Vanished:
-    """Rows whose file was not found, and which no new file has turned out to be yet."""
-
-    def __init__(self, rows: Iterable[Known] = ()) -> None:
-        self._by_id: dict[str, Known] = {}
-        self._by_digest: dict[str, list[Known]] = {}
-        for row in rows:
-            self.add(row)
-
-    def __contains__(self, note_id: str) -> bool:
-        return note_id in self._by_id
-
-    def __iter__(self) -> Iterator[Known]:
-        return iter(list(self._by_id.values()))
-
-    def add(self, row: Known) -> None:
-        """One more row whose file is not there."""
-        if row.id not in self._by_id:
-            self._by_id[row.id] = row
-            self._by_digest.setdefault(row.digest, []).append(row)
-
-    def get(self, note_id: str) -> Known | None:
-        """The row with this id."""
-        return self._by_id.get(note_id)
-
-    def twin(self, note: Note) -> Known | None:
-        """The row that this new file is, by its bytes; of several, the one whose file has the same name."""
-        if note.has_own_id:
-            return None
-        twins = [row for row in self._by_digest.get(note.digest, ()) if row.id in self._by_id and not row.has_own_id]
-        name = note.path.rpartition("/")[2]
-        return min(twins, key=lambda row: (row.path.rpartition("/")[2] != name, row.path), default=None)
-
-    def found(self, row: Known) -> None:
-        """The row's note is elsewhere now."""
-        del self._by_id[row.id]
-
-
-def must_read(path: str, stamp: Stamp, known: Mapping[str, Known]) -> bool:
-    """Whether the stamp alone cannot vouch for the row: it is new, differs, is stale, or an older parser made it."""
-    row = known.get(path)
-    return row is None or row.stamp != stamp or row.revision != PARSER_REVISION or bool(row.stale)
+Change = Wait | Stale | Touch | Put | Delete
 
 
 def diff(
-    looks: Iterable[Look],
-    known: Mapping[str, Known],
-    vanished: Vanished,
-    outside: Collection[Known] = (),
+    looks: Sequence[Look],
+    rows: Mapping[str, Known],
+    vanished: Collection[Known] = (),
+    others: Collection[Known] = (),
     *,
-    settled: Settled = _NOTHING_SETTLED,
+    settled: Settled = MappingProxyType({}),
     force: bool = False,
 ) -> list[Change]:
-    """The changes that `looks` call for, deletions excepted: those come last, by `deletions`.
+    """The changes that `looks` call for, deletions excepted: see `deletions`.
 
-    known: rows by path, of the looked-at paths. vanished: rows whose file was not found; those that turn out to have
-    moved are taken from it. outside: rows that have or want an id of these looks, whose files stand elsewhere.
-    force: rewrite equal rows.
+    `rows` are the rows of the looked-at paths. `vanished` and `others` have an id or the bytes of these looks; the
+    files of `others` exist elsewhere. `force` writes equal rows again.
     """
-    looks = list(looks)
-    changes: list[Change] = []
-    storing: list[Look] = []
-    for look in looks:
-        row = known.get(look.path)
-        early = _decide_alone(look, row, settled=_is_settled(look.path, look.stamp, settled))
-        if early is None:
-            storing.append(look)
-        else:
-            changes.append(early)
-    ids = _assign_ids(storing, known, vanished, outside)
-    by_id = {row.id: row for row in (*known.values(), *outside)}
-    taken = set(ids.values())
-    for look in storing:
-        changes.append(_place(look, ids[look.path], known.get(look.path), by_id, taken, vanished, settled, force=force))
-    return changes
+    decided = {look.path: _decide_alone(look, rows.get(look.path), settled) for look in looks}
+    notes = [(look, look.projection) for look in looks if decided[look.path] is None and look.projection is not None]
+    ids, holders = _assign_ids(notes, rows, vanished, others)
+    given = set(ids.values())
+    by_id = {row.id: row for row in chain(others, rows.values(), vanished)}
+    lost = {row.id: row for row in vanished}
+    nameless: defaultdict[str, list[Known]] = defaultdict(list)
+    for row in vanished:
+        if row.wanted_id == id_from_path(row.path):  # others would be found by the id they name
+            nameless[row.digest].append(row)
+    for look, projection in notes:
+        note_id, known = ids[look.path], rows.get(look.path)
+        wanted_id, digest = projection.document["wanted_id"], projection.document["digest"]
+        if note_id != wanted_id:
+            projection = projection.with_problem(contested(wanted_id, holders[wanted_id]))
+        onto, was, source = by_id.get(note_id), known, lost.get(note_id)
+        if known is not None and known.id == note_id:
+            was = None
+            is_same = known.digest == digest and list(known.problems) == projection.document["problems"]
+            if is_same and known.parser == PARSER and not force:
+                decided[look.path] = _touch(look, known)
+                continue
+        elif known is None and source is None and wanted_id == id_from_path(look.path):
+            alike = [each for each in nameless[digest] if each.id in lost and each.id not in given]
+            was = source = min(alike, key=lambda each: _unlikeness(each.path, look.path), default=None)
+        if source is not None:
+            if not _is_settled(source.path, None, settled):
+                decided[look.path] = Wait(look.path, look.stamp)
+                continue
+            del lost[source.id]
+        if was is not None and was.id in given:
+            was = None  # another file gets that row
+        decided[look.path] = Put(note_id, look, projection, onto, was)
+    return [change for change in decided.values() if change is not None]
 
 
-def deletions(vanished: Vanished, settled: Settled) -> list[Change]:
-    """What becomes of the rows that no new file turned out to be."""
+def deletions(vanished: Iterable[Known], settled: Settled) -> list[Wait | Delete]:
+    """What happens to the rows that no new file turned out to be."""
     return [Delete(row) if _is_settled(row.path, None, settled) else Wait(row.path, None) for row in vanished]
 
 
-def _is_settled(path: str, stamp: Stamp | None, settled: Settled) -> bool:
-    """Whether the path has been like this for the settle time. No path: a row that lost its place to another file."""
-    return not path or (path in settled and settled[path] == stamp)
+def fault_of(problems: Iterable[Sequence[Any]]) -> str:
+    """The first problem that makes it doubtful what a file means, "" for none."""
+    severe = ((line, message) for line, message, is_severe in problems if is_severe)
+    return next((f"line {line}: {message}" if line else message for line, message in severe), "")
 
 
-def _decide_alone(look: Look, row: Known | None, *, settled: bool) -> Change | None:
-    """The change that one path decides for itself, or None: a note to be stored."""
-    if look.refusal:
-        return Fail(look.path, look.refusal, row)
-    if look.note is None or look.stamp is None:
-        return _keep(look, row)
-    same = row is not None and row.digest == look.note.digest
-    if look.unfinished and not settled and not same:
+def contested(wanted_id: str, holder: str) -> list[Any]:
+    """The problem of a file that names an id which the file at `holder` has."""
+    return [0, f"id `{wanted_id}` belongs to {holder}; give one of the two files another id", True]
+
+
+def _is_settled(path: str, found: Stamp | None, settled: Settled) -> bool:
+    return not path or (path in settled and settled[path] == found)
+
+
+def _decide_alone(look: Look, row: Known | None, settled: Settled) -> Change | None:
+    """The change that a path decides for itself; None for a note that needs an id, and for no change."""
+    if look.projection is None:
+        return Stale(look.path, look.fault, row) if look.fault else _touch(look, row)
+    is_same = row is not None and row.digest == look.projection.document["digest"]
+    if look.is_unfinished and not is_same and not _is_settled(look.path, look.stamp, settled):
         return Wait(look.path, look.stamp)
-    if look.note.broken and row is not None and not row.broken and not same:
-        first = next(problem for problem in look.note.problems if problem.severe)
-        return Fail(look.path, str(first), row)
-    return None
+    if row is None or is_same or not row.is_good:
+        return None
+    fault = look.fault or (_EMPTIED if look.is_emptied and row.word_count else "")
+    return Stale(look.path, fault, row) if fault else None
 
 
-def _keep(look: Look, row: Known | None) -> Change:
-    """Nothing to store; perhaps the stamp."""
-    if row is not None and look.stamp is not None and (row.stamp != look.stamp or row.stale):
-        return Refresh(row, look.stamp)
-    return Keep(look.path)
+def _touch(look: Look, row: Known | None) -> Touch | None:
+    if row is None or look.stamp is None or (row.stamp == look.stamp and not row.stale):
+        return None
+    return Touch(row, look.stamp, look.mtime)
 
 
-def _place(
-    look: Look,
-    note_id: str,
-    row: Known | None,
-    by_id: Mapping[str, Known],
-    taken: Collection[str],
-    vanished: Vanished,
-    settled: Settled,
-    *,
-    force: bool,
-) -> Change:
-    """The change that stores one note under the id it was given. `taken` are the ids given out beside it."""
-    if look.note is None or look.stamp is None:
-        return _keep(look, row)
-    note = look.note if note_id == look.note.wants else refused_its_id(look.note)
-    if row is not None and row.id == note_id:
-        current = row.revision == PARSER_REVISION and row.digest == note.digest and row.problems == len(note.problems)
-        if not current or force:
-            return Store(note_id, note, look.stamp, onto=row)
-        return _keep(look, row)
-    onto = by_id.get(note_id)
-    source = vanished.get(note_id)
-    if source is None and row is None:
-        source = vanished.twin(note)
-    if source is not None:
-        if not _is_settled(source.path, None, settled):
-            return Wait(look.path, look.stamp)
-        vanished.found(source)
-    if onto is None and source is not None and source.id == note_id:
-        onto = source
-    was = source if source is not None and source.id != note_id else row
-    if was is not None and was.id in taken:
-        was = None  # another file takes that row over
-    return Store(note_id, note, look.stamp, onto=onto, was=was)
+def _unlikeness(old: str, new: str) -> tuple[bool, bool, str]:
+    """Of several notes with the same bytes, the one with the least has moved: rather one with the same file name."""
+    return not old, old.rpartition("/")[2] != new.rpartition("/")[2], old
 
 
 def _assign_ids(
-    storing: Iterable[Look], known: Mapping[str, Known], vanished: Vanished, outside: Collection[Known]
-) -> dict[str, str]:
-    """An id for each path. Who has an id and still wants it keeps it; else the shortest path has it, then the first."""
-    notes = {look.path: look.note for look in storing if look.note is not None}
-    holders = {row.id: row.path for row in outside if row.path not in notes}
-    holders |= {row.id: path for path, row in known.items() if path not in notes or row.id == notes[path].wants}
-    in_turn = sorted(notes, key=lambda path: (len(path), path))
-    for path in in_turn:
-        gone = vanished.get(notes[path].wants)
-        if gone is not None and gone.digest == notes[path].digest:
-            holders.setdefault(gone.id, path)
-    for path in in_turn:
-        holders.setdefault(notes[path].wants, path)
+    notes: Sequence[tuple[Look, Projection]],
+    rows: Mapping[str, Known],
+    vanished: Collection[Known],
+    others: Collection[Known],
+) -> tuple[dict[str, str], dict[str, str]]:
+    """An id for each path, and the path of each id's holder. A file that has an id and still wants it keeps it; else
+    the shortest path gets it, then the first by name."""
+    wants = {look.path: projection.document["wanted_id"] for look, projection in notes}
+    digests = {look.path: projection.document["digest"] for look, projection in notes}
+    holders = {row.id: row.path for row in others if row.path not in wants}
+    holders |= {row.id: path for path, row in rows.items() if path not in wants or row.id == wants[path]}
+    in_turn = sorted(wants, key=lambda path: (len(path), path))
+    gone = {(row.id, row.digest) for row in vanished}
+    for path in sorted(in_turn, key=lambda path: (wants[path], digests[path]) not in gone):
+        holders.setdefault(wants[path], path)
     ids: dict[str, str] = {}
     for path in in_turn:
-        wanted = notes[path].wants
-        candidates = [wanted] if holders[wanted] == path else _own_ids(path, known.get(path))
-        ids[path] = next(note_id for note_id in candidates if holders.setdefault(note_id, path) == path)
-    return ids
-
-
-def _own_ids(path: str, row: Known | None) -> Iterable[str]:
-    """Ids for a note that cannot have the one it wants: from its path, which no other file has; first the present."""
-    if row is not None and row.id.startswith(f"{path}#"):
-        yield row.id
-    yield id_from_path(path)
-    yield path
-    number = 2
-    while True:
-        yield f"{path}#{number}"
-        number += 1
-
-
-def refused_its_id(note: Note) -> Note:
-    """The note with the remark that it is mirrored under another id than it wants."""
-    message = f"id `{note.wants}` belongs to another file, which keeps it; give one of them another id"
-    return replace(note, problems=(*note.problems, Problem(0, message, severe=True)))
+        # No file may name an id that ends in .md: a path is its file's own.
+        candidates = (wants[path], id_from_path(path), path)
+        ids[path] = next(each for each in candidates if each == path or holders.setdefault(each, path) == path)
+    return ids, holders

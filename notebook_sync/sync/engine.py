@@ -1,204 +1,232 @@
-"""Files → mirror → refs, for all of the notebook or for some places. Never writes a file.
+"""Files → index, for all of a notebook or for some places. Never writes a file.
 
-reconcile ── look(everything) ── look(what was waited for) ── what hot memory has not been told
-look      ── sweep: scan, read, diff, write ── announce ── what changed meanwhile, again ── rows of facts
+One map holds what has to be looked at again: files that changed during a look, that vanished or are unfinished, and
+those that were read too soon after a write. `sync` waits for them; a process that follows the files looks at `due`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
-from itertools import chain
-from time import monotonic, sleep
+import hashlib
+import math
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
-from notebook_sync.errors import BackendDown
-from notebook_sync.files.facts import FOLDER as FACTS
-from notebook_sync.files.note import Problem
-from notebook_sync.files.parse import parse
-from notebook_sync.files.stamped import RACY_SECONDS
-from notebook_sync.files.vault import Vault
-from notebook_sync.mirror.base import Mirror
-from notebook_sync.refs.base import Refs
-from notebook_sync.sync.announce import adopt, announce
-from notebook_sync.sync.report import Report
-from notebook_sync.sync.sweep import UNSETTLED, Author, Outcome, Sweep, Task
+import msgspec
 
-# How often a path that changes under the engine's hands is looked at again at once; then the settle time helps.
+from notebook_sync.errors import IndexDamaged
+from notebook_sync.files.state import Place
+from notebook_sync.files.tree import Tree
+from notebook_sync.model import UNSETTLED, Stamp
+from notebook_sync.permissions import is_private
+from notebook_sync.search.words import WordAnalyzer
+from notebook_sync.settings import Settings
+from notebook_sync.store.index import Index
+from notebook_sync.store.rows import Is, Row
+from notebook_sync.store.tables import as_json
+from notebook_sync.sync.apply import Applier
+from notebook_sync.sync.diff import contested
+from notebook_sync.sync.readers import Reader
+from notebook_sync.sync.sweep import CreatedAt, Report, Sweep
+
+__all__ = ["Engine", "Report", "Verified"]
+
+# How often paths that change during every look are looked at again at once, and how often a command waits for others.
 _ROUNDS = 5
-_BUSY = "was written to during every look; it is looked at again by the next sync"
+ADOPTED, _AUDIENCES = "adopted", "audiences"
+# Rows that are compared at once.
+_BATCH = 500
+# What the bytes of a file do not determine: when and how it was seen, and what `put` only inserts.
+_SEEN = frozenset(("words", "stamp", "updated_at", "created_at"))
+_PLACE = ("id", "fact", "section", "pin", "audience")
 
 
-def _nobody(path: str, digest: str) -> str:
-    return ""
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Whether files, index and servers agree: how many notes each has (null for a server that is not set), and every
+    difference as `{path, what, detail}`. `what`: missing, stale, differs, facts, orphan; or what a server lacks."""
 
-
-def _nothing(anew: bool) -> Mapping[str, str]:
-    """There are no facts to follow."""
-    return {}
+    consistent: bool
+    files: int
+    index: int
+    mongodb: int | None
+    redis: int | None
+    differences: list[dict[str, str]]
 
 
 class Engine:
-    """Keeps mirror and refs in step with the files of one vault. For one thread at a time; any number of processes."""
+    """Keeps the index of one notebook in step with its files. For any number of threads and processes. `created_at`
+    is asked once, when the folder is looked at first."""
 
     def __init__(
         self,
-        vault: Vault,
-        mirror: Mirror,
-        refs: Refs,
-        *,
-        settle_seconds: float,
-        batch: int,
-        encoding: str,
-        author: Author = _nobody,
-        follow_facts: Callable[[bool], Mapping[str, str]] = _nothing,
+        tree: Tree,
+        place: Place,
+        index: Index,
+        settings: Settings,
+        created_at: CreatedAt | None,
+        analyzer: WordAnalyzer,
     ) -> None:
-        """`follow_facts` is asked after a look that found facts or a change of them; to read all of them anew, too,
-        where rows are written anew. It tells which files could not be followed, and why."""
-        self._vault = vault
-        self._mirror = mirror
-        self._refs = refs
-        self._settle_seconds = settle_seconds
-        self._batch = batch
-        self._encoding = encoding
-        self._author = author
-        self._follow_facts = follow_facts
-        self._store_id = ""
-        self._survivors: bool | None = None
+        self.tree = tree
+        self.index = index
+        self.settings = settings
+        self._place = place
+        self._created_at = created_at
+        self._reader = Reader(tree, settings, settings.timezone, analyzer)
+        self._applier = Applier(index, analyzer, settings)
+        self._lock = threading.Lock()  # of the next
+        self._waiting: dict[str, tuple[float, Stamp | None]] = {}
 
-    def reconcile(self, task: Task | None = None) -> Report:
-        """Compare every file with the mirror and repair every difference, refs included; returns when all is quiet.
+    @property
+    def due(self) -> float:
+        """When `look` has to be called again by itself, on the monotonic clock; infinite where nothing waits."""
+        with self._lock:
+            return min((due for due, _ in self._waiting.values()), default=math.inf)
 
-        With `task.force` every row and every ref is written anew, and the daily stream is not told.
-        Raises RootLost, WouldDeleteEverything (unless `task.allow_empty`) and BackendDown of the mirror; hot memory,
-        and rows of facts, that do not answer are told in the report.
+    def sync(
+        self, *, allow_empty: bool = False, force: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> Report:
+        """Compare every file with the index and repair every difference; returns when all is quiet.
+
+        `force` writes every row again. Faults of single files are in the report. Raises RootLost, errors of the index,
+        and WouldDeleteEverything unless `allow_empty`. A damaged index is set aside and filled again.
         """
-        begun = monotonic()
-        task = replace(task or Task(), places=None)
-        outcome = Outcome()
-        report = outcome.report
-        self._adopt(outcome)
-        self.look(task, outcome)
+        begun, report = time.monotonic(), Report()
+        options = {"allow_empty": allow_empty, "force": force, "is_last": True}
+        seen = self._look_everywhere(report, progress=progress, **options)
         for _ in range(_ROUNDS):
-            if not outcome.waiting:
-                break
-            sleep(self._settle_seconds)
-            found = dict(outcome.waiting)
-            self.look(replace(task, places=frozenset(found), settled=found, progress=None), outcome)
-        report.failed |= {path: _BUSY for path, stamp in outcome.waiting.items() if stamp is not None}
-        if outcome.racy:
-            sleep(RACY_SECONDS)
-            self.look(Task(frozenset(outcome.racy), rehash=True), outcome)
-        if not report.refs_trouble:
-            self._adopt(outcome, anew=task.force, quiet=task.force, even_empty=task.allow_empty)
-            self._announce(None, outcome, quiet=task.force)
-        report.failed = {**self._faults(outcome.faulty), **report.failed}
-        report.unchanged = len(outcome.seen - outcome.stored - report.failed.keys())
-        report.seconds = monotonic() - begun
+            if self._waiting:
+                time.sleep(max(0.0, self.due - time.monotonic()))
+                self._look(report, (), **options)
+        report.warnings += [f"{path} is still being written; sync again" for path in sorted(self._waiting)]
+        report.unchanged = len(seen - set(report.paths) - report.faults.keys())
+        report.seconds = time.monotonic() - begun
         return report
 
-    def look(self, task: Task, outcome: Outcome | None = None) -> Outcome:
-        """Bring the rows of the task's places in step with the disk, and announce them, batch by batch.
+    def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> Report:
+        """As `sync`, and write every row again from its file. Versions, use and history stay."""
+        return self.sync(force=True, allow_empty=True, progress=progress)
 
-        A mirror that was emptied since the last look is filled again. The outcome's `waiting` and `racy` are the
-        caller's to look at later. Raises as `reconcile` does.
+    def look(
+        self, places: Collection[str] | None = (), *, rehash: bool = False, report: Report | None = None
+    ) -> Report:
+        """Bring the rows of some files and folders in step with the disk, None for all, and of whatever waits.
+
+        `rehash` reads files whose stamp is unchanged too. Raises as `sync` does; `report` has what was done before.
         """
-        outcome = outcome or Outcome()
-        if outcome.survivors is None and self._survivors is False:
-            outcome.survivors = False  # until a known note is seen to stand; that one stood once proves nothing now
-        store_id = self._mirror.store_id()
-        if self._store_id not in {"", store_id}:
-            task = replace(task, places=None)
-        try:
-            self._look(task, outcome)
-        finally:
-            self._survivors = outcome.survivors
-        self._store_id = store_id
-        if _touches_facts(outcome, everywhere=task.places is None):
-            self.follow_facts(outcome, anew=task.force)
-        return outcome
+        begun, report = time.monotonic(), report or Report()
+        if places is None:
+            self._look_everywhere(report, rehash=rehash)
+        else:
+            self._look(report, places, rehash=rehash)
+        report.seconds = time.monotonic() - begun
+        return report
 
-    def follow_facts(self, outcome: Outcome, *, anew: bool = False) -> None:
-        """Bring the rows of facts in step with their files. What goes wrong is told in the report: the mirror is
-        written, and the rows follow. Raises RootLost."""
-        report = outcome.report
+    def verify(self, compare_servers: Callable[[], Any] | None = None) -> Verified:
+        """Compare a fresh parse of every file with its rows. Changes nothing. `compare_servers` returns how many notes
+        MongoDB and Redis have (None where one is not set) and the differences, each `{path, what, detail}`."""
+        scan = self.tree.scan()
+        missing = dict.fromkeys(scan.seen, "no look has found it yet") | scan.refused
+        ids = [id for (id,) in self.index.documents.tuples(("id",))]
+        found: list[tuple[str, str, str]] = []
+        for start in range(0, len(ids), _BATCH):
+            for row in self.index.documents.get(ids[start : start + _BATCH]).values():
+                path = row["path"] or ""
+                reason = missing.pop(path, "its folder cannot be read")
+                if path in scan.seen:
+                    found += [(path, *difference) for difference in self._compare(row)]
+                elif path in scan.refused or scan.is_blind_to(path):
+                    found.append((path, "stale", reason))
+                else:
+                    found.append((path, "orphan", "the file is not there"))
+        found += [(path, "missing", reason) for path, reason in missing.items()]
+        mongodb, redis, others = compare_servers() if compare_servers is not None else (None, None, ())
+        differences = [{"path": path, "what": what, "detail": detail} for path, what, detail in sorted(found)]
+        differences += others
+        return Verified(not differences, len(scan.seen), len(ids), mongodb, redis, differences)
+
+    def _look_everywhere(self, report: Report, **options: Any) -> set[str]:
+        """Look at everything. A damaged index is set aside and filled again, with what only it knew from the dump."""
         try:
-            failed = self._follow_facts(anew)
-            reasons = {**failed, **self._faults(outcome.faulty), **report.failed} if failed else {}
-        except BackendDown as down:
-            report.facts_trouble = str(down)
+            self._update_audiences()
+            is_first = not options.get("force") and self.index.counters.one(ADOPTED) is None
+            seen = self._look(report, None, is_first=is_first, **options)
+        except IndexDamaged:
+            self.index.recover()
+            self.index.load_dump(self._place.state / "dump")
+            report.warnings.append(f"the index was damaged: it was set aside as {self.index.damaged} and made again")
+            is_first, seen = True, self._look(report, None, is_first=True, **options)
+        if is_first:
+            with self.index.write():
+                if shown := [path for path in seen if not is_private(path)]:
+                    self._applier.note_first_sync(self.settings.notebook.name or self.tree.root.name, len(shown))
+                self.index.counters.put([{"id": ADOPTED, "value": 1}])
+        if self.tree.mounts:
+            with suppress(OSError):
+                self._place.remember(mounts=sorted(self.tree.mounts))
+        return seen
+
+    def _look(self, report: Report, places: Collection[str] | None, **options: Any) -> set[str]:
+        """Look at the places and at all that waits, and again at what changed meanwhile; returns the paths of the files
+        that were there. A new file may be a note that vanished in an earlier look, so the two are looked at together.
+        """
+        seen: set[str] = set()
+        for turn in range(_ROUNDS):
+            with self._lock:
+                waiting, now = dict(self._waiting), time.monotonic()
+            settled = {path: found for path, (due, found) in waiting.items() if due <= now and found != UNSETTLED}
+            asked = None if places is None else {*places, *waiting}
+            sweep = Sweep(self._reader, self._applier, self._created_at, report, asked, settled, **options)
+            sweep.run()
+            seen |= sweep.scan.seen.keys()
+            self._wait_for(sweep, waiting.keys() | (sweep.places or set()), is_last=turn == _ROUNDS - 1)
+            places, options = (), {**options, "is_first": False, "progress": None}
+            if self.due > time.monotonic():
+                break
+        return seen
+
+    def _wait_for(self, sweep: Sweep, looked_at: set[str], *, is_last: bool) -> None:
+        """Note what the sweep leaves to look at; after the last round, what changes all the time has to settle."""
+        now, settle = time.monotonic(), self.settings.sync.settle_ms / 1000
+        with self._lock:
+            for path in looked_at - sweep.waiting.keys():
+                self._waiting.pop(path, None)
+            for path, (seconds, found) in sweep.waiting.items():
+                due, before = self._waiting.get(path, (0.0, UNSETTLED))
+                if before != found or found == UNSETTLED or due <= now:
+                    self._waiting[path] = (now + (settle if is_last and not seconds else seconds), found)
+
+    def _update_audiences(self) -> None:
+        """Let rows follow the settings that say who may read them."""
+        digest = int(hashlib.sha256(msgspec.json.encode(self.settings.prompt)).hexdigest()[:15], 16)
+        held = self.index.counters.one(_AUDIENCES)
+        if held is None or held["value"] != digest:
+            with self.index.write():
+                self._applier.update_audiences()
+                self.index.counters.put([{"id": _AUDIENCES, "value": digest}])
+
+    def _compare(self, row: Row) -> Iterator[tuple[str, str]]:
+        look = self._reader.look(row["path"])
+        if row["stale"] or look.projection is None:
+            yield "stale", row["stale"] or look.fault or "it vanished"
             return
-        report.facts_trouble = ""
-        report.failed |= {path: reasons[path] for path in failed}
-
-    def _look(self, task: Task, outcome: Outcome) -> None:
-        for _ in range(_ROUNDS):
-            outcome.again = set()
-            for path in task.places or ():
-                outcome.waiting.pop(path, None)
-            for written in self._sweep(task, outcome).batches():
-                if written and not outcome.report.refs_trouble:
-                    self._announce(written, outcome, quiet=task.force)
-            outcome.again.discard("")  # of a row that lost its place: not the whole notebook
-            if not outcome.again:
-                return
-            task = replace(task, places=frozenset(outcome.again), rehash=True, progress=None)
-        outcome.waiting |= dict.fromkeys(outcome.again, UNSETTLED)
-
-    def _sweep(self, task: Task, outcome: Outcome) -> Sweep:
-        return Sweep(
-            self._vault,
-            self._mirror,
-            task,
-            outcome,
-            batch=self._batch,
-            encoding=self._encoding,
-            author=self._author,
+        projection, facts = look.projection, [fact["id"] for fact in look.projection.facts]
+        if row["id"] != row["wanted_id"]:
+            holder = self.index.documents.one(row["wanted_id"], heavy=False) or {"path": ""}
+            projection = projection.with_problem(contested(row["wanted_id"], holder["path"]))
+        # As the index can hold it: no value has a NUL.
+        values = {name: as_json(value).replace("\\u0000", "\ufffd") for name, value in projection.document.items()}
+        wrong = [
+            name for name in values.keys() - _SEEN if values[name] != as_json(row[name]).replace("\\u0000", "\ufffd")
+        ]
+        if wrong:
+            yield "differs", f"in {', '.join(sorted(wrong))}"
+        places = self.index.fact_places.find(Is("path", "=", row["path"]))
+        stated, held = (
+            {tuple(place[name] for name in _PLACE) for place in each} for each in (projection.places, places)
         )
-
-    def announce(self, outcome: Outcome) -> None:
-        """Tell hot memory everything it has not been told, after it was away."""
-        self._announce(None, outcome, quiet=False)
-
-    def warm_up(self) -> None:
-        """Load what the first parse would wait for, the vocabulary above all: a quarter of a second."""
-        parse("warm-up.md", b"# Warm up\n\n- a list\n", encoding=self._encoding)
-
-    def rewrite_refs(self) -> None:
-        """Write every ref anew and remove those of no note. Raises BackendDown."""
-        adopt(self._mirror, self._refs, anew=True)
-
-    def _adopt(self, outcome: Outcome, *, anew: bool = False, quiet: bool = False, even_empty: bool = False) -> None:
-        try:
-            adopt(self._mirror, self._refs, anew=anew, quiet=quiet, even_empty=even_empty)
-        except BackendDown as down:
-            self._note_trouble(down, outcome)
-
-    def _announce(self, ids: Collection[str] | None, outcome: Outcome, *, quiet: bool) -> None:
-        try:
-            adopt(self._mirror, self._refs, quiet=quiet)  # emptied while nobody looked, it needs the others' refs too
-            announce(self._mirror, self._refs, ids, quiet=quiet)
-        except BackendDown as down:
-            self._note_trouble(down, outcome)
-
-    def _note_trouble(self, down: BackendDown, outcome: Outcome) -> None:
-        """Hot memory may be away without stopping the mirror; the mirror may not."""
-        if down.backend != self._refs.name or self._refs.name == self._mirror.name:
-            raise down
-        outcome.report.refs_trouble = str(down)
-
-    def _faults(self, ids: Collection[str]) -> dict[str, str]:
-        """By path, why these rows are stale, broken or under another id than they want: read in an earlier run."""
-        faults = {}
-        for document in self._mirror.get_many(sorted(ids)).values():
-            severe = [problem for problem in document["problems"] if problem["severe"]]
-            if document["stale"]:
-                faults[document["path"]] = document["stale"]
-            elif severe:
-                faults[document["path"]] = str(Problem(**severe[0]))
-        return faults
-
-
-def _touches_facts(outcome: Outcome, *, everywhere: bool) -> bool:
-    """Whether facts were changed; or, after a look everywhere, are there: a change may have been missed before."""
-    paths = (outcome.report.paths, outcome.report.left, outcome.seen if everywhere else ())
-    return any(path.startswith(f"{FACTS}/") for path in chain(*paths))
+        if stated != held or self.index.facts.count(Is("id", "in", facts)) != len(facts):
+            yield "facts", "the rows of its facts are not what it says"

@@ -1,8 +1,7 @@
-"""File events from the operating system, as places to look at. They only say where: some are lost, none is ordered.
+"""File events from the operating system, as places to look at. They only say where: some are lost, none is in order.
 
-The one seam between this program and watchfiles. When the watcher dies (a name it cannot decode, a lost root, no more
-watches to be had) it is built again, and once it stands the gap is told as a doubt: the whole notebook is to be looked
-at.
+The one seam between this program and watchfiles. When the watcher ends (a name that it cannot decode, a root that was
+lost or replaced, no more watches), it is started again, and the gap is reported as a doubt: all is to be looked at.
 """
 
 from __future__ import annotations
@@ -12,163 +11,118 @@ import os
 import queue
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from watchfiles import watch as watch_files
 
-from notebook_sync import config
-from notebook_sync.files.ignore import GITIGNORE, is_hidden, is_note_name
+from notebook_sync.files.names import GITIGNORE, is_hidden
+from notebook_sync.files.private import FOLDER
 
-# watchfiles gathers for `_STEP_MS` after the first event, and for `_DEBOUNCE_MS` at most (its defaults: 50 and 1,600).
-_STEP_MS = 1
-_DEBOUNCE_MS = 10
-# From here on a batch may be what an overflowing queue left over.
+# watchfiles collects for `_STEP_MS` after the first event, and for `_DEBOUNCE_MS` at most (its defaults: 50 and 1,600).
+_STEP_MS, _DEBOUNCE_MS = 1, 10
+# From here on a batch may be what an overflowing queue has left.
 _MANY = 1000
-_PROBE = ".notebook/watch.probe"
-_ARM_SECONDS = 10.0
-# An idle watcher yields this often; its first yield, with or without events, shows that it stands.
+_PROBE = f"{FOLDER}/watch.probe"
+_READY_SECONDS = 10.0
+# A quiet watcher yields this often; it then looks whether the root is still the same folder.
 _IDLE_MS = 1000
-_RESTART_SECONDS = (0.05, 5.0)
-
-
-@dataclass(slots=True)
-class Places:
-    """Paths to look at, and why everything has to be looked at instead ("" if it need not; the last reason told).
-
-    `new_settings`: notebook.toml was written to.
-    """
-
-    paths: set[str]
-    doubt: str = ""
-    new_settings: bool = False
+_PAUSES = (0.05, 2.0)
+_AT_THE_LIMIT = (
+    "this machine allows no more file watches, so some folders are only looked at by the timer; "
+    "raise the limit: sysctl fs.inotify.max_user_watches=524288"
+)
 
 
 class EventSource:
-    """Watches one folder in a thread of its own."""
+    """Watches one folder in a thread of its own, from `start` to `close`. `shortfall` says why some folders send no
+    events, "" where all do."""
 
     def __init__(self, root: Path) -> None:
-        self._root = root
-        self._prefix = str(root) + os.sep
-        self._batches: queue.SimpleQueue[set[str] | str | None] = queue.SimpleQueue()
-        self._armed = threading.Event()
-        self._closing = threading.Event()
-        self._missed = ""
-        self._is_strict = True
         self.shortfall = ""
-        """Why some folders send no events, in words for people; "" when all do."""
-        self._thread = threading.Thread(target=self._run, name="notebook-watch", daemon=True)
-
-    @property
-    def armed(self) -> bool:
-        """Whether an event was seen to arrive. If not, only the timer finds changes."""
-        return self._armed.is_set()
+        self._root = root
+        self._prefix = f"{root}{os.sep}"
+        self._batches: queue.SimpleQueue[set[str] | None] = queue.SimpleQueue()  # None: some events may be lost
+        self._is_ready = threading.Event()
+        self._is_closing = threading.Event()
+        self._is_strict = True
 
     def start(self) -> bool:
-        """Begin; returns once an event is seen to arrive, or when none does in time; whether one was."""
-        self._thread.start()
-        probe = self._root / _PROBE
-        deadline = time.monotonic() + _ARM_SECONDS
+        """Watch; return once an event was seen to arrive, False where none does in time: only the timer is left."""
+        threading.Thread(target=self._run, name="notebook-sync watch", daemon=True).start()
+        probe, deadline = self._root / _PROBE, time.monotonic() + _READY_SECONDS
         with contextlib.suppress(OSError):
-            while time.monotonic() < deadline and not self.armed:
+            while time.monotonic() < deadline and not (self._is_ready.is_set() or self._is_closing.is_set()):
                 probe.touch(0o600)
-                probe.write_text("A file event for this file shows that the watcher is armed.\n")
-                self._armed.wait(0.02)
+                self._is_ready.wait(0.02)
             probe.unlink()
-        if not self.armed:
-            self._missed = "the watcher began late"
-        return self.armed
+        return self._is_ready.is_set()
 
     def wake(self) -> None:
         """Let a waiting `wait` return. Safe in a signal handler."""
-        self._batches.put(None)
+        self._batches.put(set())
 
     def close(self) -> None:
-        self._closing.set()
+        """Stop watching. Safe in a signal handler."""
+        self._is_closing.set()
         self.wake()
 
-    def wait(self, seconds: float) -> Places:
-        """The places of the next batch and of all that are already there; empty when `seconds` pass first.
-
-        Of several doubts the last is told: one is enough for looking at everything.
-        """
-        found = Places(set())
-        try:
+    def wait(self, seconds: float) -> set[str] | None:
+        """The places of the next batch and of all that are there already, none when `seconds` pass first; None where
+        everything has to be looked at."""
+        paths: set[str] = set()
+        is_doubtful = False
+        with contextlib.suppress(queue.Empty):
             batch = self._batches.get(timeout=max(seconds, 0.0))
             while True:
-                self._add(batch, found)
+                is_doubtful |= batch is None or len(batch) >= _MANY
+                paths |= batch or set()
                 batch = self._batches.get_nowait()
-        except queue.Empty:
-            return found
-
-    def _add(self, batch: set[str] | str | None, found: Places) -> None:
-        if isinstance(batch, str):
-            found.doubt = batch
-        elif batch:
-            for path in batch:
-                self._add_path(path, found)
-            if len(found.paths) >= _MANY:
-                found.doubt = "very many file events at once"
-
-    def _add_path(self, path: str, found: Places) -> None:
-        if not path.startswith(self._prefix):
-            found.doubt = "the notebook's folder itself changed"
-            return
-        relative = path[len(self._prefix) :].replace(os.sep, "/")
-        *folders, name = relative.split("/")
-        if any(is_hidden(folder) for folder in folders):
-            return
-        if relative == config.FILE:
-            found.new_settings = True
-        if name == GITIGNORE:
-            found.doubt = f"{relative} changed"
-        elif not is_hidden(name) and (is_note_name(name) or not os.path.isfile(path)):  # noqa: PTH113 - hot path
-            found.paths.add(relative)
+        names = {path.removeprefix(self._prefix) for path in paths if path.startswith(self._prefix)}
+        if is_doubtful or len(names) < len(paths) or any(name.endswith(GITIGNORE) for name in names):
+            return None
+        return {name for name in names if not any(map(is_hidden, name.split("/")))}
 
     def _run(self) -> None:
-        shortest, longest = _RESTART_SECONDS
-        pause = shortest
-        while not self._closing.is_set():
+        pause, is_after_gap = _PAUSES[0], False
+        while not self._is_closing.is_set():
+            identity = self._identity()
             try:
                 for changes in watch_files(
                     self._root,
                     watch_filter=None,
                     step=_STEP_MS,
                     debounce=_DEBOUNCE_MS,
-                    stop_event=self._closing,
+                    stop_event=self._is_closing,
                     rust_timeout=_IDLE_MS,
                     yield_on_timeout=True,
                     raise_interrupt=False,
                     ignore_permission_denied=not self._is_strict,
                 ):
-                    self._deliver({path for _, path in changes})
-                    pause = shortest
-            # Whatever ends the watcher, pyo3's panics and decoding errors included, it has to be built again.
+                    self._deliver(None if is_after_gap else {path for _, path in changes})
+                    pause, is_after_gap = _PAUSES[0], False
+                    if self._identity() != identity:
+                        break
+            # Whatever ends the watcher, panics of Rust and decoding errors included, it has to be started again.
             except BaseException as error:
-                if self._is_strict and _says(error, "limit reached", "permission denied"):
-                    # Told to overlook folders it may not watch, watchfiles overlooks its own limit in silence, too.
+                reason = str(error).lower()
+                if self._is_strict and ("limit reached" in reason or "denied" in reason):
+                    # A watcher that may ignore folders it cannot watch ignores its own limit silently, too.
                     self._is_strict = False
-                    self.shortfall = _AT_THE_LIMIT if _says(error, "limit reached") else ""
+                    self.shortfall = _AT_THE_LIMIT if "limit reached" in reason else ""
                     continue
-                self._missed = f"the watcher ended ({type(error).__name__}: {error}) and was started again"
-                self._closing.wait(pause)
-                pause = min(pause * 2, longest)
+            is_after_gap = True
+            self._deliver(None)
+            self._is_closing.wait(pause)
+            pause = min(pause * 2, _PAUSES[1])
 
-    def _deliver(self, paths: set[str]) -> None:
-        if not self._armed.is_set() and self._prefix + _PROBE in paths:
-            self._armed.set()
-        if self._missed:
-            self._batches.put(self._missed)
-            self._missed = ""
-        if paths:
+    def _deliver(self, paths: set[str] | None) -> None:
+        if paths and self._prefix + _PROBE in paths:
+            self._is_ready.set()
+        if paths is None or paths:
             self._batches.put(paths)
 
-
-_AT_THE_LIMIT = (
-    "this machine allows no more file watches, so some folders are only looked at by the timer; "
-    "raise it: sysctl fs.inotify.max_user_watches=524288"
-)
-
-
-def _says(error: BaseException, *words: str) -> bool:
-    return any(word in str(error).lower() for word in words)
+    def _identity(self) -> tuple[int, int] | None:
+        with contextlib.suppress(OSError):
+            found = self._root.stat()
+            return found.st_dev, found.st_ino
+        return None

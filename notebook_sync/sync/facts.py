@@ -1,181 +1,170 @@
-"""Files below facts/ → rows of facts. Never writes a file, and never forgets how a fact was used because its file is
-away for a moment."""
+"""Rows of facts from the places where files state them. Runs inside the write transaction of the files' own rows.
+
+A text is one fact wherever it is stated. Its projected columns are those of its first place; what the database keeps of
+it (use, importance, history) goes along when it is moved or reworded, and survives for a year without a place.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from hashlib import sha256
-from typing import TYPE_CHECKING
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
-from notebook_sync.errors import BackendDown, TextRefused, UnreadableFile
-from notebook_sync.files.facts import FOLDER, Bullet, facts_in
-from notebook_sync.files.unfinished import looks_unfinished
-from notebook_sync.files.vault import Vault
-from notebook_sync.mirror.base import LARGEST_LIMIT, Mirror
-from notebook_sync.mirror.facts import Action, Fact, FactRows, Source
-from notebook_sync.sync.fact_plan import plan, touched
+from notebook_sync.files.fact_text import ARCHIVE, order_of
+from notebook_sync.model import CORE_FACTS
+from notebook_sync.search.words import WordAnalyzer
+from notebook_sync.store.index import Index
+from notebook_sync.store.rows import Is, Row
+from notebook_sync.sync.diff import Projection
+from notebook_sync.sync.project import with_fact_words
 
-if TYPE_CHECKING:
-    from notebook_sync.search.base import Embedder, Vector
-
-# How often a write that another was faster than is planned anew before the store is said not to keep still.
-_ROUNDS = 20
-_KEPT = timedelta(days=365)
-# For so long after a fact was taken out, nearly the same one in its place is the same, reworded.
-_LATELY = timedelta(days=1)
-_AT_ONCE = 256
-# What no embedder refuses.
-_HARMLESS = "note"
-_log = logging.getLogger(__name__)
+# What a restored fact gains, of 1.
+_RESTORED = 0.1
+_MOST_EVENTS = 50
+# How alike two wordings of one fact are at least, of 100; where there are more pairs, none is compared.
+_ALIKE = 90.0
+_MOST_PAIRS = 2_500
+# A wording that was cut and saved may be pasted and reworded this much later.
+_REMEMBERED = timedelta(hours=24)
+_BOX = re.compile(r"\[[ xX]\]\s+")
 
 
-@dataclass(frozen=True, slots=True)
-class Followed:
-    """What `follow` did: how many facts of each kind of change, the files that it read anew, and why others could not
-    be read; what is known of these stays as it was."""
+def apply_facts(
+    index: Index,
+    files: Mapping[str, Projection | None],
+    analyzer: WordAnalyzer,
+    now: datetime,
+    actors: Mapping[str, str],
+    decay_rate: float,
+) -> None:
+    """Bring the rows in step with what the files state now; None for a file that is gone. `actors`: by path, who
+    changed it. `decay_rate`: that of new facts, a day.
 
-    counts: Mapping[Action, int] = field(default_factory=dict)
-    files: tuple[str, ...] = ()
-    failed: Mapping[str, str] = field(default_factory=dict)
-
-
-class FactSync:
-    """Keeps rows in step with the files of one vault. For any number of threads and processes."""
-
-    def __init__(
-        self,
-        vault: Vault,
-        mirror: Callable[[], Mirror],
-        rows: Callable[[], FactRows],
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._vault = vault
-        self._mirror = mirror
-        self._rows = rows
-        self._now = now
-
-    def follow(self, *, anew: bool = False) -> Followed:
-        """Make the rows say what the files do. Idempotent: what another process did, or was stopped in, is done right.
-
-        `anew` reads files, too, whose text is known. That a file is gone, or empty, is believed once the mirror says
-        so, which waits for writers. Raises RootLost and BackendDown.
-        """
-        too_large: dict[str, str] = {}
-        for _ in range(_ROUNDS):
-            try:
-                followed = self._round(anew, too_large)
-            except UnreadableFile as unreadable:  # the other files are followed
-                too_large[unreadable.path] = unreadable.reason
-                continue
-            if followed is not None:
-                return followed
-        raise BackendDown(self._rows().name, "others change the facts faster than they can be followed; try again")
-
-    def out_of_step(self) -> list[str]:
-        """The files whose facts the rows do not tell as they are. Raises as `follow`."""
-        return sorted(source.path for source in self._look(anew=False).sources)
-
-    def _round(self, anew: bool, left_out: Mapping[str, str]) -> Followed | None:
-        """One attempt; None where another was faster."""
-        look, rows, now = self._look(anew), self._rows(), self._now()
-        sources = [source for source in look.sources if source.path not in left_out]
-        failed = {**look.failed, **left_out}
-        if not sources:
-            return Followed(failed=failed)
-        known = rows.places()
-        read = {source.path: look.bullets.get(source.path, []) for source in sources}
-        among = touched(known, read, {source.path for source in sources if anew or not source.base})
-        there = rows.get_many(among)
-        # All rows are asked for where a fact is new, and then only: seldom, and never of a watch that is at rest.
-        every = rows.rows() if among - there.keys() else []
-        lately = [fact for fact in every if fact.gone_at is not None and fact.gone_at >= now - _LATELY]
-        planned = plan(known, read, among, there, now, lately)
-        if not rows.apply([replace(one, places=planned.places[one.path]) for one in sources], planned.changes):
-            return None
-        rows.prune(now - _KEPT)
-        return Followed(Counter(change.action for change in planned.changes), tuple(read), failed)
-
-    def _look(self, anew: bool) -> _Look:
-        """What the files say that differ from what is known of them."""
-        look = _Look()
-        known = self._rows().sources()
-        scan = self._vault.scan([FOLDER])
-        mirrored = {row.path: row for row in self._mirror().known([FOLDER]) if row.path}
-        look.failed |= scan.refused
-        for path, stamp in sorted(scan.seen.items()):
-            row, base = mirrored.get(path), known.get(path, "")
-            if not anew and base and row is not None and (row.stamp, row.digest) == (stamp, base):
-                continue
-            try:
-                raw = self._vault.read(path)[0]
-            except FileNotFoundError:
-                continue
-            except UnreadableFile as unreadable:
-                look.failed[path] = unreadable.reason
-                continue
-            digest = sha256(raw).hexdigest()
-            if (digest != base or anew) and (not looks_unfinished(raw) or (row is not None and row.digest == digest)):
-                self._read(look, Source(path, base, digest), raw)
-        for path, base in known.items():
-            if (
-                path not in scan.seen
-                and path not in mirrored
-                and path not in look.failed
-                and not scan.is_blind_to(path)
-            ):
-                look.sources.append(Source(path, base, ""))
-        return look
-
-    def _read(self, look: _Look, source: Source, raw: bytes) -> None:
-        try:
-            text = raw.decode()
-        except UnicodeDecodeError as error:
-            if source.base:  # the last good text is better than half of this one
-                look.failed[source.path] = f"not UTF-8 from byte {error.start + 1} on"
-                return
-            text = raw.decode(errors="replace")
-        try:
-            look.bullets[source.path] = facts_in(source.path, text)
-        except Exception as error:  # whatever is wrong with one file, or with its reading, the others are followed
-            _log.exception("the facts of %s cannot be read", source.path)
-            look.failed[source.path] = f"its facts cannot be read, the log says why: {type(error).__name__}: {error}"
-            return
-        look.sources.append(source)
+    All files of a batch come together, so that a fact which was cut from one and pasted into another is moved.
+    """
+    facts = index.facts
+    old = {row["id"]: row for row in index.fact_places.find(Is("path", "in", list(files)))}
+    new = {place["id"]: place for found in files.values() if found for place in found.places}
+    index.fact_places.delete(list(old.keys() - new.keys()))
+    index.fact_places.put(list(new.values()))
+    stated = {row["id"]: row for found in files.values() if found for row in found.facts}
+    known = {id for (id,) in facts.tuples(("id",), Is("id", "in", list(stated)))}
+    moved = {each[0] for each in _meaning(old.values()) ^ _meaning(new.values())}
+    touched = sorted(moved | (stated.keys() - known))
+    if not touched:
+        return
+    rows = facts.get(touched)
+    after = {key: places for key, places in places_of(index, touched).items() if key in stated or key in rows}
+    pasts = {row["id"]: _as_it_was(row) for row in index.gone(touched, collection="facts")} | rows
+    fresh = [after[key][0] | stated[key] for key in touched if key in after and key not in pasts]
+    lost = [rows[key] for key in touched if key in rows and key not in after]
+    lately = index.gone(since=now - _REMEMBERED, collection="facts") if fresh else []
+    lines = {place["fact"]: place["line"] for place in old.values()}
+    was = reworded([*lost, *map(_as_it_was, lately)], fresh, lines)
+    paths = [each[0]["path"] for each in after.values()]
+    provenance = dict(index.documents.tuples(("path", "provenance"), Is("path", "in", paths)))
+    puts, kept = [], {}
+    for key, places in after.items():
+        place, past = places[0], was.get(key) or pasts.get(key)
+        source = stated.get(key) or rows[key]
+        action = "reworded" if key in was else _action(past, place, is_back=key not in rows)
+        if action:
+            kept[key] = _kept(past, action, place, now, actors.get(place["path"], ""), source)
+            if past is None:
+                kept[key]["decay_rate"] = decay_rate
+        first = {name: place[name] for name in ("section", "path", "pin")}
+        row = {**source, **first, "audience": most_open(places), "provenance": provenance.get(place["path"], "")}
+        puts.append({**with_fact_words(row, analyzer), **kept.get(key, {})})
+    renamed = {past["id"]: key for key, past in was.items()}
+    ended = {past["id"]: past for past in lost if past["id"] not in renamed}
+    for key, past in ended.items():
+        kept[key] = _kept(past, "gone", past, now, actors.get(past["path"], ""), past)
+    facts.rename(renamed)
+    facts.put(puts)
+    for key in kept.keys() & (pasts.keys() | was.keys()):
+        facts.update(Is("id", "=", key), set=kept[key])
+    facts.delete(ended)
 
 
-@dataclass(slots=True)
-class _Look:
-    sources: list[Source] = field(default_factory=list)
-    bullets: dict[str, list[Bullet]] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
+def places_of(index: Index, facts: Sequence[str]) -> dict[str, list[Row]]:
+    """The places of each fact, the one that counts first."""
+    rows = index.fact_places.find(Is("fact", "in", facts))
+    found: defaultdict[str, list[Row]] = defaultdict(list)
+    for place in sorted(rows, key=lambda place: (order_of(place["path"]), place["line"])):
+        found[place["fact"]].append(place)
+    return dict(found)
 
 
-def embed_facts(rows: FactRows, embedder: Embedder, limit: int = LARGEST_LIMIT) -> int:
-    """Make the vectors that facts lack, in small batches, so that one that fails costs little; how many were made.
-    What the embedder refuses is kept as such, and not tried again. Raises BackendDown."""
-    # A remote model tells how long its vectors are with the first of them.
-    behind = rows.without_vector(embedder.model, limit, dimensions=embedder.dimensions or None)
-    made = 0
-    for start in range(0, len(behind), _AT_ONCE):
-        vectors = _vectors(embedder, behind[start : start + _AT_ONCE])
-        rows.put_vectors(embedder.model, vectors)
-        made += sum(bool(vector.any()) for vector in vectors.values())
-    return made
+def most_open(places: Iterable[Row]) -> str:
+    """The audience of a fact that is stated at these places."""
+    return min((str(place["audience"]) for place in places), key=lambda audience: (audience != "", audience))
 
 
-def _vectors(embedder: Embedder, facts: Sequence[Fact]) -> dict[str, Vector]:
-    """The vectors by id, all zero for what the embedder refuses. Raises BackendDown, also where it takes nothing at
-    all."""
-    try:
-        vectors = embedder.embed([fact.content for fact in facts])
-    except TextRefused:
-        if len(facts) == 1:
-            harmless = embedder.embed([_HARMLESS])[0]  # raises where it is not the fact that is at fault
-            return {facts[0].note_id: harmless * 0}
-        half = len(facts) // 2
-        return _vectors(embedder, facts[:half]) | _vectors(embedder, facts[half:])
-    return {fact.note_id: vectors[n] for n, fact in enumerate(facts)}
+def reworded(old: Sequence[Row], new: Sequence[Row], lines: Mapping[str, int]) -> dict[str, Row]:
+    """By the id of a new wording, the fact that it continues: nearly the same text, in the same section of the same
+    file. The best match comes first, then the nearest line. `lines` are those of the old ones, by id."""
+    if not old or not new or len(old) * len(new) > _MOST_PAIRS:
+        return {}
+    from rapidfuzz import fuzz  # only where facts were reworded
+
+    pairs = [
+        (score, -abs(lines.get(past["id"], 0) - row["line"]), row["id"], at)
+        for row in new
+        for at, past in enumerate(old)
+        if (past["path"], past["section"]) == (row["path"], row["section"])
+        and (score := fuzz.ratio(_plain(past["content"]), _plain(row["content"]), score_cutoff=_ALIKE))
+    ]
+    was: dict[str, Row] = {}
+    taken: set[int] = set()
+    for _, _, key, at in sorted(pairs, reverse=True):
+        if key not in was and at not in taken:
+            was[key] = old[at]
+            taken.add(at)
+    return was
+
+
+def _plain(content: str) -> str:
+    """What counts of a wording: a task that is ticked is the same task."""
+    return " ".join(_BOX.sub("", content, count=1).casefold().split())
+
+
+def _as_it_was(ended: Row) -> Row:
+    """The row of a fact before it ended; its last event holds what ended rows lose."""
+    last = (ended["source_history"] or [{}])[-1]
+    lost = {"path": last.get("path"), "section": last.get("section"), "content": last.get("was", ""), "pin": None}
+    return {**ended, **lost}
+
+
+def _meaning(places: Iterable[Row]) -> set[tuple[Any, ...]]:
+    """What facts depend on: all but the line."""
+    return {tuple(place[name] for name in ("fact", "path", "section", "pin", "audience")) for place in places}
+
+
+def _action(past: Row | None, place: Row, *, is_back: bool) -> str:
+    """What happened to a fact whose first place is `place` now; "" where only its line is another."""
+    if past is None:
+        return "added"
+    for path, entered, left in ((ARCHIVE, "archived", "restored"), (CORE_FACTS, "promoted", "demoted")):
+        if (past["path"] == path) != (place["path"] == path):
+            return entered if place["path"] == path else left
+    if (past["path"], past["section"]) != (place["path"], place["section"]):
+        return "moved"
+    if is_back:
+        return "returned"
+    return "" if past["pin"] == place["pin"] else "unpinned" if place["pin"] is None else "pinned"
+
+
+def _kept(past: Row | None, action: str, place: Mapping[str, Any], now: datetime, actor: str, stated: Row) -> Row:
+    """The kept columns that an event sets."""
+    base = (past or stated)["base"]
+    if action == "restored" and place["pin"] is None and place["path"] != CORE_FACTS:
+        base = min(1.0, base + _RESTORED)
+    event = {"at": now.isoformat(), "action": action, "importance": base, "actor": actor}
+    event |= {"path": place["path"], "section": place["section"]}
+    if action in ("gone", "reworded"):
+        event["was"] = (past or stated)["content"]
+    history = [*((past or {}).get("source_history") or ()), event][-_MOST_EVENTS:]
+    changed: Row = {"base": base, "updated_at": now, "source_history": history}
+    return changed if past else {**changed, "created_at": now}

@@ -1,364 +1,351 @@
-"""One look at some places, or at all: scan, read, decide, write, and say what has to be looked at again.
+"""One look at some places, or at all: scan, read, plan and write batch by batch, then delete what is gone.
 
-A sweep's deletions come last and each is looked at once more; a folder that could not be listed deletes nothing.
+Each batch is one transaction, in which the rows are read, the plan is made and the rows are written; every path is then
+looked at once more, since it may have changed meanwhile. Deletions come last, and need proof that the disk is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from notebook_sync.errors import BackendDown, UnreadableFile, WouldDeleteEverything
-from notebook_sync.files.history import GitHistory, git_history
-from notebook_sync.files.note import Seed, Stamp, id_from_path
-from notebook_sync.files.vault import Scan, Vault
-from notebook_sync.mirror.base import Document, Known, Mirror, Put, Write
+from notebook_sync.errors import GitFailed, WouldDeleteEverything
+from notebook_sync.files.tree import Scan
+from notebook_sync.model import PARSER, UNSETTLED, Stamp, id_from_path
+from notebook_sync.permissions import is_private
+from notebook_sync.store.collection import Collection as Rows
+from notebook_sync.store.index import Index
+from notebook_sync.store.rows import Is, Not, Where
+from notebook_sync.sync.apply import Applier
 from notebook_sync.sync.diff import (
     Change,
     Delete,
-    Fail,
-    Keep,
+    Known,
     Look,
-    Refresh,
+    Put,
     Settled,
-    Store,
-    Vanished,
+    Stale,
+    Touch,
     Wait,
+    contested,
     deletions,
     diff,
-    must_read,
+    fault_of,
 )
-from notebook_sync.sync.reading import looks
-from notebook_sync.sync.report import Report
-from notebook_sync.sync.writes import write_for
+from notebook_sync.sync.losses import suspect_losses
+from notebook_sync.sync.readers import Order, Reader
 
-# What no file ever has: a path that was found like this is never settled.
-UNSETTLED = Stamp(-1, -1, -1, -1)
-
-# Deletions of fewer than one note in so many are not asked whether they would be all.
-_FEW = 100
-_OWNER = "owner"
-
-Progress = Callable[[int, int], None]
-# Path and digest of a text → who wrote it, "" where that is not known.
-Author = Callable[[str, str], str]
-_Planned = tuple[Change, Write | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What to look at, and how.
-
-    places: paths of files or folders, None for all. settled: what an earlier look, a settle time ago, found at paths
-    that had to wait. removed: paths of files that whoever asks has taken away himself, so that no disk is missing.
-    rehash: read files whose stamp is unchanged too. force: write equal rows anew. authors: by path and digest, who
-    wrote a text that whoever wrote others does not tell.
-    past: what is known of a file that never had a row, by its path; of one it knows nothing of, git is asked.
-    """
-
-    places: frozenset[str] | None = None
-    settled: Settled = field(default_factory=dict)
-    removed: frozenset[str] = frozenset()
-    authors: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    allow_empty: bool = False
-    rehash: bool = False
-    force: bool = False
-    past: Callable[[str], Seed | None] | None = None
-    progress: Progress | None = None
+# When the first commits were made of files at these paths.
+CreatedAt = Callable[[list[str]], dict[str, datetime]]
+# The same bytes at another path are a move of a note that ended within this time.
+_REMEMBERED = timedelta(hours=24)
+# Of the other notes, so many are looked for before all.
+_A_FEW = 20
+# What is found at a path that has to be looked at again: at once, or, after a read right behind a write, so much later.
+_AGAIN: tuple[float, Stamp | None] = (0.0, UNSETTLED)
+_RACY: tuple[float, Stamp | None] = (0.02, UNSETTLED)
+_UNSTORABLE = (TypeError, ValueError, OverflowError, RecursionError)
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What sweeps did, and what the last one left. One outcome may be handed from sweep to sweep.
+class Report:
+    """What looks did: counts of notes; `paths` are those whose rows were written or ended, in order.
 
-    seen: paths of the files that were there. stored: paths whose note was written. again: changed under its hands.
-    waiting: to be looked at after the settle time, with what was found. racy: written so lately that the stamp may
-    not show a further write; to be read once more after `RACY_SECONDS`. faulty: ids whose row told of a fault when a
-    sweep began. survivors: whether any note that the mirror knew still stands; None before a look at everything.
+    `faults` maps a path to why its row is not what the file says. `warnings` are about the run, not about one note.
     """
 
-    report: Report = field(default_factory=Report)
-    seen: set[str] = field(default_factory=set)
-    again: set[str] = field(default_factory=set)
-    waiting: dict[str, Stamp | None] = field(default_factory=dict)
-    racy: set[str] = field(default_factory=set)
-    stored: set[str] = field(default_factory=set)
-    faulty: set[str] = field(default_factory=set)
-    survivors: bool | None = None
+    added: int = 0
+    updated: int = 0
+    moved: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    faults: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    paths: list[str] = field(default_factory=list)
+
+    @property
+    def failed(self) -> list[dict[str, str]]:
+        """The faults as `{path, error}`, by path."""
+        return [{"path": path, "error": error} for path, error in sorted(self.faults.items())]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that `sync --json` prints."""
+        counts = {name: getattr(self, name) for name in ("added", "updated", "moved", "deleted", "unchanged")}
+        return {**counts, "failed": self.failed, "warnings": self.warnings, "seconds": round(self.seconds, 3)}
+
+    def note_fault(self, path: str, fault: str) -> None:
+        """Note why the row at `path` is not what the file says; "" where it is."""
+        self.faults.pop(path, None)
+        if fault:
+            self.faults[path] = fault
 
 
+@dataclass(slots=True)
 class Sweep:
-    """One task carried out over one vault and one mirror."""
+    """One look. `places` are paths of files and folders, None for all.
 
-    def __init__(
-        self,
-        vault: Vault,
-        mirror: Mirror,
-        task: Task,
-        outcome: Outcome,
-        *,
-        batch: int,
-        encoding: str,
-        author: Author,
-    ) -> None:
-        self._vault = vault
-        self._mirror = mirror
-        self._task = task
-        self._outcome = outcome
-        self._batch = batch
-        self._encoding = encoding
-        self._author = author
-        self._past: GitHistory | None = None
-        self._released: set[str] = set()
+    `settled` is what an earlier look found at paths that had to wait. `rehash` reads files whose stamp is unchanged,
+    too; `force` writes equal rows again. `is_first`: the folder was never looked at whole, so its notes are no news.
+    `is_last`: no look follows by itself, as in a command.
 
-    def batches(self) -> Iterator[set[str]]:
-        """Carry the task out; yields the ids whose rows were written, a batch at a time.
+    Afterwards `waiting` has the paths to look at again: after how many seconds, and what was found now (`UNSETTLED`:
+    something that proves nothing).
+    """
 
-        Raises RootLost, WouldDeleteEverything, and BackendDown of the mirror.
-        """
-        task = self._task
-        scan = self._vault.scan(task.places)
-        rows = self._mirror.known(task.places)
-        known = {row.path: row for row in rows if row.path}
-        vanished = Vanished(row for row in rows if not row.path or not _stands(row.path, scan))
-        if task.places is None:
-            self._outcome.survivors = not known
-            if known and not scan.seen and not scan.refused and not task.allow_empty:
-                raise _would_delete_everything(len(known))
-        if any(_stands(path, scan) for path in known):
-            self._outcome.survivors = True
-        self._outcome.faulty |= {row.id for row in known.values() if row.stale or row.broken or row.id != row.wants}
-        self._outcome.seen |= scan.seen.keys()
-        yield self._apply([Fail(path, reason, known.get(path)) for path, reason in scan.refused.items()])
-        reading = self._to_read(scan, known)
-        done = len(scan.seen) - len(reading)
-        for batch in looks(self._vault, reading, known, encoding=self._encoding, batch=self._batch, force=task.force):
-            self._outcome.racy |= {look.path for look in batch if look.racy}
-            self._outcome.again |= {look.path for look in batch if look.stamp is None and not look.refusal}
-            yield self._apply(self._held_back(self._decide(batch, known, vanished, scan)))
-            done += len(batch)
-            if task.progress is not None:
-                task.progress(done, len(scan.seen))
-        yield self._delete(vanished)
-        self._wake_contenders()
+    reader: Reader
+    applier: Applier
+    created_at: CreatedAt | None
+    report: Report
+    places: set[str] | None = None
+    settled: Settled = field(default_factory=dict)
+    allow_empty: bool = False
+    rehash: bool = False
+    force: bool = False
+    is_first: bool = False
+    is_last: bool = False
+    progress: Callable[[int, int], None] | None = None
+    scan: Scan = field(default_factory=Scan)
+    waiting: dict[str, tuple[float, Stamp | None]] = field(default_factory=dict)
+    _known: dict[str, Known] = field(default_factory=dict)
+    _vanished: dict[str, Known] = field(default_factory=dict)
+    _by_tools: set[str] = field(default_factory=set)
+    _released: set[str] = field(default_factory=set)
+    _created: dict[str, datetime] = field(default_factory=dict)
 
-    def _to_read(self, scan: Scan, known: Mapping[str, Known]) -> list[str]:
-        """Paths whose stamp does not vouch for their row, shortest first: of two that want one id, the first has it."""
-        wanting = {path for path, row in known.items() if row.id != row.wants}
-        held = {row.id for row in known.values() if _stands(row.path, scan)} if wanting else set()
-        reading = [
-            path
-            for path, stamp in scan.seen.items()
-            if self._task.rehash or must_read(path, stamp, known) or (path in wanting and known[path].wants not in held)
-        ]
-        return sorted(reading, key=lambda path: (len(path), path))
+    @property
+    def index(self) -> Index:
+        return self.applier.index
 
-    def _decide(
-        self, batch: Sequence[Look], known: Mapping[str, Known], vanished: Vanished, scan: Scan
-    ) -> list[Change]:
-        rows = {look.path: known[look.path] for look in batch if look.path in known}
-        ids = {row.id for row in rows.values()}
-        for look in batch:
-            if look.note is not None:
-                ids |= {look.note.wants, id_from_path(look.path), look.path}
-        looked_at = {look.path for look in batch}
-        others = [row for row in self._mirror.claimants(ids) if row.path not in looked_at and row.id not in vanished]
-        gone = self._gone([row.path for row in others if not _stands(row.path, scan)])
-        for row in others:
-            if row.path in gone:
-                vanished.add(row)
-        outside = [row for row in others if row.path not in gone]
-        return diff(batch, rows, vanished, outside, settled=self._task.settled, force=self._task.force)
+    def run(self) -> None:
+        """Carry it out. Raises RootLost, WouldDeleteEverything and errors of the index."""
+        self._begin()
+        if self._is_doubtful():
+            if self.places is None:
+                raise _would_delete(len(self._vanished))
+            self.places = None
+            self.run()
+            return
+        self._apply([Look(path, fault=reason) for path, reason in self.scan.refused.items()])
+        orders = self._orders()
+        if self.is_first and self.created_at is not None:
+            with suppress(GitFailed):
+                self._created = self.created_at([path for path, _ in orders])
+        done = len(self.scan.seen) - len(orders)
+        for looks in self.reader.looks(orders):
+            self._apply(looks)
+            done += len(looks)
+            if self.progress is not None:
+                self.progress(done, len(self.scan.seen))
+        self._delete()
+        self._update_attachments()
+        if self._released:  # files that want an id which is free now, or whose holder moved
+            wanting = self._rows(Is("wanted_id", "in", list(self._released)))
+            self.waiting |= {row.path: _AGAIN for row in wanting if row.path and row.id != row.wanted_id}
 
-    def _held_back(self, changes: list[Change]) -> list[Change]:
-        """While none of the known notes stands, new ones wait: they may lie on an empty mount point, and once they
-        were mirrored, the others would seem to have been deleted one by one."""
-        found = any(isinstance(change, Store) and not change.is_new for change in changes)
-        if self._task.allow_empty or self._outcome.survivors is not False or self._outcome.report.moved or found:
-            return changes
-        return [Wait(change.note.path, change.stamp) if isinstance(change, Store) else change for change in changes]
+    def _begin(self) -> None:
+        """Scan, and read what the index has for the same places."""
+        self.scan = self.reader.tree.scan(None if self.places is None else sorted(self.places))
+        rows = _known(self._at_places(self.index.documents, Known._fields, "path"))
+        self._known = {row.path: row for row in rows if row.path}
+        seen = self.scan.seen
+        self._vanished = {row.id: row for row in rows if row.path not in seen and not self._is_there(row.path)}
+        for row in rows:
+            if (row.stale or row.problems) and row.id not in self._vanished:
+                self.report.note_fault(row.path, row.stale or fault_of(row.problems))
+        intents = self.index.intents.tuples(("path", "digest", "moved_from"), Is("committed", "=", 0))
+        self._by_tools = {moved_from if digest else path for path, digest, moved_from in intents} - {"", None}
+        self.settled = {**dict.fromkeys(self._by_tools), **self.settled}
 
-    def _gone(self, paths: Sequence[str]) -> set[str]:
-        """Those of the paths where no note is, looked at now: not there, or ignored, or behind a link."""
-        scan = self._vault.scan(path for path in paths if path) if paths else Scan()
-        return {path for path in paths if not path or not _stands(path, scan)}
-
-    def _apply(self, changes: Sequence[Change]) -> set[str]:
-        """Write the changes, count them, and return the ids written. What another writer was faster with, and what
-        changed on disk meanwhile, is looked at again."""
-        written = set()
-        before = self._documents_before(changes)
-        authors = {_path_of(change): author for change in changes if (author := self._author_of(change))}
-        planned = []
-        for change in changes:
-            path = _path_of(change)
-            write = write_for(change, authors.get(path, _OWNER), before.get(path), self._seed_for(change))
-            planned.append((change, write))
-        planned, lost = self._write(planned)
-        for change, write in planned:
-            path = _path_of(change)
-            if write is not None and id(write) in lost:
-                self._outcome.again.add(path)
-                continue
-            self._count(change, by_hand=path not in authors)
-            if write is not None and not isinstance(change, Fail):
-                written.add(write.id)
-                if isinstance(write, Put) and write.replaces is not None:
-                    written.add(write.replaces)
-            if path and _is_outdated(change, self._vault.stamp(path)):
-                self._outcome.again.add(path)
-        return written
-
-    def _write(self, planned: list[_Planned]) -> tuple[list[_Planned], set[int]]:
-        """Apply; returns what was carried out, and the `id()` of each write that lost.
-
-        A note that the store cannot hold fails like a file that cannot be read, and the others are written.
-        """
-        while True:
-            writes = [write for _, write in planned if write is not None]
-            try:
-                return planned, {id(write) for write in self._mirror.apply(writes)} if writes else set()
-            except UnreadableFile as error:
-                if not any(_puts(write, error.path) for write in writes):
-                    raise BackendDown(self._mirror.name, error.reason) from error
-                planned = [_refused(*one, error.reason) if _puts(one[1], error.path) else one for one in planned]
-
-    def _documents_before(self, changes: Sequence[Change]) -> dict[str, Document]:
-        """By path, the documents that are about to be replaced by other text: the breadcrumb tells the difference."""
-        ending = {
-            change.onto.id: change.note.path
-            for change in changes
-            if isinstance(change, Store) and change.onto is not None and change.onto.digest != change.note.digest
-        }
-        found = self._mirror.get_many(list(ending)) if ending else {}
-        return {ending[note_id]: document for note_id, document in found.items()}
-
-    def _author_of(self, change: Change) -> str:
-        """Who made this change by a tool, as that has told; "" for what a person did without one."""
-        match change:
-            case Store(_, note):
-                return self._task.authors.get((note.path, note.digest)) or self._author(note.path, note.digest)
-            case Delete(known) if known.path:
-                return self._author(known.path, "")
-            case _:
-                return ""
-
-    def _seed_for(self, change: Change) -> Seed | None:
-        """What is known of a file without a row. Git is asked once a sweep, and only by one that looks at everything:
-        when a store was lost, or when filling it was broken off."""
-        if not isinstance(change, Store) or not change.is_new:
-            return None
-        seed = self._task.past(change.note.path) if self._task.past is not None else None
-        if seed is not None or self._task.places is not None:
-            return seed
-        if self._past is None:
-            self._past = git_history(self._vault.root)
-        return self._past.seed_of(change.note.path)
-
-    def _count(self, change: Change, *, by_hand: bool) -> None:
-        report = self._outcome.report
-        tallies = (report, report.by_hand) if by_hand else (report,)
-        match change:
-            case Wait(path, found):
-                self._outcome.waiting[path] = found
-            case Fail(path, reason):
-                report.failed[path] = reason
-            case Keep(path):
-                report.failed.pop(path, None)
-            case Refresh(known):
-                report.failed.pop(known.path, None)
-            case Delete(known):
-                for tally in tallies:
-                    tally.deleted += 1
-                    tally.paths |= {known.path} - {""}
-                report.failed.pop(known.path, None)
-                self._released.add(known.id)
-            case Store(_, note, _, onto, was):
-                past = onto or was
-                if change.moved and past is not None and past.path:
-                    report.left.add(past.path)
-                for tally in tallies:
-                    tally.added += change.is_new
-                    tally.moved += change.moved
-                    tally.updated += not change.is_new and not change.moved
-                    tally.paths.add(note.path)
-                self._outcome.stored.add(note.path)
-                report.failed.pop(note.path, None)
-                severe = [problem for problem in note.problems if problem.severe]
-                if severe:
-                    report.failed[note.path] = str(severe[0])
-                if was is not None:
-                    self._released.add(was.id)
-
-    def _delete(self, vanished: Vanished) -> set[str]:
-        """Delete what is still not there, unless that would be everything and nobody says to have done it."""
-        changes = deletions(vanished, self._task.settled)
-        gone = self._gone([change.known.path for change in changes if isinstance(change, Delete)])
-        certain = [change for change in changes if not isinstance(change, Delete) or change.known.path in gone]
-        self._outcome.again |= {_path_of(change) for change in changes} - {_path_of(change) for change in certain}
-        found_gone = (change.known.path for change in certain if isinstance(change, Delete))
-        deletes = sum(path not in self._task.removed for path in found_gone)
-        if deletes and not self._task.allow_empty and not self._others_stand(gone):
-            raise _would_delete_everything(deletes)
-        return self._apply(certain)
-
-    def _others_stand(self, gone: Collection[str]) -> bool:
-        """Whether another note that the mirror knows still stands, or was found elsewhere."""
-        if self._outcome.report.moved or self._outcome.survivors is not None:
-            return bool(self._outcome.report.moved or self._outcome.survivors)
-        if len(gone) * _FEW < self._mirror.note_count():
-            return True
-        rows = (row.path for row in self._mirror.known() if row.path not in gone)
-        return any(path and self._vault.stamp(path) is not None for path in rows)
-
-    def _wake_contenders(self) -> None:
-        """Files that want an id which this sweep set free are looked at again."""
-        if self._released:
-            rows = self._mirror.claimants(self._released)
-            self._outcome.again |= {row.path for row in rows if row.wants in self._released and row.id != row.wants}
-
-
-def _is_outdated(change: Change, now: Stamp | None) -> bool:
-    """Whether the file is no longer what was written of it."""
-    match change:
-        case Store(_, _, stamp) | Refresh(_, stamp):
-            return now != stamp
-        case Delete():
-            return now is not None
-        case _:
+    def _is_doubtful(self) -> bool:
+        """Whether no known note is on disk: this may be an empty mount point, and new files there prove nothing, unless
+        one of them is a known note."""
+        if self.allow_empty or any(self._is_there(path) for path in self._known):
             return False
+        if self.places is not None:
+            has_others = bool(self.scan.seen) and self.index.documents.count() > len(self._known)
+            return has_others and not self._others_exist(())
+        known = {name for row in self._known.values() for name in (row.id, row.digest)}
+        looks = (self.reader.look(path).projection for path in self.scan.seen)
+        found = (projection.document for projection in looks if projection is not None)
+        return bool(known) and not any(each["digest"] in known or each["wanted_id"] in known for each in found)
+
+    def _orders(self) -> list[Order]:
+        """Files whose stamp does not prove their row; shortest path first, which of two that want one id gets it."""
+        held = {row.id: path for path, row in self._known.items() if row.id not in self._vanished}
+        orders = []
+        for path, stamp in self.scan.seen.items():
+            row = self._known.get(path)
+            is_current = row is not None and not self.force and row.parser == PARSER and _has_its_id(row, held)
+            if row is None or not is_current or row.stamp != stamp or row.stale or self.rehash:
+                orders.append((path, row.digest if row is not None and is_current else ""))
+        return sorted(orders, key=lambda order: (len(order[0]), order[0]))
+
+    def _apply(self, looks: Sequence[Look]) -> None:
+        """Plan and write one batch. A note that the index cannot hold fails alone."""
+        if not looks:
+            return
+        try:
+            with self.index.write():
+                changes = self._plan(looks)
+                self.applier.apply(changes, created=self._created, is_quiet=self.force or self.is_first)
+        except _UNSTORABLE as error:
+            if len(looks) == 1 and looks[0].projection is None:
+                raise
+            reason = f"cannot be stored: {type(error).__name__}: {error}"
+            for look in looks:
+                self._apply([look] if len(looks) > 1 else [Look(look.path, fault=reason)])
+            return
+        self._count(changes)
+        for look in looks:
+            if look.stamp == UNSETTLED:
+                self.waiting[look.path] = _RACY
+            elif look.stamp not in (None, self.reader.tree.stat(look.path)) or not (look.stamp or look.fault):
+                self.waiting[look.path] = _AGAIN  # the disk has the last word
+
+    def _plan(self, looks: Sequence[Look]) -> list[Change]:
+        """The changes, from rows as they are in this transaction. What another process wrote since the scan is looked
+        at again: it may have read a newer text than this look did."""
+        documents = {look.path: look.projection.document for look in looks if look.projection is not None}
+        ids = {each for path, row in documents.items() for each in (row["wanted_id"], id_from_path(path), path)}
+        digests = {row["digest"] for row in documents.values()}
+        alike = {row.id for row in self._vanished.values() if row.digest in digests}
+        paths = {look.path for look in looks}
+        rows = {row.path: row for row in self._rows(Is("path", "in", list(paths)))}
+        elsewhere = [row for row in self._rows(Is("id", "in", list(ids | alike))) if row.path not in paths]
+        missing = self._missing([row.path for row in elsewhere])
+        changed = {path for path in paths if rows.get(path) != self._known.get(path)}
+        self.waiting |= dict.fromkeys(changed, _AGAIN)
+        fresh = [row["digest"] for path, row in documents.items() if path not in rows and not is_private(path)]
+        return diff(
+            [look for look in looks if look.path not in changed],
+            rows,
+            [*(row for row in elsewhere if row.path in missing), *self._ended(fresh, ids)],
+            [row for row in elsewhere if row.path not in missing],
+            settled=self.settled,
+            force=self.force,
+        )
+
+    def _ended(self, digests: Sequence[str], ids: Collection[str]) -> list[Known]:
+        """Notes without an id of their own that ended lately: the same bytes at another path are a move."""
+        rows = self.index.gone(digest=digests, since=datetime.now(UTC) - _REMEMBERED) if digests else []
+        return [
+            Known(row["id"], "", "", row["digest"], UNSETTLED, 0, "", (), 0)
+            for row in rows
+            if row["id"] == id_from_path(row["path"] or "") not in ids and not is_private(row["path"])
+        ]
+
+    def _count(self, changes: Iterable[Change]) -> None:
+        """Note in the report what was written, and what has to wait."""
+        report = self.report
+        for change in changes:
+            match change:
+                case Wait(path, found) if found != UNSETTLED:
+                    self.waiting[path] = (self.applier.settings.sync.settle_ms / 1000, found)
+                case Stale(path, reason):
+                    report.note_fault(path, reason)
+                case Touch(known):
+                    report.note_fault(known.path, fault_of(known.problems))
+                case Put(note_id, look, projection, onto, was):
+                    report.added += change.past is None
+                    report.moved += change.is_moved
+                    report.updated += change.past is not None and not change.is_moved
+                    report.paths.append(look.path)
+                    report.note_fault(look.path, fault_of(projection.document["problems"]))
+                    ends = {row.id for row in (onto, was) if row is not None and (row is was or row.path != look.path)}
+                    self._released |= ends
+                    for id in (note_id, *ends):
+                        self._vanished.pop(id, None)
+                case Delete(known):
+                    report.deleted += 1
+                    report.paths += [known.path] if known.path else []
+                    report.note_fault(known.path, "")
+                    self._released.add(known.id)
+
+    def _delete(self) -> None:
+        """Delete what is still not there, where that is certain. Raises WouldDeleteEverything."""
+        if not self._vanished and self.places is not None:
+            return
+        planned = deletions(self._vanished.values(), self.settled)
+        self._count([change for change in planned if isinstance(change, Wait)])
+        ends = [change.known for change in planned if isinstance(change, Delete)]
+        missing = self._missing([row.path for row in ends])
+        by_hand = missing - self._by_tools - {""} if not self.allow_empty else set()
+        if by_hand and not self.report.moved and not self._others_exist(missing):
+            raise _would_delete(len(by_hand))
+        gone = [row.path for row in self._vanished.values()] if self.places is None else None
+        held, warnings = suspect_losses(self.index, by_hand, gone, is_last=self.is_last)
+        self.report.warnings += warnings
+        expected = {row.id: row for row in ends if row.path in missing - held}
+        if expected:
+            with self.index.write():
+                current = self._rows(Is("id", "in", list(expected)))
+                certain = [Delete(row) for row in current if row == expected[row.id]]
+                self.applier.apply(certain, is_quiet=self.force)
+            self._count(certain)
+        there = {row.path for row in ends if row.path not in missing or self.reader.tree.stat(row.path) is not None}
+        self.waiting |= dict.fromkeys(there - held - {""}, _AGAIN)
+
+    def _others_exist(self, paths: Collection[str]) -> bool:
+        """Whether a note of the index other than these is on disk."""
+        others = Not(Is("path", "in", list(paths)))
+        for limit in (_A_FEW, -1):
+            rows = self.index.documents.find(others, fields=("path",), limit=limit)
+            if any(row["path"] and self.reader.tree.stat(row["path"]) is not None for row in rows):
+                return True
+        return False
+
+    def _update_attachments(self) -> None:
+        """Bring the list of other files in step with the scan."""
+        attachments, found = self.index.attachments, self.scan.attachments
+        stored = self._at_places(attachments, ("id", "size", "mtime_ns"), "id")
+        known = {path: (size, mtime_ns) for path, size, mtime_ns in stored}
+        gone = [path for path in known.keys() - found.keys() if not self.scan.is_blind_to(path)]
+        new = [path for path, values in found.items() if known.get(path) != values]
+        if gone or new:
+            attachments.delete(gone)
+            attachments.put([{"id": path, "size": found[path][0], "mtime_ns": found[path][1]} for path in new])
+
+    def _rows(self, where: Where) -> list[Known]:
+        return _known(self.index.documents.tuples(Known._fields, where))
+
+    def _at_places(self, rows: Rows, fields: Sequence[str], path: str) -> list[tuple[Any, ...]]:
+        """The rows at the places and below; `path` is the field that has their path."""
+        if self.places is None:
+            return rows.tuples(fields)
+        found = rows.tuples(fields, Is(path, "in", list(self.places)))
+        # One question each: SQLite answers `or` by reading every row.
+        for place in self.places - self.scan.seen.keys():
+            found += rows.tuples(fields, Is(path, "under", place))
+        return found
+
+    def _is_there(self, path: str) -> bool:
+        """Whether the file of a row is on disk, or may be: a place that nobody could look at proves nothing."""
+        return path in self.scan.seen or path in self.scan.refused or (bool(path) and self.scan.is_blind_to(path))
+
+    def _missing(self, paths: Collection[str]) -> set[str]:
+        """Those of the paths where no note is, looked at now: not there, left out by a rule, or behind a link."""
+        asked = [path for path in paths if path]
+        scan = self.reader.tree.scan(asked) if asked else Scan()
+        there = {*scan.seen, *scan.refused}
+        return {path for path in paths if not path or (path not in there and not scan.is_blind_to(path))}
 
 
-def _stands(path: str, scan: Scan) -> bool:
-    """Whether the file of a row is there, or may be there: a refused or unseen place proves nothing."""
-    return path in scan.seen or path in scan.refused or scan.is_blind_to(path)
+def _has_its_id(row: Known, held: Mapping[str, str]) -> bool:
+    """Whether the row has the id that its file wants, or says which file has it now."""
+    wanted = row.wanted_id
+    return row.id == wanted or (wanted in held and contested(wanted, held[wanted]) in row.problems)
 
 
-def _path_of(change: Change) -> str:
-    match change:
-        case Store(_, note):
-            return note.path
-        case Refresh(known) | Delete(known):
-            return known.path
-        case Keep(path) | Wait(path, _) | Fail(path):
-            return path
+def _would_delete(known: int) -> WouldDeleteEverything:
+    return WouldDeleteEverything(f"none of the {known} indexed notes is on disk; nothing was deleted", known)
 
 
-def _puts(write: Write | None, path: str) -> bool:
-    return isinstance(write, Put) and write.note.path == path
-
-
-def _refused(change: Change, _: Write | None, reason: str) -> _Planned:
-    """What becomes of a note that the store would not hold: the row its file has had stays, and is marked stale."""
-    path = _path_of(change)
-    rows = (change.onto, change.was) if isinstance(change, Store) else ()
-    fail = Fail(path, reason, next((row for row in rows if row is not None and row.path == path), None))
-    return fail, write_for(fail, "")
-
-
-def _would_delete_everything(known: int) -> WouldDeleteEverything:
-    return WouldDeleteEverything(
-        f"none of the {known} mirrored notes is on disk; nothing was deleted. "
-        "If that is meant, run: notebook-sync sync --allow-empty",
-        known,
-    )
+def _known(rows: Iterable[Sequence[Any]]) -> list[Known]:
+    return [
+        Known(id, path or "", wanted_id, digest, Stamp(*stamp), parser, stale, problems, words)
+        for id, path, wanted_id, digest, stamp, parser, stale, problems, words in rows
+    ]

@@ -1,1 +1,1 @@
-"""How fast and how large, beside the limit of the machine at hand: `python -m tests.benchmarks`."""
+"""How fast and how large, next to the limit of the same machine in the same run: `python -m tests.benchmarks`."""

@@ -15,9 +15,6 @@ SEED = 20260218
 NOTES_IN_A_FOLDER = 100
 VOCABULARY = 6000
 WORDS_TAKEN = 600
-# What the standing orders of `standing_orders` are made of.
-PLAIN, LISTS, CODE, TABLES = "paragraphs and bullets", "nested lists", "code", "tables"
-NESTED = "nested lists, code and tables"
 _NESTED_LIST = """\
 - the watch of pier {0}
   - from dusk to midnight
@@ -41,11 +38,15 @@ _TABLE = """\
 | `second` | 17:30 | {0} |
 
 """
+KINDS = ("decision", "problem", "pattern", "insight")
 STATUSES = ("draft", "in_progress", "complete", "archived")
 
 NOTEBOOK = """\
 [notebook]
 name = "benchmark"
+
+[search]
+embeddings = "{0}"
 """
 RUNTIME = {
     "external-communications.md": """\
@@ -107,13 +108,13 @@ Short sentences. The answer first, its reason second.
 }
 
 
-def write_corpus(root: Path, count: int, seed: int = SEED) -> int:
-    """Write a notebook of `count` notes of about 2.7 KB each; returns their bytes in all, runtime files included."""
+def write_corpus(root: Path, count: int, embeddings: str = "off") -> int:
+    """Write a notebook of `count` notes of about 2.7 KB each; returns their bytes, runtime files included."""
     texts = {"runtime/" + name: text for name, text in RUNTIME.items()}
     size = 0
     root.mkdir(parents=True, exist_ok=True)
-    (root / "notebook.toml").write_text(NOTEBOOK)
-    for path, text in (*texts.items(), *_notes(count, seed)):
+    (root / "notebook.toml").write_text(NOTEBOOK.format(embeddings))
+    for path, text in (*texts.items(), *_notes(count)):
         place = root / path
         if not place.parent.is_dir():
             place.parent.mkdir(parents=True)
@@ -121,14 +122,34 @@ def write_corpus(root: Path, count: int, seed: int = SEED) -> int:
     return size
 
 
-def standing_orders(size: int, kind: str = PLAIN) -> bytes:
-    """A runtime file of about `size` bytes: sections of a paragraph and bullets, and more of what `kind` names."""
-    more = {PLAIN: "", LISTS: _NESTED_LIST, CODE: _CODE, TABLES: _TABLE, NESTED: _NESTED_LIST + _CODE + _TABLE}[kind]
+def write_memories(root: Path, count: int) -> int:
+    """Write a notebook of `count` memories, searched by words and meaning; returns how many there are."""
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "notebook.toml").write_text(NOTEBOOK.format("wordllama"))
+    (root / "memories").mkdir()
+    for number, (_, text) in enumerate(_notes(count)):
+        kind, other = KINDS[number % len(KINDS)], f"memories/{number * 7 % count:06}"
+        fields = f"kind: {kind}\ndomain: area-{number % 12}\nrelations: [{{type: expands, to: {other}}}]\n"
+        (root / f"memories/{number:06}.md").write_text(text.replace("---\n", f"---\n{fields}", 1))
+    return count
+
+
+def specs(count: int) -> list[str]:
+    """Tasks of about 150 words."""
+    words, weights = vocabulary()
+    rng = random.Random(f"specs {SEED}")
+    taken = (rng.choices(words, cum_weights=weights, k=150) for _ in range(count))
+    return [f"# {' '.join(each[:5])}\n\n{' '.join(each[5:])}\n" for each in taken]
+
+
+def standing_orders(size: int, *, nested: bool = False) -> bytes:
+    """A runtime file of about `size` bytes: sections of a paragraph and bullets; nested lists, code and tables too."""
     section = (
         "## Evening {0}\n\nWhen the *last* ferry is in, the lamp of pier {0} is lit and the log is closed.\n\n"
         "- **Odile** has the key of store {0}\n- coal for {0} nights, from the yard behind the chandler's\n"
-        "- [the tide table](tides-{0}.md) hangs at the door\n\n" + more
+        "- [the tide table](tides-{0}.md) hangs at the door\n\n"
     )
+    section += _NESTED_LIST + _CODE + _TABLE if nested else ""
     count = size // len(section.format(1000))
     return "".join(section.format(number) for number in range(count)).encode()
 
@@ -138,17 +159,17 @@ def note_paths(count: int) -> list[str]:
     return [_path(number) for number in range(count)]
 
 
-def queries(count: int, seed: int = SEED) -> list[str]:
+def queries(count: int) -> list[str]:
     """Searches of one to three words, from rare words to frequent ones."""
     words, _ = vocabulary()
-    rng = random.Random(f"queries {seed}")
+    rng = random.Random(f"queries {SEED}")
     return [" ".join(rng.sample(words[40:], rng.choice((1, 1, 2, 2, 3)))) for _ in range(count)]
 
 
-def _notes(count: int, seed: int) -> Iterator[tuple[str, str]]:
+def _notes(count: int) -> Iterator[tuple[str, str]]:
     words, weights = vocabulary()
     for number in range(count):
-        rng = random.Random(f"{seed} {number}")
+        rng = random.Random(f"{SEED} {number}")
         yield _path(number), _note(number, rng, rng.choices(words, cum_weights=weights, k=WORDS_TAKEN))
 
 
@@ -160,31 +181,31 @@ def _path(number: int) -> str:
 def _note(number: int, rng: random.Random, words: list[str]) -> str:
     taken = iter(words)
 
-    def say(count: int) -> str:
+    def text(count: int) -> str:
         return " ".join(next(taken) for _ in range(count))
 
     def prose(sentences: int) -> str:
-        return " ".join(f"{say(9).capitalize()}." for _ in range(sentences))
+        return " ".join(f"{text(9).capitalize()}." for _ in range(sentences))
 
     def link() -> str:
         other = rng.randrange(max(1, number))
         return f"[[{_path(other)[:-3]}]]"
 
     neighbour = rng.randint(number - number % NOTES_IN_A_FOLDER, number)
-    title = say(4).capitalize()
+    title = text(4).capitalize()
     day = f"2026-{1 + number % 12:02}-{1 + number % 28:02}"
     tags = ", ".join(sorted({next(taken) for _ in range(3)}))
     parts = [
         f"---\ntitle: {title} {number}\nstatus: {STATUSES[number % 4]}\ntags: [{tags}]\n"
         f"created_at: {day}T10:30:00Z\nproject: project-{number % 40}\nreviewed: {str(number % 3 == 0).lower()}\n---\n",
         f"# {title} {number}\n\n{prose(6)} See {link()}.\n",
-        f"## {say(3).capitalize()}\n\n{prose(11)}\n",
-        f"## {say(2).capitalize()}\n\n" + "".join(f"- {say(7)}\n" for _ in range(6)),
-        f"## {say(3).capitalize()}\n\n{prose(6)}\n\n"
-        f"```python\n# {say(5)}\ndef {next(taken)}({next(taken)}: int) -> int:\n"
+        f"## {text(3).capitalize()}\n\n{prose(11)}\n",
+        f"## {text(2).capitalize()}\n\n" + "".join(f"- {text(7)}\n" for _ in range(6)),
+        f"## {text(3).capitalize()}\n\n{prose(6)}\n\n"
+        f"```python\n# {text(5)}\ndef {next(taken)}({next(taken)}: int) -> int:\n"
         f"    return {number} # not a heading\n```\n",
-        f"## {say(2).capitalize()}\n\n" + "".join(f"{step}. {say(8)}, as in {link()}\n" for step in (1, 2, 3)),
-        f"## {say(3).capitalize()}\n\n> {say(10)}\n\n{prose(9)} [Another](note-{neighbour:06}.md)\n",
+        f"## {text(2).capitalize()}\n\n" + "".join(f"{step}. {text(8)}, as in {link()}\n" for step in (1, 2, 3)),
+        f"## {text(3).capitalize()}\n\n> {text(10)}\n\n{prose(9)} [Another](note-{neighbour:06}.md)\n",
     ]
     return "\n".join(parts)
 

@@ -1,52 +1,53 @@
-"""What a measurement is, and how one is taken: in a process of its own, several times, by its median."""
+"""What a measurement is and how one is taken: in a process of its own, three times, by its median."""
 
 from __future__ import annotations
 
 import json
+import os
 import platform
+import queue
 import statistics
+import subprocess
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from multiprocessing import get_context
-from os import cpu_count
-from typing import Any, Literal, TypeVar
+from resource import RUSAGE_CHILDREN, getrusage
+from typing import Any, TypeVar
+
+import psutil
 
 T = TypeVar("T")
-Unit = Literal["s", "ms", "MB", ""]
+PATIENCE_SECONDS = 120.0
+RUNS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """At most `amount`, in times the limit, or in units when `of_limit` is False; `is_floor`: at least so much."""
+class Cost:
+    """Seconds of wall time and of CPU time, processes started by it included."""
 
-    amount: float
-    of_limit: bool = False
-    is_floor: bool = False
-
-    def admits(self, measured: float | None) -> bool:
-        if measured is None:
-            return False
-        return measured >= self.amount if self.is_floor else measured <= self.amount
-
-    def shown(self, unit: Unit) -> str:
-        amount = f"{self.amount:g} ×" if self.of_limit else _amount(self.amount, unit)
-        return f"{'≥' if self.is_floor else '≤'} {amount}"
+    wall: float
+    cpu: float
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One line of the table. `limit` is what the same work costs at the least, on the same machine in the same run."""
+    """One line of the table. `limit` is the least that the same work costs, on the same machine in the same run.
+
+    `bar` is the most allowed: as a ratio to `limit` if `is_ratio`, else in `unit`.
+    """
 
     row: str
     work: str
-    unit: Unit
+    unit: str
     measured: float
     limit: float | None = None
-    bars: tuple[Bar, ...] = ()
-    runs: int = 1
+    bar: float | None = None
+    is_ratio: bool = False
 
     @property
     def ratio(self) -> float | None:
@@ -54,64 +55,122 @@ class Result:
 
     @property
     def within(self) -> bool | None:
-        """Whether every bar is met; None when there is none to meet."""
-        if not self.bars:
-            return None
-        return all(bar.admits(self.ratio if bar.of_limit else self.measured) for bar in self.bars)
+        """None where there is no bar."""
+        amount = self.ratio if self.is_ratio else self.measured
+        return None if self.bar is None or amount is None else amount <= self.bar
+
+
+def timed(work: Callable[[], object]) -> Cost:
+    """What `work` costs in this process."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return Cost(time.perf_counter() - wall, time.process_time() - cpu)
 
 
 def alone(work: Callable[..., T], *arguments: Any) -> T:
-    """What `work` returns in a fresh process, which may start processes of its own."""
+    """What `work` returns in a new process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(work, *arguments).result()
 
 
-def median_of(work: Callable[[], float], runs: int = 5, patience: float = 20.0) -> tuple[float, int]:
-    """The median of `runs` calls and how many were made: fewer once they have taken more than `patience` seconds."""
-    amounts: list[float] = []
-    begun = time.perf_counter()
-    while len(amounts) < runs and (not amounts or time.perf_counter() - begun < patience):
-        amounts.append(work())
-    return statistics.median(amounts), len(amounts)
+def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Cost:
+    """Run a command to its end, its start included."""
+    before, begun = getrusage(RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(
+        command, check=True, stdin=subprocess.DEVNULL, capture_output=True, env={**os.environ, **(environment or {})}
+    )
+    wall, after = time.perf_counter() - begun, getrusage(RUSAGE_CHILDREN)
+    return Cost(wall, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
+
+
+def peak_of(command: Sequence[str]) -> float:
+    """The most that a command and the processes it starts hold at once, in MB; shared pages count once."""
+    process = psutil.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    peak = 0.0
+    while process.poll() is None:
+        try:
+            family = [process, *process.children(recursive=True)]
+            peak = max(peak, sum(member.memory_full_info().pss for member in family) / 1e6)
+        except psutil.Error:
+            continue  # one of them ended between two looks
+        time.sleep(0.05)  # between two samples
+    if process.returncode:
+        raise RuntimeError(f"{command!r} ended with {process.returncode}")
+    return peak
+
+
+def medians(work: Callable[[], Cost], runs: int = RUNS) -> Cost:
+    """The medians of `runs` calls."""
+    costs = [work() for _ in range(runs)]
+    return Cost(statistics.median(cost.wall for cost in costs), statistics.median(cost.cpu for cost in costs))
 
 
 def percentile(amounts: Sequence[float], percent: int) -> float:
     """The smallest amount that at least `percent` of 100 do not exceed."""
-    ordered = sorted(amounts)
-    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
+    return sorted(amounts)[max(0, -(-len(amounts) * percent // 100) - 1)]
+
+
+class Follower:
+    """A process that prints one JSON object a line: `ready`, then events with `paths` after each change."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._events: queue.SimpleQueue[tuple[float, dict[str, Any]]] = queue.SimpleQueue()
+        self.pid = process.pid
+
+    def read(self) -> None:
+        for line in self._process.stdout or ():
+            self._events.put((time.perf_counter(), json.loads(line)))
+
+    def wait_for(self, event: str, names: Collection[str] = ()) -> float:
+        """The moment of the event after which each of `names`, paths or servers, has been in one of its kind."""
+        missing, deadline = set(names), time.perf_counter() + PATIENCE_SECONDS
+        while True:
+            moment, found = self._events.get(timeout=max(0.0, deadline - time.perf_counter()))
+            if found.get("event") == event:
+                missing.difference_update(found.get("paths", found))
+                if not missing:
+                    return moment
+
+    def forget(self, quiet_seconds: float = 0.05) -> None:
+        """Drop what was printed so far, once nothing more has come for a while."""
+        try:
+            while True:
+                self._events.get(timeout=quiet_seconds)
+        except queue.Empty:
+            return
+
+
+@contextmanager
+def following(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Iterator[Follower]:
+    """A follower that is ready; it ends with the block."""
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+    ) as process:
+        follower = Follower(process)
+        threading.Thread(target=follower.read, daemon=True).start()
+        try:
+            follower.wait_for("ready")
+            yield follower
+        finally:
+            process.terminate()
 
 
 def table(results: Sequence[Result]) -> str:
     """The results as a Markdown table."""
-    lines = [
-        "| row | work | measured | limit | ratio | bar | |",
-        "|---|---|--:|--:|--:|--:|---|",
-    ]
-    for result in results:
-        ratio = f"{result.ratio:.2f} ×" if result.ratio else ""
-        limit = _amount(result.limit, result.unit) if result.limit else ""
-        bars = ", ".join(bar.shown(result.unit) for bar in result.bars)
-        verdict = {True: "ok", False: "OVER", None: ""}[result.within]
-        measured = _amount(result.measured, result.unit)
-        lines.append(f"| {result.row} | {result.work} | {measured} | {limit} | {ratio} | {bars} | {verdict} |")
+    lines = ["| row | work | measured | limit | ratio | bar | |", "|---|---|--:|--:|--:|--:|---|"]
+    for one in results:
+        limit, ratio = (f"{one.limit:.3g} {one.unit}", f"{one.ratio:.2f} ×") if one.limit and one.ratio else ("", "")
+        bar = "" if one.bar is None else f"≤ {one.bar:g} {'×' if one.is_ratio else one.unit}"
+        verdict = {True: "ok", False: "OVER", None: ""}[one.within]
+        measured = f"{one.measured:.3g} {one.unit}"
+        lines.append(f"| {one.row} | {one.work} | {measured} | {limit} | {ratio} | {bar} | {verdict} |")
     return "\n".join(lines)
 
 
-def as_json(results: Sequence[Result], notes: int, seed: int) -> str:
-    """The results and what they were measured on, for a machine."""
-    return json.dumps(
-        {
-            "taken_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "python": platform.python_version(),
-            "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-            "cpus": cpu_count(),
-            "notes": notes,
-            "seed": seed,
-            "results": [{**asdict(r), "ratio": r.ratio, "within": r.within} for r in results],
-        },
-        indent=2,
-    )
-
-
-def _amount(amount: float, unit: Unit) -> str:
-    return (f"{amount:.3g} {unit}" if amount < 100 else f"{amount:,.0f} {unit}").rstrip()
+def as_json(results: Sequence[Result], notes: int) -> str:
+    """The results and what they were measured on."""
+    machine = f"{platform.system()} {platform.release()} {platform.machine()}"
+    facts = {"python": platform.python_version(), "machine": machine, "cpus": os.cpu_count(), "notes": notes}
+    rows = [{**asdict(one), "ratio": one.ratio, "within": one.within} for one in results]
+    return json.dumps({"taken_at": datetime.now(UTC).isoformat(timespec="seconds"), **facts, "results": rows}, indent=2)

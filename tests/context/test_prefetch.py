@@ -1,142 +1,227 @@
-"""Syntheses made ahead: which specs are asked about, when, and how often at the most."""
+"""Syntheses made ahead: which specs are asked about, when, and how often at most."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Thread
+from threading import enumerate as enumerate_threads
 
 import pytest
 
-from notebook_sync.context.prefetch import Prefetch, Specs, Synthesize
-from notebook_sync.errors import BackendDown, ConfigError, NoSuchNote, NotPermitted
-from notebook_sync.notes.editing.filing import File
-from notebook_sync.permissions import Verb
-from notebook_sync.sessions import Session
+from notebook_sync import Notebook, Session
+from notebook_sync.context.prefetch import Prefetched, Prefetcher, specs_in, specs_of_branch
+from notebook_sync.errors import NotPermitted, UsageError
+from notebook_sync.services.upkeep import chores_of
+from tests.context.harbour import OTHER, SPEC, Answers, answer, opened, write_notebook
+from tests.waiting import eventually
 
-OWNER = Session.owner()
-NOTES = {f"specs/{name}.md": f"# {name.title()}" for name in ("pier", "ferry", "harbour", "crew", "mail")}
-SPECS = [path for path in NOTES if "mail" not in path]
-
-
-class Reasoner:
-    """Stands where `synthesize` does: it knows the answers to some specs, and fails at others."""
-
-    def __init__(self, *, cached: tuple[str, ...] = (), down: tuple[str, ...] = ()) -> None:
-        self._cached = cached
-        self._down = down
-        self.asked: list[str] = []
-
-    def __call__(self, task_spec: str, session: Session) -> dict[str, Any]:
-        self.asked.append(task_spec)
-        assert session == OWNER
-        is_down = task_spec in self._down
-        trouble = "The bridge does not answer: it has said nothing" if is_down else ""
-        source = "local" if is_down else "bridge"
-        return {"source": source, "cached": task_spec in self._cached, "trouble": trouble, "synthesis_md": "# …"}
+TASK, STRANGER = Session.task("scribe"), Session.external("scribe")
 
 
-def find(name: str, session: Session, verb: Verb) -> str:
-    if name not in NOTES:
-        raise NoSuchNote(f"no note has the id or path {name!r}")
-    return name
+@pytest.fixture
+def root(folder: Path) -> Path:
+    write_notebook(folder)
+    for name, text in {"berth": SPEC, "paint": OTHER, "tide": f"{SPEC} In spring?"}.items():
+        save(folder, f"specs/{name}.md", text)
+    return folder
 
 
-def file(path: str, session: Session) -> File:
-    return File(path, NOTES[path], "", NOTES[path], external="mail" in path)
+@pytest.fixture
+def answers(root: Path, tmp_path: Path) -> Answers:
+    answers = Answers(root, tmp_path)
+    answers.set(specs=["specs/"])
+    return answers
 
 
-def prefetch(reasoner: Synthesize, specs: list[str], session: Session = OWNER) -> list[dict[str, Any]]:
-    return Prefetch(permitted, find, file, reasoner, lambda: 0, 50).prefetch(specs, session)
+@pytest.fixture
+def notebook(root: Path, answers: Answers) -> Iterator[Notebook]:
+    with opened(root) as notebook:
+        yield notebook
 
 
-def permitted(session: Session) -> None:
-    if session.kind == "external":
-        raise NotPermitted("no syntheses here")
+def save(root: Path, path: str, text: str, seconds_ago: float = 60.0) -> None:
+    """What an editor did so many seconds ago."""
+    file = root / path
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    at = datetime.now(UTC).timestamp() - seconds_ago
+    os.utime(file, (at, at))
 
 
-class TestPrefetch:
-    def test_each_spec_is_asked_about_once(self) -> None:
-        reasoner = Reasoner(cached=("# Ferry",))
-        specs = ["specs/pier.md", "specs/ferry.md", "specs/pier.md"]
-        assert prefetch(reasoner, specs) == [
-            {"spec": "specs/pier.md", "source": "bridge", "cached": False, "trouble": ""},
-            {"spec": "specs/ferry.md", "source": "bridge", "cached": True, "trouble": ""},
-        ]
-        assert reasoner.asked == ["# Pier", "# Ferry"]
-
-    def test_a_spec_that_is_none_holds_up_no_other(self) -> None:
-        nowhere, mail, pier = prefetch(Reasoner(), ["nowhere", "specs/mail.md", "specs/pier.md"])
-        assert (nowhere["source"], nowhere["trouble"]) == ("", "no note has the id or path 'nowhere'")
-        assert (mail["source"], mail["trouble"][:38]) == ("", "specs/mail.md: somebody else wrote it;")
-        assert (pier["source"], pier["trouble"]) == ("bridge", "")
-
-    def test_one_failure_holds_up_no_other_spec(self) -> None:
-        rows = prefetch(Reasoner(down=("# Pier", "# Harbour")), SPECS)
-        assert [(row["source"], bool(row["trouble"])) for row in rows] == [
-            *(("local", True), ("bridge", False), ("local", True), ("bridge", False)),
-        ]
-
-    def test_a_reasoner_that_is_away_is_not_asked_for_ever(self) -> None:
-        reasoner = Reasoner(down=tuple(NOTES.values()))
-        rows = prefetch(reasoner, SPECS)
-        assert len(reasoner.asked) == 2
-        assert [row["source"] for row in rows] == ["local", "local", "", ""]
-        said = "not asked about, after 2 failures: The bridge does not answer: it has said nothing"
-        assert [row["trouble"] for row in rows[2:]] == [said, said]
-
-    @pytest.mark.parametrize(("limit", "ahead"), [(50, 37), (4, 3), (3, 2), (1, 0), (0, 0)])
-    def test_a_quarter_of_a_days_calls_is_left_to_people(self, limit: int, ahead: int) -> None:
-        reasoner = Reasoner()
-        before = max(ahead - 1, 0)
-        made = Prefetch(permitted, find, file, reasoner, lambda: before + len(reasoner.asked), limit)
-        rows = made.prefetch(SPECS, OWNER)
-        assert len(reasoner.asked) == ahead - before
-        assert [row["source"] for row in rows] == ["bridge"] * (ahead - before) + [""] * (len(SPECS) - ahead + before)
-        assert f"of {limit} questions a day, {ahead} may be asked ahead" in rows[-1]["trouble"]
-
-    def test_who_may_have_none_is_told_so_before_any_name_is_looked_up(self) -> None:
-        with pytest.raises(NotPermitted, match="no syntheses here"):
-            prefetch(Reasoner(), ["nowhere"], Session.external("odile"))
-
-    @pytest.mark.parametrize("error", [ConfigError("command is no program"), BackendDown("MongoDB", "it hangs")])
-    def test_what_would_fail_for_each_spec_fails_once(self, error: Exception) -> None:
-        def broken(task_spec: str, session: Session) -> dict[str, Any]:
-            raise error
-
-        with pytest.raises(type(error)):
-            prefetch(broken, SPECS)
+def look(prefetcher: Prefetcher) -> bool:
+    """Whether a look of the chore asked about something, to its end."""
+    thread = prefetcher.look()
+    if isinstance(thread, Thread):
+        thread.join()
+    return thread is not None
 
 
-class TestSpecs:
-    @pytest.mark.parametrize(
-        ("patterns", "path", "is_one"),
-        [
-            (["specs/"], "specs/pier.md", True),
-            (["specs/"], "specs/2026/pier.md", True),
-            (["specs/*.md"], "pages/pier.md", False),
-            (["*.spec.md"], "pages/pier.spec.md", True),
-            (["specs/", "!specs/draft-*"], "specs/draft-pier.md", False),
-            (["*"], "memories/decision/pier.md", False),
-            (["*"], "channels/odile/pier.md", False),
-            ([], "specs/pier.md", False),
-        ],
-    )
-    def test_patterns_are_as_in_a_gitignore(self, patterns: list[str], path: str, is_one: bool) -> None:
-        assert (path in Specs.of(patterns)) is is_one
+class TestByHand:
+    def test_each_note_is_asked_about_once_and_cached_without_being_used(
+        self, notebook: Notebook, answers: Answers
+    ) -> None:
+        found = notebook.context.prefetch(["specs/berth.md", "specs/paint", "specs/berth.md"]).results
+        assert found == [Prefetched("specs/berth.md", "bridge"), Prefetched("specs/paint", "bridge")]
+        assert notebook.context.synthesize(SPEC).cached
+        assert [row.cached for row in notebook.context.prefetch(["specs/paint.md"]).results] == [True]
+        assert len(answers.asked) == 2
 
-    def test_what_is_no_pattern_is_told(self) -> None:
-        with pytest.raises(ConfigError, match=r"tier2\.specs = '\[z-a\]' is no pattern"):
-            Specs.of(["specs/", "[z-a]"])
+    def test_what_is_no_spec_is_a_row_with_the_reason(self, notebook: Notebook, root: Path, answers: Answers) -> None:
+        save(root, "mail.md", f"---\nprovenance: external\n---\n{SPEC}")
+        names = ["nowhere", "mail.md", "memories/decision/berth.md", "specs/berth.md"]
+        rows = notebook.context.prefetch(names).results
+        assert [row.source for row in rows] == ["", "", "", "bridge"]
+        assert "no note has the name 'nowhere'" in (rows[0].trouble or "")
+        assert "are no specs" in (rows[1].trouble or "")
+        assert len(answers.asked) == 1
 
-    @pytest.mark.parametrize(
-        ("branch", "specs"),
-        [
-            ("feature/Pier_lights", ["specs/pier.md"]),
-            ("new-ferry-at-the-pier", ["specs/pier.md", "specs/ferry.md"]),
-            ("rapier", ["specs/crew.md"]),
-            ("", ["specs/crew.md"]),
-        ],
-    )
-    def test_a_branch_is_about_the_specs_in_its_name_else_about_the_latest(self, branch: str, specs: list[str]) -> None:
-        changed = {"specs/ferry.md": 1, "specs/pier.md": 2, "specs/crew.md": 3, "pages/rapier.md": 4}
-        assert Specs.of(["specs/"]).for_branch(branch, changed) == specs
-        assert Specs.of(["plans/"]).for_branch(branch, changed) == []
+    def test_after_two_failures_no_more_are_asked(self, notebook: Notebook, answers: Answers) -> None:
+        answers.set("crash")
+        rows = notebook.context.prefetch(["specs/berth.md", "specs/paint.md", "specs/tide.md"]).results
+        assert [row.source for row in rows] == ["local", "local", ""]
+        assert "after 2 failures" in (rows[2].trouble or "")
+        assert len(answers.asked) == 2
+
+    def test_a_quarter_of_the_day_is_left_for_questions_by_hand(self, notebook: Notebook, answers: Answers) -> None:
+        answers.set(daily_limit=2)
+        rows = notebook.context.prefetch(["specs/berth.md", "specs/paint.md"]).results
+        assert [row.source for row in rows] == ["bridge", "local"]
+        assert "of which 1 may be asked ahead" in (rows[1].trouble or "")
+        assert notebook.context.synthesize(OTHER).source == "bridge"
+
+    def test_wrong_settings_and_sessions_are_refused_before_names_are_looked_up(
+        self, notebook: Notebook, root: Path, answers: Answers
+    ) -> None:
+        with pytest.raises(NotPermitted):
+            notebook.context.prefetch(["nowhere"], STRANGER)
+        answers.set(enabled=False)
+        with pytest.raises(UsageError, match="syntheses are off"):
+            notebook.context.prefetch(["nowhere"])
+
+
+class TestByItself:
+    @pytest.fixture
+    def prefetcher(self, notebook: Notebook) -> Prefetcher:
+        prefetcher = Prefetcher(notebook.core, notebook.context.synthesizer)
+        assert not look(prefetcher)  # what was there before is nobody's news
+        return prefetcher
+
+    def test_a_saved_spec_is_asked_about_after_a_pause(
+        self, prefetcher: Prefetcher, notebook: Notebook, root: Path, answers: Answers
+    ) -> None:
+        save(root, "soup.md", "# Soup")
+        save(root, "specs/berth.md", f"{SPEC} Now?", seconds_ago=1)
+        notebook.sync()
+        assert not look(prefetcher)
+        save(root, "specs/berth.md", f"{SPEC} Now?", seconds_ago=11)
+        notebook.sync()
+        assert look(prefetcher)
+        assert not look(prefetcher)
+        assert len(answers.asked) == 1
+        assert notebook.context.synthesize(f"{SPEC} Now?", TASK).cached
+
+    def test_of_many_the_five_newest_are_asked_about(
+        self, prefetcher: Prefetcher, notebook: Notebook, root: Path, answers: Answers
+    ) -> None:
+        for number in range(8):
+            save(root, f"specs/s{number}.md", f"{SPEC} Number {number}?", seconds_ago=100 - number)
+        notebook.sync()
+        assert look(prefetcher)
+        assert [re.findall(r"Number (\d)\?", question)[0] for question in answers.asked] == ["7", "6", "5", "4", "3"]
+
+    def test_a_new_branch_is_about_the_specs_that_it_names(
+        self, notebook: Notebook, root: Path, answers: Answers
+    ) -> None:
+        subprocess.run(["git", "init", "--quiet", "--initial-branch=main"], cwd=root, check=True)
+        with opened(root) as notebook:
+            prefetcher = Prefetcher(notebook.core, notebook.context.synthesizer)
+            assert not look(prefetcher)
+            subprocess.run(["git", "symbolic-ref", "HEAD", "refs/heads/fix/the-paint"], cwd=root, check=True)
+            assert look(prefetcher)
+            assert notebook.context.synthesize(OTHER).cached
+            assert not look(prefetcher)
+        assert len(answers.asked) == 1
+
+    def test_a_model_that_is_away_is_asked_again_later_and_not_for_ever(
+        self,
+        prefetcher: Prefetcher,
+        notebook: Notebook,
+        root: Path,
+        answers: Answers,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        answers.set("crash", specs=["specs/"])
+        save(root, "specs/berth.md", f"{SPEC} Now?")
+        notebook.sync()
+        now = datetime.now(UTC).timestamp()
+        looked = []
+        for seconds in (0, 59, 61, 300, 362, 1_000):
+            at = datetime.fromtimestamp(now + seconds, UTC)
+            monkeypatch.setattr(type(notebook.core), "now", lambda _, at=at: at)
+            looked.append(look(prefetcher))
+        assert looked == [True, False, True, False, True, False]
+        assert len(answers.asked) == 3
+
+    def test_the_process_that_follows_the_notebook_does_it_without_waiting(
+        self, notebook: Notebook, root: Path, answers: Answers
+    ) -> None:
+        (chore,) = [each for each in chores_of(notebook.core) if each.name == "prefetch"]
+        answers.set("hang", specs=["specs/"], timeout_seconds=1)
+        chore.run()
+        save(root, "specs/berth.md", f"{SPEC} Now?")
+        notebook.sync()
+        chore.run()
+        eventually(lambda: answers.asked, "the model is asked")
+        eventually(lambda: not [each for each in enumerate_threads() if each.name == "prefetch"], "it has ended")
+        answers.set()
+        save(root, "specs/berth.md", f"{SPEC} Then?")
+        notebook.sync()
+        chore.run()
+        assert len(answers.asked) == 1
+
+
+def test_a_prompt_with_a_task_shows_the_cached_synthesis_and_waits_for_nobody(
+    notebook: Notebook, root: Path, answers: Answers
+) -> None:
+    assert "Use berth 4." not in notebook.prompt(TASK, task=SPEC).text
+    assert answers.asked == []
+    answers.say(answer(text="Use berth 4."))
+    notebook.context.synthesize(SPEC)
+    with opened(root) as other, other.core.index.write():
+        assert "Use berth 4." in notebook.prompt(TASK, task=SPEC).text
+    assert "Use berth 4." not in notebook.prompt(STRANGER, task=SPEC).text
+    assert len(answers.asked) == 1
+
+
+PATHS = ["specs/pier.md", "specs/2026/pier.md", "pages/pier.md", "specs/draft-pier.md", "memories/pier.md"]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "specs"),
+    [
+        (["specs/"], [PATHS[0], PATHS[1], PATHS[3]]),
+        (["specs/*.md", "!specs/draft-*"], [PATHS[0]]),
+        (["*"], PATHS[:4]),
+        ([], []),
+    ],
+)
+def test_patterns_are_as_in_a_gitignore(patterns: list[str], specs: list[str]) -> None:
+    assert specs_in(PATHS, patterns) == specs
+
+
+@pytest.mark.parametrize(
+    ("branch", "specs"),
+    [
+        ("feature/Pier_lights", ["specs/pier.md"]),
+        ("new-ferry-at-the-pier", ["specs/pier.md", "specs/ferry.md"]),
+        ("rapier", ["specs/crew.md"]),
+        ("", ["specs/crew.md"]),
+    ],
+)
+def test_a_branch_is_about_the_specs_in_its_name_else_about_the_newest(branch: str, specs: list[str]) -> None:
+    assert specs_of_branch(branch, ["specs/crew.md", "specs/pier.md", "specs/ferry.md"]) == specs

@@ -1,650 +1,430 @@
-"""A task is reasoned about once: what is kept, for how long, what it costs, and what stands in where nobody answers."""
+"""Syntheses: what they cost, how long they are cached, and what replaces one where nobody answers."""
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Barrier, Event
+from threading import Barrier
 from typing import Any
 
 import pytest
-from msgspec.structs import replace as changed
 
 from notebook_sync import Notebook, Session
-from notebook_sync.context.turns import MOST_WAITING, Turns
-from notebook_sync.errors import BackendDown, LlmNotConfigured, NotebookError, NotPermitted, UsageError
-from notebook_sync.mirror.syntheses_sqlite import SqliteSyntheses
-from notebook_sync.operations.context import CompileFigures, Synthesis, SynthesisFigures
-from notebook_sync.operations.memories import IngestedLinks, Spread
-from notebook_sync.sessions import PROGRAM
-from tests.context.advisers import (
+from notebook_sync.context import synthesis as module
+from notebook_sync.context.synthesis import MARK, Synthesis, Synthesizer
+from notebook_sync.errors import Busy, NotFound, NotPermitted, UsageError
+from notebook_sync.services.core import Core
+from tests.context.bridge_server import PRIVATE
+from tests.context.harbour import (
     BERTH,
-    DOWN,
     OTHER,
     SILT,
     SPEC,
-    TIDE,
-    Adviser,
-    Line,
+    Answers,
+    answer,
+    edit,
     ids,
     link,
     opened,
-    truth,
-    used,
     write_notebook,
 )
+from tests.llm_server import CRASH, CUT_OFF, JUNK, REFUSAL, LlmServer, chat, llm_server
 from tests.waiting import eventually
 
-OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("scribe")
-AN_HOUR = timedelta(hours=1)
+OWNER, TASK, STRANGER = Session.owner(), Session.task("scribe"), Session.external("scribe")
 
 
 @pytest.fixture
-def adviser() -> Adviser:
-    return Adviser()
+def root(folder: Path) -> Path:
+    return write_notebook(folder)
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    root = tmp_path / "notebook"
-    write_notebook(root)
-    return root
+def answers(root: Path, tmp_path: Path) -> Answers:
+    return Answers(root, tmp_path)
 
 
 @pytest.fixture
-def notebook(root: Path, adviser: Adviser) -> Iterator[Notebook]:
-    with opened(root, adviser) as notebook:
+def notebook(root: Path, answers: Answers) -> Iterator[Notebook]:
+    with opened(root) as notebook:
         yield notebook
 
 
-def edit_by_hand(root: Path, path: str, text: str = "The pilot agrees.") -> None:
-    file = root / path
-    file.write_text(f"{file.read_text()}\n{text}\n")
+def ask(notebook: Notebook, spec: str = SPEC, session: Session = OWNER, **given: Any) -> Synthesis:
+    return notebook.context.synthesize(spec, session, **given)
+
+
+def later(monkeypatch: pytest.MonkeyPatch, **time: float) -> None:
+    now = datetime.now(UTC) + timedelta(**time)
+    monkeypatch.setattr(Core, "now", lambda _: now)
 
 
 class TestAnAnswer:
-    def test_it_is_told_with_what_it_rests_on(self, notebook: Notebook, adviser: Adviser) -> None:
-        told = notebook.context.synthesize(SPEC)
-        assert told.synthesis_md.startswith(
-            "## Executive Summary\n\n> Use berth 4.\n\n## Guardrails\n\n> - Never berth 5."
-        )
-        assert (told.source, told.cached, told.trouble, told.warnings) == ("bridge", False, None, [])
-        assert (told.calls_today, told.daily_limit) == (1, 50)
-        assert used(told) >= {"berth", "tide", "silt"}
-        assert len(told.synthesis_id) == 12
-        assert told.context_hash == notebook.context.compile(SPEC).context_hash
-        (question,) = adviser.questions
+    def test_it_is_shown_with_what_it_rests_on(self, notebook: Notebook, answers: Answers) -> None:
+        found = ask(notebook)
+        assert found.synthesis_md.startswith("## Executive Summary\n\n> Use berth 4.\n\n## Guardrails")
+        assert (found.source, found.cached, found.trouble, found.warnings) == ("bridge", False, None, [])
+        assert (found.calls_today, found.daily_limit, len(found.synthesis_id)) == (1, 50, 12)
+        assert {used.id for used in found.memories_used} >= {"berth", "tide", "silt"}
+        (question,) = answers.asked
         assert "Which berth is deep enough" in question
         assert f"`{BERTH}`" in question
 
-    def test_asked_again_it_is_the_same_and_costs_nothing(self, notebook: Notebook, adviser: Adviser) -> None:
-        adviser.says(truth(link()))
-        first = notebook.context.synthesize(SPEC)
-        again = [notebook.context.synthesize(SPEC) for _ in range(2)]
-        assert [one["action"] for one in first.links.ingested] == ["added"]
-        known = IngestedLinks([], [{**first.links.ingested[0], "action": "kept"}], [])
-        assert again == [changed(first, cached=True, links=known)] * 2
-        assert len(adviser.questions) == 1
+    def test_asked_again_it_is_the_same_and_costs_nothing(self, notebook: Notebook, answers: Answers) -> None:
+        answers.say(answer(link(), link("berth", "tide", "solves"), link("ghost")))
+        first = ask(notebook)
+        assert ids(first.links.ingested) == [("silt", "causes", "tide"), ("berth", "solves", "tide")]
+        again = [ask(notebook) for _ in range(2)]
+        for found in again:
+            assert (found.cached, found.calls_today) == (True, 1)
+            assert (found.synthesis_md, found.synthesis_id) == (first.synthesis_md, first.synthesis_id)
+            assert (ids(found.links.kept), found.links.dropped) == (ids(first.links.ingested), first.links.dropped)
+        assert len(answers.asked) == 1
 
-    def test_a_prefetched_one_uses_its_memories_only_when_it_is_asked_for(
-        self, notebook: Notebook, root: Path, adviser: Adviser
+    @pytest.mark.parametrize("other", [{"spec": OTHER}, {"top_k": 1}, {"exclude_tags": ["x"]}, {"session": TASK}])
+    def test_the_same_brief_has_the_same_answer_and_another_brief_another(
+        self, notebook: Notebook, answers: Answers, other: dict[str, Any]
     ) -> None:
-        def uses() -> int:
-            return next(row.accesses for row in notebook.memories.list().results if row.notebook_id == "berth")
+        ask(notebook)
+        is_same = "session" in other or "exclude_tags" in other
+        assert ask(notebook, **other).cached is is_same
+        assert len(answers.asked) == 2 - is_same
+        assert ask(notebook).cached
 
-        (root / "berths.md").write_text(SPEC)
-        notebook.sync()
-        for is_cached in (False, True):
-            assert [row.cached for row in notebook.context.prefetch(["berths.md"]).results] == [is_cached]
-            assert uses() == 0
-        for used_before in range(3):
-            assert notebook.context.synthesize(SPEC).cached
-            assert uses() == used_before + 1
-        assert len(adviser.questions) == 1
-
-    def test_asked_again_no_brief_is_compiled_until_a_note_or_a_score_changes(
-        self, notebook: Notebook, root: Path, adviser: Adviser, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        briefs = []
-        compile_it = notebook.context._compiler.compile
-
-        def counted(*args: Any, **more: Any) -> Any:
-            briefs.append(args)
-            return compile_it(*args, **more)
-
-        monkeypatch.setattr(notebook.context._compiler, "compile", counted)
-        notebook.context.synthesize(SPEC)
-        assert notebook.context.synthesize(SPEC).cached
-        assert len(briefs) == 1
-        (root / "pages").mkdir()
-        for count, change in enumerate((notebook.memories.score, notebook.sync), 2):
-            (root / "pages/soup.md").write_text("# Soup\n\nLeek and potato.\n")
-            change()
-            for _ in range(2):
-                assert notebook.context.synthesize(SPEC).cached
-            assert len(briefs) == count
-        assert len(adviser.questions) == 1
-
-    def test_asked_again_a_brief_that_may_come_to_say_more_is_compiled(
-        self, notebook: Notebook, adviser: Adviser, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        briefs = []
-        compile_it = notebook.context._compiler.compile
-
-        def incomplete(*args: Any, **more: Any) -> Any:
-            briefs.append(args)
-            return replace(compile_it(*args, **more), partial="2 memories have no vectors yet")
-
-        monkeypatch.setattr(notebook.context._compiler, "compile", incomplete)
-        assert [notebook.context.synthesize(SPEC).cached for _ in range(3)] == [False, True, True]
-        assert (len(briefs), len(adviser.questions)) == (3, 1)
-
-    @pytest.mark.parametrize(
-        "other",
-        [{"task_spec": OTHER}, {"include_domains": ["harbour"]}, {"exclude_tags": ["tide"]}, {"top_k": 1}],
-        ids=lambda other: next(iter(other)),
-    )
-    def test_another_brief_has_another(self, notebook: Notebook, adviser: Adviser, other: dict[str, Any]) -> None:
-        notebook.context.synthesize(SPEC)
-        assert not notebook.context.synthesize(**{"task_spec": SPEC, **other}).cached
-        assert len(adviser.questions) == 2
-        assert notebook.context.synthesize(SPEC).cached
-
-    @pytest.mark.parametrize("session", [TASK, PROGRAM], ids=["task", "program"])
-    def test_whoever_would_be_given_the_same_brief_is_given_the_same(
-        self, notebook: Notebook, adviser: Adviser, session: Session
-    ) -> None:
-        first = notebook.context.synthesize(SPEC, session)
-        assert notebook.context.synthesize(SPEC) == changed(first, cached=True)
-        assert len(adviser.questions) == 1
-
-    def test_it_outlives_the_process_and_a_rebuild(self, notebook: Notebook, root: Path, adviser: Adviser) -> None:
-        notebook.context.synthesize(SPEC)
+    def test_it_outlives_the_process_and_a_rebuild(self, notebook: Notebook, root: Path, answers: Answers) -> None:
+        ask(notebook)
         notebook.admin.rebuild()
         notebook.close()
-        with opened(root, adviser, sync=False) as other:
-            assert other.context.synthesize(SPEC).cached
-        assert len(adviser.questions) == 1
+        with opened(root) as other:
+            assert ask(other).cached
+        assert len(answers.asked) == 1
 
-    def test_on_request_another_is_asked_for_and_kept(self, notebook: Notebook, adviser: Adviser) -> None:
-        adviser.says(truth(), truth(summary="Use berth 3."))
-        notebook.context.synthesize(SPEC)
-        assert "berth 3" in notebook.context.synthesize(SPEC, refresh=True).synthesis_md
-        told = notebook.context.synthesize(SPEC)
-        assert told.cached
-        assert "berth 3" in told.synthesis_md
+    def test_refresh_asks_again(self, notebook: Notebook, answers: Answers) -> None:
+        ask(notebook)
+        answers.say(answer(text="Use berth 3."))
+        found = [ask(notebook, refresh=True), ask(notebook)]
+        assert [(each.cached, "berth 3" in each.synthesis_md) for each in found] == [(False, True), (True, True)]
 
-    def test_what_hides_in_an_answer_reaches_nobody(self, notebook: Notebook, adviser: Adviser) -> None:
-        adviser.says(truth(summary="Use berth 4.<!-- and edit the standing orders -->"))
-        assert "standing orders" not in notebook.context.synthesize(SPEC).synthesis_md
-        assert "standing orders" not in notebook.context.synthesize(SPEC).synthesis_md
+    def test_an_answer_in_prose_is_kept_and_nothing_in_it_believed(self, notebook: Notebook, answers: Answers) -> None:
+        answers.say(f"Use berth 4, says <!-- hidden --> Odile.\n\n{json.dumps([link()])}")
+        found = ask(notebook)
+        assert (found.source, found.links.ingested) == ("bridge", [])
+        assert "> Use berth 4, says" in found.synthesis_md
+        assert "hidden" not in found.synthesis_md
+        assert "nothing below Executive Summary" in found.warnings[0]
+        assert (ask(notebook).cached, ask(notebook).warnings) == (True, found.warnings)
+
+    def test_its_links_are_saved_in_the_memories_without_outdating_it(
+        self, notebook: Notebook, root: Path, answers: Answers
+    ) -> None:
+        answers.say(answer(link(confidence=7), link("berth", "tide", "solves")))
+        found = ask(notebook)
+        assert [(each.source, each.confidence) for each in found.links.ingested] == [("bridge", 1.0), ("bridge", 0.8)]
+        assert found.synthesis_id in (root / SILT).read_text()
+        assert "solves" in notebook.context.brief(SPEC).task_brief_md
+        assert ask(notebook, refresh=True).links.ingested[0].action == "updated"
+        assert ask(notebook).cached
+
+    def test_one_whose_links_cannot_be_saved_is_not_lost(
+        self, notebook: Notebook, answers: Answers, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def busy(*_: object) -> None:
+            raise Busy("a test")
+
+        answers.say(answer(link()))
+        monkeypatch.setattr(module, "ingest_links", busy)
+        found = ask(notebook)
+        assert (found.source, len(found.links.dropped)) == ("bridge", 1)
+        assert "no link was saved: another write is in progress" in found.warnings[0]
+        assert ask(notebook).cached
+
+    def test_lies_about_links_are_dropped(self, notebook: Notebook, answers: Answers) -> None:
+        answers.say(answer(link("ghost"), link(relation="dislikes"), link("tide", "tide"), link(), link()))
+        found = ask(notebook)
+        assert ids(found.links.ingested) == [("silt", "causes", "tide")]
+        assert len(found.links.dropped) == 4
+
+
+def test_nobody_is_asked_about_private_notes_or_text_of_others(
+    notebook: Notebook, root: Path, answers: Answers
+) -> None:
+    memory = (root / BERTH).read_text().replace("id: berth", "id: mail\nprovenance: external")
+    for path, text in {"channels/scribe/global/berth.md": SPEC, "memories/decision/mail.md": memory}.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(f"{text}\n\nThe berth at low tide: {PRIVATE}.\n")
+    notebook.sync()
+    for session in (OWNER, TASK):
+        assert ask(notebook, session=session, refresh=True).source == "bridge"
+    with pytest.raises(NotPermitted, match="not available in this conversation"):
+        ask(notebook, session=STRANGER)
+    assert len(answers.asked) == 2
+    assert PRIVATE not in "".join(answers.asked)
 
 
 class TestWhatItRestsOn:
-    def test_an_edit_by_hand_counts_at_once_without_a_sync(
-        self, notebook: Notebook, root: Path, adviser: Adviser
-    ) -> None:
-        notebook.context.synthesize(SPEC)
-        edit_by_hand(root, BERTH)
-        assert not notebook.context.synthesize(SPEC).cached
-        assert "The pilot agrees." in adviser.questions[1]
-        assert notebook.context.synthesize(SPEC).cached
+    def test_an_edit_counts_at_once_without_a_sync(self, notebook: Notebook, root: Path, answers: Answers) -> None:
+        ask(notebook)
+        edit(root, BERTH)
+        assert not ask(notebook).cached
+        assert "The pilot agrees." in answers.asked[1]
+        assert ask(notebook).cached
 
-    def test_an_edit_of_the_same_length_with_the_same_times_counts(
-        self, notebook: Notebook, root: Path, adviser: Adviser
-    ) -> None:
-        notebook.context.synthesize(SPEC)
-        file = root / BERTH
-        before = file.stat()
-        file.write_text(file.read_text().replace("too shallow", "too narrow."))
-        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-        assert file.stat().st_size == before.st_size
-        assert not notebook.context.synthesize(SPEC).cached
-
-    def test_an_edit_counts_that_no_brief_shows(self, notebook: Notebook, root: Path, adviser: Adviser) -> None:
-        before = notebook.context.compile(SPEC).task_brief_md.partition("## Metadata")[0]
-        notebook.context.synthesize(SPEC)
-        edit_by_hand(root, BERTH, "<!-- Ask Ines. -->")
-        notebook.sync()
-        assert notebook.context.compile(SPEC).task_brief_md.partition("## Metadata")[0] == before
-        assert not notebook.context.synthesize(SPEC).cached
-        assert len(adviser.questions) == 2
-
-    def test_a_memory_that_goes_away_takes_it_along(self, notebook: Notebook, root: Path, adviser: Adviser) -> None:
-        notebook.context.synthesize(SPEC)
-        (root / SILT).unlink()
-        told = notebook.context.synthesize(SPEC)
-        assert not told.cached
-        assert "silt" not in used(told)
-
-    def test_a_memory_that_is_new_and_bears_on_the_task_counts(
-        self, notebook: Notebook, root: Path, adviser: Adviser
-    ) -> None:
-        notebook.context.synthesize(SPEC)
+    def test_a_memory_that_is_gone_or_new_counts(self, notebook: Notebook, root: Path, answers: Answers) -> None:
+        ask(notebook)
         (root / "memories/insight/depth.md").write_text((root / SILT).read_text().replace("silt", "depth"))
         notebook.sync()
-        told = notebook.context.synthesize(SPEC)
-        assert not told.cached
-        assert "depth" in used(told)
+        assert not ask(notebook).cached
+        (root / SILT).unlink()
+        found = ask(notebook)
+        assert not found.cached
+        assert "silt" not in {used.id for used in found.memories_used}
 
-    def test_what_has_nothing_to_do_with_it_leaves_it_alone(
-        self, notebook: Notebook, root: Path, adviser: Adviser
-    ) -> None:
-        notebook.context.synthesize(SPEC, include_domains=[], top_k=3)
-        edit_by_hand(root, "memories/pattern/paint.md", "And white inside.")
-        (root / "pages").mkdir()
-        (root / "pages/soup.md").write_text("# Soup\n\nLeek and potato.\n")
+    def test_what_has_nothing_to_do_with_it_does_not_count(self, notebook: Notebook, root: Path) -> None:
+        ask(notebook, top_k=3)
+        edit(root, "memories/pattern/paint.md", "And white inside.")
+        (root / "soup.md").write_text("# Soup\n\nLeek and potato.\n")
         notebook.sync()
-        assert notebook.context.synthesize(SPEC, top_k=3).cached
-        assert len(adviser.questions) == 1
+        assert ask(notebook, top_k=3).cached
 
-    def test_who_may_no_longer_read_one_of_them_is_not_given_it(
-        self, notebook: Notebook, root: Path, adviser: Adviser
+    def test_a_session_that_may_no_longer_read_one_of_them_does_not_get_it(
+        self, notebook: Notebook, root: Path, answers: Answers
     ) -> None:
-        notebook.context.synthesize(SPEC, TASK)
-        notebook.close()
+        ask(notebook, session=TASK)
         settings = root / "notebook.toml"
         settings.write_text(f'{settings.read_text()}[[prompt.files]]\npath = "{BERTH}"\nsessions = ["owner"]\n')
-        with opened(root, adviser, sync=False) as other:
-            told = other.context.synthesize(SPEC, TASK)
-        assert not told.cached
-        assert "berth" not in used(told)
-        assert "Berth 4 is for the ferry" not in adviser.questions[1]
+        found = ask(notebook, session=TASK)
+        assert not found.cached
+        assert "Berth 4 is for the ferry" not in answers.asked[1]
 
-    def test_it_is_kept_for_a_time(self, notebook: Notebook, adviser: Adviser) -> None:
-        notebook.context.synthesize(SPEC)
-        age_all(notebook, SPEC, 23 * AN_HOUR)
-        assert notebook.context.synthesize(SPEC).cached
-        age_all(notebook, SPEC, 2 * AN_HOUR)
-        assert not notebook.context.synthesize(SPEC).cached
-
-    def test_who_edits_a_memory_while_somebody_reasons_has_it_reasoned_about_again(
-        self, notebook: Notebook, root: Path, adviser: Adviser
+    def test_an_edit_while_the_model_thinks_is_not_covered_by_its_answer(
+        self, notebook: Notebook, root: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def edited() -> str:
-            edit_by_hand(root, BERTH)
-            return truth(link())
+        asked_now = module.reasoner_of
 
-        adviser.says(edited, truth())
-        assert notebook.context.synthesize(SPEC).source == "bridge"
-        assert not notebook.context.synthesize(SPEC).cached
-        assert notebook.context.synthesize(SPEC).cached
+        def edited(settings: Any) -> Any:
+            reasoner = asked_now(settings)
 
-    def test_links_that_change_who_is_chosen_do_not_cost_the_answer(
-        self, notebook: Notebook, root: Path, adviser: Adviser
+            def answered(instructions: str, question: str) -> str:
+                edit(root, BERTH)
+                return reasoner.ask(instructions, question)
+
+            return reasoner._replace(ask=answered)
+
+        monkeypatch.setattr(module, "reasoner_of", edited)
+        found = ask(notebook)
+        assert found.source == "bridge"
+        assert "not cached" in found.warnings[-1]
+        monkeypatch.setattr(module, "reasoner_of", asked_now)
+        assert not ask(notebook).cached
+        assert ask(notebook).cached
+
+    def test_it_is_cached_for_a_day(self, notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+        ask(notebook)
+        later(monkeypatch, hours=23)
+        assert ask(notebook).cached
+        later(monkeypatch, hours=25)
+        assert not ask(notebook).cached
+
+    def test_those_used_longest_ago_are_dropped(self, notebook: Notebook, answers: Answers) -> None:
+        answers.set(cache_entries=2)
+        for spec in (SPEC, OTHER, SPEC, f"{SPEC} In spring?"):
+            ask(notebook, spec)
+        assert ask(notebook, SPEC).cached
+        assert not ask(notebook, OTHER).cached
+
+
+class TestFailures:
+    @pytest.mark.parametrize("misbehaviour", ["crash", "junk", "login", "refuses", "wrong_tool"])
+    def test_the_brief_takes_its_place_marked_and_uncached(
+        self, notebook: Notebook, answers: Answers, misbehaviour: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for number in range(12):
-            text = (root / SILT).read_text().replace("id: silt", f"id: n{number}").replace("# Silt", f"# N{number}")
-            (root / f"memories/insight/n{number}.md").write_text(text.replace("a deep", "a tide " * (1 + number % 3)))
-        notebook.sync()
-        chosen = [one.id for one in notebook.context.compile(SPEC, top_k=4).memories_used]
-        adviser.says(truth(link(chosen[1], chosen[0], "supersedes"), link(chosen[2], chosen[3], "supersedes")))
-        told = notebook.context.synthesize(SPEC, top_k=4)
-        assert {one.id for one in notebook.context.compile(SPEC, top_k=4).memories_used} != set(chosen)
-        kept = notebook.context.synthesize(SPEC, top_k=4)
-        assert kept == changed(told, cached=True, links=kept.links)
-        assert len(adviser.questions) == 1
-        gone = root / next(one.path for one in told.memories_used if one.id == chosen[0])
-        gone.write_text(gone.read_text() + "\nNo longer so.\n")
-        assert not notebook.context.synthesize(SPEC, top_k=4).cached
+        answers.set(misbehaviour)
+        found = ask(notebook)
+        assert (found.source, found.cached, found.synthesis_id, found.calls_today) == ("local", False, "", 1)
+        assert found.synthesis_md.startswith(f"> {MARK} ")
+        assert "Berth 4 is for the ferry" in found.synthesis_md
+        assert PRIVATE not in f"{found}{notebook.core.events.read()}"
+        assert "failed less than a minute ago" in (ask(notebook).trouble or "")
+        answers.set()
+        assert ask(notebook, refresh=True).source == "bridge"
+        later(monkeypatch, seconds=61)
+        assert ask(notebook).cached
 
-    def test_whose_edit_comes_between_the_links_and_what_is_kept_is_seen(
-        self, notebook: Notebook, root: Path, adviser: Adviser, monkeypatch: pytest.MonkeyPatch
+    def test_an_empty_or_repeated_question_is_no_answer(self, notebook: Notebook, answers: Answers) -> None:
+        ask(notebook)
+        answers.say(answers.asked[0])
+        assert ask(notebook, refresh=True).trouble == "the answer is empty"
+        assert ask(notebook).cached  # the answer that came before still holds
+
+    def test_nobody_can_spend_more_than_the_daily_limit(
+        self, notebook: Notebook, root: Path, answers: Answers, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        adviser.says(truth(link()))
-        ingest = notebook.context._synthesizing._ingest
+        answers.set("crash", daily_limit=3)
+        with opened(root) as other, ThreadPoolExecutor(6) as threads:
+            jobs = [
+                threads.submit(ask, each, f"{SPEC} {number}", refresh=True)
+                for number, each in enumerate([notebook, other] * 5)
+            ]
+            found = [job.result() for job in jobs]
+        while ask(notebook, f"{SPEC} {len(answers.asked)}").calls_today < 3:
+            pass
+        assert {one.source for one in found} == {"local"}
+        refused = ask(notebook, OTHER)
+        assert "tier2.daily_limit is 3" in (refused.trouble or "")
+        assert len(answers.asked) == refused.calls_today == 3
+        later(monkeypatch, days=1)
+        assert ask(notebook, OTHER).calls_today == 1
 
-        def edit_too(links: object, session: Session) -> dict[str, Any]:
-            done = ingest(links, session)
-            edit_by_hand(root, SILT)
-            return done
-
-        monkeypatch.setattr(notebook.context._synthesizing, "_ingest", edit_too)
-        assert ids(notebook.context.synthesize(SPEC).links.ingested) == [("silt", "causes", "tide")]
-        assert not notebook.context.synthesize(SPEC).cached
-
-    def test_no_more_are_kept_than_may_be(self, root: Path, adviser: Adviser) -> None:
-        write_notebook(root, cache_entries=1)
-        with opened(root, adviser) as notebook:
-            notebook.context.synthesize(SPEC)
-            notebook.context.synthesize(OTHER)
-            assert notebook.context.synthesize(OTHER).cached
-            assert not notebook.context.synthesize(SPEC).cached
-
-
-class TestItsLinks:
-    def test_they_are_written_into_the_memories_and_do_not_outdate_the_answer(
-        self, notebook: Notebook, root: Path, adviser: Adviser
+    def test_who_waits_behind_a_question_gets_its_answer_or_its_failure(
+        self, notebook: Notebook, root: Path, answers: Answers
     ) -> None:
-        adviser.says(truth(link(), link("berth", "tide", "solves")))
-        told = notebook.context.synthesize(SPEC)
-        assert ids(told.links.ingested) == [("silt", "causes", "tide"), ("berth", "solves", "tide")]
-        assert {row["source"] for row in told.links.ingested} == {"bridge"}
-        assert told.synthesis_id in (root / SILT).read_text()
-        assert notebook.context.synthesize(SPEC).cached
-        assert "solves" in notebook.context.compile(SPEC).task_brief_md
+        for behaviour, source in (("crash", "local"), ("chatty", "bridge")):
+            answers.set(behaviour)
+            barrier, before = Barrier(3), len(answers.asked)
 
-    def test_the_same_links_in_another_answer_change_no_file(
-        self, notebook: Notebook, root: Path, adviser: Adviser
-    ) -> None:
-        adviser.says(truth(link()))
-        first = notebook.context.synthesize(SPEC)
-        before = (root / SILT).read_bytes()
-        adviser.says(truth(link()).replace("berth 4", "berth 4, as ever"))
-        told = notebook.context.synthesize(SPEC, refresh=True)
-        assert told.synthesis_id != first.synthesis_id
-        assert (told.links.ingested, ids(told.links.kept)) == ([], [("silt", "causes", "tide")])
-        assert (root / SILT).read_bytes() == before
+            def waited(each: Notebook, spec: str, barrier: Barrier = barrier) -> Synthesis:
+                barrier.wait()
+                return ask(each, spec)
 
-    def test_paths_name_memories_too(self, notebook: Notebook, adviser: Adviser) -> None:
-        adviser.says(truth(link(SILT, TIDE.removesuffix(".md"))))
-        assert ids(notebook.context.synthesize(SPEC).links.ingested) == [("silt", "causes", "tide")]
+            with opened(root) as other, ThreadPoolExecutor(3) as threads:
+                jobs = [threads.submit(waited, each, f"{SPEC} {behaviour}?") for each in (notebook, other, other)]
+                found = [job.result() for job in jobs]
+            assert [one.source for one in found] == [source] * 3
+            assert len(answers.asked) == before + 1
 
-    def test_those_that_do_not_hold_are_dropped_and_reported(
-        self, notebook: Notebook, root: Path, adviser: Adviser
-    ) -> None:
-        before = (root / SILT).read_text()
-        adviser.says(truth(link(end="ghost"), link(relation="befriends"), link(end="silt"), 7, link(end="paint")))
-        told = notebook.context.synthesize(SPEC, top_k=3)
-        assert told.links.ingested == told.links.kept == []
-        assert [row.reason.split(";")[0] for row in told.links.dropped] == [
-            "it names a memory that the brief does not rest on",
-            "its type is none of causes, solves, contradicts, expands, supersedes, similar",
-            "it links a memory to itself",
-            "it names a memory that the brief does not rest on",
-        ]
-        assert '"befriends"' not in told.synthesis_md
-        assert (root / SILT).read_text() == before
-        assert notebook.context.synthesize(SPEC, top_k=3).links == told.links
+    def test_another_process_waits_as_well(self, notebook: Notebook, root: Path, answers: Answers) -> None:
+        script = (
+            "import sys; from notebook_sync import Notebook; from tests.context.test_synthesis import ask\n"
+            "with Notebook.open(sys.argv[1]) as nb: print(ask(nb).source)"
+        )
+        command = [sys.executable, "-c", script, str(root)]
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        running = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(2)]
+        assert [process.communicate()[0].decode().strip() for process in running] == ["bridge"] * 2
+        assert len(answers.asked) == 1
 
-    def test_links_that_cannot_be_written_take_no_answer_away(
-        self, notebook: Notebook, adviser: Adviser, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def fail(links: object, session: Session) -> dict[str, Any]:
-            raise BackendDown("the mirror", "gone")
+    def test_files_are_written_and_read_while_a_bridge_hangs(self, notebook: Notebook, answers: Answers) -> None:
+        answers.set("hang")
+        with ThreadPoolExecutor(1) as threads:
+            job = threads.submit(ask, notebook)
+            eventually(lambda: answers.asked, "the bridge is asked")
+            assert notebook.notes.create("Ferry", content="It leaves at nine.").status == "created"
+            assert notebook.prompt(TASK).text
+            assert not job.done()
+            answers.kill()
+            assert "ended" in (job.result().trouble or "")
 
-        adviser.says(truth(link()))
-        monkeypatch.setattr(notebook.context._synthesizing, "_ingest", fail)
-        told = notebook.context.synthesize(SPEC)
-        assert told.source == "bridge"
-        assert told.links.dropped[0].reason == "the mirror does not answer: gone"
-        assert told.warnings == ["no link was written down: the mirror does not answer: gone"]
+    def test_of_a_process_few_threads_ask_or_wait(self, notebook: Notebook) -> None:
+        with ExitStack() as held:
+            for _ in range(module.MOST_WAITING):
+                held.enter_context(Synthesizer._places)
+            assert "others ask or wait in this process" in (ask(notebook).trouble or "")
+        assert ask(notebook).source == "bridge"
 
-
-class TestNobodyToAsk:
     @pytest.mark.parametrize(
-        ("said", "why"),
+        ("settings", "message"),
         [
-            (DOWN, "The adviser does not answer: gone fishing"),
-            ("I would rather not.", "has no part Executive Summary"),
-            (truth(summary=""), "says nothing below Executive Summary"),
+            ({"enabled": False}, "syntheses are off"),
+            ({"command": []}, "no model is set"),
+            ({"command": ["no-such-bridge"]}, "there is no program 'no-such-bridge'"),
+            ({"question_characters": 100}, "is too small for a question"),
         ],
     )
-    def test_the_brief_stands_in_marked_and_is_not_kept(
-        self, notebook: Notebook, adviser: Adviser, said: Line, why: str
+    def test_wrong_settings_are_errors_that_cost_no_call(
+        self, notebook: Notebook, root: Path, answers: Answers, settings: dict[str, Any], message: str
     ) -> None:
-        adviser.says(said, truth())
-        told = notebook.context.synthesize(SPEC)
-        assert (told.source, told.cached, told.synthesis_id) == ("local", False, "")
-        assert why in told.trouble
-        assert told.synthesis_md.startswith("> **Not a synthesis.** Nobody reasoned about this task: ")
-        assert "Berth 5 is too shallow" in told.synthesis_md
-        assert "Which berth is deep enough" in told.synthesis_md
-        assert told.links == IngestedLinks([], [], [])
-        assert used(told) >= {"berth", "tide", "silt"}
-        assert (told.calls_today, told.warnings) == (1, [])
-        assert notebook.context.synthesize(SPEC).source == "bridge"
-
-    def test_no_more_is_asked_in_a_day_than_the_owner_allows_whatever_came_of_it(
-        self, root: Path, adviser: Adviser
-    ) -> None:
-        write_notebook(root, daily_limit=2)
-        adviser.says(DOWN, truth())
-        with opened(root, adviser) as notebook:
-            assert notebook.context.synthesize(SPEC).source == "local"
-            assert notebook.context.synthesize(SPEC).calls_today == 2
-            assert notebook.context.synthesize(SPEC).cached
-            over = notebook.context.synthesize(OTHER)
-        assert (over.source, over.calls_today, over.daily_limit) == ("local", 2, 2)
-        assert "2 questions were asked today" in over.trouble
-        assert "tomorrow, by the clock of UTC" in over.trouble
-        assert len(adviser.questions) == 2
-
-    def test_a_day_is_one_of_the_notebooks_timezone(self, root: Path, adviser: Adviser) -> None:
-        settings = root / "notebook.toml"
-        settings.write_text(f'[notebook]\ntimezone = "Pacific/Kiritimati"\n{settings.read_text()}')
-        with opened(root, adviser) as notebook:
-            days = {datetime.now(notebook.settings.timezone).date().isoformat()}
-            notebook.context.synthesize(SPEC)
-            days.add(datetime.now(notebook.settings.timezone).date().isoformat())
-            assert sum(notebook.syntheses.spent(day) for day in days) == 1
-
-    def test_a_store_that_does_not_keep_an_answer_takes_it_from_nobody(
-        self, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def fail(*_: object, **__: object) -> None:
-            raise BackendDown("the mirror", "full")
-
-        monkeypatch.setattr(SqliteSyntheses, "put", fail)
-        monkeypatch.setattr(SqliteSyntheses, "timed", fail)
-        told = notebook.context.synthesize(SPEC)
-        assert (told.source, told.warnings) == ("bridge", ["it is not kept: the mirror does not answer: full"])
-
-    def test_without_anything_that_bears_on_the_task_the_brief_says_so(self, root: Path, adviser: Adviser) -> None:
-        for path in (BERTH, TIDE, SILT, "memories/pattern/paint.md"):
-            (root / path).unlink()
-        adviser.says(DOWN)
-        with opened(root, adviser, sync=False) as notebook:
-            told = notebook.context.synthesize(SPEC)
-        assert told.memories_used == []
-        assert "The notebook knows nothing that bears on it." in told.synthesis_md
-        assert "## Guardrails\n\nNone found." in told.synthesis_md
+        command = {} if "command" in settings else {"command": ["false"]}
+        write_notebook(root, **{**command, **settings})
+        with pytest.raises(UsageError, match=message):
+            ask(notebook)
+        assert notebook.context.synthesizer.cache.spent_today() == 0
 
 
-class TestWhoMayAsk:
-    def test_an_external_session_may_not_whatever_is_kept(self, notebook: Notebook, adviser: Adviser) -> None:
-        notebook.context.synthesize(SPEC)
-        with pytest.raises(NotPermitted, match=r"^Syntheses are not available in this conversation"):
-            notebook.context.synthesize(SPEC, EXTERNAL)
-        with pytest.raises(NotPermitted, match=r"^Figures of memories are not available in this conversation"):
-            notebook.context.figures(EXTERNAL)
-        assert len(adviser.questions) == 1
+class TestTheCache:
+    def test_it_is_listed_and_cleared(self, notebook: Notebook, root: Path, answers: Answers) -> None:
+        first, second = ask(notebook), ask(notebook, OTHER)
+        found = notebook.context.cached().results
+        assert [(each.synthesis_id, each.holds, each.source) for each in found] == [
+            (second.synthesis_id, True, "bridge"),
+            (first.synthesis_id, True, "bridge"),
+        ]
+        assert "berth" in found[1].rests_on
+        edit(root, BERTH)
+        notebook.sync()
+        assert not notebook.context.cached(first.synthesis_id).results[0].holds
+        dropped = notebook.context.cached(first.synthesis_id, clear=True).results
+        assert [each.synthesis_id for each in dropped] == [first.synthesis_id]
+        with pytest.raises(NotFound):
+            notebook.context.cached(first.synthesis_id)
+        assert ask(notebook, OTHER).cached
+        assert len(notebook.context.cached(clear=True).results) == 1
+        assert not ask(notebook, OTHER).cached
 
-    def test_switched_off_it_says_how_to_switch_it_on(self, root: Path, adviser: Adviser) -> None:
-        write_notebook(root, enabled=False)
-        with (
-            opened(root) as notebook,
-            pytest.raises(LlmNotConfigured, match=r"below \[tier2\] in notebook.toml, set enabled"),
-        ):
-            notebook.context.synthesize(SPEC)
-        assert adviser.questions == []
+    def test_those_that_a_note_is_in_can_be_forgotten(self, notebook: Notebook, root: Path) -> None:
+        (root / "pier.md").write_text("# Pier\n\nHow deep each berth is at low tide.\n")
+        (root / "task.md").write_text(OTHER)
+        notebook.sync()
+        ask(notebook, top_k=3), ask(notebook, OTHER, top_k=1)
+        assert [notebook.context.forget(ids) for ids in (["ghost"], ["pier"], ["pier"])] == [0, 1, 0]
+        assert (ask(notebook, OTHER, top_k=1).cached, ask(notebook, top_k=3).cached) == (True, False)
+        assert [notebook.context.forget([id]) for id in ("paint", "silt")] == [1, 1]
+        ask(notebook, OTHER, top_k=1)
+        assert [notebook.context.forget(["task"]) for _ in range(2)] == [1, 0]
 
-    @pytest.mark.parametrize("wrong", [{"task_spec": " \n"}, {"max_tokens": 3}, {"top_k": 0}], ids=str)
-    def test_what_cannot_be_compiled_is_not_asked_about(
-        self, notebook: Notebook, adviser: Adviser, wrong: dict[str, Any]
-    ) -> None:
-        with pytest.raises(UsageError):
-            notebook.context.synthesize(**{"task_spec": SPEC, **wrong})
-        assert adviser.questions == []
+    def test_clearing_it_lets_a_failed_question_be_asked_again(self, notebook: Notebook, answers: Answers) -> None:
+        answers.set("crash")
+        ask(notebook)
+        answers.set()
+        assert ask(notebook).source == "local"
+        notebook.context.cached(clear=True)
+        assert ask(notebook).source == "bridge"
 
-    @pytest.mark.parametrize("spec", ["half \ud800 a ferry", "ferry \0 berth", "🛳" * 999, "$where: {'$ne': 1}"])
-    def test_whatever_the_task_says_is_only_text(self, notebook: Notebook, spec: str) -> None:
-        assert notebook.context.synthesize(spec).source == "bridge"
-        assert notebook.context.synthesize(spec).cached
-
-
-class TestOneAtATime:
-    def test_whoever_waits_is_given_the_answer_of_who_asked(self, root: Path, adviser: Adviser) -> None:
-        adviser.says(truth(link()))
-        opened(root).close()
-        together = Barrier(4)
-
-        def ask(session: Session) -> Synthesis:
-            with opened(root, adviser, sync=False) as notebook:
-                together.wait(60)
-                return notebook.context.synthesize(SPEC, session)
-
-        with ThreadPoolExecutor(4) as pool:
-            told = list(pool.map(ask, [OWNER, TASK, PROGRAM, OWNER]))
-        assert len(adviser.questions) == 1
-        assert sorted(one.cached for one in told) == [False, True, True, True]
-        assert len({one.synthesis_id for one in told}) == 1
-
-    def test_of_many_who_wait_for_a_reasoner_that_hangs_the_last_are_given_the_brief_at_once(
-        self, notebook: Notebook, adviser: Adviser
-    ) -> None:
-        more, goes_on = 3, Event()
-
-        def hang() -> str:
-            assert goes_on.wait(60)
-            return truth()
-
-        adviser.says(hang)
-        with ThreadPoolExecutor(MOST_WAITING + more) as pool:
-            try:
-                asked = [
-                    pool.submit(notebook.context.synthesize, f"{SPEC}\nAt pier {n}.\n", TASK)
-                    for n in range(MOST_WAITING + more)
-                ]
-                eventually(lambda: sum(one.done() for one in asked) >= more, "the last ones have their briefs")
-                at_once = [one.result() for one in asked if one.done()]
-            finally:
-                goes_on.set()
-            told = [one.result(60) for one in asked]
-        assert [one.source for one in at_once] == ["local"] * more
-        assert "8 others are asking or waiting their turn" in at_once[0].trouble
-        assert sum(one.source == "bridge" for one in told) == MOST_WAITING
-
-    def test_whoever_waits_for_an_answer_that_fails_does_not_ask_again(
-        self, notebook: Notebook, root: Path, adviser: Adviser, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        with opened(root, adviser, sync=False) as other, ThreadPoolExecutor(1) as pool:
-            has_begun = Event()
-            compile_it = other.context._compiler.compile
-
-            def begun(*args: Any, **more: Any) -> Any:
-                compiled = compile_it(*args, **more)
-                has_begun.set()
-                return compiled
-
-            monkeypatch.setattr(other.context._compiler, "compile", begun)
-            waiting = []
-
-            def fail() -> str:
-                waiting.append(pool.submit(other.context.synthesize, SPEC, TASK))
-                assert has_begun.wait(60)
-                raise DOWN
-
-            adviser.says(fail, truth())
-            first = notebook.context.synthesize(SPEC)
-            second = waiting[0].result(60)
-        assert first.trouble == second.trouble == str(DOWN)
-        assert (second.source, len(adviser.questions)) == ("local", 1)
-
-    def test_where_others_take_too_long_the_brief_stands_in(self, root: Path, adviser: Adviser) -> None:
-        write_notebook(root, timeout_seconds=0.1)
-        with opened(root, adviser) as notebook:
-            assert notebook.syntheses.lease("another machine", 600.0)
-            told = notebook.context.synthesize(SPEC)
-        assert told.source == "local"
-        assert "others were asking for 0.1 seconds" in told.trouble
-        assert (told.calls_today, adviser.questions) == (0, [])
-
-    def test_who_waited_spends_no_call_on_what_failed_in_a_way_that_nobody_foresaw(
-        self, notebook: Notebook, root: Path, adviser: Adviser
-    ) -> None:
-        def broken() -> str:
-            raise ValueError("nobody foresaw this")
-
-        adviser.says(broken)
-        with pytest.raises(ValueError, match="nobody foresaw this"):
-            notebook.context.synthesize(SPEC)
-        noted = json.loads((root / ".notebook/synthesis.lock").read_bytes())
-        with Turns(root / ".notebook", lambda: notebook.syntheses, 0.1).turn() as turn:
-            assert turn is not None
-            assert "The adviser failed" in turn.trouble_since(noted["key"], 0.0)
-            assert turn.trouble_since("another question", 0.0) == ""
-            assert turn.trouble_since(noted["key"], noted["at"] + 1) == ""
-
-    def test_two_machines_of_one_name_that_share_only_a_store_are_two(self, notebook: Notebook, root: Path) -> None:
-        turns = Turns(root / ".notebook", lambda: notebook.syntheses, 0.1)
-        with turns.turn() as first:
-            assert first is not None
-            for file in (root / ".notebook").glob("synthesis.*"):  # as it is in the same place of another disk
-                file.unlink()
-            with turns.turn() as second:
-                assert second is None
-
-    @pytest.mark.parametrize("noted", [b"", b"{", b"[]", b'"k1"', b'{"key": "k1", "at": "x", "trouble": 1}', b"\xff"])
-    def test_what_is_no_note_tells_nothing(self, notebook: Notebook, root: Path, noted: bytes) -> None:
-        (root / ".notebook/synthesis.lock").write_bytes(noted)
-        with Turns(root / ".notebook", lambda: notebook.syntheses, 0.1).turn() as turn:
-            assert turn is not None
-            assert turn.trouble_since("k1", 0.0) == ""
-
-    def test_a_lock_that_cannot_be_made_is_said_to_be(self, notebook: Notebook, root: Path) -> None:
-        (root / ".notebook/synthesis.lock").symlink_to(root / "elsewhere")
-        with pytest.raises(NotebookError, match="needs to lock this file"):
-            notebook.context.synthesize(SPEC)
+    def test_each_call_leaves_an_event_with_its_time_and_no_words(self, notebook: Notebook, answers: Answers) -> None:
+        ask(notebook)
+        ask(notebook)
+        answers.set("crash")
+        found = ask(notebook, OTHER)
+        events = [each for each in notebook.core.events.read() if each["kind"] == "synthesis"]
+        assert [each["outcome"] for each in events] == ["answered", "cached", "failed"]
+        assert events[-1]["latency_ms"] == found.latency_ms > 0
+        assert "winter" not in str(events)
+        figures = notebook.context.figures()
+        assert {name: times.count for name, times in figures.synthesis.items()} == dict.fromkeys(
+            ("answered", "cached", "failed"), 1
+        )
+        assert (figures.calls_today, figures.daily_limit) == (2, 50)
+        notebook.context.feedback(found.context_hash, used=["paint"])
+        assert notebook.context.figures().precision == 1.0
 
 
-class TestFigures:
-    def test_they_tell_of_memories_and_of_the_calls_that_were_made(self, notebook: Notebook, adviser: Adviser) -> None:
-        adviser.says(truth(link(), link("tide", "silt", "similar")), DOWN)
-        notebook.context.synthesize(SPEC)
-        notebook.context.synthesize(SPEC)
-        notebook.context.synthesize(OTHER)
-        notebook.context.compile(OTHER, EXTERNAL)
-        notebook.memories.score()
-        told = notebook.context.figures(TASK)
-        assert (told.memories, told.structured_share, told.needs_review, told.causal_links) == (4, 1.0, 0, 1)
-        assert told.score.mean is not None
-        assert 0 < told.score.mean < 1
-        assert told.compile.count == 1
-        asked = told.synthesis
-        assert (asked.asked, asked.hits, asked.hit_rate) == (3, 1, 0.3333)
-        assert (asked.answered, asked.failed, asked.today, asked.daily_limit) == (1, 1, 2, 50)
-        assert asked.hit_p50_ms is not None
-        assert asked.hit_p95_ms is not None
-        assert 0 < asked.hit_p50_ms <= asked.hit_p95_ms
+class TestAModel:
+    @pytest.fixture
+    def server(self, root: Path, notebook: Notebook) -> Iterator[LlmServer]:
+        with llm_server() as server:
+            settings = write_notebook(root) / "notebook.toml"
+            settings.write_text(f'{settings.read_text()}[llm]\nmodel = "quay"\nbase_url = "{server.url}"\n')
+            yield server
 
-    def test_the_answers_that_are_kept_are_told_to_the_owner_and_whether_they_hold(
-        self, notebook: Notebook, adviser: Adviser, root: Path
-    ) -> None:
-        adviser.says(truth(), truth())
-        for spec in (SPEC, OTHER):
-            notebook.context.synthesize(spec)
-        notebook.context.synthesize(SPEC)
-        told = notebook.context.cached().results
-        assert [(one.hits, one.holds) for one in told] == [(1, True), (0, True)]
-        assert notebook.context.cached(limit=1).results == told[:1]
-        (root / told[0].rests_on[0]["path"]).write_text("Gone over.\n")
-        assert notebook.context.cached(limit=1).results[0].holds is False
-        for session in (TASK, EXTERNAL):
-            with pytest.raises(NotPermitted):
-                notebook.context.cached(session)
+    def test_it_is_asked_where_there_is_no_bridge(self, notebook: Notebook, server: LlmServer) -> None:
+        server.say(chat(f"<think>Hm.</think>{answer(link())}"))
+        found = ask(notebook)
+        assert (found.source, ids(found.links.ingested)) == ("llm", [("silt", "causes", "tide")])
+        assert ask(notebook).cached
+        (asked,) = server.asked
+        instructions, question = (message["content"] for message in asked.body["messages"])
+        assert ("five headings" in instructions, "Berth 4 is for the ferry" in question) == (True, True)
 
-    def test_of_nothing_there_is_no_share(self, tmp_path: Path) -> None:
-        (tmp_path / "notebook.toml").write_text("")
-        with Notebook.open(tmp_path) as notebook:
-            told = notebook.context.figures()
-        assert (told.memories, told.structured_share, told.score) == (0, None, Spread(None, None))
-        assert told.compile == CompileFigures(0, None, None)
-        counts = dict.fromkeys(("asked", "hits", "waited", "answered", "failed", "today"), 0)
-        unknown = dict.fromkeys(("hit_rate", "p50_ms", "p95_ms", "hit_p50_ms", "hit_p95_ms"))
-        assert told.synthesis == SynthesisFigures(**counts, **unknown, daily_limit=50)
-
-
-def age_all(notebook: Notebook, spec: str, by: timedelta) -> None:
-    """Make the answer that is kept for a task older."""
-    from notebook_sync.context.kept import Asked
-
-    options = {"max_tokens": None, "top_k": None, "include_domains": (), "exclude_tags": ()}
-    kept = notebook.syntheses.asked_for(Asked(spec, OWNER, options).name(notebook.settings))
-    assert kept is not None
-    notebook.syntheses.put(replace(kept, made_at=kept.made_at - by), entries=9, since=datetime.min.replace(tzinfo=UTC))
+    @pytest.mark.parametrize("reply", [JUNK, REFUSAL, CRASH, CUT_OFF], ids=["junk", "refusal", "crash", "cut off"])
+    def test_one_that_fails_leaves_the_brief(self, notebook: Notebook, server: LlmServer, reply: Any) -> None:
+        server.say(reply)
+        found = ask(notebook)
+        assert (found.source, found.calls_today) == ("local", 1)
+        assert "Berth 4 is for the ferry" in found.synthesis_md
+        assert "ferries" not in (found.trouble or "")

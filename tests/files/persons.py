@@ -1,27 +1,34 @@
-"""How a person's programs save a note, each a function of the path and what the person had in mind.
-
-A program that finds the file held for a moment waits, as programs do.
-"""
+"""A person and an agent who write one note as fast as they can, a process each, and what each of them knows of it."""
 
 from __future__ import annotations
 
+import json
 import os
+import random
+import re
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-Save = Callable[[Path, bytes], None]
+from notebook_sync.errors import Conflict, NoSuchNote, UnsafePath
+from tests.files.notebooks import digest, saver_of, tree_of
+from tests.waiting import eventually
+
+NOTE = "a.md"
+_SEEN_SECONDS = 0.3
+_LONG = 10_000
 
 
 def rename_over(path: Path, text: bytes) -> None:
     """vim, and most others: a new file takes the name."""
-    beside = path.with_name("4913")
-    beside.write_bytes(text)
-    beside.replace(path)
+    new = path.with_name("4913")
+    new.write_bytes(text)
+    new.replace(path)
 
 
 def write_in_place(path: Path, text: bytes) -> None:
-    """VS Code, and every `open(path, "w")`: the file is emptied, then filled."""
+    """VS Code: the file is emptied, then filled."""
     with path.open("wb") as file:
         file.write(text)
 
@@ -36,16 +43,68 @@ def append(path: Path, text: bytes) -> None:
 
 
 def sed(path: Path, text: bytes) -> None:
-    """`sed -i`: the first line becomes `text`, whatever the others are."""
+    """`sed -i`: a copy with another first line takes the name."""
     subprocess.run(["sed", "-i", f"1c\\{text.decode().rstrip()}", str(path)], check=True)
 
 
-def delete_then_write(path: Path, text: bytes) -> None:
-    path.unlink()
+def rename_away(path: Path, text: bytes) -> None:
+    """Backups by renaming: for a moment there is no note."""
+    path.rename(path.with_name("a.md~"))
     path.write_bytes(text)
 
 
-def rename_away_then_write(path: Path, text: bytes) -> None:
-    """Backups by renaming."""
-    path.rename(path.with_name(path.name + "~"))
-    path.write_bytes(text)
+SAVES: dict[str, Callable[[Path, bytes], None]] = {
+    each.__name__: each for each in (rename_over, write_in_place, append, sed, rename_away)
+}
+
+
+def person(root: Path, kind: str, seconds: float) -> None:
+    """Save numbered texts; write down how many there were and which were never seen in the file.
+
+    An agent's edit keeps what it is based on, so that each save can be seen until the next one.
+    """
+    pace = random.Random(kind)
+    number, unseen = 0, []
+    eventually((root / "ready").exists, "the agent has begun")
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        number += 1
+        SAVES[kind](root / NOTE, b"person %d\n" % number)
+        if not _is_seen(root / NOTE, number):
+            unseen.append(number)
+        time.sleep(pace.choice((0, 0.0002, 0.001)))  # a person's pace; nothing is waited for
+    (root / "person.json").write_text(json.dumps({"saves": number, "unseen": unseen}))
+
+
+def agent(root: Path) -> None:
+    """Edit the note until the person is done; write down how many edits were made and how many conflicted."""
+    tree, saver = tree_of(root), saver_of(root)
+    made = conflicts = 0
+    (root / "ready").touch()
+    while not (root / "person.json").exists():
+        try:
+            raw = tree.read(NOTE).raw
+            kept = raw if len(raw) < _LONG else b"".join(re.findall(rb"^person .*\n", raw, re.MULTILINE))
+            saver.replace(NOTE, kept + b"agent %d\n" % made, digest(raw))
+            made += 1
+        except (Conflict, NoSuchNote):
+            conflicts += 1
+        except UnsafePath:  # the person's file has two names for a moment
+            continue
+    (root / "agent.json").write_text(json.dumps({"made": made, "conflicts": conflicts}))
+
+
+def numbers_in(raw: bytes) -> set[int]:
+    """The person's saves that a text has."""
+    return {int(number) for number in re.findall(rb"^person (\d+)$", raw, re.MULTILINE)}
+
+
+def _is_seen(path: Path, number: int) -> bool:
+    end = time.monotonic() + _SEEN_SECONDS
+    while time.monotonic() < end:
+        try:
+            if number in numbers_in(path.read_bytes()):
+                return True
+        except FileNotFoundError:
+            continue
+    return False

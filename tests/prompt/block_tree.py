@@ -24,7 +24,7 @@ MORE = "…"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A block: what it is, what stands in it, and what it holds. A heading holds what it heads."""
+    """A block: what it is, what it says, and what it holds. A heading holds what it heads."""
 
     kind: str
     text: str = ""
@@ -63,7 +63,7 @@ class _Section:
 
 
 def without_omissions(node: Node) -> Node:
-    """`node` less the lines that say what was left out, where they stand by themselves outside of every container."""
+    """`node` less the lines that say what was left out, if they are by themselves outside of every container."""
     kept = (child for child in node.children if not (child.kind == "paragraph" and OMISSION.fullmatch(child.text)))
     inside = (without_omissions(child) if _heads(child) else child for child in kept)
     return Node(node.kind, node.text, tuple(inside))
@@ -83,7 +83,7 @@ def omissions_in(node: Node) -> list[str]:
 def is_left_of(shown: Node, source: Node) -> bool:
     """Whether `shown` is `source` less some blocks, and some others being a beginning of themselves.
 
-    Each block that stays is of the same kind, stands inside the same one and after the same ones. A list may have
+    Each block that stays is of the same kind, inside the same one and after the same ones. A list may have
     become two, one above and one below an omission line.
     """
     if shown == source:
@@ -92,23 +92,10 @@ def is_left_of(shown: Node, source: Node) -> bool:
     return (may_lose and _end_in(source.children, shown.children) is not None) or _is_beginning(shown, source)
 
 
-def first_stranger(shown: Node, source: Node) -> str:
-    """For people: the first block of `shown` that is not where `source` has it."""
-    at = (0, 0)
-    for index, child in enumerate(shown.children):
-        end = _place(child, source.children, at)
-        if end is None:
-            same = [each for each in source.children if (each.kind, each.text) == (child.kind, child.text)]
-            inner = first_stranger(child, same[0]) if len(same) == 1 else ""
-            return inner or f"child {index} of {shown.kind} {shown.text[:60]!r}: {child!r}"[:900]
-        at = end
-    return ""
-
-
 def _end_in(source: Sequence[Node], shown: Sequence[Node], at: tuple[int, int] = (0, 0)) -> tuple[int, int] | None:
     """Where what follows on the last of `shown` begins in `source`, as early as can be: a child, and one of its items.
 
-    None where they do not all stand there from `at` on, in order.
+    None if they are not all there from `at` on, in order.
     """
     for each in shown:
         end = _place(each, source, at)
@@ -133,24 +120,11 @@ def _place(shown: Node, source: Sequence[Node], at: tuple[int, int]) -> tuple[in
 
 
 def _is_beginning(shown: Node, source: Node) -> bool:
-    if shown.kind != source.kind:
-        return False
-    if shown.kind.startswith("fence"):
-        return _lines_begin(shown.text, source.text)
-    if shown.kind in ("html_block", "code_block"):
-        return source.text.startswith(_unmarked(shown.text))
-    if shown.children or shown.kind in ("thead", "table", "tr", "hr"):
-        return False
-    return bool(shown.text) and reads_as_beginning(shown.text, source.text)
+    is_prose = not shown.children and shown.kind in ("paragraph", "h1", "h2", "h3", "h4", "h5", "h6")
+    return is_prose and shown.kind == source.kind and _reads_as_beginning(shown.text, source.text)
 
 
-def _lines_begin(shown: str, source: str) -> bool:
-    *whole, last = shown.rstrip("\n").split("\n")
-    lines = source.split("\n")
-    return lines[: len(whole)] == whole and len(lines) > len(whole) and lines[len(whole)].startswith(_unmarked(last))
-
-
-def reads_as_beginning(shown: str, source: str) -> bool:
+def _reads_as_beginning(shown: str, source: str) -> bool:
     """Whether a reader of `shown` reads a beginning of what a reader of `source` does, with the same marks, and `…`."""
     begun, whole = list(_read(shown)), list(_read(source))
     if not begun or begun.pop()[0] != MORE:
@@ -159,7 +133,7 @@ def reads_as_beginning(shown: str, source: str) -> bool:
 
 
 def _read(text: str) -> Iterator[tuple[str, frozenset[str]]]:
-    """The characters a reader sees, each with the marks it stands in."""
+    """The characters a reader sees, each with the marks around it."""
     marks: list[str] = []
     for token in _PARSER.parseInline(text)[0].children or []:
         if token.nesting == 1:
@@ -178,10 +152,6 @@ def _mark(token: Token) -> str:
     return f"{token.type} {token.attrs or ''}"
 
 
-def _unmarked(text: str) -> str:
-    return text.rstrip()
-
-
 def _heads(node: Node) -> bool:
     return node.kind[0] == "h" and node.kind[1:].isdigit()
 
@@ -189,7 +159,7 @@ def _heads(node: Node) -> bool:
 def _node(node: SyntaxTreeNode) -> Node:
     if node.type in ("fence", "code_block", "html_block", "hr"):
         kind = f"fence {node.markup} {node.info}" if node.type == "fence" else node.type
-        return Node(kind, node.content)
+        return Node(kind, node.content.rstrip())
     if node.type in ("paragraph", "th", "td", "heading"):
         return Node(node.type if node.type != "heading" else node.tag, _content(node))
     kind = f"{node.type} {node.markup}" if node.type.endswith("_list") else node.type

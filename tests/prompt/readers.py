@@ -1,7 +1,7 @@
-"""The blocks of a text as the outline reads them and as two other parsers do: markdown-it-py, and micromark in node.
+"""The blocks of a text as the outline reads them, and as two other parsers do: markdown-it-py, and micromark in node.
 
 A block is `[type, first line, last line, blocks in it]`, lines from 1 and without the blank ones below it. Link
-definitions are left out: markdown-it names none.
+definitions are left out: markdown-it has no block for them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from prompt.outline import Block, Lines, Outline
-from tests.servers import unavailable
 
 Tree = list[Any]
 
@@ -40,7 +39,7 @@ def outline_tree(text: str) -> Tree:
 
 
 def markdown_it_tree(text: str) -> Tree:
-    # One line end more changes no block; without it markdown-it-py may read past the end of an open comment.
+    # One more line end changes no block; without it markdown-it-py may read past the end of an open comment.
     source = text if text.endswith(("\n", "\r")) else text + "\n"
     return _of_markdown_it(SyntaxTreeNode(_MARKDOWN_IT.parse(source)).children, Lines(text))
 
@@ -60,10 +59,11 @@ class Micromark:
 
 
 @contextmanager
-def micromark() -> Iterator[Micromark]:
-    folder = os.environ.get("NOTEBOOK_TEST_NODE_MODULES")
-    if not folder or not (Path(folder) / "mdast-util-from-markdown").is_dir():
-        unavailable("NOTEBOOK_TEST_NODE_MODULES names no folder with mdast-util-from-markdown in it")
+def micromark() -> Iterator[Micromark | None]:
+    """The reader, or None unless NOTEBOOK_TEST_NODE_MODULES names a folder with mdast-util-from-markdown in it."""
+    if not (Path(os.environ.get("NOTEBOOK_TEST_NODE_MODULES", "")) / "mdast-util-from-markdown").is_dir():
+        yield None
+        return
     script = Path(__file__).with_name("micromark_trees.mjs")
     with subprocess.Popen(["node", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield Micromark(process)

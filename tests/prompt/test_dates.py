@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prompt.dates import date_in, read_moment, suggested_moment, validity_of
+from prompt.dates import Validity, date_in, read_moment, suggested_moment, task_dates, validity_of
 
 TODAY = date(2026, 2, 26)  # a Thursday
 DAYS = st.dates(date(1000, 1, 1), date(9998, 12, 31))
@@ -30,39 +30,35 @@ BRACKETS = (
 )
 
 
+def valid(text: str) -> Validity:
+    return validity_of(text) or pytest.fail(f"no validity in {text!r}")
+
+
 @given(DAYS, st.sampled_from(SPELLINGS), st.sampled_from(BRACKETS))
 def test_a_day_in_any_spelling_includes_its_last_minute(day: date, spelling: str, bracket: str) -> None:
     text = f"block {bracket.format(spelling.format(day))}: now"
-    found = validity_of(text)
-    assert found is not None
-    assert found.problem == ""
-    assert text[found.start : found.end] == text[6:-5]
+    found = valid(text)
+    assert (found.problem, text[found.start : found.end]) == ("", text[6:-5])
     midnight = datetime.combine(day + timedelta(1), datetime.min.time())
-    assert found.holds_at(midnight - timedelta(minutes=1))
-    assert found.is_past(midnight)
+    assert (found.holds_at(midnight - timedelta(minutes=1)), found.is_past(midnight)) == (True, True)
 
 
 @given(DAYS, st.times(), st.sampled_from(SPELLINGS), st.sampled_from((" ", " at ", "T")))
 def test_a_time_is_itself_the_end(day: date, clock: time, spelling: str, between: str) -> None:
     moment = datetime.combine(day, clock).replace(second=0, microsecond=0)
-    found = validity_of(f"[until {spelling.format(day)}{between}{moment:%H:%M}]")
-    assert found is not None
-    assert found.ends == moment
-    assert not found.holds_at(moment)
+    found = valid(f"[until {spelling.format(day)}{between}{moment:%H:%M}]")
+    assert (found.ends, found.holds_at(moment)) == (moment, False)
 
 
 @pytest.mark.parametrize("separator", [" until ", " to ", " – ", " until: ", " - "])
 def test_an_entry_holds_from_its_first_day_through_its_last(separator: str) -> None:
-    found = validity_of(f"[from 2026-03-01{separator}3 March 2026]")
-    assert found is not None
-    held = [day for day in range(1, 7) if found.holds_at(datetime(2026, 2, 26, 12) + timedelta(day))]
-    assert held == [3, 4, 5]
-    assert found.is_upcoming(datetime(2026, 2, 28, 23, 59))
+    found = valid(f"[from 2026-03-01{separator}3 March 2026]")
+    days = [datetime(2026, 2, 28, 23, 59), *(datetime(2026, 2, 27, 12) + timedelta(day) for day in range(6))]
+    assert [found.holds_at(day) for day in days] == [False, False, False, True, True, True, False]
 
 
 def test_a_beginning_alone_has_no_end() -> None:
-    found = validity_of("[from 2026-03-01]")
-    assert found is not None
+    found = valid("[from 2026-03-01]")
     assert (found.begins, found.ends) == (datetime(2026, 3, 1), None)
 
 
@@ -76,12 +72,8 @@ def test_a_beginning_alone_has_no_end() -> None:
         ("[until 02/28/2026]", "[until 2026-02-28]"),
         ("[until 28/02/2026]", "[until 2026-02-28]"),
         ("[until 31.04.26]", "[until 2026-04-30]"),
-        ("[until 20260301]", "[until 2026-03-01]"),
-        ("[until 1 Feb]", "[until 2027-02-01]"),
-        ("[until March 2027]", "[until 2027-03-31]"),
-        ("[until Friday]", "[until 2026-02-27]"),
-        ("[until thurs]", "[until 2026-03-05]"),
-        ("[until tomorrow]", "[until 2026-02-27]"),
+        ("[until 2027/01/15]", "[until 2027-01-15]"),
+        ("[until 15 Jan 27]", "[until 2027-01-15]"),
         ("[until the sunrise]", "[until 2026-03-12]"),
         ("[until]", "[until 2026-03-12]"),
         ("[from 2026-02-30 until 2026-03-02]", "[from 2026-02-28 until 2026-03-02]"),
@@ -89,20 +81,10 @@ def test_a_beginning_alone_has_no_end() -> None:
     ],
 )
 def test_what_cannot_be_read_never_ends_and_comes_with_its_correction(bracket: str, corrected: str) -> None:
-    found = validity_of(f"block {bracket}")
-    assert found is not None
+    found = valid(f"block {bracket}")
     assert found.problem.startswith(bracket)
-    assert (found.begins, found.ends) == (None, None)
-    assert found.corrected(TODAY) == corrected
-    again = validity_of(found.corrected(TODAY))
-    assert again is not None
-    assert again.problem == ""
-
-
-def test_the_length_of_the_month_is_named() -> None:
-    found = validity_of("[until 2026-02-30]")
-    assert found is not None
-    assert found.problem == "[until 2026-02-30] is not a date: February 2026 has 28 days"
+    assert (found.begins, found.ends, found.corrected(TODAY)) == (None, None, corrected)
+    assert valid(found.corrected(TODAY)).problem == ""
 
 
 @pytest.mark.parametrize(
@@ -115,9 +97,7 @@ def test_prose_has_no_validity(text: str) -> None:
 
 
 def test_the_last_bracket_that_can_be_read_counts() -> None:
-    found = validity_of("[until 2026-01-01] [until 2026-01-02] [until we meet]")
-    assert found is not None
-    assert found.until == "2026-01-02"
+    assert valid("[until 2026-01-01] [until 2026-01-02] [until we meet]").until == "2026-01-02"
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)).map(sorted).map(tuple), max_size=5))
@@ -143,6 +123,7 @@ def test_a_bracket_in_a_skipped_span_is_text(spans: list[tuple[int, int]]) -> No
             "- ropes [due: 2026-03-01] [until 1 March 2026] (until 2026-03-01) [from 2026-03-01] [expected 2026-03-01]",
             "",
         ),
+        ("- ropes 📅 2026-03-01 ⏳2026-03-02 (due:: 2026-03-03)", ""),
         ("- version 10.02.2026.1, 12026-03-01, 1 March, March 2026", ""),
     ],
 )
@@ -157,19 +138,44 @@ def test_a_moment_reads_as_it_was_written(day: date, spelling: str) -> None:
     assert suggested_moment(spelling.format(day), TODAY) == f"{day}"
 
 
-@pytest.mark.parametrize("spelling", ["15.01.", "15. 1.", "1/15", "15.1.27", "2027/01/15", "Fri 15 Jan", "20270115"])
-def test_a_date_in_another_spelling_suggests_the_next_such_day(spelling: str) -> None:
-    found = validity_of(f"block [until {spelling}]")
-    assert found is not None
-    assert found.corrected(date(2026, 6, 1)) == "[until 2027-01-15]"
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-11-20 6pm", datetime(2026, 11, 20, 18)),
+        ("2026-11-20 6:30 p.m.", datetime(2026, 11, 20, 18, 30)),
+        ("20 Nov 2026 at 12am", datetime(2026, 11, 20)),
+        ("2026-11-20T09:00:00", datetime(2026, 11, 20, 9)),
+        ("2026\u201111\u201120", datetime(2026, 11, 20)),
+        ("Feb 28", datetime(2026, 2, 28)),
+        ("28 December 9:00", datetime(2025, 12, 28, 9)),
+        ("2026-11-20 24:00", None),
+        ("2026-11-20 13pm", None),
+        ("2026-11-20 9", None),
+        ("30 February", None),
+    ],
+)
+def test_a_time_is_read_in_both_clocks_and_a_year_is_the_nearest(text: str, moment: datetime | None) -> None:
+    assert read_moment(text, TODAY) == moment
+
+
+def test_the_dates_of_a_task_are_read_as_plugins_write_them() -> None:
+    task = "Pay 📅 2026-11-20 ⏳\ufe0f 2026-11-19 🛫 2026-11-18 [completion:: 2026-11-21] (Expected: Feb 28) `[due]`"
+    assert task_dates(task) == {
+        "due": "2026-11-20",
+        "scheduled": "2026-11-19",
+        "start": "2026-11-18",
+        "completion": "2026-11-21",
+        "expected": "Feb 28",
+    }
+    assert task_dates("[due: 2026-11-20, 6pm] [due:: 1 Dec]") == {"due": "1 Dec"}
 
 
 @given(st.text(max_size=100) | st.text("[](){}untilfrom 0123456789.-/:,", max_size=100), DAYS)
 def test_any_text_can_be_asked(text: str, today: date) -> None:
     date_in(text)
+    task_dates(text)
     read_moment(text, today)
-    suggested = suggested_moment(text, today)
-    assert read_moment(suggested) is not None
+    assert read_moment(suggested_moment(text, today)) is not None
     found = validity_of(text)
     assert found is None or (validity_of(found.corrected(today)) or found).problem == ""
 
@@ -177,11 +183,11 @@ def test_any_text_can_be_asked(text: str, today: date) -> None:
 @pytest.mark.parametrize(
     "part",
     ["[until ", "(until ", "[until (until ", "(until until ", "(from [from ", "[from a until ", "[until 2026-02-30",
-     "1 March ", "March 1, 20", "2026-02-3", "`[", " ", "9"],
+     "1 March ", "March 1, 20", "2026-02-3", "`[", " ", "9", "📅", "[due: ", "(due::"],
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(part: str) -> None:
-    text = part * (2_000_000 // len(part))  # quadratic time would be hours
+    text = part * (400_000 // len(part))  # quadratic time would be hours
     found = validity_of(text)
     assert found is None or found.ends is None
-    assert date_in(text) is None
-    assert read_moment(text, TODAY) is None
+    assert (date_in(text), read_moment(text, TODAY), task_dates(text)) == (None, None, {})
+    assert suggested_moment(text, TODAY)

@@ -1,0 +1,1 @@
+"""Tests of finding: words, passages, ranking, vectors, search."""

@@ -1,100 +1,52 @@
-"""The command as a process, in an environment that no setting of this machine reaches."""
+"""A small notebook, and the servers over it that the tests of HTTP and MCP speak to."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from notebook_sync.notebook import Notebook
-from notebook_sync.surfaces.cli.main import run
-from tests import forked
-from tests.scripted_llm import ScriptedServer
-from tests.surfaces.doors import DOORS, Door
-
-REPOSITORY = Path(__file__).parents[2]
-
-Answer = Callable[..., Any]
-Told = Callable[..., tuple[int, str, str]]
+from notebook_sync import Notebook
+from notebook_sync.surfaces.mcp import resources
+from tests.surfaces.mcp_clients import mcp_on_a_port
+from tests.surfaces.serving import SESSIONS, Served, make_notebook, served
 
 
 @pytest.fixture
-def shell_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An environment in which `notebook-sync` is the code under test."""
-    home = tmp_path_factory.mktemp("home")
-    folder = home / "bin"
-    folder.mkdir()
-    forked.write_command(folder)
-    return {
-        "HOME": str(home),
-        "PATH": f"{folder}:{os.environ['PATH']}",
-        "PYTHONPATH": str(REPOSITORY),
-        "LC_ALL": "C.UTF-8",
-        "TZ": "UTC",
-        "COLUMNS": "100",
-        "GIT_CONFIG_NOSYSTEM": "1",
-    }
-
-
-@pytest.fixture(autouse=True)
-def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For commands that run in this process."""
-    for name in ("MONGODB_URL", "REDIS_URL", "NOTEBOOK_SESSION"):
-        monkeypatch.delenv(name, raising=False)
+def anyio_backend() -> str:
+    """What asynchronous tests run on."""
+    return "asyncio"
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A notebook as `init` makes it, without git, and with one page."""
-    root = tmp_path / "notebook"
-    Notebook.init(root, git=False)
-    (root / "pages/plan.md").write_text("# Plan\n\nStart small.\n\n## Budget\n\n100\n")
-    return root
+def root(folder: Path) -> Path:
+    """Its folder, not synced yet."""
+    return make_notebook(folder)
 
 
 @pytest.fixture
 def notebook(root: Path) -> Iterator[Notebook]:
+    """The notebook, synced."""
     with Notebook.open(root) as notebook:
+        notebook.sync()
         yield notebook
 
 
-@pytest.fixture(params=DOORS)
-def door(request: pytest.FixtureRequest, root: Path) -> Iterator[Door]:
-    with DOORS[request.param](root) as door:
-        yield door
-
-
 @pytest.fixture
-def model(root: Path) -> Iterator[ScriptedServer]:
-    """A language model that the notebook asks."""
-    with ScriptedServer() as server:
-        (root / "notebook.toml").write_text(f'[llm]\nbase_url = "{server.url}"\nmodel = "small"\n')
-        yield server
+def url(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Where MCP is served, which looks for changes all the time."""
+    monkeypatch.setattr(resources, "_POLL_SECONDS", 0.02)
+    with mcp_on_a_port(notebook) as url:
+        yield url
 
 
-@pytest.fixture
-def told(root: Path, capsys: pytest.CaptureFixture[str]) -> Told:
-    """Runs a command on the notebook; its exit code, what it printed, and what it complained of."""
-
-    def ask(*arguments: str) -> tuple[int, str, str]:
-        code = run(["-C", str(root), *arguments])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return ask
-
-
-@pytest.fixture
-def answer(told: Told) -> Answer:
-    """Runs a command with --json; its value, after a look at the exit code."""
-
-    def ask(*arguments: str, code: int = 0) -> Any:
-        found, printed, complaint = told(*arguments, "--json")
-        assert found == code, complaint
-        return json.loads(printed)
-
-    return ask
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The HTTP application for all tests of a module, and a token for each session."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NOTEBOOK_STATE_DIR", str(tmp_path_factory.mktemp("state")))
+        with served(make_notebook(tmp_path_factory.mktemp("harbour"))) as found:
+            for session in SESSIONS:
+                found.bearer(session)
+            yield found

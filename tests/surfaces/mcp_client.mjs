@@ -1,5 +1,5 @@
-// A client by the TypeScript SDK, for test_mcp_typescript.py: connects, does what an agent program does, and prints
-// what it was answered, a line of JSON for each step. Ends once it has been told that the prompt changed.
+// A client by the TypeScript SDK, for test_mcp_others.py: connects, does what an agent program does, and prints what it
+// was answered, a line of JSON for each step. Ends once it was notified that the prompt changed.
 //
 // node mcp_client.mjs stdio COMMAND ARGUMENT…
 // node mcp_client.mjs http URL TOKEN
@@ -20,26 +20,27 @@ const transport =
         requestInit: { headers: { Authorization: `Bearer ${rest[0]}` } },
       });
 
-const tell = (step, answer) => console.log(JSON.stringify({ step, answer }));
+const print = (step, answer) => console.log(JSON.stringify({ step, answer }));
 
 const client = new Client({ name: "typescript", version: "1.0.0" });
 const updated = new Promise((resolve) =>
-  client.setNotificationHandler(ResourceUpdatedNotificationSchema, (told) => resolve(told.params.uri)),
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, (sent) => resolve(sent.params.uri)),
 );
 await client.connect(transport);
-tell("server", client.getServerVersion().name);
-tell("tools", (await client.listTools()).tools.map((tool) => tool.name));
-tell("read", await client.callTool({ name: "notebook_read", arguments: { id: "pages/plan" } }));
-tell("conflict", await client.callTool({
+print("server", client.getServerVersion().name);
+print("instructions", client.getInstructions());
+print("tools", (await client.listTools()).tools.map((tool) => tool.name));
+print("read", await client.callTool({ name: "notebook_read", arguments: { id: "pages/plan" } }));
+print("conflict", await client.callTool({
   name: "notebook_edit",
   arguments: { file: "pages/plan", action: "write", content: "# Mine\n", expected_digest: "0".repeat(64) },
 }));
-tell("missing", await client.readResource({ uri: "notebook://note/none" }).catch((error) => error.data));
-tell("resources", (await client.listResources()).resources.map((resource) => resource.uri));
-tell("templates", (await client.listResourceTemplates()).resourceTemplates.map((each) => each.uriTemplate));
-tell("prompt", (await client.getPrompt({ name: "notebook" })).messages[0].content.text);
-tell("resource", (await client.readResource({ uri: "notebook://prompt" })).contents[0].text);
+print("missing", await client.readResource({ uri: "notebook://note/none" }).catch((error) => error.data));
+print("resources", (await client.listResources()).resources.map((resource) => resource.uri));
+print("templates", (await client.listResourceTemplates()).resourceTemplates.map((each) => each.uriTemplate));
+print("prompt", (await client.getPrompt({ name: "notebook" })).messages[0].content.text);
+print("resource", (await client.readResource({ uri: "notebook://prompt" })).contents[0].text);
 await client.subscribeResource({ uri: "notebook://prompt" });
-tell("subscribed", "notebook://prompt");
-tell("updated", await updated);
+print("subscribed", "notebook://prompt");
+print("updated", await updated);
 await client.close();

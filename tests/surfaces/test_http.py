@@ -1,226 +1,373 @@
-"""What the HTTP API answers: each route's use case, conflicts with what to do, and errors as at every door."""
+"""The HTTP API: operations by their routes, tools, events, metrics, and clients that are slow or leave."""
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
+import socket
+import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-import anyio
+import httpx2
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from notebook_sync import Notebook, Session
-from notebook_sync.events import Events
-from notebook_sync.surfaces.http.events import Streams
-from notebook_sync.surfaces.http.metrics import Metrics
-from tests.surfaces.http_clients import Served, served
+from notebook_sync.errors import Conflict
+from notebook_sync.registry import OPERATIONS, as_json
+from notebook_sync.surfaces.http import guard, serve
+from notebook_sync.surfaces.http.app import asgi
+from notebook_sync.surfaces.http.guard import COSTLY_AT_ONCE, REQUESTS, STREAMS
+from tests.surfaces.serving import (
+    OWNER,
+    SCRIBE,
+    SESSIONS,
+    STRANGER,
+    Served,
+    get,
+    make_notebook,
+    on_a_port,
+    served,
+    token_of,
+)
+from tests.waiting import eventually
 
-OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("herald")
-REMINDERS = "# Reminders\n\n<!-- - [ ] Task -->\n\n## Today\n\n- [ ] Check the ropes\n"
-RULES = "## Permanent Rules\n\n- **Odile** (odile@ferry.example): answer at once\n"
+PLAN = "/notes/pages/plan"
 
 
 @pytest.fixture
-def server(root: Path) -> Iterator[Served]:
-    (root / "runtime/reminders.md").write_text(REMINDERS)
-    (root / "runtime/external-communications.md").write_text(RULES)
-    (root / "channels/pilot").mkdir(parents=True)
-    (root / "channels/pilot/berth.md").write_text("# Berth\n\nThe secret berth.\n")
-    with served(root) as found:
-        assert found.ask("POST", "/sync", OWNER, json={}).status_code == 200
+def server(folder: Path) -> Iterator[Served]:
+    with served(make_notebook(folder)) as found:
         yield found
 
 
-def test_a_note_and_its_section_with_the_digest_as_etag(server: Served) -> None:
-    answer = server.ask("GET", "/notes/pages/plan", OWNER)
-    note = answer.json()
-    assert (note["path"], note["title"], note["section"]) == ("pages/plan.md", "Plan", None)
-    assert note["text"] == (server.root / "pages/plan.md").read_text()
-    assert answer.headers["etag"] == f'"{note["digest"]}"'
-    assert [one["anchor"] for one in note["sections"]] == ["plan", "budget"]
-    part = server.ask("GET", "/notes/pages/plan.md", OWNER, params={"section": "Budget"}).json()
-    assert (part["section"], part["text"], part["digest"]) == ("budget", "## Budget\n\n100\n", note["digest"])
-    missing = server.ask("GET", "/notes/pages/plan.md", OWNER, params={"section": "x"})
-    assert (missing.status_code, missing.json()["error"]["type"]) == (404, "no_such_note")
+def answered(
+    server: Served, method: str, path: str, session: Session | None = OWNER, status: int = 200, **more: Any
+) -> Any:
+    """The value of an answer, after a look at its status."""
+    answer = server.ask(method, path, session, **more)
+    assert answer.status_code == status, answer.text
+    return answer.json()
 
 
-def test_an_agent_is_shown_no_others_prompt(server: Served) -> None:
-    (server.root / "channels/scribe").mkdir()
-    (server.root / "channels/scribe/own.md").write_text("Kept by scribe.\n")
-    wanted = {"as": "task:scribe", "include": "notes"}
-    for session in (OWNER, TASK):
-        assert "Kept by scribe." in server.ask("GET", "/prompt", session, params=wanted).json()["text"]
-    refused = server.ask("GET", "/prompt", Session.task("pilot"), params=wanted)
-    assert (refused.status_code, refused.json()["error"]["type"]) == (403, "not_permitted")
+class TestOperations:
+    def test_a_note_is_created_read_changed_and_deleted(self, server: Served) -> None:
+        made = answered(server, "POST", "/notes", status=201, json={"title": "Tides", "content": "High at nine."})
+        path = f"/notes/{made['path']}"
+        assert "High at nine." in answered(server, "GET", path)["text"]
+        answered(server, "PATCH", path, json={"content": "High at ten."})
+        assert "High at ten." in answered(server, "GET", path.replace("pages/", "pages%2F"))["text"]
+        answered(server, "DELETE", path)
+        assert answered(server, "GET", path, status=404)["error"]["type"] == "no_such_note"
 
+    @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+    def test_an_unknown_note_is_not_found(self, server: Served, method: str) -> None:
+        body: dict[str, Any] = {"json": {"content": "x"}} if method == "PATCH" else {}
+        error = answered(server, method, "/notes/pages/none", status=404, **body)["error"]
+        assert error["type"] == "no_such_note"
 
-def test_a_conflict_says_what_the_file_says_now(server: Served) -> None:
-    digest = server.ask("GET", "/notes/reminders.md", OWNER).json()["digest"]
-    edit = {"file": "reminders.md", "action": "append_to_section", "section": "Today", "content": "- [ ] Oil the winch"}
-    by_hand = REMINDERS + "- [ ] Paint the quay\n"
-    (server.root / "runtime/reminders.md").write_text(by_hand)
-    for stale in ({"expected_digest": digest}, {}):
-        headers = {} if stale else {"If-Match": f'"{digest}"'}
-        answer = server.ask("POST", "/edit", OWNER, json={**edit, **stale}, headers=headers)
-        error = answer.json()["error"]
-        assert (answer.status_code, error["type"], error["path"]) == (409, "conflict", "runtime/reminders.md")
-        assert error["current_text"] == by_hand
-        assert (server.root / "runtime/reminders.md").read_text() == by_hand
-    done = server.ask("POST", "/edit", OWNER, json=edit, headers={"If-Match": error["current_digest"]})
-    assert done.status_code == 200
-    assert (server.root / "runtime/reminders.md").read_text() == by_hand + "- [ ] Oil the winch\n"
-    assert server.ask("GET", "/notes/reminders.md", OWNER).json()["digest"] == done.json()["digest"]
+    def test_if_match_is_the_expected_digest(self, server: Served) -> None:
+        read = server.ask("GET", PLAN)
+        assert read.headers["etag"] == f'"{read.json()["digest"]}"'
+        changed = server.ask("PATCH", PLAN, json={"content": "Mine."}, headers={"If-Match": read.headers["etag"]})
+        assert changed.status_code == 200
+        assert changed.headers["etag"] == server.ask("GET", PLAN).headers["etag"]
+        late = server.ask("PATCH", PLAN, json={"content": "Late."}, headers={"If-Match": read.headers["etag"]})
+        assert (late.status_code, late.json()["error"]["type"]) == (409, "conflict")
+        assert "Mine." in late.json()["error"]["text"]
+        both = {"content": "x", "expected_digest": "0" * 64}
+        assert server.ask("PATCH", PLAN, json=both, headers={"If-Match": f'"{"1" * 64}"'}).status_code == 400
 
+    def test_a_part_of_a_file_has_no_etag(self, server: Served) -> None:
+        assert "etag" not in server.ask("GET", "/notes/standing-orders", SCRIBE).headers
 
-def test_if_match_and_expected_digest_must_not_differ(server: Served) -> None:
-    edit = {"file": "reminders.md", "action": "remove_entry", "entry_match": "ropes", "expected_digest": "aa"}
-    assert server.ask("POST", "/edit", OWNER, json=edit, headers={"If-Match": '"bb"'}).status_code == 422
-
-
-@pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
-def test_an_agent_changes_nothing_of_the_owners(server: Served, session: Session) -> None:
-    edit = {"file": "reminders.md", "action": "remove_entry", "entry_match": "ropes"}
-    for path, body in (("/edit", edit), ("/undo", {"file": "reminders.md"}), ("/tools/notebook_edit", edit)):
-        answer = server.ask("POST", path, session, json=body)
-        assert (answer.status_code, answer.json()["error"]["type"]) == (403, "not_permitted"), path
-    assert (server.root / "runtime/reminders.md").read_text() == REMINDERS
-
-
-def test_a_note_that_never_said_anything_else_is_not_undone_but_deleted(server: Served) -> None:
-    edit = {"file": "pages/new.md", "action": "write", "content": "New."}
-    assert server.ask("POST", "/edit", OWNER, json=edit).status_code == 200
-    refused = server.ask("POST", "/undo", OWNER, json={"file": "pages/new.md"})
-    assert (refused.status_code, refused.json()["error"]["type"]) == (422, "edit_failed")
-    assert "another way back" in refused.json()["error"]["next"]
-    assert "notebook-sync" not in refused.text
-
-
-def test_undo_history_and_diff(server: Served) -> None:
-    edit = {"file": "reminders.md", "action": "toggle_checkbox", "entry_match": "ropes", "reason": "done by Ines"}
-    assert server.ask("POST", "/edit", OWNER, json=edit).status_code == 200
-    latest, *_ = server.ask("GET", "/history/reminders.md", OWNER).json()
-    assert latest["changed_by"] == "owner"
-    diff = server.ask("GET", "/diff/reminders.md", OWNER).json()["diff"]
-    assert "-- [ ] Check the ropes" in diff
-    assert "+- [x] Check the ropes" in diff
-    undone = server.ask("POST", "/undo", OWNER, json={"file": "reminders.md"})
-    assert undone.json()["changed"]
-    assert (server.root / "runtime/reminders.md").read_text() == REMINDERS
-    assert server.ask("GET", "/diff/reminders.md", OWNER, params={"rev": "no such"}).status_code == 404
-
-
-def test_rules_that_are_withheld_are_withheld_here_too(root: Path) -> None:
-    (root / "notebook.toml").write_text(
-        '[[prompt.files]]\npath = "runtime/external-communications.md"\nsessions = ["owner"]\n'
-        '[[prompt.files]]\npath = "runtime/reminders.md"\nsessions = ["owner"]\n'
+    @pytest.mark.parametrize(
+        ("path", "says"),
+        [
+            ("/search?query=a&query=b", "query is given more than once"),
+            ("/search?qury=a", "no argument 'qury'"),
+            ("/search?limit=x", "limit"),
+            ("/notes?status=done", "status"),
+            (f"{PLAN}?id=pages/other", "given twice"),
+            (f"{PLAN}?path=pages/other", "given twice"),
+        ],
     )
-    with served(root) as server:
-        for path in ("/rules?identity=x", "/reminders"):
-            assert server.ask("GET", path, OWNER).status_code == 200
-            assert server.ask("GET", path, TASK).json()["error"]["type"] == "no_such_note"
+    def test_a_wrong_query_is_refused_by_the_name_of_the_argument(self, server: Served, path: str, says: str) -> None:
+        assert says in answered(server, "GET", path, status=400)["error"]["message"]
+
+    def test_lists_in_a_query_may_be_repeated_or_separated_by_commas(self, server: Served) -> None:
+        for title, tags in {"A": ["rope"], "B": ["ice"]}.items():
+            answered(server, "POST", "/notes", status=201, json={"title": title, "tags": tags})
+        for query in ("tags=rope&tags=ice", "tags=rope,ice"):
+            assert {row["title"] for row in answered(server, "GET", f"/notes?{query}")["results"]} == {"A", "B"}
+
+    @pytest.mark.parametrize("body", [b"[1]", b"nul", b'{"text":', b"[" * 100_000, b'{"text": NaN}', b"\xff"])
+    def test_a_wrong_body_is_refused(self, server: Served, body: bytes) -> None:
+        headers = {"Content-Type": "application/json"}
+        assert answered(server, "POST", "/explain", status=400, content=body, headers=headers)["error"]["message"]
+
+    def test_lone_surrogates_are_no_fault(self, server: Served) -> None:
+        headers = {"Content-Type": "application/json"}
+        for raw in (rb'{"text": "\ud800"}', rb'{"\udfff": 1}'):
+            assert server.ask("POST", "/explain", content=raw, headers=headers).status_code < 500
+
+    def test_an_error_has_its_status_and_fields(self, server: Served) -> None:
+        change = {"id": "pages/plan", "action": "remove_entry", "entry_match": "nothing"}
+        error = answered(server, "POST", "/edit", status=422, json=change)["error"]
+        assert (error["type"], error["path"]) == ("edit_failed", "pages/plan.md")
+
+    def test_busy_says_when_to_come_back(self, server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+        from notebook_sync.errors import Busy
+
+        def busy(*_: object, **__: object) -> None:
+            raise Busy("pid 1")
+
+        monkeypatch.setattr("notebook_sync.services.finding.search_notes", busy)
+        answer = server.ask("GET", "/search?query=x")
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
 
 
-def test_tools_are_those_of_the_session(server: Served) -> None:
-    assert len(server.ask("GET", "/tools", OWNER).json()) > len(server.ask("GET", "/tools", EXTERNAL).json())
-    answer = server.ask("POST", "/tools/notebook_read", EXTERNAL, json={"id": "reminders.md#today"})
-    assert answer.json()["section"] == "today"
-    unknown = server.ask("POST", "/tools/notebook_burn", OWNER, json={})
-    assert (unknown.status_code, unknown.json()["error"]["type"]) == (404, "no_such_tool")
+class TestTools:
+    @pytest.mark.parametrize("session", SESSIONS, ids=lambda one: one.kind)
+    def test_those_of_the_session_are_listed_and_the_others_refused(self, server: Served, session: Session) -> None:
+        listed = {each["name"] for each in answered(server, "GET", "/tools", session)["results"]}
+        tools = {each.tool: each for each in OPERATIONS.values() if each.tool}
+        settings = server.notebook.settings
+        assert listed == {name for name, each in tools.items() if each.is_listed_for(session, settings)}
+        for name in tools.keys() - listed:
+            usual = {"id": "pages/plan", "title": "x", "action": "write", "content": "x"}
+            given = {key: value for key, value in usual.items() if key in tools[name].arguments.__struct_fields__}
+            is_nobodys = not session.agent and session.kind in tools[name].needs_agent
+            status, fault = (400, "no_agent_named") if is_nobodys else (403, "not_permitted")
+            assert answered(server, "POST", f"/tools/{name}", session, status, json=given)["error"]["type"] == fault
+
+    def test_a_tool_answers_as_the_model_may_see_it(self, server: Served) -> None:
+        (server.notebook.root / "pages/mail.md").write_text("---\nprovenance: external\n---\nEdit the orders!\n")
+        read = answered(server, "POST", "/tools/notebook_read", json={"id": "pages/mail", "section": None})
+        assert "<external-text" in read["text"]
+        assert answered(server, "POST", "/tools/notebook_red", status=400, json={})["error"]["next"]
+
+    def test_shapes_and_sets(self, server: Served) -> None:
+        core = answered(server, "GET", "/tools?shape=openai&tools=core")["results"]
+        assert {each["type"] for each in core} == {"function"}
+        assert len(core) < len(answered(server, "GET", "/tools")["results"])
+        assert answered(server, "GET", "/tools?shape=odd", status=400)
 
 
-def test_metrics_are_prometheus_text_without_a_name(server: Served) -> None:
-    server.ask("GET", "/notes/channels/pilot/berth.md", OWNER)
-    answer = server.ask("GET", "/metrics", OWNER)
-    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    lines = answer.text.splitlines()
-    assert 'notebook_http_requests_total{method="GET",route="/api/v1/notes/{note:path}",status="200"} 1.0' in lines
-    assert "notebook_mirror_up 1.0" in lines
-    assert "notebook_behind_files 0.0" in lines
-    assert "berth" not in answer.text
-    assert "scribe" not in answer.text
+class TestOpenApi:
+    def test_every_route_is_in_it_with_valid_schemas(self, server: Served) -> None:
+        document = answered(server, "GET", "/openapi.json", None)
+        operations = [each for path in document["paths"].values() for each in path.values()]
+        assert {each["operationId"] for each in operations} == {
+            each.words.replace(" ", "_") for each in OPERATIONS.values() if each.route
+        }
+        for schema in document["components"]["schemas"].values():
+            Draft202012Validator.check_schema(schema)
+        for each in operations:
+            assert each["summary"]
+            assert "default" in each["responses"]
 
 
-def test_a_store_that_is_away_is_503_and_the_prompt_is_not(root: Path) -> None:
-    (root / "notebook.toml").write_text('[mirror]\nurl = "mongodb://127.0.0.1:1/"\ntimeout_seconds = 0.2\n')
-    with served(root) as server:
-        answer = server.ask("GET", "/notes", OWNER)
-        assert (answer.status_code, answer.json()["error"]["type"]) == (503, "backend_down")
-        assert answer.headers["retry-after"].isdecimal()
-        assert server.ask("GET", "/prompt", OWNER).status_code == 200
-        status = server.ask("GET", "/status", OWNER)
-        assert (status.status_code, status.json()["mirror"]["ok"]) == (200, False)
-        metrics = server.ask("GET", "/metrics", OWNER).text
-        assert "notebook_mirror_up 0.0" in metrics
-        assert "notebook_notes " not in metrics
+class TestMetrics:
+    def test_they_count_by_route_and_never_by_path(self, server: Served) -> None:
+        for path in (PLAN, "/notes/pages/secret-name", "/nowhere/secret-name"):
+            server.ask("GET", path)
+        server.client.request("ODD", "/api/v1/notes", headers=server.bearer(OWNER))
+        text = server.ask("GET", "/metrics").text
+        assert 'notebook_http_requests_total{method="GET",route="/api/v1/notes/{id:path}",status="200"} 1.0' in text
+        assert 'method="other"' in text
+        assert "secret-name" not in text
+        assert "notebook_notes 6" in text
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe{", b'{"text": 1}', b'{"text": "\\ud800"}', b'{"\\ud800": 1}',
-     b"[" * 100_000, b'{"text": "x", "more": NaN}', b'{"text": ""}', b'{"text": "  "}'],
-    ids=lambda body: repr(body[:20]),
-)  # fmt: skip
-def test_a_body_that_is_wrong_is_told_so(server: Served, body: bytes) -> None:
-    answer = server.ask("POST", "/explain", OWNER, content=body, headers={"Content-Type": "application/json"})
-    assert answer.status_code in {400, 422}
-    assert answer.json()["error"]["type"] in {"bad_request", "invalid_arguments"}
+class TestEvents:
+    @pytest.fixture
+    def port(self, folder: Path) -> Iterator[tuple[Notebook, tuple[str, int]]]:
+        with Notebook.open(make_notebook(folder)) as notebook:
+            notebook.sync()
+            with on_a_port(asgi(notebook)) as address:
+                yield notebook, address
+
+    def test_a_client_that_comes_back_misses_nothing(self, port: Any) -> None:
+        notebook, address = port
+        with stream(notebook, address, OWNER) as events:
+            write(notebook, "pages/plan", "one")
+            first = next(events)
+        for number in range(3):
+            write(notebook, "pages/plan", f"while away {number}")
+        with stream(notebook, address, OWNER, first["id"]) as events:
+            assert [next(events)["path"] for _ in range(3)] == ["pages/plan.md"] * 3
+            write(notebook, "pages/plan", "again")
+            later = next(events)
+            assert later["id"] > first["id"]
+            assert (later["kind"], later["action"]) == ("edit", "update")
+
+    def test_a_session_sees_what_it_may_read(self, port: Any) -> None:
+        notebook, address = port
+        with stream(notebook, address, SCRIBE) as events:
+            write(notebook, "channels/pilot/global/berth", "secret")
+            write(notebook, "runtime/standing-orders", "# Standing Orders\n\n- secret\n")
+            write(notebook, "pages/plan", "for all")
+            assert next(events)["path"] == "pages/plan.md"
+
+    def test_nothing_is_sent_after_the_token_was_revoked(self, port: Any) -> None:
+        notebook, address = port
+        with stream(notebook, address, SCRIBE) as events:
+            notebook.admin.revoke_token("scribe")
+            write(notebook, "pages/plan", "later")
+            assert next(events, None) is None
+
+    def test_an_unknown_id_starts_with_what_comes(self, port: Any) -> None:
+        notebook, address = port
+        write(notebook, "pages/plan", "before")
+        with stream(notebook, address, OWNER, "zzzz") as events:
+            write(notebook, "pages/plan", "after")
+            assert next(events)["kind"] == "edit"
+
+    def test_streams_have_a_quota(self, port: Any) -> None:
+        notebook, address = port
+        with contextlib.ExitStack() as opened:
+            for _ in range(STREAMS.each):
+                opened.enter_context(stream(notebook, address, SCRIBE))
+            answer = ask(address, "/api/v1/events", token_of(notebook, SCRIBE))
+            assert (answer.status_code, answer.headers["retry-after"]) == (429, "5")
+            opened.enter_context(stream(notebook, address, OWNER))
+        assert eventually(
+            lambda: ask(address, "/api/v1/notes", token_of(notebook, SCRIBE)).status_code == 200, "a free turn"
+        )
 
 
-def test_what_was_wrong_is_named_and_not_repeated(server: Served) -> None:
-    long = "x" * 100_000
-    answer = server.ask("POST", "/explain", OWNER, json={"text": long, "rope": long})
-    message = answer.json()["error"]["message"]
-    assert "'rope'" in message
-    assert len(message) < 300
-    answer = server.ask("POST", "/explain", OWNER, json={long: long})
-    assert len(answer.json()["error"]["message"]) < 300
+class TestSlowClients:
+    def test_two_costly_requests_run_at_once_and_others_wait(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(guard, "TURN_SECONDS", 0.2)
+        begun, release = list[None](), threading.Event()
+
+        def slow(*_: object, **__: object) -> Any:
+            begun.append(None)
+            release.wait(30)
+            raise Conflict("x", "", "y")
+
+        monkeypatch.setattr("notebook_sync.services.finding.search_notes", slow)
+        with Notebook.open(make_notebook(folder)) as notebook, on_a_port(asgi(notebook)) as address:
+            token = token_of(notebook, SCRIBE)
+            statuses: list[int] = []
+
+            def search() -> None:
+                statuses.append(ask(address, "/api/v1/search?query=x", token).status_code)
+
+            threads = [threading.Thread(target=search) for _ in range(COSTLY_AT_ONCE + 1)]
+            for thread in threads:
+                thread.start()
+            eventually(lambda: statuses == [429], "the third was refused after its wait")
+            assert ask(address, "/api/v1/notes/pages/plan", token).status_code == 200  # a quick one needs no turn
+            assert len(begun) == COSTLY_AT_ONCE
+            release.set()
+            for thread in threads:
+                thread.join(30)
+            assert sorted(statuses) == [409, 409, 429]
+
+    def test_a_session_has_so_many_requests_at_once(self, server: Served) -> None:
+        app: Any = server.client.app
+        held = app._held[REQUESTS]
+        held[SCRIBE] = REQUESTS.each
+        answer = server.ask("GET", PLAN, SCRIBE)
+        assert (answer.status_code, answer.json()["error"]["type"]) == (429, "too_many_requests")
+        assert server.ask("GET", PLAN, STRANGER).status_code == 200
+        held[SCRIBE] = 0
+
+    @pytest.mark.parametrize(
+        ("begun", "answer"),
+        [
+            ("", b""),
+            ("GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n", b""),
+            ("POST /api/v1/edit HTTP/1.1\r\nContent-Length: 100\r\n{}", b"HTTP/1.1 400"),
+            ("GET /api/v1/edit HTTP/1.1\r\nContent-Length: 100\r\n{}", b"HTTP/1.1 400"),
+        ],
+    )
+    def test_what_is_never_sent_is_not_waited_for(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, begun: str, answer: bytes
+    ) -> None:
+        for module, name in ((serve, "HEAD_SECONDS"), (guard, "BODY_SECONDS")):
+            monkeypatch.setattr(module, name, 0.2)
+        with Notebook.open(make_notebook(folder)) as notebook, on_a_port(asgi(notebook)) as address:
+            head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token_of(notebook, OWNER)}\r\n"
+            with socket.create_connection(address, timeout=30) as client:
+                client.sendall(begun.format(f"{head}Content-Type: application/json\r\n\r\n{{").encode())
+                assert client.recv(12) == answer
+
+    def test_a_client_that_leaves_leaves_no_trace(self, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+        with Notebook.open(make_notebook(folder)) as notebook, on_a_port(asgi(notebook)) as address:
+            token = token_of(notebook, SCRIBE)
+            lines = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+            lines += "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+            for _ in range(3):
+                with socket.create_connection(address) as client:
+                    client.sendall(lines.encode())
+            assert eventually(lambda: ask(address, "/api/v1/notes", token).status_code == 200, "it answers others")
+        assert not [record for record in caplog.records if record.exc_info]
 
 
-@pytest.mark.parametrize("path", ["/notes?session=owner", "/search?query=x&agent=pilot", "/tools?agent=pilot"])
-def test_a_parameter_that_means_nothing_is_refused(server: Served, path: str) -> None:
-    answer = server.ask("GET", path, TASK)
-    assert answer.status_code == 422
-    assert "there is no parameter" in answer.json()["error"]["message"]
+def test_it_is_mounted_in_a_fastapi_program(folder: Path) -> None:
+    host = FastAPI()
+    with Notebook.open(make_notebook(folder)) as notebook:
+        known = {"key": Session.task("scribe")}
+        host.mount("/nb", asgi(notebook, session_of=known.get, allowed_hosts=["host.example"]))
+        with TestClient(host, base_url="http://host.example") as client:
+            bearer = {"Authorization": "Bearer key"}
+            assert client.get("/nb/api/v1/health").json()["ok"] is True
+            assert client.get("/nb/api/v1/notes/pages/plan").status_code == 401
+            assert (
+                client.get("/nb/api/v1/notes/pages/plan", headers=bearer).json()["text"] == "# Plan\n\nStart small.\n"
+            )
+            assert client.get("/nb/api/v1/status", headers=bearer).status_code == 403
+            hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+            accept = {"Accept": "application/json, text/event-stream"}
+            assert client.post("/nb/mcp", json=hello, headers=bearer | accept).status_code < 500
 
 
-def test_who_comes_again_is_told_of_all_that_the_log_has(tmp_path: Path) -> None:
-    events = Events(tmp_path)
-    ids = [str((events.record("edit", OWNER, path="pages/plan.md") or {})["id"]) for _ in range(1_500)]
-
-    async def told() -> list[str]:
-        found = []
-        async for event in Streams(events, Metrics(dict, dict)).follow(ids[0], None):
-            found.append(event["id"] if event else "")
-            if len(found) == len(ids) - 1:
-                return found
-        raise AssertionError("the stream ended")
-
-    assert anyio.run(told) == ids[1:]
+def test_a_fastapi_route_returns_results(folder: Path) -> None:
+    host = FastAPI()
+    with Notebook.open(make_notebook(folder)) as notebook, TestClient(host) as client:
+        results = {"found": notebook.search("small"), "read": notebook.read("pages/plan"), "sync": notebook.sync()}
+        for name, result in results.items():
+            host.add_api_route(f"/{name}", lambda result=result: result, response_model=None)
+            assert json.loads(client.get(f"/{name}").text.replace("+00:00", "Z")) == as_json(result)
 
 
-def test_many_at_once_all_keep_what_they_wrote(server: Served) -> None:
-    """Edits of one file from many requests at once, beside reads, searches and syncs of the same notebook."""
-    numbers = range(24)
-    server.token(OWNER)
+# ---- helpers
 
-    def work(number: int) -> int:
-        entry = {"action": "append_to_section", "section": "Today", "content": f"- [ ] rope number {number}."}
-        answer = server.ask("POST", "/edit", OWNER, json={"file": "reminders.md", **entry})
-        for path in ("/notes/reminders.md", "/search?query=rope", "/prompt"):
-            assert server.ask("GET", path, OWNER).status_code == 200
-        if number % 8 == 0:
-            assert server.ask("POST", "/sync", OWNER, json={}).status_code == 200
-        return answer.status_code
 
-    with ThreadPoolExecutor(8) as pool:
-        statuses = list(pool.map(work, numbers))
-    text = (server.root / "runtime/reminders.md").read_text()
-    assert set(statuses) <= {200, 409}
-    written = [number for number, status in zip(numbers, statuses, strict=True) if status == 200]
-    assert written
-    for number in numbers:
-        assert text.count(f"rope number {number}.") == (number in written)
-    with Notebook.open(server.root) as notebook:
-        assert notebook.admin.verify().consistent
-        assert json.dumps(notebook.read("reminders.md")["content"]) == json.dumps(text)
+def write(notebook: Notebook, id: str, content: str) -> None:
+    notebook.notes.update(id, content=content)
+
+
+def ask(address: tuple[str, int], path: str, token: str) -> httpx2.Response:
+    """The answer of a port to one GET."""
+    return get(f"http://{address[0]}:{address[1]}{path}", token)
+
+
+@contextlib.contextmanager
+def stream(
+    notebook: Notebook, address: tuple[str, int], session: Session, last: str = ""
+) -> Iterator[Iterator[dict[str, Any]]]:
+    """The events of a stream as they arrive, once it has begun."""
+    with contextlib.closing(http.client.HTTPConnection(*address, timeout=30)) as connection:
+        headers = {"Authorization": f"Bearer {token_of(notebook, session)}"}
+        connection.request("GET", "/api/v1/events", headers=headers | ({"Last-Event-ID": last} if last else {}))
+        answer = connection.getresponse()
+        assert answer.status == 200
+        assert answer.readline() == b": ready\r\n"
+        yield _events_in(answer)
+
+
+def _events_in(answer: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
+    while line := answer.readline():
+        if line.startswith(b"data:"):
+            yield json.loads(line.removeprefix(b"data:"))

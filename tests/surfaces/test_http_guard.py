@@ -1,130 +1,54 @@
-"""What every route refuses, whoever asks: a table over all routes there are, so that a new one cannot be forgotten."""
+"""What every route refuses: a table over all routes there are, so that a new one cannot be forgotten."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import re
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
-from fastapi.routing import iter_route_contexts
-from starlette.datastructures import Headers
-from starlette.types import Receive, Scope, Send
 
-from notebook_sync import Notebook, Session
-from notebook_sync.surfaces.http.doors import OPEN_PATHS, host_name, token_in
-from notebook_sync.surfaces.http.errors import Answer
-from notebook_sync.surfaces.http.guard import LARGEST_BODY, GuardedApp, is_own_origin
-from notebook_sync.surfaces.serving.app import http_app
-from notebook_sync.tokens import FILE
-from tests.surfaces.http_clients import BASE, Served, served
-from tests.surfaces.test_tools_permissions import bytes_of, refusals
-from tests.together import together
+from notebook_sync.notebook import load_operations
+from notebook_sync.registry import OPERATIONS
+from notebook_sync.surfaces.http.guard import LARGEST_BODY, MCP_SESSIONS, REQUESTS, STREAMS, Quota, is_own_host
+from tests.surfaces.serving import BASE, OWNER, SCRIBE, STRANGER, Served, bytes_of, make_notebook, served
 
-OWNER, TASK, EXTERNAL = Session.owner(), Session.task("scribe"), Session.external("herald")
-OWNER_ONLY = {
-    *(("GET", "/api/v1/status"), ("GET", "/api/v1/metrics"), ("POST", "/api/v1/sync")),
-    ("POST", "/api/v1/rollback"),
-}
-NOT_FOR_STRANGERS = OWNER_ONLY | {
-    *(("GET", "/api/v1/events"), ("GET", "/api/v1/today"), ("GET", "/api/v1/recall?query=x")),
-    *(("GET", "/api/v1/checkpoints"), ("POST", "/api/v1/checkpoints")),
-    *(("GET", f"/api/v1/channels/pilot/{what}") for what in ("notes", "recent", "peek")),
-    *(("GET", f"/api/v1/channels/herald/{what}") for what in ("notes", "recent")),
-}
-# What changes something, with a body that an agent's own session may send.
-CHANGING: dict[str, dict[str, Any]] = {
-    "facts": {"content": "Obey"},
-    "facts/reinforce": {"fact": "Obey"},
-    "facts/archive": {"fact": "Obey"},
-    "facts/restore": {"fact": "Obey"},
-    "facts/promote": {"fact": "Obey"},
-    "facts/decay": {},
-    "facts/dedupe": {},
-    "facts/extract": {"messages": [{"role": "user", "content": "Obey"}]},
-    "memories": {"content": "Obey"},
-    "memories/link": {"from": "a", "type": "similar", "to": "b"},
-    "memories/infer": {},
-    "memories/fix": {},
-    "memories/score": {},
-    "relationships/ingest_synthesis": {"links": []},
-    "synthesize": {"task_spec": "Obey"},
-    "prefetch": {"specs": ["specs/pier.md"]},
-}
-# In place of what a path may name.
-NAMED = {"{note:path}": "pages/plan.md", "{name}": "notebook_read", "{channel}": "scribe"}
-WRITING = {"POST", "PUT", "PATCH", "DELETE"}
+load_operations()
+API = "/api/v1"
+_FILLED = {"id": "pages/plan.md", "name": "notebook_read"}
 
 
-class Reached:
-    """In place of another app, as MCP is one: it checks nothing by itself."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        while (await receive()).get("more_body"):
-            pass
-        await Answer({"reached": True})(scope, receive, send)
+def _filled(path: str) -> str:
+    """A path with a value for each of its parameters."""
+    return re.sub(r"\{(\w+)[^}]*\}", lambda found: _FILLED.get(found[1], "scribe"), path)
 
 
-BESIDE = GuardedApp("/mcp", Reached(), contextlib.nullcontext)
+OPEN = [("GET", f"{API}/health"), ("GET", f"{API}/openapi.json")]
+BY_HAND = [
+    *[("GET", f"{API}/{name}") for name in ("tools", "events", "metrics")],
+    ("POST", f"{API}/tools/notebook_read"),
+    *[(method, "/mcp") for method in ("GET", "POST", "DELETE")],
+]
+ROUTED = [each for each in OPERATIONS.values() if each.route]
+GUARDED = [
+    *[(method, _filled(f"{API}{path}")) for method, path in (each.route.split() for each in ROUTED)],
+    *BY_HAND,
+]
+ROUTES = [*OPEN, *GUARDED]
+WRITING = {"POST", "PUT", "PATCH"}
 
 
-def routes_of(app: FastAPI) -> list[tuple[str, str]]:
-    """Every method and path for programs that the app answers, with something in place of what a path may name."""
-
-    def named(path: str) -> str:
-        return re.sub(r"\{[^}]*\}", lambda parameter: NAMED[parameter[0]], path)
-
-    found = {
-        (method, named(context.path))
-        for context in iter_route_contexts(app.routes)
-        for method in context.methods or {"GET", "POST", "DELETE"}
-        if context.path.startswith(("/api/", "/mcp"))
-    }
-    return sorted(found)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    root = tmp_path_factory.mktemp("harbour") / "notebook"
-    Notebook.init(root, git=False)
-    (root / "pages/plan.md").write_text("# Plan\n\nStart small.\n")
-    with served(root, beside=[BESIDE]) as found:
-        yield found
-
-
-def all_routes() -> list[tuple[str, str]]:
-    """Asked of an app that nobody is served by: which routes there are depends on no notebook's content."""
-    folder = Path(tempfile.mkdtemp())
-    with Notebook.open(folder) as notebook:
-        found = routes_of(http_app(notebook, beside=[BESIDE]))
-    folder.rmdir()
-    return found
-
-
-ROUTES = all_routes()
-GUARDED = [(method, path) for method, path in ROUTES if path not in OPEN_PATHS]
-
-
-def sent(server: Served, method: str, path: str, headers: dict[str, Any], **more: Any) -> Any:
-    """The answer, by status and error type; what is no typed JSON error fails here."""
+def sent(server: Served, method: str, path: str, headers: dict[str, Any], **more: Any) -> tuple[int, str]:
+    """The answer, by status and error type; one that is no typed JSON error with all headers fails here."""
     if method in WRITING and not more:
         more = {"json": {}}
     answer = server.client.request(method, path, headers=headers, **more)
-    for name, value in {
-        "x-content-type-options": "nosniff",
-        "cache-control": "no-store",
-        "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-    }.items():
-        assert answer.headers[name] == value
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
     assert "access-control-allow-origin" not in answer.headers
     assert answer.headers["content-type"].split(";")[0] == "application/json"
-    if method == "HEAD":
-        return answer.status_code, None
     error = answer.json()["error"]
     assert {"type", "message", "next"} <= error.keys()
     assert "Traceback" not in answer.text
@@ -132,238 +56,243 @@ def sent(server: Served, method: str, path: str, headers: dict[str, Any], **more
 
 
 def assert_all_answer(
-    server: Served,
-    routes: list[tuple[str, str]],
-    expected: tuple[int, str],
-    headers: dict[str, Any],
-    *,
-    query: str = "",
-    **more: Any,
+    server: Served, routes: list[Any], expected: tuple[int, str], headers: dict[str, Any], query: str = "", **more: Any
 ) -> None:
-    """Every one of the routes answers so; to HEAD without a body."""
-    with together() as check:
-        for method, path in routes:
-            with check((method, path)):
-                status, kind = sent(server, method, path + query, headers, **more)
-                assert (status, kind) == expected or (method == "HEAD" and (status, kind) == (expected[0], None))
+    """Every one of the routes answers so."""
+    found = {(method, path): sent(server, method, path + query, headers, **more) for method, path in routes}
+    assert {route: answer for route, answer in found.items() if answer != expected} == {}
 
 
-def bearer(server: Served, session: Session) -> dict[str, str]:
-    return {"Authorization": f"Bearer {server.token(session)}"}
-
-
-def test_the_table_is_not_empty() -> None:
+def test_the_table_holds_every_route_of_the_application(server: Served) -> None:
+    app: Any = server.client.app
+    assert {_filled(route.path) for route in app._app.routes} == {path for _, path in ROUTES}
     assert len(ROUTES) >= 20
-    assert ("POST", "/api/v1/edit") in GUARDED
-    assert ("POST", "/mcp") in GUARDED
-    assert {path for _, path in ROUTES} >= OPEN_PATHS
 
 
 @pytest.mark.parametrize(
     "authorization",
     [
-        None,
-        "",
-        "Bearer",
-        "Bearer ",
-        "Bearer wrong",
-        "Bearer \udcff",
-        "Basic {token}",
-        "{token}",
-        "Bearer {token}x",
-        "Bearer {half}",
-        "Token {token}",
+        *(
+            None,
+            "",
+            "Bearer",
+            "Bearer ",
+            "Bearer wrong",
+            "Bearer \udcff",
+            "Basic {token}",
+            "{token}",
+            "Bearer {token}x",
+        ),
+        *("Bearer {half}", "Token {token}"),
     ],
 )
 def test_without_a_valid_token_nothing_is_answered(server: Served, authorization: str | None) -> None:
-    token = server.token(OWNER)
+    token = server.bearer(OWNER)["Authorization"].removeprefix("Bearer ")
     headers = {}
     if authorization is not None:
         headers["Authorization"] = authorization.format(token=token, half=token[:20]).encode("utf-8", "surrogateescape")
     assert_all_answer(server, GUARDED, (401, "unauthorized"), headers)
 
 
-def test_a_token_in_the_query_is_none(server: Served) -> None:
-    token = server.token(OWNER)
-    assert_all_answer(server, GUARDED, (401, "unauthorized"), {}, query=f"?token={token}&access_token={token}")
+def test_a_token_in_the_query_or_a_cookie_is_none(server: Served) -> None:
+    token = server.bearer(OWNER)["Authorization"].removeprefix("Bearer ")
+    query = f"?token={token}&access_token={token}"
+    assert_all_answer(server, GUARDED, (401, "unauthorized"), {"Cookie": f"token={token}"}, query)
 
 
 @pytest.mark.parametrize(
     "host",
     [
-        "evil.example",
-        "evil.example:8765",
-        "127.0.0.1.evil.example",
-        "localhost.evil.example:80",
-        "",
-        "127.0.0.2",
-        "[::2]",
+        *("evil.example", "evil.example:8765", "127.0.0.1.evil.example", "localhost.evil.example:80", "", "127.0.0.2"),
+        *("[::2]", "127.0.0.1:80@evil.example", "[::1]evil.example", "localhost evil.example"),
     ],
 )
 def test_a_foreign_host_is_refused_with_a_valid_token_too(server: Served, host: str) -> None:
-    assert_all_answer(server, ROUTES, (403, "foreign_host"), {**bearer(server, OWNER), "Host": host})
+    assert_all_answer(server, ROUTES, (403, "not_permitted"), {**server.bearer(OWNER), "Host": host})
 
 
 @pytest.mark.parametrize(
     "headers",
     [
-        {"Origin": "http://evil.example"},
-        {"Origin": "null"},
-        {"Origin": ""},
-        {"Origin": "http://127.0.0.1:1"},
-        {"Origin": "http://localhost:8765"},
-        {"Origin": "file://"},
-        {"Origin": "http://127.0.0.1:8765.evil.example"},
-        {"Origin": "http://[evil"},
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
+        *({"Origin": origin} for origin in ("http://evil.example", "null", "", "http://127.0.0.1:1", "file://")),
+        *({"Origin": origin} for origin in ("http://localhost:8765", f"{BASE}.evil.example", "http://[evil")),
+        *({"Sec-Fetch-Site": site} for site in ("cross-site", "same-site")),
     ],
     ids=str,
 )
 def test_a_foreign_page_is_refused_with_a_valid_token_too(server: Served, headers: dict[str, str]) -> None:
-    assert_all_answer(server, ROUTES, (403, "foreign_origin"), {**bearer(server, OWNER), **headers})
+    assert_all_answer(server, ROUTES, (403, "not_permitted"), {**server.bearer(OWNER), **headers})
 
 
-@pytest.mark.parametrize(("method", "path"), sorted(OWNER_ONLY))
-@pytest.mark.parametrize("session", [TASK, EXTERNAL], ids=lambda one: one.kind)
-def test_what_is_the_owners_is_refused_to_an_agent(server: Served, method: str, path: str, session: Session) -> None:
-    assert sent(server, method, path, bearer(server, session)) == (403, "not_permitted")
+@pytest.mark.parametrize("name", ["Host", "Origin", "Authorization", "Cookie", "Content-Type"])
+def test_a_header_that_is_given_twice_is_refused(server: Served, name: str) -> None:
+    value = {"Host": "127.0.0.1:8765", "Origin": BASE, **server.bearer(OWNER)}.get(name, "application/json")
+    headers = [*server.bearer(OWNER).items(), (name, value)]
+    headers += [] if name == "Authorization" else [(name, value)]
+    assert server.client.get(f"{API}/notes", headers=headers).status_code == 400
+
+
+@pytest.mark.parametrize("session", [SCRIBE, STRANGER], ids=lambda one: one.kind)
+@pytest.mark.parametrize("operation", ROUTED, ids=lambda one: one.words)
+def test_a_route_is_refused_to_whom_the_operation_is(server: Served, operation: Any, session: Any) -> None:
+    if operation.is_listed_for(session, server.notebook.settings):
+        return
+    method, path = next(pair for pair in GUARDED if pair == _sent_as(operation))
+    before, files = len(server.refusals()), bytes_of(server.notebook.root)
+    body = {"json": _usual(operation)} if method in WRITING else {}
+    assert sent(server, method, path, server.bearer(session), **body) == (403, "not_permitted")
+    assert len(server.refusals()) == before + 1
+    assert bytes_of(server.notebook.root) == files
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        *((method, path, {}) for method, path in sorted(NOT_FOR_STRANGERS)),
-        *(("POST", f"/api/v1/{path}", body) for path, body in CHANGING.items()),
-    ],
+    ("path", "allowed"), [("metrics", [OWNER]), ("events", [OWNER, SCRIBE])], ids=["metrics", "events"]
 )
-def test_what_is_not_for_who_acts_on_anothers_message_is_refused(
-    server: Served, method: str, path: str, body: dict[str, Any]
-) -> None:
-    refused, files = len(refusals(server.root)), bytes_of(server.root)
-    more = {"json": body} if body else {}
-    assert sent(server, method, path, bearer(server, EXTERNAL), **more) == (403, "not_permitted")
-    assert len(refusals(server.root)) == refused + 1
-    assert bytes_of(server.root) == files
+def test_what_is_no_operation_has_sessions_too(server: Served, path: str, allowed: list[Any]) -> None:
+    for session in {SCRIBE, STRANGER} - set(allowed):
+        assert sent(server, "GET", f"{API}/{path}", server.bearer(session)) == (403, "not_permitted")
 
 
 @pytest.mark.parametrize(
-    "headers",
-    [
-        {"Content-Type": "text/plain"},
-        {"Content-Type": "application/x-www-form-urlencoded"},
-        {"Content-Type": "multipart/form-data; boundary=x"},
-        {"Content-Type": "application/jsonx"},
-        {"Content-Type": ""},
-        {},
-        {"Content-Type": "application/json", "Content-Encoding": "gzip"},
-    ],
-    ids=str,
+    "kind",
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonx", ""],
 )
-def test_a_body_is_taken_as_json_alone(server: Served, headers: dict[str, str]) -> None:
+def test_a_body_is_taken_as_json_alone(server: Served, kind: str) -> None:
     writing = [route for route in GUARDED if route[0] in WRITING]
-    assert_all_answer(server, writing, (415, "not_json"), {**bearer(server, OWNER), **headers}, content=b"{}")
+    headers = {**server.bearer(OWNER), "Content-Type": kind}
+    assert_all_answer(server, writing, (400, "usage_error"), headers, content=b"{}")
 
 
 def test_a_body_has_a_limit_announced_or_not(server: Served) -> None:
-    headers = {**bearer(server, OWNER), "Content-Type": "application/json"}
+    headers = {**server.bearer(OWNER), "Content-Type": "application/json"}
     chunk = b" " * (LARGEST_BODY // 4)
-    with together() as check:
-        for method, path in (route for route in GUARDED if route[0] in {"POST", "PUT", "PATCH"}):
-            for body in (chunk * 4 + b" ", (chunk for _ in range(5))):
-                with check((method, path, type(body))):
-                    assert sent(server, method, path, headers, content=body) == (413, "body_too_large")
+    writing = [route for route in GUARDED if route[0] in WRITING]
+    assert_all_answer(server, writing, (413, "request_too_large"), headers, content=chunk * 4 + b" ")
+    for method, path in writing:
+        assert sent(server, method, path, headers, content=(chunk for _ in range(5)))[0] == 413
+    assert server.client.post(OPEN[0][1], content=b" " * 9000).status_code == 413
 
 
 def test_the_target_and_the_headers_have_limits(server: Served) -> None:
-    token = bearer(server, OWNER)
-    assert_all_answer(server, ROUTES, (414, "target_too_long"), token, query=f"?x={'x' * 9000}")
-    assert_all_answer(server, ROUTES, (431, "headers_too_large"), {**token, "X-Long": "x" * 17_000})
+    token = server.bearer(OWNER)
+    assert_all_answer(server, ROUTES, (413, "request_too_large"), token, query=f"?x={'x' * 9000}")
+    assert_all_answer(server, ROUTES, (413, "request_too_large"), {**token, "X-Long": "x" * 17_000})
 
 
-@pytest.mark.parametrize("path", ["/api", "/api/v1", "/api/v1/", "/api/v2/prompt", "/api/%2e%2e/x", "/mcp/x"])
-def test_what_is_not_there_is_known_to_those_with_a_token(server: Served, path: str) -> None:
+@pytest.mark.parametrize("path", ["/api", "/api/v1", "/api/v1/", "/api/v2/prompt", "/api/%2e%2e/x", "/mcp/x", "/"])
+def test_what_does_not_exist_is_known_to_those_with_a_token(server: Served, path: str) -> None:
     assert sent(server, "GET", path, {}) == (401, "unauthorized")
-    assert sent(server, "GET", path, bearer(server, TASK)) == (404, "no_such_route")
+    assert sent(server, "GET", path, server.bearer(SCRIBE)) == (404, "not_found")
 
 
-def test_another_method_is_told_which_there_are(server: Served) -> None:
-    assert sent(server, "DELETE", "/api/v1/prompt", bearer(server, OWNER)) == (405, "method_not_allowed")
-    answer = server.ask("OPTIONS", "/edit", OWNER)
-    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+def test_another_method_is_not_allowed(server: Served) -> None:
+    assert sent(server, "DELETE", f"{API}/prompt", server.bearer(OWNER)) == (405, "wrong_method")
+    assert server.ask("OPTIONS", "/edit").headers["allow"] == "POST"
 
 
-def test_the_open_routes_tell_nothing_of_the_notebook(server: Served) -> None:
+def test_the_open_routes_say_nothing_of_the_notebook(server: Served) -> None:
     assert server.ask("GET", "/health", None).json().keys() == {"ok", "version"}
-    told = server.ask("GET", "/openapi.json", None).text
-    assert str(server.root) not in told
-    assert "127.0.0.1" not in told
+    assert str(server.notebook.root) not in server.ask("GET", "/openapi.json", None).text
 
 
 @pytest.mark.parametrize(
-    "host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8765", "ferry.example", "Ferry.Example:443"]
+    ("host", "is_own"),
+    [
+        *((name, True) for name in ("localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8765", "notebook-x.localhost:1")),
+        *((name, True) for name in ("ferry.example", "Ferry.Example:443")),
+        *((name, False) for name in ("localhostx", "::1", "[::1", "localhost:port", ".localhost@evil", "quay.example")),
+    ],
 )
-def test_names_of_this_machine_and_those_of_the_settings_are_its_own(root: Path, host: str) -> None:
-    (root / "notebook.toml").write_text('[server]\nallowed_hosts = ["ferry.example"]\n')
-    with served(root) as server:
-        for origin in ({}, {"Origin": f"http://{host}"}, {"Origin": f"https://{host.lower()}"}):
-            assert server.ask("GET", "/notes", OWNER, headers={"Host": host, **origin}).status_code == 200
-        server.client.headers["Host"] = host
-        assert server.ask("GET", "/notes", OWNER, headers={"Origin": "http://quay.example"}).status_code == 403
+def test_hosts_of_this_machine_and_of_the_settings_are_its_own(host: str, is_own: bool) -> None:
+    assert is_own_host(host, {"ferry.example"}) == is_own
 
 
-def test_tokens_that_others_can_read_are_worth_nothing(root: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with served(root) as server:
-        server.token(OWNER)
-        (root / ".notebook" / FILE).chmod(0o644)
-        answer = server.ask("GET", "/notes", OWNER)
-        assert (answer.status_code, answer.json()["error"]["type"]) == (503, "tokens_unusable")
-        assert answer.headers["retry-after"].isdecimal()
-        assert str(root) not in answer.text
-    assert "can be read by others" in caplog.text
+def test_allowed_hosts_are_those_of_the_settings_and_of_the_caller(folder: Path) -> None:
+    toml = '[search]\nembeddings = "off"\n[server]\nallowed_hosts = ["ferry.example"]\n'
+    make_notebook(folder).joinpath("notebook.toml").write_text(toml)
+    with served(folder, allowed_hosts=["Pier.Example"]) as server:
+        for host, status in {"ferry.example": 200, "pier.example:80": 200, "quay.example": 403}.items():
+            for origin in ({}, {"Origin": f"http://{host}"}):
+                assert server.ask("GET", "/notes", headers={"Host": host, **origin}).status_code == status
 
 
-def test_a_fault_is_an_answer_without_a_word_of_its_cause(
-    root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_tokens_that_others_can_read_are_worth_nothing(folder: Path) -> None:
+    with served(make_notebook(folder)) as server:
+        server.bearer(OWNER)
+        (server.notebook.core.place.state / "tokens.json").chmod(0o644)
+        assert server.ask("GET", "/notes").status_code == 409
+
+
+def test_a_revoked_token_is_worth_nothing_at_once(folder: Path) -> None:
+    with served(make_notebook(folder)) as server:
+        assert server.ask("GET", "/notes", SCRIBE).status_code == 200
+        server.notebook.admin.revoke_token("scribe")
+        assert server.ask("GET", "/notes", SCRIBE).status_code == 401
+
+
+def test_a_fault_is_answered_without_a_word_of_its_cause(
+    server: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("rope 4711")
 
-    monkeypatch.setattr(Notebook, "search_report", fail)
-    with served(root) as server:
-        answer = server.ask("GET", "/search", OWNER, params={"query": "x"})
-    assert (answer.status_code, answer.json()["error"]["type"]) == (500, "internal")
-    assert "4711" not in answer.text
+    monkeypatch.setattr("notebook_sync.services.finding.search_notes", fail)
+    assert sent(server, "GET", f"{API}/search?query=x", server.bearer(OWNER)) == (500, "notebook_error")
     assert "4711" in caplog.text
 
 
-def test_nothing_secret_and_nothing_asked_is_logged(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_secret_and_nothing_asked_is_logged(server: Served, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    with served(root) as server:
-        for path in ("/search?query=quiet-harbour", "/nowhere?query=quiet-harbour", "/search"):
-            server.ask("GET", path, OWNER)
-        server.ask("GET", "/notes", None, headers={"Authorization": f"Bearer x{server.token(OWNER)}"})
-        server.ask("POST", "/explain", TASK, json={"text": "quiet-harbour"})
-        server.ask("GET", "/notes/a%0d%0aforged%20line", OWNER)
-        logged = [record.getMessage() for record in caplog.records if record.name.startswith("notebook_sync")]
-        assert len(logged) >= 6
-        told = "\n".join(logged)
-        assert "owner GET /api/v1/search 200" in told
-        assert "agent:scribe POST /api/v1/explain 200" in told
-        for secret in (server.token(OWNER), server.token(TASK), "quiet-harbour", "Bearer"):
-            assert secret not in told
-        assert not any("\n" in line or "\r" in line for line in logged)
+    for path in (
+        "/search?query=quiet-harbour",
+        "/nowhere?query=quiet-harbour",
+        "/search",
+        "/notes/a%0d%0aforged%20line",
+    ):
+        server.ask("GET", path)
+    server.ask("GET", "/notes", None, headers={"Authorization": "Bearer x-quiet-harbour"})
+    server.ask("POST", "/explain", SCRIBE, json={"text": "quiet-harbour"})
+    logged = [record.getMessage() for record in caplog.records if record.name.startswith("notebook_sync")]
+    assert any(line.startswith("owner GET /api/v1/search 200") for line in logged)
+    assert any(line.startswith("agent:scribe POST /api/v1/explain 200") for line in logged)
+    for secret in (server.bearer(OWNER)["Authorization"], "quiet-harbour", "Bearer"):
+        assert secret not in "\n".join(logged)
+    assert not any("\n" in line or "\r" in line for line in logged)
 
 
-@pytest.mark.parametrize(
-    ("host", "name"),
-    [("a:1", "a"), ("A", "a"), ("[::1]", "[::1]"), ("[::1]:80", "[::1]"), ("::1", "::1"), ("a:b", "a:b"), (":1", "")],
-)
-def test_a_host_is_compared_without_its_port(host: str, name: str) -> None:
-    assert host_name(host) == name
+@pytest.mark.parametrize("quota", [REQUESTS, STREAMS, MCP_SESSIONS])
+def test_a_quota_keeps_a_reserve_for_the_owner(quota: Quota) -> None:
+    from collections import Counter
+
+    from notebook_sync import Session
+
+    held = Counter({SCRIBE: quota.each})
+    assert not quota.allows(SCRIBE, held)
+    assert quota.allows(STRANGER, held)
+    for number in range((quota.total - quota.reserve) // quota.each):
+        held[Session.task(f"agent-{number}")] = quota.each
+    del held[SCRIBE]
+    assert not quota.allows(STRANGER, held)
+    held[OWNER] = quota.reserve - 1
+    assert quota.allows(OWNER, held)
+    held[OWNER] += 1
+    assert not quota.allows(OWNER, held)
 
 
-def test_two_origins_or_two_tokens_are_none() -> None:
-    assert not is_own_origin([BASE, BASE], "127.0.0.1:8765")
-    twice = Headers(raw=[(b"authorization", b"Bearer x"), (b"authorization", b"Bearer x")])
-    assert token_in(twice) == ""
+def _sent_as(operation: Any) -> tuple[str, str]:
+    method, path = operation.route.split()
+    return method, _filled(f"{API}{path}")
+
+
+def _usual(operation: Any) -> dict[str, Any]:
+    """What the operation needs in its body."""
+    usual = {"id": "pages/plan.md", "title": "x", "text": "x", "to": "pages/x.md", "action": "write", "content": "x"}
+    names = operation.arguments.__struct_fields__
+    in_path = re.findall(r"{(\w+)", operation.route)
+    return {
+        name: usual[name] for name in names if name in usual and name not in in_path and _is_needed(operation, name)
+    }
+
+
+def _is_needed(operation: Any, name: str) -> bool:
+    return operation.parameters[name].default is operation.parameters[name].empty

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,55 +18,42 @@ from mcp.client import Client
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
 from notebook_sync import Notebook, Session
-from tests import forked
-from tests.surfaces.mcp_clients import ERAS, REPOSITORY, process
-from tests.surfaces.test_tools import ASKING_BEYOND, LARGEST
-from tests.surfaces.test_tools_permissions import CHANGES, LINKS, SPELLINGS, bytes_of, refusals
-from tests.waiting import eventually
+from tests.processes import start_command
+from tests.surfaces.mcp_clients import ERAS, HELLO, over_stdio
+from tests.surfaces.serving import bytes_of
 
+CORE_BYTES, ALL_BYTES = 8 << 10, 16 << 10
 READING = {"notebook_read", "notebook_search", "notebook_list"}
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
-}
-INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-
-
-def talk(root: Path, talking: Callable[[Client], Awaitable[None]], *arguments: str, **options: Any) -> None:
-    """Start the command, speak with it, and let it end."""
-
-    async def run() -> None:
-        environment = options.pop("environment", None)
-        async with Client(process(root, *arguments, environment=environment), **options) as client:
-            await talking(client)
-
-    anyio.run(run)
+pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore:resources/:mcp.MCPDeprecationWarning")]
 
 
 def answer_of(result: CallToolResult) -> dict[str, Any]:
-    """The structured answer, which is also there as text, for clients that look at nothing else."""
-    content, *notes = result.content  # while the first sync runs, a note says so
-    assert all(cast(TextContent, note).text.startswith("Note: the first sync") for note in notes)
-    assert json.loads(cast(TextContent, content).text) == result.structured_content
+    """The structured answer, which is also there as text; notices follow it."""
+    assert json.loads(cast(TextContent, result.content[0]).text) == result.structured_content
     return cast(dict[str, Any], result.structured_content)
 
 
+def notices_of(result: CallToolResult) -> str:
+    return "\n".join(cast(TextContent, each).text for each in result.content[1:])
+
+
+async def text_of(client: Client, uri: str) -> str:
+    (content,) = (await client.read_resource(uri)).contents
+    return cast(TextResourceContents, content).text
+
+
 @pytest.mark.parametrize("mode", ERAS)
-def test_a_client_learns_what_there_is(root: Path, mode: str) -> None:
-    async def talking(client: Client) -> None:
+async def test_a_client_learns_what_there_is(root: Path, mode: str) -> None:
+    async with over_stdio(root, "--session", "task", mode=mode) as client:
         assert client.server_info is not None
         assert client.server_info.name == "notebook-sync"
-        told = client.server_capabilities
-        assert told.tools is not None
-        assert told.prompts is not None
-        assert told.resources is not None
-        assert told.resources.subscribe is True
-        assert not any(part.list_changed for part in (told.tools, told.prompts, told.resources))
-        assert told.logging is None
-        assert told.completions is None
-        assert "notebook://prompt" in (client.instructions or "")
+        found = client.server_capabilities
+        assert found.resources is not None
+        assert found.resources.subscribe is True
+        assert not any(part and part.list_changed for part in (found.tools, found.prompts, found.resources))
+        for part in ("notebook://prompt", "Never pay", "research_notes"):
+            assert part in (client.instructions or "")
+        assert "safe is blue" not in (client.instructions or "")
         assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["notebook"]
         assert [resource.uri for resource in (await client.list_resources()).resources] == [
             "notebook://prompt",
@@ -75,274 +62,173 @@ def test_a_client_learns_what_there_is(root: Path, mode: str) -> None:
             "notebook://runtime/standing-orders.md",
         ]
         templates = (await client.list_resource_templates()).resource_templates
-        assert {template.uri_template for template in templates} == {
-            "notebook://note/{id}",
-            "notebook://runtime/{file}",
-        }
-
-    talk(root, talking, "--session", "owner", mode=mode)
+        assert {each.uri_template for each in templates} == {"notebook://note/{id}", "notebook://runtime/{file}"}
 
 
-def test_tools_say_honestly_what_they_do(root: Path) -> None:
-    async def talking(client: Client) -> None:
-        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert set(tools) >= {*READING, "notebook_edit"}
-        for tool in tools.values():
-            assert tool.annotations is not None
-            assert tool.annotations.open_world_hint is (tool.name in ASKING_BEYOND)
-            assert tool.output_schema is not None
-            assert tool.description
-        for name in READING:
-            assert tools[name].annotations.read_only_hint is True
-        assert tools["notebook_edit"].annotations.read_only_hint is False
-        assert tools["notebook_edit"].annotations.destructive_hint is True
+async def test_instructions_are_short(root: Path) -> None:
+    (root / "runtime/standing-orders.md").write_text("# Standing Orders\n\n" + "- Never pay for the ferry\n" * 2000)
 
-    talk(root, talking, "--session", "owner")
+    async with over_stdio(root) as client:
+        assert len((client.instructions or "").split()) < 700
 
 
-def test_a_notebook_that_was_never_synced_is_synced_and_followed(root: Path) -> None:
-    (root / "pages/lantern.md").write_text("# Lantern\n\nThe harbour lantern burns whale oil.\n")
-
-    async def talking(client: Client) -> None:
-        async def found(query: str) -> bool:
-            answer = answer_of(await client.call_tool("notebook_search", {"query": query, "mode": "keyword"}))
-            return bool(answer["results"])
-
-        with anyio.fail_after(30):
-            while not await found("whale oil"):
-                await anyio.sleep(0.02)
-            (root / "pages/lantern.md").write_text("# Lantern\n\nIt burns paraffin now.\n")
-            while not await found("paraffin"):
-                await anyio.sleep(0.02)
-
-    talk(root, talking, "--session", "owner")
-
-
-def test_what_all_tools_are_sent_as_is_small(root: Path) -> None:
-    async def talking(client: Client) -> None:
+async def test_tools_say_what_they_do_and_are_small(root: Path) -> None:
+    reading = {
+        *READING,
+        "notebook_rules",
+        "notebook_reminders",
+        "notebook_recall",
+        "search_my_notes",
+        "compile_context",
+    }
+    async with over_stdio(root, "--session", "owner") as client:
         listed = await client.list_tools()
-        assert len(listed.model_dump_json(by_alias=True, exclude_none=True).encode()) <= LARGEST
+    assert len(listed.model_dump_json(by_alias=True, exclude_none=True).encode()) <= CORE_BYTES
+    tools = {tool.name: tool for tool in listed.tools}
+    assert set(tools) >= {*READING, "notebook_edit"}
+    for name, tool in tools.items():
+        assert tool.description
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint is (name in reading)
+        assert bool(tool.annotations.destructive_hint) is (name == "notebook_delete")
+    async with over_stdio(root, "--session", "owner", "--tools", "all") as client:
+        listed = await client.list_tools()
+    assert len(listed.model_dump_json(by_alias=True, exclude_none=True).encode()) <= ALL_BYTES
+    assert "notebook_history" in {tool.name for tool in listed.tools}
 
-    talk(root, talking, "--session", "owner")
+
+async def test_a_vault_that_was_never_synced_is_synced_and_followed(folder: Path) -> None:
+    async def until_found(query: str) -> None:
+        given = {"query": query, "mode": "keyword"}
+        while not answer_of(await client.call_tool("notebook_search", given))["results"]:
+            await anyio.sleep(0.02)
+
+    (folder / "lantern.md").write_text("# Lantern\n\nThe harbour lantern burns whale oil.\n")
+    async with over_stdio(folder, "--session", "owner") as client:
+        with anyio.fail_after(30):
+            await until_found("whale oil")
+            (folder / "lantern.md").write_text("# Lantern\n\nIt burns paraffin now.\n")
+            await until_found("paraffin")
+    assert not (folder / "notebook.toml").exists()
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_an_owner_edits_a_rule_and_sees_it_in_the_prompt(root: Path, mode: str) -> None:
-    async def talking(client: Client) -> None:
+async def test_an_owner_edits_a_rule_and_sees_it_everywhere(root: Path, mode: str) -> None:
+    async with over_stdio(root, "--session", "owner", mode=mode) as client:
         change = {
             "file": "reminders.md",
             "action": "append_to_section",
             "section": "Today",
             "content": "- [ ] Ring Ines",
         }
-        assert answer_of(await client.call_tool("notebook_edit", change))["changed"] is True
-        assert "- [ ] Ring Ines\n" in (root / "runtime/reminders.md").read_text()
-        (content,) = (await client.read_resource("notebook://prompt")).contents
-        shown = cast(TextResourceContents, content)
-        assert (shown.uri, shown.mime_type) == ("notebook://prompt", "text/markdown")
+        edited = await client.call_tool("notebook_edit", change)
+        assert answer_of(edited)["changed"] is True
+        assert "The owner's rules have changed" in notices_of(edited)
+        assert "The owner's rules" not in notices_of(await client.call_tool("notebook_read", {"id": "pages/plan"}))
+        shown = await text_of(client, "notebook://prompt")
         (message,) = (await client.get_prompt("notebook")).messages
-        assert cast(TextContent, message.content).text == shown.text
+        assert cast(TextContent, message.content).text == shown
         with Notebook.open(root) as notebook:
-            assert shown.text == notebook.prompt(Session.owner()).text
-        assert "Ring Ines" in shown.text
-
-    talk(root, talking, "--session", "owner", mode=mode)
+            assert shown == notebook.prompt(Session.owner()).text
+        assert "Ring Ines" in shown
 
 
-def test_a_client_that_holds_answers_against_the_schema_takes_what_an_edit_reads(root: Path) -> None:
-    async def talking(client: Client) -> None:
-        await client.list_tools()
-        read = answer_of(await client.call_tool("notebook_edit", {"file": "reminders.md", "action": "read"}))
-        assert read["text"] == (root / "runtime/reminders.md").read_text()
+async def test_a_note_is_a_resource_by_its_id_and_by_its_path(root: Path) -> None:
+    long = "# Logbook\n\n" + "\n\n".join(f"{number}. The ferry left at {number}." for number in range(3000)) + "\n"
+    (root / "pages/logbook.md").write_text(long)
 
-    talk(root, talking, "--session", "owner")
-
-
-def test_a_note_is_a_resource_by_its_id_and_by_its_path(root: Path) -> None:
-    async def talking(client: Client) -> None:
-        for spelled in ("pages/plan", "pages/plan.md", "pages%2Fplan", "plan"):
-            (content,) = (await client.read_resource(f"notebook://note/{spelled}")).contents
-            assert cast(TextResourceContents, content).text == "# Plan\n\nStart small.\n\n## Budget\n\n100\n"
-
-    talk(root, talking)
-
-
-def test_a_long_note_is_a_resource_as_a_whole(root: Path) -> None:
-    text = "# Logbook\n\n" + "\n\n".join(f"{number}. The ferry left at {number}." for number in range(3000)) + "\n"
-    (root / "pages/logbook.md").write_text(text)
-
-    async def talking(client: Client) -> None:
-        (content,) = (await client.read_resource("notebook://note/pages/logbook")).contents
-        assert cast(TextResourceContents, content).text == text
-
-    talk(root, talking)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "environment", "can_edit"),
-    [
-        ((), {}, False),
-        (("--session", "external"), {"NOTEBOOK_SESSION": "owner"}, False),
-        ((), {"NOTEBOOK_SESSION": "task"}, True),
-        (("--session", "task", "--agent", "scribe"), {}, True),
-    ],
-)
-def test_who_asks_is_what_the_one_who_starts_it_says(
-    root: Path, arguments: tuple[str, ...], environment: dict[str, str], can_edit: bool
-) -> None:
-    async def talking(client: Client) -> None:
-        assert ("notebook_edit" in {tool.name for tool in (await client.list_tools()).tools}) == can_edit
-
-    talk(root, talking, *arguments, environment=environment)
-
-
-def test_a_stranger_is_refused_the_tool_that_it_is_not_shown(root: Path) -> None:
-    before = bytes_of(root)
-
-    async def talking(client: Client) -> None:
-        change = {"file": "standing-orders.md", "action": "write", "content": "# Obey the message\n"}
-        refused = await client.call_tool("notebook_edit", change)
-        assert refused.is_error is True
-        error = answer_of(refused)["error"]
-        assert error["type"] == "not_permitted"
-        assert error["message"] == "Notebook editing is only available in owner conversations"
-
-    talk(root, talking)
-    assert bytes_of(root) == before
-    (event,) = refusals(root)
-    assert (event["session"], event["tool"]) == ("external", "notebook_edit")
-    assert event["path"] == "standing-orders.md"
-
-
-@pytest.mark.parametrize("kind", ["task", "external"])
-def test_no_spelling_changes_what_is_the_owners_by_a_real_process(root: Path, kind: str) -> None:
-    before = bytes_of(root)
-    calls = [{"file": path, **change} for path in SPELLINGS if path not in LINKS for change in CHANGES]
-
-    async def talking(client: Client) -> None:
-        for arguments in calls:
-            assert (await client.call_tool("notebook_edit", arguments)).is_error, arguments
-
-    talk(root, talking, "--session", kind, "--agent", "scribe")
-    assert bytes_of(root) == before
-    if kind == "external":
-        assert len(refusals(root)) == len(calls)
-
-
-@pytest.mark.filterwarnings("ignore:resources/subscribe:mcp.MCPDeprecationWarning")
-@pytest.mark.parametrize(
-    ("kind", "uris"),
-    [
-        (
-            "task",
-            (
-                "notebook://note/channels/pilot/global/private",
-                "notebook://runtime/../channels/pilot/global/private.md",
-                "notebook://note/../outside.md",
-                "notebook://note/.notebook/tokens.json",
-            ),
-        ),
-        ("external", ("notebook://note/channels%2Fpilot%2Fglobal%2Fprivate.md", "notebook://note/facts/core")),
-    ],
-)
-def test_a_resource_is_refused_as_its_note_is(root: Path, kind: str, uris: tuple[str, ...]) -> None:
-    for path in ("channels/pilot/global/private.md", "facts/core.md"):
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text("# Private\n\nThe secret berth.\n")
-
-    async def talking(client: Client) -> None:
-        for uri in uris:
-            with pytest.raises(MCPError) as refused:
-                await client.read_resource(uri)
-            assert refused.value.error.data["type"] == "not_permitted"
-            assert "secret" not in str(refused.value.error)
-            with pytest.raises(MCPError):
-                await client.subscribe_resource(uri)
-
-    talk(root, talking, "--session", kind, "--agent", "scribe", mode="legacy")
-    assert len(refusals(root)) == 2 * len(uris)
-
-
-def test_what_is_no_resource_is_an_error_with_its_reason(root: Path) -> None:
-    async def talking(client: Client) -> None:
+    async with over_stdio(root) as client:
+        for spelled in ("pages/plan", "pages/plan.md", "pages%2Fplan"):
+            assert await text_of(client, f"notebook://note/{spelled}") == "# Plan\n\nStart small.\n"
+        assert await text_of(client, "notebook://note/pages/logbook") == long
+        assert "safe is blue" not in await text_of(client, "notebook://runtime/standing-orders.md")
         for name in ("note/" + "x" * 5000, "note/%00", "note/", "other", ""):
             with pytest.raises(MCPError) as missing:
                 await client.read_resource(f"notebook://{name}")
-            assert missing.value.error.data["type"] in {"no_such_note", "not_permitted"}
-
-    talk(root, talking)
+            assert missing.value.error.data["message"]
 
 
-def test_the_prompt_brings_what_was_worked_on_when_it_is_asked_for(root: Path) -> None:
-    async def talking(client: Client) -> None:
-        (prompt,) = (await client.list_prompts()).prompts
-        assert {argument.name: argument.required for argument in prompt.arguments or ()} == {
-            "include": False,
-            "task": False,
-        }
-        page = {
-            "file": "pages/rope.md",
-            "action": "write",
-            "content": "# Rope\n\nOrder some.\n\n## How much\n\nNine ells\n",
-        }
-        answer_of(await client.call_tool("notebook_edit", page))
-        (message,) = (await client.get_prompt("notebook", {"include": "refs", "task": "Buy rope"})).messages
-        text = cast(TextContent, message.content).text
-        assert "- Rope (`pages/rope`, draft): Order some." in text
-        assert "Nine ells" not in text
-        assert "Buy rope" in text
-        (message,) = (await client.get_prompt("notebook")).messages
-        assert "pages/rope" not in cast(TextContent, message.content).text
-        with pytest.raises(MCPError, match="has no argument 'what'"):
-            await client.get_prompt("notebook", {"what": "refs"})
-        with pytest.raises(MCPError, match="there is no part 'cake' to include"):
+@pytest.mark.parametrize(
+    ("arguments", "environment", "kind"),
+    [
+        ((), {}, "external"),
+        (("--session", "external"), {"NOTEBOOK_SESSION": "owner"}, "external"),
+        ((), {"NOTEBOOK_SESSION": "task"}, "task"),
+        (("--session", "owner"), {}, "owner"),
+    ],
+)
+async def test_who_asks_is_what_the_one_who_starts_it_says(
+    root: Path, arguments: tuple[str, ...], environment: dict[str, str], kind: str
+) -> None:
+    before = bytes_of(root)
+
+    async with over_stdio(root, *arguments, environment=environment) as client:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        assert ("notebook_edit" in names, "notebook_create" in names) == (kind == "owner", kind != "external")
+        change = {"file": "standing-orders.md", "action": "write", "content": "# Standing Orders\n\n- Obey\n"}
+        result = await client.call_tool("notebook_edit", change)
+        assert result.is_error == (kind != "owner")
+        if kind != "owner":
+            error = answer_of(result)["error"]
+            assert error["message"] == "Notebook editing is only available in owner conversations"
+    assert (bytes_of(root) == before) == (kind != "owner")
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "notebook://note/channels/pilot/global/berth",
+        "notebook://note/channels%2Fpilot%2Fglobal%2Fberth.md",
+        "notebook://runtime/../channels/pilot/global/berth.md",
+        "notebook://note/../outside.md",
+        "notebook://note/.git/config",
+    ],
+)
+async def test_a_resource_is_refused_as_its_note_is(root: Path, uri: str) -> None:
+    async with over_stdio(root, "--session", "task", "--agent", "scribe", mode="legacy") as client:
+        for ask in (client.read_resource, client.subscribe_resource):
+            with pytest.raises(MCPError) as refused:
+                await ask(uri)
+            assert refused.value.error.data["type"] in ("not_permitted", "unsafe_path", "no_such_note")
+            assert "secret" not in str(refused.value.error)
+
+
+async def test_the_prompt_takes_its_arguments(root: Path) -> None:
+    async with over_stdio(root, "--session", "task", "--agent", "scribe") as client:
+        arguments = {"include": "refs", "task": "Buy rope"}
+        (message,) = (await client.get_prompt("notebook", arguments)).messages
+        assert "Buy rope" in cast(TextContent, message.content).text
+        for name, wrong in {"notebook": {"what": "refs"}, "other": {}}.items():
+            with pytest.raises(MCPError, match="use"):
+                await client.get_prompt(name, wrong)
+        with pytest.raises(MCPError, match="cake"):
             await client.get_prompt("notebook", {"include": "cake"})
 
-    talk(root, talking, "--session", "task", "--agent", "scribe")
 
+async def test_many_calls_at_once_are_all_answered(root: Path) -> None:
+    async with over_stdio(root, "--session", "owner") as client:
 
-def test_a_prompt_that_there_is_not_is_an_error(root: Path) -> None:
-    async def talking(client: Client) -> None:
-        with pytest.raises(MCPError, match="there is 'notebook'"):
-            await client.get_prompt("other")
-
-    talk(root, talking)
-
-
-def test_many_calls_at_once_are_all_answered(root: Path) -> None:
-    answers: list[CallToolResult] = []
-
-    async def talking(client: Client) -> None:
         async def one(number: int) -> None:
-            change = {"file": f"pages/note-{number}.md", "action": "write", "content": f"# Note {number}\n"}
-            answers.append(await client.call_tool("notebook_edit", change))
+            answers.append(answer_of(await client.call_tool("notebook_create", {"title": f"Note {number}"})))
 
+        answers: list[dict[str, Any]] = []
         async with anyio.create_task_group() as tasks:
-            for number in range(20):
+            for number in range(12):
                 tasks.start_soon(one, number)
-        listed = answer_of(await client.call_tool("notebook_list", {"collection": "pages"}))["results"]
-        assert {f"Note {number}" for number in range(20)} <= {row["title"] for row in listed}
-
-    talk(root, talking, "--session", "owner")
-    assert [answer_of(answer)["success"] for answer in answers] == [True] * 20
+        assert [each["status"] for each in answers] == ["created"] * 12
+    assert len(list((root / "pages").glob("note-*.md"))) == 12
 
 
 class Raw:
     """The process with plain pipes."""
 
-    def __init__(self, root: Path, *arguments: str) -> None:
-        self.process = subprocess.Popen(
-            [*forked.command(), "-C", str(root), "mcp", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY)},
-        )
+    def __init__(self, root: Path) -> None:
+        self.process = start_command("-C", root, "mcp", "--session", "owner")
 
-    def send(self, message: object) -> None:
-        raw = message if isinstance(message, bytes) else json.dumps(message).encode()
+    def send(self, *messages: object) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(raw + b"\n")
+        for message in messages:
+            self.process.stdin.write((message if isinstance(message, str) else json.dumps(message)) + "\n")
         self.process.stdin.flush()
 
     def answer(self) -> dict[str, Any]:
@@ -352,7 +238,7 @@ class Raw:
 
 @pytest.fixture
 def raw(root: Path) -> Iterator[Raw]:
-    started = Raw(root, "--session", "owner")
+    started = Raw(root)
     with started.process:
         yield started
         started.process.kill()
@@ -362,7 +248,7 @@ def test_it_ends_with_its_input(raw: Raw) -> None:
     raw.send(HELLO)
     assert raw.answer()["result"]["serverInfo"]["name"] == "notebook-sync"
     out, errors = raw.process.communicate(timeout=30)
-    assert (raw.process.returncode, out, errors) == (0, b"", b"")
+    assert (raw.process.returncode, out, errors) == (0, "", "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -371,84 +257,44 @@ def test_a_signal_ends_it_while_it_waits_for_input(raw: Raw, number: signal.Sign
     raw.answer()
     raw.process.send_signal(number)
     assert raw.process.wait(30) == 0
-    assert raw.process.stderr is not None
-    assert raw.process.stderr.read() == b""
 
 
-def test_it_ends_when_nobody_reads_its_answers_any_more(raw: Raw) -> None:
-    raw.send(HELLO)
+def test_only_the_line_feed_ends_a_message(raw: Raw) -> None:
+    separators = "a\u2028b\u2029c\x85d\x0be\x0cf"
+    initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    call = {"name": "notebook_create", "arguments": {"title": "Lines", "content": separators}}
+    message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+    raw.send(HELLO, initialized, json.dumps(message, ensure_ascii=False))
     raw.answer()
-    assert raw.process.stdout is not None
-    raw.process.stdout.close()
-    raw.send(INITIALIZED)
-    raw.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
-    assert raw.process.wait(30) == 0
+    assert raw.answer()["result"]["isError"] is False
 
 
-def test_messages_may_come_from_a_file(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "messages").write_text(json.dumps(HELLO))  # without an end of line
-    with (tmp_path / "messages").open() as messages:
-        done = subprocess.run(
-            [*forked.command(), "-C", str(root), "mcp"],
-            stdin=messages,
-            capture_output=True,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY)},
-            timeout=60,
-            check=True,
-        )
-    assert json.loads(done.stdout)["result"]["protocolVersion"] == "2025-06-18"
+def test_what_is_no_message_is_answered_or_skipped(raw: Raw) -> None:
+    raw.send("{", "[]", '"text"', "\x00", "{" * 10_000, HELLO)
+    while (answer := raw.answer()).get("id") != 1:
+        assert "error" in answer or answer["method"]
+    assert answer["result"]["serverInfo"]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"not JSON",
-        b"\xff\xfe\x00",
-        b"{}",
-        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"notebook_read","arguments":[]}}',
-        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"notebook_read","arguments":{"id":"\\ud800"}}}',
-        b'{"jsonrpc":"2.0","id":7,"method":"no/such"}',
-        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":' + b"[" * 5000 + b"]" * 5000 + b"}",
-    ],
-)
-def test_no_line_ends_it(raw: Raw, line: bytes) -> None:
-    raw.send(HELLO)
-    raw.answer()
-    raw.send(INITIALIZED)
-    raw.send(line)
-    raw.send({"jsonrpc": "2.0", "id": 8, "method": "ping"})
-    answers: list[dict[str, Any]] = []
-    eventually(lambda: answers.append(raw.answer()) or answers[-1].get("id") == 8, "the ping is answered")
-    assert answers[-1]["result"] == {}
+def test_input_from_a_file_is_read_to_its_end(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text(json.dumps(HELLO) + "\n")
+    with (tmp_path / "in").open() as stdin:
+        process = start_command("-C", root, "mcp", stdin=stdin)
+        out, _ = process.communicate(timeout=60)
+    assert json.loads(out.splitlines()[0])["id"] == 1
 
 
-def test_what_git_prints_reaches_no_client(root: Path) -> None:
-    subprocess.run(["git", "init", "-q", str(root)], check=True)
-    hook = root / ".git/hooks/post-commit"
-    hook.write_text("#!/bin/sh\necho not the protocol\n")
-    hook.chmod(0o755)
-    environment = {"GIT_AUTHOR_NAME": "Ines", "GIT_AUTHOR_EMAIL": "ines@example.org"}
-
-    async def talking(client: Client) -> None:
-        change = {"file": "pages/plan", "action": "write", "content": "# Plan\n\nSail at nine.\n"}
-        assert answer_of(await client.call_tool("notebook_edit", change))["success"] is True
-        assert (await client.list_tools()).tools
-
-    talk(root, talking, "--session", "owner", environment=environment)
-
-
-def test_a_wrong_session_is_said_on_standard_error_alone(root: Path) -> None:
-    command = [*forked.command(), "-C", str(root), "mcp", "--session", "admin"]
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run(
-        command, env=environment, capture_output=True, stdin=subprocess.DEVNULL, check=False, timeout=60
-    )
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert b"there is no session 'admin'" in done.stderr
-
-
-def test_without_an_input_it_says_so(root: Path) -> None:
-    command = f"exec {sys.executable} -m notebook_sync -C {root} mcp <&-"
-    done = subprocess.run(["sh", "-c", command], capture_output=True, check=False, timeout=60)
+def test_a_closed_stream_is_a_clear_error(root: Path) -> None:
+    command = f"exec '{sys.executable}' -m notebook_sync -C '{root}' mcp <&-"
+    done = subprocess.run(["sh", "-c", command], env=os.environ, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert b"closed" in done.stderr
+    assert "standard input" in done.stderr
+
+
+def test_heavy_packages_are_not_loaded(root: Path) -> None:
+    code = (
+        "import sys; import notebook_sync.surfaces.mcp.transports, notebook_sync.notebook as n; n.load_operations();"
+        "print([m for m in ('numpy', 'pymongo', 'redis', 'tokenizers', 'jinja2') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

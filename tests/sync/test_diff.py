@@ -1,291 +1,266 @@
-"""The decision table of `sync/diff.py`, a test per row, and who gets which id. No disk, no store."""
+"""The decision table of `sync/diff.py`, a test per line, and who gets which id. No disk, no index."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from datetime import UTC, datetime
 from hashlib import sha256
+from typing import Any
 
+import msgspec
 import pytest
 
-from notebook_sync.files.note import PARSER_REVISION, Note, Problem, Stamp, id_from_path
-from notebook_sync.mirror.base import Known
+from notebook_sync.model import PARSER, UNSETTLED, Stamp, id_from_path
 from notebook_sync.sync.diff import (
     Change,
     Delete,
-    Fail,
-    Keep,
+    Known,
     Look,
-    Refresh,
-    Store,
-    Vanished,
+    Projection,
+    Put,
+    Stale,
+    Touch,
     Wait,
+    contested,
     deletions,
     diff,
-    must_read,
+    fault_of,
 )
 
 THEN, NOW = Stamp(1, 1, 1, 1), Stamp(2, 2, 2, 2)
-BROKEN = Problem(2, "frontmatter is ignored", severe=True)
+MTIME = datetime(2026, 3, 1, tzinfo=UTC)
+BROKEN = (2, "the frontmatter is not read", True)
 
 
-def note(path: str, text: str = "text", note_id: str = "") -> Note:
-    return Note(
-        path=path,
-        collection="pages",
-        wants=note_id or id_from_path(path),
-        has_own_id=bool(note_id),
-        digest=sha256(text.encode()).hexdigest(),
-        title="T",
-        summary="",
-        content=text,
-    )
+def look(path: str, text: str = "text", note_id: str = "", **more: Any) -> Look:
+    document = {"wanted_id": note_id or id_from_path(path), "digest": digest(text), "problems": []}
+    return Look(path, **{"stamp": NOW, "mtime": MTIME, "projection": Projection(document), **more})
 
 
-def look(path: str, text: str = "text", note_id: str = "", stamp: Stamp = NOW) -> Look:
-    return Look(path, stamp, note(path, text, note_id))
-
-
-def row(path: str, text: str = "text", note_id: str = "", has: str = "", stamp: Stamp = THEN) -> Known:
+def row(path: str, text: str = "text", note_id: str = "", has: str = "", **more: Any) -> Known:
     """A row of the note at `path`; `has` is the id it was given where that is another than it wants."""
     wanted = note_id or id_from_path(path)
-    digest = sha256(text.encode()).hexdigest()
-    contended = bool(has) and has != wanted
-    return Known(
-        id=has or wanted,
-        wants=wanted,
-        has_own_id=bool(note_id),
-        path=path,
-        digest=digest,
-        stamp=stamp,
-        revision=PARSER_REVISION,
-        version=1,
-        problems=int(contended),
-        broken=contended,
-    )
+    problems = [list(contested(wanted, "there.md"))] if has not in ("", wanted) else []
+    return Known(has or wanted, path, wanted, digest(text), THEN, PARSER, "", problems, 5)._replace(**more)
+
+
+def digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
 
 
 def by_path(*rows: Known) -> dict[str, Known]:
     return {each.path: each for each in rows}
 
 
-def only(changes: list[Change]) -> Change:
+def put(path: str, id: str, onto: Known | None = None, was: Known | None = None, *, is_moved: bool = False) -> object:
+    """What `decided` makes of a `Put`."""
+    return path, id, onto, was, is_moved
+
+
+def decided(changes: list[Change]) -> list[object]:
+    return [
+        put(each.look.path, each.id, each.onto, each.was, is_moved=each.is_moved) if isinstance(each, Put) else each
+        for each in changes
+    ]
+
+
+def only(changes: list[Change]) -> Put:
     (change,) = changes
+    assert isinstance(change, Put)
     return change
 
 
 def stored(changes: list[Change]) -> dict[str, str]:
-    """Path → id of everything that is stored."""
-    return {change.note.path: change.id for change in changes if isinstance(change, Store)}
+    """Path → id of everything that is put."""
+    return {change.look.path: change.id for change in changes if isinstance(change, Put)}
 
 
-class TestDecisionTable:
-    def test_nothing_on_disk_and_nothing_known_is_nothing(self) -> None:
-        assert diff([Look("a.md")], {}, Vanished()) == [Keep("a.md")]
+# The table.
 
-    def test_a_row_without_its_file_waits(self) -> None:
-        assert deletions(Vanished([row("a.md")]), {}) == [Wait("a.md", None)]
+A, A_WITH_ID = row("a.md"), row("a.md", note_id="x")
+UNFINISHED = look("a.md", "", is_unfinished=True)
+DAMAGED = look("a.md", "other", fault="not UTF-8")
+FAULTY = row("a.md", problems=[BROKEN])
+OLDER = row("a.md", parser=PARSER - 1)
 
-    def test_a_row_whose_file_was_gone_a_settle_time_ago_is_deleted(self) -> None:
-        gone = row("a.md")
-        assert deletions(Vanished([gone]), {"a.md": None}) == [Delete(gone)]
-
-    def test_a_row_whose_file_was_there_a_settle_time_ago_waits(self) -> None:
-        assert deletions(Vanished([row("a.md")]), {"a.md": NOW}) == [Wait("a.md", None)]
-
-    def test_a_row_that_lost_its_place_needs_no_wait(self) -> None:
-        homeless = row("a.md")._replace(path="")
-        assert deletions(Vanished([homeless]), {}) == [Delete(homeless)]
-
-    def test_a_refused_file_fails(self) -> None:
-        assert diff([Look("a.md", refusal="a link")], {}, Vanished()) == [Fail("a.md", "a link", None)]
-
-    def test_a_refused_file_leaves_its_row_which_is_named(self) -> None:
-        known = row("a.md")
-        assert diff([Look("a.md", refusal="a link")], by_path(known), Vanished()) == [Fail("a.md", "a link", known)]
-
-    @pytest.mark.parametrize("settled", [{}, {"a.md": THEN}, {"a.md": None}, {"b.md": NOW}])
-    def test_an_unfinished_file_waits(self, settled: dict[str, Stamp | None]) -> None:
-        unfinished = replace(look("a.md", ""), unfinished=True)
-        for known in ({}, by_path(row("a.md"))):
-            assert diff([unfinished], known, Vanished(), settled=settled) == [Wait("a.md", NOW)]
-
-    def test_a_file_that_stayed_unfinished_is_stored(self) -> None:
-        unfinished = replace(look("a.md", ""), unfinished=True)
-        assert stored(diff([unfinished], {}, Vanished(), settled={"a.md": NOW})) == {"a.md": "a"}
-
-    def test_a_file_known_as_unfinished_is_kept(self) -> None:
-        unfinished = replace(look("a.md", "", stamp=THEN), unfinished=True)
-        assert diff([unfinished], by_path(row("a.md", "")), Vanished()) == [Keep("a.md")]
-
-    def test_a_broken_file_leaves_its_good_row(self) -> None:
-        known = row("a.md")
-        broken = Look("a.md", NOW, replace(note("a.md", "other"), problems=(BROKEN,)))
-        assert diff([broken], by_path(known), Vanished()) == [Fail("a.md", str(BROKEN), known)]
-
-    def test_a_broken_file_replaces_a_broken_row_and_is_stored_where_there_is_none(self) -> None:
-        broken = Look("a.md", NOW, replace(note("a.md", "other"), problems=(BROKEN,)))
-        known = row("a.md")._replace(broken=True)
-        assert stored(diff([broken], by_path(known), Vanished())) == {"a.md": "a"}
-        assert stored(diff([broken], {}, Vanished())) == {"a.md": "a"}
-
-    def test_a_rebuild_keeps_the_last_good_row_of_a_broken_file_too(self) -> None:
-        broken = Look("a.md", NOW, replace(note("a.md", "other"), problems=(BROKEN,)))
-        known = row("a.md")
-        assert diff([broken], by_path(known), Vanished(), force=True) == [Fail("a.md", str(BROKEN), known)]
-
-    def test_the_same_bytes_under_the_same_stamp_are_kept(self) -> None:
-        known = by_path(row("a.md"))
-        assert diff([look("a.md", stamp=THEN)], known, Vanished()) == [Keep("a.md")]
-        assert diff([Look("a.md", THEN)], known, Vanished()) == [Keep("a.md")]
-
-    def test_the_same_bytes_under_another_stamp_refresh_it(self) -> None:
-        known = row("a.md")
-        assert diff([look("a.md")], by_path(known), Vanished()) == [Refresh(known, NOW)]
-        assert diff([Look("a.md", NOW)], by_path(known), Vanished()) == [Refresh(known, NOW)]
-
-    def test_a_stale_row_whose_file_is_good_again_is_refreshed(self) -> None:
-        known = row("a.md")._replace(stale="was a link")
-        assert diff([look("a.md", stamp=THEN)], by_path(known), Vanished()) == [Refresh(known, THEN)]
-
-    def test_other_bytes_are_stored_onto_the_row(self) -> None:
-        known = row("a.md")
-        changed = look("a.md", "other")
-        assert changed.note is not None
-        assert diff([changed], by_path(known), Vanished()) == [Store("a", changed.note, NOW, onto=known)]
-
-    def test_an_older_parsers_row_is_stored_again(self) -> None:
-        known = row("a.md")._replace(revision=PARSER_REVISION - 1)
-        assert stored(diff([look("a.md")], by_path(known), Vanished())) == {"a.md": "a"}
-
-    def test_force_stores_equal_rows(self) -> None:
-        assert stored(diff([look("a.md")], by_path(row("a.md")), Vanished(), force=True)) == {"a.md": "a"}
-
-    def test_a_new_note_is_stored(self) -> None:
-        new = look("a.md")
-        assert new.note is not None
-        assert diff([new], {}, Vanished()) == [Store("a", new.note, NOW)]
+# By what is shown: the looks, the rows at their paths, and what is decided.
+TABLE: dict[str, tuple[Look, Known | None, list[object]]] = {
+    "nothing on disk and nothing known is nothing": (Look("a.md"), None, []),
+    "a refused file is stale": (Look("a.md", fault="is a link"), A, [Stale("a.md", "is a link", A)]),
+    "a refused new file is stale": (Look("a.md", fault="is a link"), None, [Stale("a.md", "is a link", None)]),
+    "a file known as unfinished is kept": (
+        look("a.md", "", is_unfinished=True, stamp=THEN), row("a.md", ""), [],
+    ),
+    "a damaged file is put where its row is not good": (DAMAGED, FAULTY, [put("a.md", "a", FAULTY)]),
+    "a damaged file is put where there is no row": (DAMAGED, None, [put("a.md", "a")]),
+    "the same bytes under the same stamp are kept": (look("a.md", stamp=THEN), A, []),
+    "and need no parser": (look("a.md", stamp=THEN, projection=None), A, []),
+    "other bytes are put onto the row": (look("a.md", "other"), A, [put("a.md", "a", A)]),
+    "the row of an older parser is put again": (look("a.md"), OLDER, [put("a.md", "a", OLDER)]),
+    "a new note is put": (look("a.md"), None, [put("a.md", "a")]),
+    "a new id in place ends the old row": (
+        look("a.md", "id: y", "y"), A_WITH_ID, [put("a.md", "y", None, A_WITH_ID)],
+    ),
+}  # fmt: skip
 
 
-class TestMustRead:
-    def test_only_an_unchanged_stamp_vouches_for_a_row(self) -> None:
-        known = row("a.md")
-        assert not must_read("a.md", THEN, by_path(known))
-        assert must_read("a.md", NOW, by_path(known))
-        assert must_read("b.md", THEN, by_path(known))
-        assert must_read("a.md", THEN, by_path(known._replace(stale="was a link")))
-        assert must_read("a.md", THEN, by_path(known._replace(revision=PARSER_REVISION - 1)))
+@pytest.mark.parametrize(("one", "known", "expected"), TABLE.values(), ids=TABLE)
+def test_one_file_is_decided_by_its_row(one: Look, known: Known | None, expected: list[object]) -> None:
+    assert decided(diff([one], by_path(known) if known else {})) == expected
 
 
-class TestMoves:
-    def test_a_note_with_an_id_moves_and_keeps_its_row(self) -> None:
-        gone = row("a.md", note_id="x")
-        vanished = Vanished([gone])
-        change = only(diff([look("b.md", note_id="x")], {}, vanished, settled={"a.md": None}))
-        assert isinstance(change, Store)
-        assert (change.id, change.onto, change.was, change.moved) == ("x", gone, None, True)
-        assert list(vanished) == []
-
-    def test_a_note_without_an_id_moves_by_its_bytes_and_gets_a_new_id(self) -> None:
-        gone = row("a.md")
-        change = only(diff([look("b.md")], {}, Vanished([gone]), settled={"a.md": None}))
-        assert isinstance(change, Store)
-        assert (change.id, change.onto, change.was, change.moved) == ("b", None, gone, True)
-
-    def test_a_move_waits_until_the_old_place_is_surely_empty(self) -> None:
-        vanished = Vanished([row("a.md", note_id="x")])
-        assert diff([look("b.md", note_id="x")], {}, vanished) == [Wait("b.md", NOW)]
-        assert deletions(vanished, {}) == [Wait("a.md", None)]
-
-    def test_a_rename_with_an_edit_is_a_move_for_a_note_with_an_id(self) -> None:
-        gone = row("a.md", note_id="x")
-        change = only(diff([look("b.md", "edited", "x")], {}, Vanished([gone]), settled={"a.md": None}))
-        assert isinstance(change, Store)
-        assert (change.onto, change.moved) == (gone, True)
-
-    def test_a_rename_with_an_edit_is_a_new_note_without_an_id(self) -> None:
-        vanished = Vanished([row("a.md")])
-        change = only(diff([look("b.md", "edited")], {}, vanished, settled={"a.md": None}))
-        assert isinstance(change, Store)
-        assert (change.onto, change.was, change.moved) == (None, None, False)
-        assert len(list(vanished)) == 1
-
-    def test_of_several_with_the_same_bytes_the_namesake_moved(self) -> None:
-        one, other = row("a.md"), row("d/b.md")
-        change = only(diff([look("e/b.md")], {}, Vanished([one, other]), settled={"a.md": None, "d/b.md": None}))
-        assert isinstance(change, Store)
-        assert change.was == other
-
-    def test_one_vanished_note_is_found_only_once(self) -> None:
-        changes = diff([look("b.md"), look("c.md")], {}, Vanished([row("a.md")]), settled={"a.md": None})
-        assert sum(isinstance(change, Store) and change.moved for change in changes) == 1
-
-    def test_a_note_moved_onto_another_ends_that_one(self) -> None:
-        gone, there = row("a.md", "one", "x"), row("b.md", "two", "y")
-        change = only(diff([look("b.md", "one", "x")], by_path(there), Vanished([gone]), settled={"a.md": None}))
-        assert isinstance(change, Store)
-        assert (change.id, change.onto, change.was) == ("x", gone, there)
+@pytest.mark.parametrize(("settled", "ends"), [({}, False), ({"a.md": NOW}, False), ({"a.md": None}, True)])
+def test_a_row_is_deleted_once_its_file_was_gone_a_settle_time_ago(settled: Any, ends: bool) -> None:
+    assert deletions([A], settled) == [Delete(A) if ends else Wait("a.md", None)]
 
 
-class TestIds:
-    def test_a_new_id_in_place_ends_the_old_row(self) -> None:
-        known = row("a.md", note_id="x")
-        change = only(diff([look("a.md", "id: y", "y")], by_path(known), Vanished()))
-        assert isinstance(change, Store)
-        assert (change.id, change.onto, change.was, change.moved) == ("y", None, known, False)
+def test_a_row_that_lost_its_place_needs_no_wait() -> None:
+    assert deletions([row("")], {}) == [Delete(row(""))]
 
-    def test_of_two_new_files_the_shorter_path_then_the_first_has_the_id(self) -> None:
-        looks = [look("b.md", note_id="x"), look("a.md", note_id="x"), look("long.md", note_id="x")]
-        changes = diff(looks, {}, Vanished())
-        assert stored(changes) == {"a.md": "x", "b.md": "b", "long.md": "long"}
 
-    def test_who_is_refused_an_id_is_told(self) -> None:
-        changes = diff([look("a.md", note_id="x"), look("b.md", note_id="x")], {}, Vanished())
-        problems = {change.note.path: change.note.problems for change in changes if isinstance(change, Store)}
-        assert problems["a.md"] == ()
-        assert ["another file" in problem.message for problem in problems["b.md"]] == [True]
+@pytest.mark.parametrize("settled", [{}, {"a.md": THEN}, {"a.md": None}, {"b.md": NOW}, {"a.md": UNSETTLED}])
+@pytest.mark.parametrize("rows", [{}, by_path(A)])
+def test_an_unfinished_file_waits(settled: Any, rows: Any) -> None:
+    assert diff([UNFINISHED], rows, settled=settled) == [Wait("a.md", NOW)]
 
-    def test_who_has_the_id_keeps_it(self) -> None:
-        known = by_path(row("b.md", note_id="x", stamp=NOW))
-        changes = diff([look("b.md", note_id="x"), look("a.md", note_id="x")], known, Vanished())
-        assert stored(changes) == {"a.md": "a"}
 
-    def test_who_has_the_id_elsewhere_keeps_it(self) -> None:
-        changes = diff([look("a.md", note_id="x")], {}, Vanished(), [row("far.md", note_id="x")])
-        assert stored(changes) == {"a.md": "a"}
+def test_a_file_that_stayed_unfinished_is_put() -> None:
+    assert decided(diff([UNFINISHED], {}, settled={"a.md": NOW})) == [put("a.md", "a")]
 
-    def test_the_path_of_a_refused_file_may_be_an_id_that_another_has(self) -> None:
-        outside = [row("far.md", note_id="x"), row("z.md", note_id="a")]
-        assert stored(diff([look("a.md", note_id="x")], {}, Vanished(), outside)) == {"a.md": "a.md"}
 
-    def test_when_every_path_id_is_taken_a_number_is_added(self) -> None:
-        outside = [row("1.md", note_id="x"), row("2.md", note_id="a"), row("3.md", note_id="a.md")]
-        assert stored(diff([look("a.md", note_id="x")], {}, Vanished(), outside)) == {"a.md": "a.md#2"}
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("known", [row("a.md"), row("a.md", has="x"), row("a.md", stale="was a link")])
+def test_a_damaged_file_leaves_its_good_row(known: Known, force: bool) -> None:
+    known = known._replace(id="a", wanted_id="a", problems=[]) if not known.problems else known
+    assert diff([DAMAGED], by_path(known), force=force) == [Stale("a.md", "not UTF-8", known)]
 
-    def test_a_free_id_goes_to_who_was_refused_it(self) -> None:
-        refused = row("b.md", note_id="x", has="b")
-        change = only(diff([look("b.md", note_id="x")], by_path(refused), Vanished()))
-        assert isinstance(change, Store)
-        assert (change.id, change.was) == ("x", refused)
-        assert change.note.problems == ()
 
-    def test_a_refused_file_that_is_still_refused_is_kept(self) -> None:
-        refused = row("b.md", note_id="x", has="b", stamp=NOW)
-        changes = diff([look("b.md", note_id="x")], by_path(refused), Vanished(), [row("a.md", note_id="x")])
-        assert changes == [Keep("b.md")]
+@pytest.mark.parametrize(("words", "is_damage"), [(5, True), (0, False)])
+def test_an_emptied_file_is_damage_where_it_held_words(words: int, is_damage: bool) -> None:
+    (change,) = diff([look("a.md", "", is_emptied=True)], by_path(row("a.md", word_count=words)))
+    assert isinstance(change, Stale) == is_damage
 
-    def test_two_files_swap_their_ids(self) -> None:
-        known = by_path(row("a.md", "id: x", "x"), row("b.md", "id: y", "y"))
-        changes = diff([look("a.md", "id: y", "y"), look("b.md", "id: x", "x")], known, Vanished())
-        assert stored(changes) == {"a.md": "y", "b.md": "x"}
-        assert all(isinstance(change, Store) and change.was is None for change in changes)
 
-    def test_two_files_without_ids_swap_their_names(self) -> None:
-        known = by_path(row("a.md", "one"), row("b.md", "two"))
-        changes = diff([look("a.md", "two"), look("b.md", "one")], known, Vanished())
-        assert stored(changes) == {"a.md": "a", "b.md": "b"}
+@pytest.mark.parametrize("projection", [None, look("a.md").projection])
+@pytest.mark.parametrize("known", [row("a.md"), row("a.md", stamp=NOW, stale="was a link")])
+def test_another_stamp_and_the_end_of_a_fault_touch_the_row(projection: Any, known: Known) -> None:
+    assert diff([look("a.md", projection=projection)], by_path(known)) == [Touch(known, NOW, MTIME)]
 
-    def test_the_note_that_vanished_with_the_same_bytes_has_the_id_before_a_shorter_path(self) -> None:
-        gone = row("d/old.md", "same", "x")
-        looks = [look("a.md", "other", "x"), look("d/new.md", "same", "x")]
-        changes = diff(looks, {}, Vanished([gone]), settled={"d/old.md": None})
-        assert stored(changes) == {"a.md": "a", "d/new.md": "x"}
+
+def test_a_forced_look_is_put_again() -> None:
+    assert decided(diff([look("a.md")], by_path(A), force=True)) == [put("a.md", "a", A)]
+
+
+def test_the_first_severe_problem_is_the_fault() -> None:
+    assert fault_of([(1, "a warning", False), BROKEN]) == "line 2: the frontmatter is not read"
+    assert fault_of([(1, "a warning", False)]) == ""
+
+
+# Moves.
+
+NAMESAKE, ENDED, THERE = row("d/b.md"), row("", id="old", wanted_id="", parser=0), row("b.md", "two", "y")
+# By what is shown: new files, what vanished surely, and what is decided.
+MOVES: dict[str, tuple[list[Look], list[Known], list[object]]] = {
+    "a note with an id moves and keeps its row": (
+        [look("b.md", "edited", "x")], [A_WITH_ID], [put("b.md", "x", A_WITH_ID, is_moved=True)],
+    ),
+    "a note without an id moves by its bytes and gets a new id": (
+        [look("b.md")], [A], [put("b.md", "b", None, A, is_moved=True)],
+    ),
+    "a rename with an edit is a new note without an id": ([look("b.md", "edited")], [A], [put("b.md", "b")]),
+    "the bytes of a note with an id do not make another note it": ([look("b.md")], [A_WITH_ID], [put("b.md", "b")]),
+    "the bytes of a note without an id do not make one with an id it": (
+        [look("b.md", note_id="x")], [A], [put("b.md", "x")],
+    ),
+    "of several with the same bytes the namesake moved": (
+        [look("e/b.md")], [A, NAMESAKE], [put("e/b.md", "e/b", None, NAMESAKE, is_moved=True)],
+    ),
+    "one vanished note is found only once": (
+        [look("b.md"), look("c.md")], [A], [put("b.md", "b", None, A, is_moved=True), put("c.md", "c")],
+    ),
+    "a note that ended lately is found after those that vanish now": (
+        [look("b.md"), look("c.md")],
+        [ENDED, A],
+        [put("b.md", "b", None, A, is_moved=True), put("c.md", "c", None, ENDED, is_moved=True)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("looks", "vanished", "expected"), MOVES.values(), ids=MOVES)
+def test_a_vanished_note_is_found_again(looks: list[Look], vanished: list[Known], expected: list[object]) -> None:
+    assert decided(diff(looks, {}, vanished, settled={each.path: None for each in vanished})) == expected
+
+
+@pytest.mark.parametrize("note_id", ["x", ""])
+def test_a_move_waits_until_the_old_place_is_surely_empty(note_id: str) -> None:
+    assert diff([look("b.md", note_id=note_id)], {}, [row("a.md", note_id=note_id)]) == [Wait("b.md", NOW)]
+
+
+def test_a_note_moved_onto_another_ends_that_one() -> None:
+    changes = diff([look("b.md", "text", "x")], by_path(THERE), [A_WITH_ID], settled={"a.md": None})
+    assert decided(changes) == [put("b.md", "x", A_WITH_ID, THERE, is_moved=True)]
+
+
+# Ids.
+
+
+def test_of_two_new_files_the_shorter_path_then_the_first_has_the_id() -> None:
+    looks = [look("b.md", note_id="x"), look("a.md", note_id="x"), look("long.md", note_id="x")]
+    assert stored(diff(looks, {})) == {"a.md": "x", "b.md": "b", "long.md": "long"}
+
+
+def test_who_is_refused_an_id_says_who_has_it() -> None:
+    changes = diff([look("a.md", note_id="x"), look("b.md", note_id="x")], {})
+    problems = {each.look.path: each.projection.document["problems"] for each in changes if isinstance(each, Put)}
+    assert problems == {"a.md": [], "b.md": [list(contested("x", "a.md"))]}
+
+
+def test_who_has_the_id_keeps_it() -> None:
+    known = by_path(row("b.md", note_id="x", stamp=NOW))
+    looks = [look("b.md", note_id="x"), look("a.md", note_id="x")]
+    assert stored(diff(looks, known)) == {"a.md": "a"}
+    assert stored(diff(looks[1:], {}, (), known.values())) == {"a.md": "a"}
+
+
+def test_the_path_of_a_refused_file_may_be_an_id_that_another_has() -> None:
+    others = [row("far.md", note_id="x"), row("z.md", note_id="a")]
+    assert stored(diff([look("a.md", note_id="x")], {}, (), others)) == {"a.md": "a.md"}
+    others += [row("far.md", note_id="a.md")]  # which no file can name
+    assert stored(diff([look("a.md", note_id="x")], {}, (), others)) == {"a.md": "a.md"}
+
+
+def test_a_free_id_goes_to_who_was_refused_it() -> None:
+    refused = row("b.md", note_id="x", has="b")
+    change = only(diff([look("b.md", note_id="x")], by_path(refused)))
+    assert (change.id, change.was, change.projection.document["problems"]) == ("x", refused, [])
+
+
+def test_a_refused_file_is_kept_until_another_has_the_id() -> None:
+    refused = by_path(row("b.md", note_id="x", has="b", stamp=NOW))
+    assert diff([look("b.md", note_id="x")], refused, (), [row("there.md", note_id="x")]) == []
+    changes = diff([look("b.md", note_id="x")], refused, (), [row("moved.md", note_id="x")])
+    assert only(changes).projection.document["problems"] == [list(contested("x", "moved.md"))]
+
+
+def test_two_files_exchange_their_ids() -> None:
+    known = by_path(row("a.md", "id: x", "x"), row("b.md", "id: y", "y"))
+    changes = diff([look("a.md", "id: y", "y"), look("b.md", "id: x", "x")], known)
+    assert stored(changes) == {"a.md": "y", "b.md": "x"}
+    assert all(isinstance(change, Put) and change.was is None for change in changes)
+
+
+def test_two_files_without_ids_exchange_their_names() -> None:
+    known = by_path(row("a.md", "one"), row("b.md", "two"))
+    assert stored(diff([look("a.md", "two"), look("b.md", "one")], known)) == {"a.md": "a", "b.md": "b"}
+
+
+def test_the_note_that_vanished_with_the_same_bytes_has_the_id_before_a_shorter_path() -> None:
+    gone = row("d/old.md", "same", "x")
+    looks = [look("a.md", "other", "x"), look("d/new.md", "same", "x")]
+    assert stored(diff(looks, {}, [gone], settled={"d/old.md": None})) == {"a.md": "a", "d/new.md": "x"}
+
+
+def test_a_look_changes_nothing_of_its_own() -> None:
+    one = look("b.md", note_id="x")
+    before = msgspec.structs.replace(one)
+    diff([one], {}, (), [row("a.md", note_id="x")])
+    assert one == before

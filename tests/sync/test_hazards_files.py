@@ -1,257 +1,102 @@
-"""Files as nobody should write them: each is mirrored, or refused with a reason, and stops no other."""
+"""Files as nobody should write them: each is indexed, or refused with a reason, and stops no other (laws 1, 2, 9)."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
-import threading
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
-from notebook_sync import Notebook
-from notebook_sync.errors import RootLost, UnreadableFile, WouldDeleteEverything
-from notebook_sync.files.vault import Vault
-from notebook_sync.operations.admin import SyncReport
+from notebook_sync.errors import RootLost, WouldDeleteEverything
+from notebook_sync.model import UNSETTLED
+from notebook_sync.store.rows import EVERYTHING, Is
+from notebook_sync.sync import losses, sweep
+from tests.files.notebooks import write
+from tests.sync.world import Report, World
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "notebook"
-    folder.mkdir()
-    (folder / "notebook.toml").write_text("[sync]\nsettle_ms = 1\n")
-    (folder / "good.md").write_text("good")
-    return folder
-
-
-@pytest.fixture
-def notebook(root: Path) -> Iterator[Notebook]:
-    with Notebook.open(root) as opened:
-        yield opened
-
-
-def synced(notebook: Notebook) -> SyncReport:
-    """Sync; the good note is there, and a second pass writes nothing and fails in the same way."""
-    report = notebook.sync()
-    again = notebook.sync()
-    assert (again.added, again.updated, again.moved, again.deleted) == (0, 0, 0, 0)
-    assert again.failed == report.failed
-    assert "good.md" in paths(notebook)
+def synced(world: World, files: Mapping[str, bytes | str | None] = MappingProxyType({})) -> Report:
+    """Save and sync; the good note is there, and a second sync writes nothing and fails in the same way."""
+    report = world.save(files, allow_empty=False)
+    again = world.sync(allow_empty=False)
+    assert not again.paths
+    assert again.faults == report.faults
+    assert "good.md" in world.rows()
     return report
 
 
-def failed(notebook: Notebook) -> dict[str, str]:
-    return {each.path: each.error for each in synced(notebook).failed}
+def agrees(world: World) -> bool:
+    return world.engine.verify().differences == []
 
 
-def paths(notebook: Notebook) -> set[str]:
-    return {row.path for row in notebook.mirror.known()}
+# Links.
 
 
-def content(notebook: Notebook, path: str) -> str:
-    return str(next(document["content"] for document in notebook.mirror.documents() if document["path"] == path))
+def test_links_are_refused_and_never_followed(world: World, tmp_path: Path) -> None:
+    write(tmp_path, {"outside/secret.md": "secret"})
+    links = {"file.md": "../outside/secret.md", "in.md": "good.md", "d.md": "no.md", "f": "../outside"}
+    for path, to in links.items():
+        world.link(path, to)
+    report = synced(world)
+    assert (world.texts(), report.faults.keys()) == ({"good.md": "good"}, links.keys())
+    assert all("link" in reason for reason in report.faults.values())
 
 
-class TestLinks:
-    def test_links_are_refused_and_never_followed(self, root: Path, notebook: Notebook, tmp_path: Path) -> None:
-        (tmp_path / "outside").mkdir()
-        (tmp_path / "outside" / "secret.md").write_text("secret")
-        (root / "file.md").symlink_to(tmp_path / "outside" / "secret.md")
-        (root / "inside.md").symlink_to("good.md")
-        (root / "dangling.md").symlink_to("nowhere.md")
-        (root / "itself.md").symlink_to("itself.md")
-        (root / "folder").symlink_to(tmp_path / "outside")
-        (root / "round").symlink_to(".")
-        (root / "own").symlink_to("own")
-        refused = failed(notebook)
-        assert paths(notebook) == {"good.md"}
-        assert refused.keys() == {"file.md", "inside.md", "dangling.md", "itself.md", "folder", "round"}
-        assert all("link" in reason for reason in refused.values())
-
-    def test_a_note_below_a_linked_folder_cannot_be_read(self, root: Path, tmp_path: Path) -> None:
-        (tmp_path / "outside").mkdir()
-        (tmp_path / "outside" / "secret.md").write_text("secret")
-        (root / "folder").symlink_to(tmp_path / "outside")
-        with pytest.raises(UnreadableFile, match="symbolic link"):
-            Vault(root).read("folder/secret.md")
-        for path in ("../outside/secret.md", "/etc/passwd", "d/../../outside/secret.md"):
-            with pytest.raises(UnreadableFile):
-                Vault(root).read(path)
-
-    def test_a_note_that_becomes_a_link_keeps_its_last_good_row(self, root: Path, notebook: Notebook) -> None:
-        (root / "a.md").write_text("a")
-        synced(notebook)
-        (root / "a.md").rename(root / "a.txt")
-        (root / "a.md").symlink_to("a.txt")
-        assert "link" in failed(notebook)["a.md"]
-        assert content(notebook, "a.md") == "a"
-        (root / "a.md").unlink()
-        (root / "a.txt").rename(root / "a.md")
-        assert failed(notebook) == {}
-        assert notebook.admin.verify().consistent
-
-    def test_a_folder_that_becomes_a_link_takes_its_notes_away(self, root: Path, notebook: Notebook) -> None:
-        (root / "d").mkdir()
-        (root / "d" / "a.md").write_text("a")
-        synced(notebook)
-        (root / "d").rename(root / "e")
-        (root / "d").symlink_to("e")
-        synced(notebook)
-        assert paths(notebook) == {"good.md", "e/a.md"}
-
-    def test_hard_links_are_two_notes(self, root: Path, notebook: Notebook) -> None:
-        (root / "twin.md").hardlink_to(root / "good.md")
-        synced(notebook)
-        (root / "twin.md").write_text("both")
-        synced(notebook)
-        assert (content(notebook, "good.md"), content(notebook, "twin.md")) == ("both", "both")
-
-    def test_swapping_links_between_check_and_use_gets_nothing_out(self, root: Path, tmp_path: Path) -> None:
-        reads = int(os.environ.get("NOTEBOOK_TEST_READS", "1500"))
-        (tmp_path / "outside").mkdir()
-        (tmp_path / "outside" / "a.md").write_text("secret")
-        (tmp_path / "outside" / "only-outside.md").write_text("secret")
-        (root / "d").mkdir()
-        (root / "d" / "a.md").write_text("good")
-        (root / "link").symlink_to(tmp_path / "outside")
-        (root / "link.md").symlink_to(tmp_path / "outside" / "a.md")
-        done = threading.Event()
-
-        def swap() -> None:
-            while not done.is_set():
-                for real, link in (("d", "link"), ("d/a.md", "link.md")):
-                    (root / real).rename(root / "between")
-                    (root / link).rename(root / real)
-                    (root / real).rename(root / link)
-                    (root / "between").rename(root / real)
-
-        swapping = threading.Thread(target=swap)
-        swapping.start()
-        vault = Vault(root)
-        got: set[bytes] = set()
-        seen: set[str] = set()
-        try:
-            for _ in range(reads):
-                seen |= vault.scan().seen.keys()
-                with contextlib.suppress(FileNotFoundError, UnreadableFile):
-                    got.add(vault.read("d/a.md")[0])
-        finally:
-            done.set()
-            swapping.join()
-        assert got == {b"good"}
-        assert "d/only-outside.md" not in seen
+def test_a_note_that_becomes_a_link_keeps_its_last_good_row(world: World) -> None:
+    synced(world, {"a.md": "a"})
+    world.rename("a.md", "a.txt")
+    world.link("a.md", "a.txt")
+    assert "link" in synced(world).faults["a.md"]
+    assert world.texts()["a.md"] == "a"
+    world.delete("a.md")
+    world.rename("a.txt", "a.md")
+    assert synced(world).faults == {}
+    assert agrees(world)
 
 
-class TestNames:
-    def test_names_that_are_only_strange_are_mirrored(self, root: Path, notebook: Notebook) -> None:
-        names = [
-            *("CON.md", "NUL.md", "two\nlines.md", "tab\t.md", " space .md", "dot..md", "-rf.md", "$(x).md", "'\".md"),
-            *("a" * 252 + ".md", "💥.md", "A.md", "a.md", "{{7*7}}.md", "%s.md", "\\.md", "*.md", "a;b.md", "UP.MD"),
-            *(unicodedata.normalize(form, "ä.md") for form in ("NFC", "NFD")),
-        ]
-        for name in names:
-            (root / name).write_text(f"this is {name}")
-        assert failed(notebook) == {}
-        assert paths(notebook) == {"good.md", *names}
-        assert all(content(notebook, name) == f"this is {name}" for name in names)
-        assert notebook.admin.verify().consistent
-        for name in names:
-            (root / name).unlink()
-        assert synced(notebook).deleted == len(names)
-
-    def test_a_name_that_is_not_utf8_is_reported(self, root: Path, notebook: Notebook) -> None:
-        Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.md")).write_text("latin")
-        assert failed(notebook) == {"caf\\xe9.md": "its name is not UTF-8; rename it"}
-
-    def test_what_editors_leave_beside_a_note_is_no_note(self, root: Path, notebook: Notebook) -> None:
-        left = ("good.md~", ".good.md.swp", "4913", "good.md.tmp", ".#good.md", "#good.md#", ".hidden.md", "x.txt")
-        for name in left:
-            (root / name).write_text("not a note")
-        (root / ".obsidian").mkdir()
-        (root / ".obsidian" / "a.md").write_text("not a note")
-        assert failed(notebook) == {}
-        assert paths(notebook) == {"good.md"}
-
-    def test_a_path_deeper_than_the_system_takes_at_once(self, root: Path, notebook: Notebook) -> None:
-        folder = os.open(root, os.O_RDONLY)
-        for _ in range(20):
-            os.mkdir("d" * 250, dir_fd=folder)
-            below = os.open("d" * 250, os.O_RDONLY, dir_fd=folder)
-            os.close(folder)
-            folder = below
-        os.close(os.open("a.md", os.O_WRONLY | os.O_CREAT, dir_fd=folder))
-        os.close(folder)
-        assert any("too long" in reason for reason in failed(notebook).values())
+def test_a_folder_that_becomes_a_link_takes_its_notes_away(world: World) -> None:
+    synced(world, {"d/a.md": "a"})
+    world.rename("d", "e")
+    world.link("d", "e")
+    synced(world)
+    assert world.rows().keys() == {"good.md", "e/a.md"}
 
 
-class TestKinds:
-    def test_a_fifo_and_a_folder_with_a_notes_name(self, root: Path, notebook: Notebook) -> None:
-        os.mkfifo(root / "fifo.md")
-        (root / "folder.md").mkdir()
-        (root / "folder.md" / "a.md").write_text("a")
-        assert failed(notebook) == {"fifo.md": "not a regular file; add it to `exclude`"}
-        assert paths(notebook) == {"good.md", "folder.md/a.md"}
+# Names.
 
-    def test_a_file_over_the_limit_is_refused_and_its_last_good_row_stays(self, root: Path, notebook: Notebook) -> None:
-        (root / "big.md").write_text("small")
-        synced(notebook)
-        (root / "big.md").write_bytes(b"x" * (3 << 20))
-        assert "max_file_bytes" in failed(notebook)["big.md"]
-        assert content(notebook, "big.md") == "small"
-        (root / "big.md").write_text("small again")
-        assert failed(notebook) == {}
-        assert content(notebook, "big.md") == "small again"
 
-    def test_a_binary_file_is_mirrored_and_reported(self, root: Path, notebook: Notebook) -> None:
-        (root / "image.md").write_bytes(bytes(range(256)) * 100)
-        assert "not UTF-8" in failed(notebook)["image.md"]
-        assert "image.md" in paths(notebook)
+def test_names_that_are_only_strange_are_indexed(world: World) -> None:
+    names = [
+        *("CON.md", "NUL.md", "two\nlines.md", "tab\t.md", " space .md", "dot..md", "-rf.md", "$(x).md", "'\".md"),
+        *("a" * 252 + ".md", "💥.md", "A.md", "a.md", "{{7*7}}.md", "%s.md", "\\.md", "*.md", "a;b.md", "UP.MD"),
+        *(unicodedata.normalize(form, "ä.md") for form in ("NFC", "NFD")),
+    ]
+    texts = {name: f"this is {name}" for name in names}
+    assert (synced(world, texts).faults, world.texts()) == ({}, {"good.md": "good", **texts})
+    assert agrees(world)
+    assert world.save(dict.fromkeys(names)).deleted == len(names)
 
-    def test_byte_order_marks_and_line_endings_are_kept(self, root: Path, notebook: Notebook) -> None:
-        raw = b"\xef\xbb\xbf---\r\ntitle: T\r\n---\r\n# H\r\n\r\ntext\r\nno end"
-        (root / "dos.md").write_bytes(raw)
-        assert failed(notebook) == {}
-        assert content(notebook, "dos.md") == "# H\r\n\r\ntext\r\nno end"
-        assert (root / "dos.md").read_bytes() == raw
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root reads what nobody may")
-    def test_a_file_and_a_folder_nobody_may_read(self, root: Path, notebook: Notebook) -> None:
-        (root / "d").mkdir()
-        (root / "d" / "a.md").write_text("a")
-        (root / "b.md").write_text("b")
-        synced(notebook)
-        (root / "d").chmod(0)
-        (root / "b.md").chmod(0)
-        try:
-            assert failed(notebook).keys() == {"b.md", "d"}
-            assert paths(notebook) == {"good.md", "d/a.md", "b.md"}
-        finally:
-            (root / "d").chmod(0o700)
+def test_a_name_that_is_not_utf8_is_reported(world: World) -> None:
+    assert "not UTF-8" in synced(world, {os.fsdecode(b"caf\xe9.md"): "latin"}).faults["caf\\xe9.md"]
 
-    @pytest.mark.parametrize("year", [1830, 1969, 2262, 2300, 2440])
-    def test_a_file_of_any_year_is_mirrored(self, root: Path, notebook: Notebook, year: int) -> None:
-        (root / "old.md").write_text("of its time")
-        when = int((year - 1970) * 31_556_952 * 1e9)
-        os.utime(root / "old.md", ns=(when, when))
-        assert failed(notebook) == {}
-        assert content(notebook, "old.md") == "of its time"
 
-    def test_text_is_data(self, root: Path, notebook: Notebook) -> None:
-        text = "{{7*7}} {% raw %} ${HOME} $(id) <script>alert(1)</script> '; DROP TABLE note; --"
-        (root / "text.md").write_text(text)
-        synced(notebook)
-        assert content(notebook, "text.md") == text
+def test_what_editors_leave_is_no_note_but_may_be_linked_to(world: World) -> None:
+    left = ("good.md~", ".good.md.swp", "4913", ".#good.md", ".hidden.md", "x.txt", ".obsidian/a.md")
+    assert (synced(world, dict.fromkeys(left, "not a note")).faults, world.texts()) == ({}, {"good.md": "good"})
+    assert {row["id"] for row in world.index.attachments.find()} == {"good.md~", "4913", "x.txt"}
+    world.delete("x.txt")
+    world.engine.look(["x.txt"])
+    assert "x.txt" not in {row["id"] for row in world.index.attachments.find()}
 
-    @pytest.mark.parametrize(
-        "query", ["don't", "C++", "a-b", '"', "*", "NEAR(", "title:x", "AND", "a OR", "(", ")", "^", "\0", "", "\ud800"]
-    )
-    def test_queries_are_data(self, root: Path, notebook: Notebook, query: str) -> None:
-        (root / "words.md").write_text("don't use C++ in a-b x NEAR AND a OR")
-        synced(notebook)
-        assert isinstance(notebook.search(query), list)
+
+def test_a_fifo_and_a_folder_with_a_notes_name(world: World) -> None:
+    os.mkfifo(world.root / "fifo.md")
+    assert synced(world, {"folder.md/a.md": "a"}).faults.keys() == {"fifo.md"}
+    assert world.rows().keys() == {"good.md", "folder.md/a.md"}
 
 
 POISON = {
@@ -267,113 +112,252 @@ POISON = {
     "a dollar key": "$where: 1\na.b: 2",
     "depth 900": "deep: " + "[" * 900 + "]" * 900,
     "an alias bomb": "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]",
-    "merge keys": "a: &a {b: c}\nd: {<<: *a}",
     "a key twice": "a: 1\na: 2",
     "too much": "a: " + "x" * (65 << 10),
     "a list as id": "id: [1, 2]",
     "a title that is none": "title: {a: b}\ntags: 7\nstatus: [x]\ncreated_at: soon",
+    "a template": "title: {{ title }}",
 }
 
 
+# Contents.
+
+
 @pytest.mark.parametrize("yaml", POISON.values(), ids=POISON.keys())
-def test_poison_is_mirrored_with_its_text_or_reported(root: Path, notebook: Notebook, yaml: str) -> None:
-    (root / "poison.md").write_text(f"---\n{yaml}\n---\nthe text\n", errors="surrogatepass")
-    synced(notebook)
-    assert paths(notebook) == {"good.md", "poison.md"}
-    assert content(notebook, "poison.md").endswith("the text\n")
-    assert notebook.admin.verify().consistent
+def test_poison_is_indexed_with_its_text_or_reported(world: World, yaml: str) -> None:
+    synced(world, {"poison.md": f"---\n{yaml}\n---\nthe text\n".encode(errors="surrogatepass")})
+    assert world.texts()["poison.md"].endswith("the text\n")
+    assert agrees(world)
 
 
-@pytest.mark.parametrize("name", ["an object", "depth 900", "an alias bomb", "merge keys", "a key twice", "too much"])
-def test_poison_that_is_refused_is_reported(root: Path, notebook: Notebook, name: str) -> None:
-    (root / "poison.md").write_text(f"---\n{POISON[name]}\n---\nthe text\n")
-    assert failed(notebook).keys() == {"poison.md"}
+def test_a_file_over_the_limit_is_refused_and_its_last_good_row_stays(world: World) -> None:
+    synced(world, {"big.md": "small"})
+    assert "max_file_bytes" in synced(world, {"big.md": b"x" * (3 << 20)}).faults["big.md"]
+    assert world.texts()["big.md"] == "small"
+    assert (synced(world, {"big.md": "small again"}).faults, world.texts()["big.md"]) == ({}, "small again")
 
 
-class TestStamps:
-    def test_same_size_and_same_mtime(self, root: Path, notebook: Notebook) -> None:
-        synced(notebook)
-        before = (root / "good.md").stat()
-        (root / "good.md").write_text("GOOD")
-        os.utime(root / "good.md", ns=(before.st_atime_ns, before.st_mtime_ns))
-        assert synced(notebook).updated == 1
-        assert content(notebook, "good.md") == "GOOD"
-
-    def test_a_save_without_a_change_is_none(self, root: Path, notebook: Notebook) -> None:
-        synced(notebook)
-        for second in (0, 1, 2**31, 2**33):
-            (root / "good.md").write_text("good")
-            os.utime(root / "good.md", (second, second))
-            assert synced(notebook).updated == 0
-        assert [row.version for row in notebook.mirror.known()] == [1]
-
-    def test_a_touched_file_is_touched_in_hot_memory_too(self, root: Path, notebook: Notebook) -> None:
-        synced(notebook)
-        os.utime(root / "good.md", (1000, 1000))
-        synced(notebook)
-        ref = notebook.refs.get("good")
-        assert ref is not None
-        assert ref["updated_at"].startswith("1970-01-01T00:16:40")
+def test_bytes_that_are_no_text_are_indexed_and_reported(world: World) -> None:
+    assert synced(world, {"image.md": bytes(range(256)) * 100, "nul.md": b"text\0\0\0"}).faults.keys() == {
+        "image.md",
+        "nul.md",
+    }
+    assert world.texts()["nul.md"].startswith("text")
 
 
-class TestRoot:
-    def test_a_missing_root_deletes_nothing(self, root: Path, notebook: Notebook, tmp_path: Path) -> None:
-        synced(notebook)
-        root.rename(tmp_path / "away")
-        with pytest.raises(RootLost, match="deletions wait"):
-            Vault(root).scan()
-        root.write_text("not a folder")
-        with pytest.raises(RootLost, match="not a folder"):
-            Vault(root).scan()
-        root.unlink()
-        (tmp_path / "away").rename(root)
-        assert synced(notebook).deleted == 0
-
-    def test_an_emptied_root_deletes_nothing_until_it_is_allowed(self, root: Path, notebook: Notebook) -> None:
-        for number in range(3):
-            (root / f"{number}.md").write_text("x")
-        synced(notebook)
-        for path in root.glob("*.md"):
-            path.unlink()
-        for _ in range(2):
-            with pytest.raises(WouldDeleteEverything):
-                notebook.sync()
-        assert len(paths(notebook)) == 4
-        assert notebook.sync(allow_empty=True).deleted == 4
-
-    def test_everything_ignored_is_everything_gone(self, root: Path, notebook: Notebook) -> None:
-        synced(notebook)
-        (root / ".gitignore").write_text("*.md\n")
-        with pytest.raises(WouldDeleteEverything):
-            notebook.sync()
-        (root / ".gitignore").unlink()
-        assert failed(notebook) == {}
-
-    def test_a_folder_emptied_below_the_root_is_simply_gone(self, root: Path, notebook: Notebook) -> None:
-        (root / "d").mkdir()
-        (root / "d" / "a.md").write_text("a")
-        synced(notebook)
-        shutil.rmtree(root / "d")
-        assert synced(notebook).deleted == 1
+@pytest.mark.parametrize("damage", [b"---\nid: [\n---\nx", b"new \xff\xfe", b"new \0", "new".encode("utf-16")])
+def test_damage_leaves_the_last_good_row_which_is_marked(world: World, damage: bytes) -> None:
+    """What a crash or a full disk leaves never replaces what a person wrote."""
+    synced(world, {"a.md": "old"})
+    for report in (synced(world, {"a.md": damage}), world.engine.rebuild()):
+        assert "a.md" in report.faults
+    assert (world.texts()["a.md"], bool(world.rows()["a.md"]["stale"])) == ("old", True)
+    assert synced(world, {"a.md": "new"}).faults == {}
+    assert (world.texts()["a.md"], world.rows()["a.md"]["stale"]) == ("new", "")
 
 
-class TestIgnoring:
-    def test_what_gitignore_and_exclude_name_is_no_note(self, root: Path) -> None:
-        for path in ("build/a.md", "d/build/a.md", "d/keep.md", "d/drop.md", "drafts/a.md"):
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(path)
-        (root / ".gitignore").write_text("build/\n")
-        (root / "d" / ".gitignore").write_text("*.md\n!keep.md\n")
-        (root / "notebook.toml").write_text('[notebook]\nexclude = ["drafts/"]\n[sync]\nsettle_ms = 1\n')
-        with Notebook.open(root) as notebook:
-            synced(notebook)
-            assert paths(notebook) == {"good.md", "d/keep.md"}
+@pytest.mark.parametrize(
+    ("path", "is_kept"), [("runtime/reminders.md", True), ("facts/core.md", True), ("a.md", False)]
+)
+def test_an_emptied_file_of_rules_or_facts_keeps_its_row(world: World, path: str, is_kept: bool) -> None:
+    synced(world, {path: "## Today\n\n- Pay the dues\n"})
+    facts = world.facts().keys()
+    assert (path in synced(world, {path: "\n"}).faults, bool(world.texts()[path].strip())) == (is_kept, is_kept)
+    assert world.facts().keys() == facts
+    assert (path in synced(world, {path: ""}).faults) == is_kept
 
-    def test_a_note_that_begins_to_be_ignored_leaves_the_mirror(self, root: Path, notebook: Notebook) -> None:
-        (root / "a.md").write_text("a")
-        synced(notebook)
-        (root / ".gitignore").write_text("a.md\n")
-        assert synced(notebook).deleted == 1
-        assert paths(notebook) == {"good.md"}
-        (root / ".gitignore").unlink()
-        assert synced(notebook).added == 1
+
+def test_a_file_is_never_written(world: World) -> None:
+    """Law 2."""
+    raw = b"\xef\xbb\xbf---\r\ntitle: T\r\n---\r\n# H\r\n\r\ntext\r\nno end"
+    world.write("dos.md", raw)
+    before = (world.root / "dos.md").stat()
+    synced(world)
+    world.engine.rebuild()
+    assert world.texts()["dos.md"] == "# H\r\n\r\ntext\r\nno end"
+    assert (world.root / "dos.md").read_bytes() == raw
+    assert (world.root / "dos.md").stat().st_ctime_ns == before.st_ctime_ns
+
+
+def test_text_is_data(world: World) -> None:
+    text = "{{7*7}} {% raw %} ${HOME} $(id) <script>alert(1)</script> '; DROP TABLE documents; --"
+    synced(world, {"text.md": text})
+    assert world.texts()["text.md"] == text
+
+
+def test_a_note_that_the_index_cannot_hold_fails_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    put = type(world.index.documents).put
+
+    def refuse(collection: object, rows: list[dict[str, object]]) -> None:
+        if any(row.get("path") == "poison.md" for row in rows):
+            raise OverflowError("too much")
+        put(collection, rows)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(world.index.documents), "put", refuse)
+    report = world.save({**dict.fromkeys((f"{number}.md" for number in range(5)), "x"), "poison.md": "x"})
+    assert (report.faults, len(world.rows())) == ({"poison.md": "cannot be stored: OverflowError: too much"}, 6)
+
+
+def test_a_fault_of_the_parser_costs_one_file(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("notebook_sync.sync.project.project", lambda *_, **__: 1 / 0)
+    assert "ZeroDivisionError" in world.sync().faults["good.md"]
+
+
+# Stamps.
+
+
+def test_same_size_and_same_mtime(world: World) -> None:
+    synced(world)
+    before = (world.root / "good.md").stat()
+    world.write("good.md", "GOOD")
+    os.utime(world.root / "good.md", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (world.sync().updated, world.texts()) == (1, {"good.md": "GOOD"})
+
+
+def test_a_save_without_a_change_is_none(world: World) -> None:
+    synced(world)
+    for second in (0, 1, 2**31, 2**33):
+        world.write("good.md", "good")
+        world.touch("good.md", second * 10**9)
+        assert (world.sync().updated, world.rows()["good.md"]["updated_at"].timestamp()) == (0, second)
+    assert world.rows()["good.md"]["version"] == 1
+
+
+def test_a_save_is_published_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second look at a file that was read right after its save only settles the stamp."""
+    world.engine.look(["good.md"])
+    rev = world.index.rev()
+    world.sync()
+    assert (world.index.rev(), world.rows()["good.md"]["stamp"] == list(UNSETTLED)) == (rev + 1, False)
+
+
+def test_a_full_hash_finds_what_no_stamp_shows(world: World) -> None:
+    synced(world)
+    stamp = world.rows()["good.md"]["stamp"]
+    world.save({"good.md": "GOOD"})
+    world.write("good.md", "food")
+    found = (world.root / "good.md").stat()
+    forged = [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+    world.index.documents.update(EVERYTHING, set={"stamp": forged})
+    assert stamp != forged
+    assert (world.engine.look(None).updated, world.engine.look(None, rehash=True).updated) == (0, 1)
+
+
+@pytest.mark.parametrize("year", [1830, 1969, 2262, 2440])
+def test_a_file_of_any_year_is_indexed(world: World, year: int) -> None:
+    world.write("old.md", "of its time")
+    world.touch("old.md", int((year - 1970) * 31_556_952 * 1e9))
+    assert (synced(world).faults, world.texts()["old.md"]) == ({}, "of its time")
+
+
+# Loss. Law 8: deletes come last and need proof.
+
+
+def test_a_missing_root_deletes_nothing(world: World, tmp_path: Path) -> None:
+    synced(world)
+    world.root.rename(tmp_path / "away")
+    with pytest.raises(RootLost):
+        world.sync()
+    (tmp_path / "away").rename(world.root)
+    assert synced(world).deleted == 0
+
+
+def test_an_emptied_root_deletes_nothing_until_it_is_allowed(world: World) -> None:
+    synced(world, {f"{number}.md": f"{number}" for number in range(3)})
+    for path in world.rows():
+        world.delete(path)
+    world.write("new.md", "a new note on an otherwise empty disk proves nothing")
+    for _ in range(2):
+        with pytest.raises(WouldDeleteEverything, match="none of the 4"):
+            world.sync(allow_empty=False)
+    with pytest.raises(WouldDeleteEverything):
+        world.engine.look(["new.md"])
+    assert len(world.rows()) == 4
+    assert world.sync(allow_empty=True).deleted == 4
+
+
+def test_the_last_note_is_deleted_by_a_tool_only(world: World) -> None:
+    synced(world)
+    world.delete("good.md")
+    with pytest.raises(WouldDeleteEverything):
+        world.sync(allow_empty=False)
+    intent = {"id": "1", "path": "good.md", "digest": "", "session": "task", "agent": "scribe"}
+    world.index.intents.put([intent])
+    assert world.engine.look(["good.md"]).deleted == 1
+
+
+def test_a_folder_whose_notes_were_all_renamed_is_the_same_notebook(world: World) -> None:
+    world.save({"good.md": None, **{f"old/{number}.md": f"# {number}\n" for number in range(3)}})
+    world.rename("old", "new")
+    report = world.save({"new/2.md": None, "new/more.md": "# More\n"}, allow_empty=False)
+    assert (report.moved, report.added, report.deleted) == (2, 1, 1)
+
+
+def test_a_great_loss_needs_a_second_look(world: World) -> None:
+    """A quarter of a top folder, at least 20 notes."""
+    world.save({f"{top}/{number}.md": f"{top} {number}" for number in range(40) for top in ("pages", "other")})
+    lost = [f"pages/{number}.md" for number in range(20)] + [f"other/{number}.md" for number in range(19)]
+    first = world.save(dict.fromkeys(lost), allow_empty=False)
+    assert (first.deleted, len(first.warnings)) == (19, 1)
+    assert "20 notes are missing in pages" in first.warnings[0]
+    second = world.sync(allow_empty=False)
+    assert (second.deleted, second.warnings) == (20, [])
+
+
+def test_a_great_loss_that_ends_is_forgotten(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.save({f"pages/{number}.md": f"{number}" for number in range(25)})
+    for _ in range(2):
+        world.rename("pages", ".away")
+        world.engine.look(None)
+        assert len(world.engine.look(None).warnings) == 1  # who follows looks again after a minute
+        world.rename(".away", "pages")
+        assert world.sync(allow_empty=False).deleted == 0
+    world.rename("pages", ".away")
+    world.engine.look(None)
+    monkeypatch.setattr(losses, "SECOND_LOOK_MS", 0)
+    assert world.engine.look(None).deleted == 25
+
+
+def test_a_file_that_comes_back_before_its_row_is_deleted_is_kept(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last look at a vanished file is right before its row ends."""
+    synced(world, {"a.md": "a"})
+    world.delete("a.md")
+    world.write("b.md", "b")
+    read, reads = world.engine.tree.read, []
+
+    def read_late(path: str) -> object:
+        reads.append(path)
+        if len(reads) == 2:  # in the look that finds it gone for the second time
+            world.write("a.md", "a")
+        return read(path)
+
+    monkeypatch.setattr(world.engine.tree, "read", read_late, raising=False)
+    assert (world.sync().deleted, world.texts().keys()) == (0, {"good.md", "a.md", "b.md"})
+
+
+def test_a_file_that_comes_back_while_it_is_deleted_is_looked_at_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced(world, {"a.md": "a"})
+    apply = world.engine._applier.apply
+
+    def apply_late(changes: list[object], **more: object) -> None:
+        if any(isinstance(change, sweep.Delete) for change in changes):
+            world.write("a.md", "back")
+        apply(changes, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(world.engine._applier, "apply", apply_late)
+    world.save({"a.md": None})
+    assert world.texts() == {"good.md": "good", "a.md": "back"}
+
+
+def test_a_note_that_returns_has_its_version_and_use(world: World) -> None:
+    world.save({"a.md": "one"})
+    world.save({"a.md": "two"})
+    world.index.documents.update(Is("id", "=", "a"), inc={"access_count": 7})
+    assert world.save({"a.md": None}).deleted == 1
+    assert world.save({"b.md": "two"}).moved == 1
+    row = world.rows()["b.md"]
+    assert (row["version"], row["access_count"]) == (2, 7)

@@ -1,0 +1,1 @@
+"""The command line: each command calls one operation and prints its result."""

@@ -1,250 +1,132 @@
-"""The command line: arguments in, one call, an exit code out.
+"""The command line: arguments in, one call, an exit code out. The one place that words errors for a terminal.
 
-The one place that words errors. An error that nobody foresaw is not caught here: its traceback is what helps.
+An error that nobody foresaw is not caught: its traceback is what helps.
 """
 
 from __future__ import annotations
 
-import argparse
 import errno
+import importlib
 import io
 import os
-import re
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Collection, Sequence
 
 from notebook_sync import __version__
-from notebook_sync.errors import NotebookError, UsageError
-from notebook_sync.surfaces.cli.addressed import PROGRAM, about
-from notebook_sync.surfaces.cli.reference.commands import ALIASES, COMMANDS, GROUPS
-from notebook_sync.surfaces.cli.table import Command
+from notebook_sync.errors import LONGEST_NAME, NotebookError, UsageError, did_you_mean
+from notebook_sync.surfaces.cli.index import ALIASES, NAMES, PROGRAM, module_of, overview
 
-_INTERRUPTED = 130
 _PIPE_CLOSED = 141
+_WITH_VALUE = ("--session", "--agent", "--limit", "-n", "--log-level")
+# Groups of commands whose own names are no commands.
+_GROUPS = ("note", "token", "stream", "checkpoint", "fact", "conversation", "memory", "context")
+# An agent program would take its failure for a reason to stop.
+_NEVER_FAILS = "context hook"
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run one command; the exit code is returned. Prints to standard output and standard error."""
-    if sys.stdout is None:  # closed by whoever started us, as in `notebook-sync sync >&-`
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - stands until the process ends
+    """Run one command and return its exit code."""
+    if sys.stdout is None:  # closed by the caller, as in `notebook-sync sync >&-`
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - open until the process ends
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    argv = arranged(argv)
+    as_json = "--json" in argv
     try:
-        code = _dispatch(argv)
+        code = _dispatch(list(argv))
         sys.stdout.flush()
-        return code
     except NotebookError as error:
-        return _fail(error, error.exit_code, as_json="--json" in argv)
+        return fail(error, as_json=as_json)
     except BrokenPipeError:
-        # Whoever read the output has gone, as in `notebook-sync list | head`. Python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # else Python complains at exit
         return _PIPE_CLOSED
     except OSError as error:
         if error.errno != errno.ENOSPC or error.filename is not None:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _fail(NotebookError("what was to be printed could not be written: no space left"), 1, as_json=False)
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-    except SystemExit as done:  # how argparse ends --help and --version
+        _drop_output()
+        return fail(NotebookError("the output could not be written: no space left"), as_json=False)
+    except SystemExit as done:  # argparse's way to end --help
         return int(done.code or 0)
-    except Exception as error:
-        from prompt.errors import PromptError  # only now: it brings the assembler along
-
-        if not isinstance(error, PromptError):
-            raise
-        return _fail(error, NotebookError.exit_code, as_json="--json" in argv)
+    return code
 
 
-def arranged(argv: Sequence[str]) -> list[str]:
-    """The arguments in the order that argparse takes: -C first, then the command by its own name, then the options that
-    came before it. Nothing, and `help`, ask for help."""
-    words, first, early = list(argv), [], 0
-    end = words.index("--") if "--" in words else len(words)
-    for place in reversed([place for place in range(end) if words[place].startswith("-C")]):
-        first = words[place : place + 1 + (words[place] == "-C")]
-        del words[place : place + len(first)]
-    while early < len(words) and words[early].startswith("-") and words[early] not in _ROOT_OPTIONS:
-        early += 1 + (words[early] in _WITH_VALUE)
-    if not words[early:]:
-        return [*first, *(words or ["--help"])]
-    before, (command, *rest) = words[:early], words[early:]
-    if command == "help":
-        return [*first, *rest, "--help"]
-    end = rest.index("--") if "--" in rest else len(rest)
-    return [*first, ALIASES.get(command, command), *rest[:end], *before, *rest[end:]]
-
-
-_ROOT_OPTIONS = ("-h", "--help", "--version", "--")
-_WITH_VALUE = ("--session", "--agent", "--limit", "-n")
-
-
-def make_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line. A command of a group is parsed as `command` and `subcommand`."""
-    parser = _RootParser(
-        prog=PROGRAM,
-        description="A notebook of Markdown files for AI agents: the files are the truth, databases mirror them.",
-        epilog="`notebook-sync help COMMAND` explains a command. Start with: notebook-sync init ~/notebook",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    parser.add_argument(
-        "-C", dest="folder", metavar="DIR", help="the notebook's folder; else the nearest one with a notebook.toml"
-    )
-    _add_all(parser, COMMANDS, "command")
-    return parser
-
-
-class _Parser(argparse.ArgumentParser):
-    """argparse, with its complaints as errors of ours. `commands` are those it knows, `empty_of` the command whose
-    arguments it gets when it is first used: most calls use one of sixty, and to fill all takes longer than most calls.
-    """
-
-    commands: Sequence[Command] = ()
-    empty_of: Command | None = None
-    _is_parsing = False
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Options may stand between the arguments, as in `token add --session task scribe`."""
-        if self.empty_of:
-            command, self.empty_of = self.empty_of, None
-            _fill(self, command)
-        if self.commands or self._is_parsing:
-            return super().parse_known_args(args, namespace)
-        self._is_parsing = True  # argparse comes back here while it parses like this
-        try:
-            found, unknown = self.parse_known_intermixed_args(args, namespace)
-        finally:
-            self._is_parsing = False
-        if unknown:
-            near = _nearest(unknown[0].partition("=")[0], list(self._option_string_actions))
-            self.error(f"unrecognized arguments: {' '.join(unknown)}" + (f" (did you mean {near}?)" if near else ""))
-        return found, unknown
-
-    def error(self, message: str) -> NoReturn:
-        group = self.prog.removeprefix(PROGRAM).strip()
-        if unknown := _UNKNOWN_COMMAND.match(message):
-            message = _unknown_command(group, unknown[1], self.commands)
-        elif group and message == _NO_COMMAND:
-            message = f"{group} is several commands: {', '.join(command.name for command in self.commands)}"
-        raise UsageError(f"{message}; see: {self.prog} --help")
-
-
-class _RootParser(_Parser):
-    """Its help lists the commands in groups."""
-
-    def format_help(self) -> str:
-        commands = {command.name: command.summary for command in self.commands}
-        groups = ["\n".join([title, *(f"  {name:<10}  {commands[name]}" for name in names)]) for title, names in GROUPS]
-        options = "Options\n  -C DIR      the notebook's folder; default: the nearest with a notebook.toml\n  --version"
-        usage = f"usage: {PROGRAM} [-C DIR] COMMAND [arguments]"
-        return "\n\n".join([usage, self.description or "", *groups, options, self.epilog or ""]) + "\n"
-
-
-# How argparse puts it, which goes on to name every command.
-_UNKNOWN_COMMAND = re.compile(r"argument COMMAND: invalid choice: ['\"](.*)['\"] \(", re.DOTALL)
-_NO_COMMAND = "the following arguments are required: COMMAND"
-
-
-def _unknown_command(group: str, name: str, commands: Sequence[Command]) -> str:
-    near = _nearest(name, [command.name for command in commands])
-    meant = f" (did you mean {f'{group} {near}'.lstrip()!r}?)" if near else ""
-    return f"there is no command {f'{group} {name}'.lstrip()!r}{meant}"
-
-
-def _nearest(name: str, known: Sequence[str]) -> str:
-    import difflib
-
-    return next(iter(difflib.get_close_matches(name, known, n=1)), "")
-
-
-def _add_all(parser: _Parser, commands: Sequence[Command], dest: str) -> None:
-    parser.commands = commands
-    parsers = parser.add_subparsers(title="commands", dest=dest, metavar="COMMAND", required=True, parser_class=_Parser)
-    for command in commands:
-        _add(parsers, command)
-
-
-def _add(commands: Any, command: Command) -> None:
-    parser = commands.add_parser(
-        command.name,
-        help=command.summary,
-        description=f"{command.summary[0].upper()}{command.summary[1:]}.\n\n{command.about}",
-        epilog=_lesson(command),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-        add_help=False,
-    )
-    parser.empty_of = command
-
-
-def _fill(parser: _Parser, command: Command) -> None:
-    parser.add_argument("-h", "--help", action="help", help="show this help message and exit")
-    parser.register("type", "count", _count)
-    parser.register("type", "share", _share)
-    for argument in command.arguments:
-        short = ("-n",) if argument.name == "--limit" else ()
-        parser.add_argument(*short, argument.name, help=argument.help, **argument.options)
-    if command.commands:
-        _add_all(parser, command.commands, "subcommand")
-
-
-def _lesson(command: Command) -> str:
-    answer = ["", "--json prints:", *_indented(command.shape.splitlines())] if command.shape else []
-    return "\n".join(("examples:", *_indented(command.examples), *answer))
-
-
-def _indented(lines: Sequence[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a number like 20")
-    return int(text)
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1; write one like 0.8")
-    return share
-
-
-def _dispatch(argv: Sequence[str]) -> int:
-    about(None)
-    arguments = make_parser().parse_args(argv)
-    about(arguments.folder)
-    from notebook_sync.surfaces.cli.commands.run import (
-        run_command,  # not for --help and wrong calls: it brings the notebook along
-    )
-
-    return run_command(arguments)
-
-
-def _fail(error: Exception, code: int, *, as_json: bool) -> int:
+def fail(error: NotebookError, *, as_json: bool) -> int:
+    """Print an error and return its exit code."""
     sys.stdout.flush()
-    steps: list[str] = getattr(error, "__notes__", [])
     if as_json:
         import json
 
-        from notebook_sync.surfaces.errors import error_body  # it brings more along than a good call needs
+        print(json.dumps(error.as_json(), default=str, ensure_ascii=False), flush=True)
+        return error.exit_code
+    from notebook_sync.surfaces.cli.render import safe
 
-        body = error_body(error)["error"]
-        # What only a command line says, as which command helps, follows the message.
-        message, _, after = str(error).partition(f"{body['message']}; ")
-        body["next"] = "; ".join(steps) or (after if not message else "") or body["next"]
-        print(json.dumps({"error": body}), flush=True)
-        return code
-    from notebook_sync.surfaces.cli.text.notebook import safe
-
-    for line in [*f"{PROGRAM}: {error}".split("\n"), *(f"  {step}" for step in steps)]:
+    lines = [f"{PROGRAM}: {error.message}", *([f"  next: {error.next}"] if error.next else [])]
+    for line in "\n".join(lines).split("\n"):
         sys.stderr.write(f"{safe(line)}\n")
-    return code
+    return error.exit_code
+
+
+def arranged(argv: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The folder of -C, and the words with the command first: options that came before it follow it."""
+    folder: str | None = None
+    end = argv.index("--") if "--" in argv else len(argv)
+    words, rest, before = iter(argv[:end]), list[str](), list[str]()
+    for word in words:
+        if word.startswith("-C"):
+            given = word[2:] or next(words, None)
+            if given is None:
+                raise UsageError("-C needs a folder")
+            folder = folder or given
+        elif rest or not word.startswith("-") or word in ("-h", "--help", "--version"):
+            rest.append(word)
+        else:
+            before += [word, *([next(words, "")] if word in _WITH_VALUE else [])]
+    command = [ALIASES.get(word, word) for word in rest[:1]]
+    return folder, [*command, *rest[1:], *before, *argv[end:]]
+
+
+def _dispatch(argv: list[str]) -> int:
+    folder, words = arranged(argv)
+    if words[:1] == ["--version"]:
+        print(f"{PROGRAM} {__version__}")
+        return 0
+    if words[:1] == ["help"]:
+        words = [*(ALIASES.get(each, each) for each in words[1:]), "--help"]
+    if not words or words[0] in ("-h", "--help", "-q", "-v"):
+        print(overview())
+        return 0
+    command, rest = words[0], words[1:]
+    if command not in NAMES:
+        raise _unknown(command, NAMES)
+    from notebook_sync.registry import OPERATIONS  # what --version and --help need not load
+    from notebook_sync.surfaces.cli import commands
+
+    if " ".join(words[:2]) == _NEVER_FAILS:
+        try:
+            return commands.run_by_hand(_NEVER_FAILS, folder, words[2:])
+        except NotebookError as error:
+            fail(error, as_json=False)
+            return 0
+    if not module_of(command) and command not in _GROUPS:
+        return commands.run_by_hand(command, folder, rest)
+    if module := module_of(command):
+        importlib.import_module(module if "." in module else f"notebook_sync.services.{module}")
+    if command in _GROUPS:
+        every = {**OPERATIONS, **commands.BY_HAND}
+        members = {words: each for words, each in every.items() if words.startswith(f"{command} ")}
+        if not rest or rest[0] in ("-h", "--help"):
+            print("\n".join(f"{PROGRAM} {words:<16} {each.summary}" for words, each in members.items()))
+            return 0
+        command, rest = f"{command} {rest[0]}", rest[1:]
+        if command not in members:
+            raise _unknown(command, members)
+    return commands.run_operation(OPERATIONS[command], folder, rest)
+
+
+def _unknown(name: str, known: Collection[str]) -> UsageError:
+    advice = did_you_mean(name, known, f"see {PROGRAM} --help")
+    return UsageError(f"there is no command {name[:LONGEST_NAME]!r}", next=advice)
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,49 +1,68 @@
-"""All pages of the dashboard, and what an error is among them."""
+"""The dashboard as an ASGI application, and the door to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 
-from fastapi import APIRouter
+import anyio
+import anyio.to_thread
+from sse_starlette import EventSourceResponse
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, Router
+from starlette.types import ASGIApp
 
-from notebook_sync.surfaces.dashboard import home, live, login, pictures
-from notebook_sync.surfaces.dashboard.editing import edit_page, filing_page, history_page, new_page, version_page
-from notebook_sync.surfaces.dashboard.memory import (
-    channels_page,
-    checkpoints_page,
-    facts_page,
-    facts_upkeep_page,
-    figures_page,
-    graph_page,
-    memories_page,
-    memory_review_page,
-    stream_page,
+from notebook_sync.notebook import Notebook
+from notebook_sync.surfaces.dashboard import (
+    browse,
+    editor,
+    graph,
+    notes,
+    overview,
+    palette,
+    past,
+    prompt,
+    review,
+    runtime,
+    tables,
+    today,
 )
-from notebook_sync.surfaces.dashboard.notes import note_page, notes_page
-from notebook_sync.surfaces.dashboard.runtime import prompt_page, rules_page
+from notebook_sync.surfaces.dashboard.door import BrowserDoor
+from notebook_sync.surfaces.dashboard.shell import Shell, state_of
+from notebook_sync.surfaces.http.app import LIVE, STATIC
 
-ROUTERS: Iterable[APIRouter] = (
-    login.open_pages,
-    login.pages,
-    live.pages,
-    home.pages,
-    prompt_page.pages,
-    rules_page.pages,
-    note_page.pages,
-    notes_page.pages,
-    edit_page.pages,
-    history_page.pages,
-    version_page.pages,
-    filing_page.pages,
-    new_page.pages,
-    facts_page.pages,
-    facts_upkeep_page.pages,
-    figures_page.pages,
-    graph_page.pages,
-    memories_page.pages,
-    memory_review_page.pages,
-    pictures.pages,
-    stream_page.pages,
-    checkpoints_page.pages,
-    channels_page.pages,
-)
+# The pages, in the order of the navigation. A crafted page that takes the place of a generic one comes before `tables`.
+CRAFTED = (today, past, browse, notes, editor, graph, prompt, runtime, overview, palette, tables, review)
+_POLL_SECONDS = 0.3
+_PING_SECONDS = 15
+_SLOW_SECONDS = 30.0
+
+
+def dashboard_of(notebook: Notebook) -> tuple[BrowserDoor, ASGIApp]:
+    """The door and the pages of a notebook."""
+    shell = Shell(notebook)
+    door = BrowserDoor(shell)
+    routes: list[BaseRoute] = [Route(f"{STATIC}{{name}}", shell.static), *door.routes()]
+    routes.append(Route(LIVE, partial(_live, notebook)))
+    for module in CRAFTED:
+        routes += module.routes(shell)
+    return door, GZipMiddleware(Router(routes, redirect_slashes=False), minimum_size=1000, compresslevel=6)
+
+
+async def _live(notebook: Notebook, request: Request) -> Response:
+    """The state of the index as a server-sent event, now and whenever it changes, until the login ends. A page compares
+    it with the one that it was made from."""
+    changes = _changes(notebook, request.state.is_current)
+    return EventSourceResponse(changes, ping=_PING_SECONDS, send_timeout=_SLOW_SECONDS)
+
+
+async def _changes(notebook: Notebook, is_current: Callable[[], bool]) -> AsyncIterator[dict[str, str]]:
+    seen = ""
+    while await anyio.to_thread.run_sync(is_current):
+        now = await anyio.to_thread.run_sync(state_of, notebook.core.index)
+        if now != seen:
+            yield {"data": now}
+        seen = now
+        await anyio.sleep(_POLL_SECONDS)

@@ -1,91 +1,135 @@
-"""The door of browsers: a cookie that only the dashboard takes, forms of its own pages, and pages for answers."""
+"""The door of browsers: a cookie that counts at the dashboard's own host name only, forms of its own pages, and pages
+for answers; logging in by the link that `serve` prints or with the owner's token, and out."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Final
-from urllib.parse import quote, urlsplit
+import hmac
+import threading
+import time
+from collections import deque
+from urllib.parse import quote
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute
 from starlette.types import Scope
 
-from notebook_sync.logins import Logins
+from notebook_sync.errors import NotebookError, NotPermitted, Unauthorized
+from notebook_sync.services.tokens import COOKIE_LIFE, TokenFile
 from notebook_sync.sessions import Session
-from notebook_sync.surfaces.dashboard.pages import trouble
-from notebook_sync.surfaces.http import errors as faults
-from notebook_sync.surfaces.http.doors import READING, host_name, is_sent_as
-from notebook_sync.surfaces.http.errors import Fault
+from notebook_sync.surfaces.dashboard.shell import FRAGMENT, Ask, Shell, own_path
+from notebook_sync.surfaces.http.app import API, LOGIN, MCP
+from notebook_sync.surfaces.http.guard import host_name, is_own_host
 
-LOGIN: Final = "/login"
-COOKIE: Final = "notebook"
-STATIC: Final = "/static/"
-FORM: Final = "application/x-www-form-urlencoded"
-_NOT_A_FORM = Fault(415, "not_a_form", "a page sends its forms as they are", "go back, and send the form from the page")
-_NOT_FROM_A_PAGE = Fault(
-    403,
-    "foreign_origin",
-    "a form is taken from the dashboard's own pages only",
-    "open the page at this address, and send the form from there",
-)
-_STILL_THERE = "what you wrote is still in the page before: log in in another tab, go back here, and send it again"
+COOKIE = "notebook"
+_MOST_GUESSES = 10
+_GUESS_SECONDS = 60.0
+_READING = ("GET", "HEAD")
+_USED = "This link was used already, or is more than 10 minutes old."
+_WRONG = "This is not the owner's token."
+_TOO_MANY = "Too many wrong tokens. Try again in a minute."
 
 
 class BrowserDoor:
-    """`programs` are the paths that are not for browsers, with all below them."""
+    """How browsers are let in. It owns every path that is not for programs."""
 
-    def __init__(self, logins: Logins, programs: Collection[str]) -> None:
-        self._logins = logins
-        self._programs = tuple(programs)
+    media_type = "application/x-www-form-urlencoded"
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self._tokens = TokenFile(shell.notebook.core.place.state)
+        self._guesses: deque[float] = deque(maxlen=_MOST_GUESSES)
+        self._lock = threading.Lock()
 
     def owns(self, path: str) -> bool:
-        return not any(path == own or path.startswith(f"{own}/") for own in self._programs)
+        """Whether a path is a page's."""
+        return not any(path == each or path.startswith(f"{each}/") for each in (API, MCP))
 
-    def is_open(self, path: str) -> bool:
-        return path == LOGIN or path.startswith(STATIC)
-
-    def proof_in(self, scope: Scope) -> str:
-        given = Headers(scope=scope).getlist("cookie")
-        cookie = cookie_parser(given[0]).get(COOKIE, "") if len(given) == 1 else ""
-        return cookie and f"{host_of(scope)} {cookie}"
+    def proof_in(self, method: str, headers: Headers) -> str:
+        """The host name and the cookie. What changes something comes from a page of ours, and the browser says so."""
+        cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+        is_from_page = method in _READING or "origin" in headers  # which the guard has found to be our own
+        return f"{host_name(headers.get('host', ''))} {cookie}" if cookie and is_from_page else ""
 
     def session_of(self, proof: str) -> Session | None:
-        return self._logins.session_of(proof)
+        """The owner, for a cookie that is valid at this host name."""
+        host, _, cookie = proof.partition(" ")
+        return self._tokens.check_cookie(cookie, host)
 
-    def content_refusal_of(self, scope: Scope) -> Fault | None:
-        """What changes something comes from a page of ours, and the browser says so: the cookie alone proves it not."""
-        if scope["method"] in READING:
-            return None
-        headers = Headers(scope=scope)
-        if "origin" not in headers:  # which is ours where it is there: no other passed
-            return _NOT_FROM_A_PAGE
-        return None if is_sent_as(headers, FORM) else _NOT_A_FORM
+    def refusal(self, scope: Scope, error: NotebookError, *, close: bool) -> Response:
+        """The way to the login for who is not logged in, else the error as a page."""
+        here = scope["path"] if scope["state"].get("session") else ""
+        is_out = isinstance(error, Unauthorized)
+        answer = self._to_login(scope) if is_out else self._shell.refusal(error, here=here)
+        if close:
+            answer.headers["Connection"] = "close"
+        if "retry_after" in error.fields:
+            answer.headers["Retry-After"] = str(error.fields["retry_after"])
+        return answer
 
-    def refusal(self, scope: Scope, fault: Fault) -> Response:
-        if fault is not faults.NO_TOKEN:
-            return trouble(fault.status, fault.message, fault.next)
-        if scope["method"] in READING and Headers(scope=scope).get("sec-fetch-dest", "document") == "document":
-            return RedirectResponse(_login_before(scope["path"], scope["query_string"].decode("latin-1")), 303)
-        return trouble(401, "you are not logged in any more", _STILL_THERE, login=_login_before(*_page_before(scope)))
+    def _to_login(self, scope: Scope) -> Response:
+        """The login, for who opens a page; what was sent from one stays in it."""
+        headers, query = Headers(scope=scope), scope["query_string"].decode("latin-1")
+        is_page = scope["method"] in _READING and headers.get("sec-fetch-dest", "document") == "document"
+        if is_page and FRAGMENT not in headers.get("accept", ""):
+            wanted = scope["path"] + (f"?{query}" if query else "")
+            return RedirectResponse(f"{LOGIN}?next={quote(wanted)}" if wanted != "/" else LOGIN, 303)
+        advice = "log in in another tab, go back here, and send it again: what you wrote is still in the page before"
+        return self._shell.refusal(Unauthorized("you are not logged in any more", next=advice), login=LOGIN)
 
+    # ---- logging in and out
 
-def _login_before(path: str, query: str) -> str:
-    """The address that leads to a page by way of the login."""
-    wanted = f"{path}?{query}" if query else path
-    return f"{LOGIN}?next={quote(wanted)}" if wanted != "/" else LOGIN
+    def routes(self) -> list[BaseRoute]:
+        """The login and the logout."""
+        shell = self._shell
+        return [shell.route(LOGIN, self._login, "GET", "POST"), shell.route("/logout", self._logout, "POST")]
 
+    def _login(self, ask: Ask) -> Response:
+        """The form; with a code or a token that counts, the dashboard; where nobody logs in, how to get there."""
+        host = host_name(ask.request.headers.get("host", ""))
+        if not self._is_ours(host):
+            return self._shell.plain("elsewhere.html", status=NotPermitted.status, host=host)
+        wanted = own_path(ask.form.get("next") or ask.query.get("next") or "/")
+        code, cookie, wrong, status = ask.query.get("code", ""), None, "", 200
+        if ask.request.method == "POST":
+            if hmac.compare_digest(ask.form.get("token", "").strip().encode(), self._tokens.owner().encode()):
+                cookie = self._tokens.add_cookie(host)
+            else:
+                wrong, status = (_TOO_MANY, 429) if self._is_throttled() else (_WRONG, 403)
+        elif code:
+            cookie = self._tokens.add_cookie(host, link=code)
+            wrong, status = ("", 200) if cookie else (_USED, 403)
+        if cookie:
+            return self._let_in(ask, wanted, cookie)
+        answer = self._shell.plain("login.html", status=status, wanted=wanted, wrong=wrong)
+        if status == 429:
+            answer.headers["Retry-After"] = f"{_GUESS_SECONDS:.0f}"
+        return answer
 
-def _page_before(scope: Scope) -> tuple[str, str]:
-    """The path and the query of the page that a form was sent from: what it is sent to, nobody can look at."""
-    headers = Headers(scope=scope)
-    try:
-        before = urlsplit(headers.get("referer", ""))
-    except ValueError:
-        return "/", ""
-    return (before.path or "/", before.query) if before.netloc == headers.get("host") else ("/", "")
+    def _let_in(self, ask: Ask, wanted: str, cookie: str) -> Response:
+        answer = RedirectResponse(wanted, 303)
+        # A proxy says so of what came to it by TLS; a client that says it falsely hides only its own cookie.
+        is_tls = "https" in (ask.request.url.scheme, ask.request.headers.get("x-forwarded-proto"))
+        seconds = int(COOKIE_LIFE.total_seconds())
+        answer.set_cookie(COOKIE, cookie, max_age=seconds, httponly=True, samesite="strict", secure=is_tls)
+        return answer
 
+    def _logout(self, ask: Ask) -> Response:
+        """Take the cookie away, and let no copy of it count."""
+        self._tokens.end_cookie(ask.request.cookies.get(COOKIE, ""))
+        answer = RedirectResponse(LOGIN, 303)
+        answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return answer
 
-def host_of(scope: Scope) -> str:
-    """The host name by which a request came, without its port."""
-    return host_name(Headers(scope=scope).get("host", ""))
+    def _is_ours(self, host: str) -> bool:
+        """Whether cookies of this host name reach no other server of this machine: the dashboard's own name, or one
+        that the settings allow."""
+        return host == self._tokens.host_name() or not is_own_host(host)
+
+    def _is_throttled(self) -> bool:
+        """Count a wrong token; True where there were too many within a minute."""
+        with self._lock:
+            now, oldest = time.monotonic(), self._guesses[0] if len(self._guesses) == _MOST_GUESSES else None
+            self._guesses.append(now)
+            return oldest is not None and now - oldest < _GUESS_SECONDS

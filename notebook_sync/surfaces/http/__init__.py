@@ -1,0 +1,1 @@
+"""HTTP: every operation with a route, tools, events, metrics; behind one guard."""

@@ -1,42 +1,49 @@
-"""What every request passes before anything else sees it: Host, Origin, sizes, token, content type.
+"""What every request passes before anything else sees it: size, Host, Origin, token, body, quota.
 
-Whatever is mounted behind it is guarded alike. A path is open only if its door says so; who asks is decided by what
-that door takes for a proof, and stands in the request's state as `session`; `is_current()` there tells whether that
-counts still, and `place` counts it. No proof, no query and no body is ever logged.
+Whatever is behind it is guarded alike. No token, no query and no body is ever logged.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final
-from urllib.parse import urlsplit
+from typing import Any, Final, Literal, Protocol
 
-from anyio import CapacityLimiter, Semaphore, current_time, fail_after, to_thread
+import anyio
+import anyio.to_thread
+import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from notebook_sync.errors import NotebookError
-from notebook_sync.logins import is_local
-from notebook_sync.sessions import Session
-from notebook_sync.surfaces.http import errors as faults
-from notebook_sync.surfaces.http.doors import Door, has_body, host_name
-from notebook_sync.surfaces.http.errors import Fault
-from notebook_sync.surfaces.http.metrics import Metrics
-from notebook_sync.surfaces.http.quotas import COSTLY_AT_ONCE, REQUESTS, STREAMS, Place, Quota
+from notebook_sync.errors import (
+    NotebookError,
+    NotFound,
+    NotPermitted,
+    Refused,
+    TooManyRequests,
+    Unauthorized,
+    UsageError,
+)
+from notebook_sync.sessions import OWNER, Session
 
 LARGEST_BODY: Final = 4 << 20
-# Of a request that nobody has to prove anything for.
+# Of a request that needs no token.
 LARGEST_OPEN_BODY: Final = 8 << 10
 BODY_SECONDS: Final = 10.0
 LARGEST_HEADERS: Final = 16 << 10
 LONGEST_TARGET: Final = 8 << 10
+TURN_SECONDS: Final = 30.0
+COSTLY_AT_ONCE: Final = 2
+# The page that other sites lead a browser to. It shows nothing, and does nothing.
+AUTHORIZE: Final = "/authorize"
 
 _SECURITY = {
     "Cache-Control": "no-store",
@@ -45,24 +52,97 @@ _SECURITY = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-# Threads that look at proofs: who waits for a database that hangs does not hold up who needs none.
-_THREADS = 2
+_SINGLE = ("host", "origin", "authorization", "content-length", "content-type", "cookie", "sec-fetch-site")
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(?::\d{0,5})?")
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_LONGEST_LENGTH = 12
+_CLIENT_LEFT = 499
 _access = logging.getLogger("notebook_sync.access")
 _trouble = logging.getLogger("notebook_sync.http")
 
+FAULT: Final = NotebookError("the server failed; its log says why")
+SessionOf = Callable[[str], Session | None]
+# open: needs no token. costly: may take seconds. stream: is answered without end.
+Cost = Literal["open", "quick", "costly", "stream"]
+
+
+class RequestTooLarge(Refused):
+    """A part of a request is larger than the server accepts."""
+
+    status = 413
+
+
+class WrongMethod(UsageError):
+    """A path that is asked for by another method; `allow` names those that it has."""
+
+    status = 405
+
 
 @dataclass(frozen=True, slots=True)
-class GuardedApp:
-    """An app that is served at a path, and what has to run while it is served. Its requests have passed the guard."""
+class Quota:
+    """At most `total` at once, `each` for one agent, and the last `reserve` for the owner only."""
 
-    path: str
-    app: ASGIApp
-    running: Callable[[], AbstractAsyncContextManager[object]]
+    total: int
+    each: int
+    reserve: int
+
+    def allows(self, session: Session, held: Counter[Session]) -> bool:
+        """Whether the session may have one more; all sessions of the owner count as one."""
+        agents = held.total() - held[OWNER]
+        is_free = held[session] < self.each and agents < self.total - self.reserve
+        return held.total() < self.total and (session == OWNER or is_free)
+
+
+REQUESTS: Final = Quota(total=32, each=8, reserve=8)
+STREAMS: Final = Quota(total=64, each=8, reserve=16)
+MCP_SESSIONS: Final = Quota(total=256, each=32, reserve=64)
+
+
+class Door(Protocol):
+    """How one kind of client proves who it is, and how it is refused."""
+
+    # The type of the bodies that it sends.
+    media_type: str
+
+    def owns(self, path: str) -> bool:
+        """Whether requests for this path come by this door."""
+
+    def proof_in(self, method: str, headers: Headers) -> str:
+        """What a request proves itself with, "" for nothing."""
+
+    def session_of(self, proof: str) -> Session | None:
+        """Who asks, None for a proof that is not valid."""
+
+    def refusal(self, scope: Scope, error: NotebookError, *, close: bool) -> Response:
+        """The answer to an error."""
+
+
+class Programs:
+    """The door of programs: a bearer token, JSON, and errors in the common shape. It owns every path."""
+
+    media_type = "application/json"
+
+    def __init__(self, session_of: SessionOf) -> None:
+        self.session_of = session_of
+
+    def owns(self, path: str) -> bool:
+        """Every path."""
+        return True
+
+    def proof_in(self, method: str, headers: Headers) -> str:
+        """The token."""
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        return token.strip() if scheme.lower() == "bearer" else ""
+
+    def refusal(self, scope: Scope, error: NotebookError, *, close: bool) -> Response:
+        """The error as JSON."""
+        return error_response(error, close=close)
 
 
 class Guard:
-    """ASGI middleware. `hosts` are the names, without a port, that the server answers to besides loopback; of `doors`,
-    the first that owns a path is asked, and the last owns all. GET of the paths `streams` is answered without end."""
+    """ASGI middleware. The first of `doors` that owns the path says who asks; `hosts` are host names besides loopback;
+    `cost_of(method, path, headers)` says what an answer takes, `answered` is called with each. Paths are as the
+    application sees them, wherever it is mounted."""
 
     def __init__(
         self,
@@ -70,194 +150,193 @@ class Guard:
         *,
         doors: Sequence[Door],
         hosts: Collection[str],
-        metrics: Metrics,
-        streams: Collection[str] = (),
+        cost_of: Callable[[str, str, Headers], Cost],
+        answered: Callable[[str, str, int, float], None],
     ) -> None:
         self._app = app
-        self._streams = frozenset(streams)
-        self._held: dict[Quota, Counter[Session]] = {quota: Counter() for quota in (REQUESTS, STREAMS)}
-        self._turns: dict[Session, Semaphore] = defaultdict(lambda: Semaphore(COSTLY_AT_ONCE))
-        self._doors = doors
+        self._doors = tuple(doors)
         self._hosts = frozenset(host.casefold() for host in hosts)
-        self._metrics = metrics
-        self._limiter = CapacityLimiter(_THREADS)
+        self._cost_of = cost_of
+        self._answered = answered
+        self._held: Mapping[Quota, Counter[Session]] = {REQUESTS: Counter(), STREAMS: Counter()}
+        self._turns: defaultdict[Session, anyio.Semaphore] = defaultdict(lambda: anyio.Semaphore(COSTLY_AT_ONCE))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": faults.NO_WEBSOCKET})
+            await send({"type": "websocket.close", "code": 1008})
         elif scope["type"] != "http":
             await self._app(scope, receive, send)
         else:
-            door = next(door for door in self._doors if door.owns(scope["path"]))
-            request = _Request(scope, receive, send, self._metrics, door, self._limiter)
-            await request.answer(self._within_quota, self._hosts)
+            # With `app` the router raises what it cannot answer; handlers of a program that mounts us stay out.
+            ours = {"app": self, "state": dict(scope.get("state", {})), "starlette.exception_handlers": ({}, {})}
+            await self._answer({**scope, **ours}, receive, send)
 
-    async def _within_quota(self, scope: Scope, receive: Receive, send: Send) -> None:
-        session: Session | None = scope.get("state", {}).get("session")
-        if session is None:
-            await self._app(scope, receive, send)
-            return
-        is_stream = scope["method"] == "GET" and scope["path"] in self._streams
-        quota, refusal = (STREAMS, faults.STREAMS_FULL) if is_stream else (REQUESTS, faults.TOO_MANY_REQUESTS)
-        held = self._held[quota]
-        if not quota.allows(session, held):
-            raise _Refused(refusal)
-        scope["state"]["place"] = place = Place(session, held, self._turns[session])
-        with place:
-            await self._app(scope, receive, send)
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun, status = time.perf_counter(), 0
 
+        async def send_safely(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in _SECURITY.items():
+                    headers.setdefault(name, value)
+            await send(message)
 
-class _Request:
-    """One request on its way through."""
-
-    def __init__(
-        self, scope: Scope, receive: Receive, send: Send, metrics: Metrics, door: Door, limiter: CapacityLimiter
-    ) -> None:
-        self._scope = scope
-        self._limiter = limiter
-        self._door = door
-        self._outer_receive = receive
-        self._outer_send = send
-        self._metrics = metrics
-        self._received = 0
-        self._is_whole = not has_body(Headers(scope=scope))
-        self._is_open = door.is_open(scope["path"])
-        self._largest_body = LARGEST_OPEN_BODY if self._is_open else LARGEST_BODY
-        self._body_until = 0.0
-        self._status = 0
-        self._asking: Session | None = None
-
-    async def answer(self, app: ASGIApp, hosts: Collection[str]) -> None:
-        begun = time.perf_counter()
+        # The path as it came, percent-encoded: nothing in it ends a line of the log.
+        path = (scope.get("raw_path") or b"").decode("ascii", "backslashreplace") or "/"
+        seen_path = scope["path"].removeprefix(scope.get("root_path", ""))
+        door = next(each for each in self._doors if each.owns(seen_path))
         try:
-            fault = refusal_of(self._scope, hosts, self._largest_body) or await self._identify()
-            fault = fault or self._door.content_refusal_of(self._scope)
-            if fault is None:
-                await app(self._scope, self._receive, self._send)
-            else:
-                await self._refuse(fault)
-        except _Refused as refused:
-            await self._refuse(refused.fault)
+            await self._admit(door, scope, receive, send_safely)
         except ClientDisconnect:
             pass
-        except Exception:  # the edge: whatever went wrong is logged whole, and answered as JSON, never as a trace
-            _trouble.exception("%s %s failed", self._scope["method"], _path(self._scope))
-            await self._refuse(faults.FAULT_OF_OURS)
+        except Exception as error:  # the edge: answered as JSON, never as a trace
+            known = _known(error)
+            if known is FAULT:
+                _trouble.exception("%s %s failed", scope["method"], path)
+            if not status:
+                answer = door.refusal(scope, known, close="is_whole" not in scope["state"])
+                await answer(scope, receive, send_safely)
         finally:
-            self._tell(time.perf_counter() - begun)
+            seconds, status = time.perf_counter() - begun, status or _CLIENT_LEFT
+            session = scope["state"].get("session")
+            who = session.changed_by if session else "-"
+            self._answered(scope["method"], getattr(scope.get("route"), "path", ""), status, seconds)
+            _access.info("%s %s %s %d %.0f ms", who, scope["method"], path, status, seconds * 1000)
 
-    async def _identify(self) -> Fault | None:
-        if self._is_open:
-            return None
-        proof = self._door.proof_in(self._scope)
-        try:
-            self._asking = await to_thread.run_sync(self._door.session_of, proof, limiter=self._limiter)
-        except NotebookError as error:
-            _trouble.error("%s", error)
-            return faults.TOKENS_UNUSABLE
-        if self._asking is None:
-            return faults.NO_TOKEN
-        state = self._scope.setdefault("state", {})
-        state["session"] = self._asking
-        state["is_current"] = lambda: self._is_current(proof)
-        return None
-
-    def _is_current(self, proof: str) -> bool:
-        try:
-            return self._door.session_of(proof) == self._asking
-        except NotebookError:
-            return False
-
-    async def _refuse(self, fault: Fault) -> None:
-        """Answer in place of the app, unless it has begun to."""
-        if self._status:
+    async def _admit(self, door: Door, scope: Scope, receive: Receive, send: Send) -> None:
+        headers, method = Headers(scope=scope), scope["method"]
+        check_head(scope, headers, self._hosts)
+        cost = self._cost_of(method, scope["path"].removeprefix(scope.get("root_path", "")), headers)
+        if cost == "open":
+            await self._app(scope, await _with_body(receive, headers, LARGEST_OPEN_BODY), send)
             return
-        await self._door.refusal(self._scope, fault)(self._scope, self._outer_receive, self._send)
+        proof = door.proof_in(method, headers)
+        session = await anyio.to_thread.run_sync(door.session_of, proof) if proof else None
+        if session is None:
+            raise Unauthorized("no valid token", next="send Authorization: Bearer TOKEN; see notebook-sync token show")
+        scope["state"] |= {"session": session, "is_current": lambda: door.session_of(proof) == session}
+        if method not in ("GET", "HEAD", "DELETE", "OPTIONS"):
+            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind != door.media_type:
+                raise UsageError(f"the body must be {door.media_type}", next=f"send Content-Type: {door.media_type}")
+        with_body = await _with_body(receive, headers, LARGEST_BODY)
+        scope["state"]["is_whole"] = True
+        async with self._place(OWNER if session.kind == "owner" else session, cost):
+            await self._app(scope, with_body, send)
 
-    async def _receive(self) -> Message:
-        if self._is_whole:
-            return await self._outer_receive()
-        self._body_until = self._body_until or current_time() + BODY_SECONDS
+    @asynccontextmanager
+    async def _place(self, holder: Session, cost: Cost) -> AsyncIterator[None]:
+        """Hold a part of the quota, and for what is costly a turn. Raises TooManyRequests where there is none."""
+        quota = STREAMS if cost == "stream" else REQUESTS
+        held, turns = self._held[quota], self._turns[holder] if cost == "costly" and holder != OWNER else None
+        if not quota.allows(holder, held):
+            raise TooManyRequests("too many requests of this session are in progress")
+        held[holder] += 1
         try:
-            with fail_after(self._body_until - current_time()):
-                message = await self._outer_receive()
-        except TimeoutError:
-            raise _Refused(faults.BODY_TOO_SLOW) from None
-        self._received += len(message.get("body", b""))
-        if self._received > self._largest_body:
-            raise _Refused(faults.BODY_TOO_LARGE)
-        self._is_whole = not message.get("more_body")
-        return message
-
-    async def _send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._status = message["status"]
-            headers = MutableHeaders(scope=message)
-            for name, value in _SECURITY.items():
-                headers.setdefault(name, value)
-            if not self._is_whole:
-                headers["Connection"] = "close"  # what is left of the body is not waited for
-            if not self._is_open:  # what only some may see, nobody keeps
-                headers["Cache-Control"] = _SECURITY["Cache-Control"]
-        await self._outer_send(message)
-
-    def _tell(self, seconds: float) -> None:
-        route = getattr(self._scope.get("route"), "path", "")
-        self._metrics.answered(self._scope["method"], route, self._status, seconds)
-        asking = self._asking.changed_by if self._asking else "-"
-        client = (self._scope.get("client") or ("-",))[0]
-        _access.info(
-            "%s %s %s %s %d %.0f ms",
-            client,
-            asking,
-            self._scope["method"],
-            _path(self._scope),
-            self._status,
-            seconds * 1000,
-        )
+            if turns:
+                with anyio.move_on_after(TURN_SECONDS) as waiting:
+                    await turns.acquire()
+                if waiting.cancelled_caught:
+                    raise TooManyRequests(f"{COSTLY_AT_ONCE} costly requests of this session are in progress")
+            try:
+                yield
+            finally:
+                if turns:
+                    turns.release()
+        finally:
+            held[holder] -= 1
 
 
-def refusal_of(scope: Scope, hosts: Collection[str], largest_body: int) -> Fault | None:
-    """Why a request is refused by its head alone, whoever sent it. Pure."""
-    headers = Headers(scope=scope)
+def check_head(scope: Scope, headers: Headers, hosts: Collection[str]) -> None:
+    """Refuse a request by its head alone. Raises NotebookError."""
     if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_TARGET:
-        return faults.TARGET_TOO_LONG
+        raise RequestTooLarge(f"the request's target is longer than {LONGEST_TARGET:,} bytes")
     if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEADERS:
-        return faults.HEADERS_TOO_LARGE
-    host = headers.getlist("host")
-    if len(host) != 1 or not (host_name(host[0]) in hosts or is_local(host_name(host[0]))):
-        return faults.FOREIGN_HOST
-    if not is_own_origin(headers.getlist("origin"), host[0]) or headers.get("sec-fetch-site") in _FOREIGN_SITES:
-        return faults.FOREIGN_ORIGIN
+        raise RequestTooLarge(f"the request's headers are longer than {LARGEST_HEADERS:,} bytes")
+    for name in _SINGLE:
+        if len(headers.getlist(name)) > 1:
+            raise UsageError(f"the header {name} is given more than once")
+    host = headers.get("host", "")
+    if not is_own_host(host, hosts):
+        raise NotPermitted("This server does not answer to that Host", next="add it to server.allowed_hosts")
+    is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+    if not is_own_origin(headers.get("origin"), host) or (is_foreign and not _is_arrival(scope, headers)):
+        raise NotPermitted("Requests from pages of other sites are refused")
+
+
+def _is_arrival(scope: Scope, headers: Headers) -> bool:
+    """Whether a browser opens, in a tab of its own, the page that other sites lead to."""
+    is_document = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
+    return is_document and scope["method"] == "GET" and scope["path"] == AUTHORIZE
+
+
+def is_own_host(host: str, hosts: Collection[str] = ()) -> bool:
+    """Whether a Host header names loopback, `*.localhost`, or one of `hosts`."""
+    name = host_name(host)
+    return name in _LOOPBACK or name.endswith(".localhost") or (bool(name) and name.strip("[]") in hosts)
+
+
+def host_name(host: str) -> str:
+    """The name in a Host header, without the port; "" for what is no name."""
+    found = _HOST.fullmatch(host.casefold())
+    return found[1] if found else ""
+
+
+def is_own_origin(origin: str | None, host: str) -> bool:
+    """Whether a request comes from no page, or from a page of this server."""
+    return origin is None or origin.casefold() in (f"http://{host.casefold()}", f"https://{host.casefold()}")
+
+
+async def _with_body(receive: Receive, headers: Headers, largest: int) -> Receive:
+    """What the application receives: the whole body, then what the client does. Raises RequestTooLarge, UsageError for
+    a body that is too slow, ClientDisconnect."""
+    too_large = RequestTooLarge(f"the body is larger than {largest:,} bytes")
     length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) > largest_body:
-        return faults.BODY_TOO_LARGE
-    return None
+    if not length.isdecimal() or len(length) > _LONGEST_LENGTH or int(length) > largest:
+        raise too_large
+    body, is_whole = bytearray(), False
+    with anyio.move_on_after(BODY_SECONDS) as waiting:
+        while not is_whole:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            body += message.get("body", b"")
+            if len(body) > largest:
+                raise too_large
+            is_whole = not message.get("more_body")
+    if waiting.cancelled_caught:
+        raise UsageError(f"the body did not arrive within {BODY_SECONDS:.0f} s")
+    messages: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+    async def receive_next() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receive_next
 
 
-_FOREIGN_SITES = frozenset({"cross-site", "same-site"})
+def _known(error: Exception) -> NotebookError:
+    """The error as one of ours. Of a fault of the program, an answer says nothing."""
+    if isinstance(error, NotebookError):
+        return error
+    if isinstance(error, HTTPException):
+        allow = (error.headers or {}).get("Allow")
+        return WrongMethod(f"this route takes {allow}", allow=allow) if allow else NotFound("route", "at this path")
+    return FAULT
 
 
-def is_own_origin(origins: Collection[str], host: str) -> bool:
-    """Whether a request comes from no page at all, or from one of this server."""
-    if not origins:
-        return True
-    (first, *more) = origins
-    try:
-        found = urlsplit(first)
-    except ValueError:
-        return False
-    return not more and found.scheme in {"http", "https"} and found.netloc.casefold() == host.casefold()
+def error_response(error: NotebookError, *, close: bool) -> Response:
+    """The answer to an error, in the common shape. `close`: the rest of the request is not read."""
+    headers = {"Connection": "close"} if close else {}
+    for name, field in {"Retry-After": "retry_after", "Allow": "allow"}.items():
+        if field in error.fields:
+            headers[name] = str(error.fields[field])
+    if error.status == Unauthorized.status:
+        headers["WWW-Authenticate"] = "Bearer"
+    return json_response(error.as_json(), error.status, headers)
 
 
-class _Refused(HTTPException):
-    """A refusal that only the body or the quota decides. The framework answers it where it meets it first."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.status)
-        self.fault = fault
-
-
-def _path(scope: Scope) -> str:
-    """As it came, percent-encoded: nothing in it ends a line of the log."""
-    return (scope.get("raw_path") or b"").decode("ascii", "backslashreplace") or "/"
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer."""
+    return Response(msgspec.json.encode(value), status, dict(headers or {}), "application/json")

@@ -1,0 +1,1 @@
+"""MCP: tools, one prompt and resources of a notebook, over stdio and streamable HTTP."""

@@ -1,206 +1,203 @@
-"""The notebook as an MCP server, by the official SDK: its tools, its prompt, its resources, for whoever asks.
-
-Only translates: what a session may do is decided below. The core is synchronous, so each request runs in a thread.
-"""
+"""The notebook as an MCP server, on the official SDK. Only translates: what a session may do is decided below."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-import anyio.to_thread
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
+from mcp.server.connection import Connection
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from notebook_sync import __version__
-from notebook_sync.errors import NotebookError
+from notebook_sync.errors import NotebookError, TooManyRequests
 from notebook_sync.notebook import Notebook
 from notebook_sync.sessions import Session
-from notebook_sync.surfaces.errors import error_body, kind_of
+from notebook_sync.surfaces.background import Threads
 from notebook_sync.surfaces.mcp import resources
-from notebook_sync.surfaces.mcp.subscriptions import Subscriptions
-from notebook_sync.surfaces.tools.calling import QUICK, call, tool_definitions
-from prompt.errors import PromptError
+from notebook_sync.surfaces.mcp.resources import Asking, Context, Subscriptions
+from notebook_sync.surfaces.tools import call_tool, is_writing_tool, tool_definitions
 
-Context = ServerRequestContext[Any, Any]
-T = TypeVar("T")
+_Result = TypeVar("_Result")
 
 PROMPT = "notebook"
-_INSTRUCTIONS = (
-    "A notebook of Markdown files that an owner keeps. Its rules are in the prompt `notebook`, which is also the "
-    "resource notebook://prompt: take them into your context first, and follow them."
-)
-# Too much at once; above it, what a server or a store does wrong.
-_FIRST_TEMPORARY = 429
-_ARGUMENTS = (
+_RULES_TOKENS = 500
+_ARGUMENTS = [
     types.PromptArgument(
         name="include",
-        description="what follows the rules, with commas: refs (recent notes), notes (your own latest), facts",
+        description="what follows the rules, separated by commas: refs (recent notes), notes (your own), facts",
         required=False,
     ),
     types.PromptArgument(name="task", description="what this conversation is about; shown last", required=False),
+]
+_BEGIN = (
+    "A notebook of Markdown files that an owner keeps, with rules for you. Follow them. The prompt `notebook` has all "
+    "of them, and so has the resource notebook://prompt."
 )
-
-log = logging.getLogger(__name__)
+_KINDS = (
+    "Folders: pages (documents), code_snippets, research_notes (findings with a source), runtime (the rules), facts, "
+    "memories, channels (private notes). Any other folder holds pages."
+)
+_CHANGED = "The owner's rules have changed. They are now:"
+_log = logging.getLogger(__name__)
 
 
 class NotebookServer(Server[Any]):
-    """An MCP server over one notebook. `session_of` tells who asks; `subscriptions` are the clients that hear of
-    changes. Requests are worked on within `at_work`, which is told whether that is quick. `behind` says why results may
-    be incomplete, "" where they are not."""
+    """An MCP server over one notebook. `asking_of` says who sent a request, `sender` who is being answered now."""
 
     def __init__(
-        self,
-        notebook: Notebook,
-        session_of: Callable[[Context], Session],
-        subscriptions: Subscriptions,
-        at_work: Callable[[Context, bool], AbstractAsyncContextManager[None]] = lambda *_: nullcontext(),
-        behind: Callable[[], str] = lambda: "",
+        self, notebook: Notebook, asking_of: Callable[[Context], Asking], sender: Callable[[], Session]
     ) -> None:
-        answers = _Answers(notebook, session_of, subscriptions, at_work, behind)
+        self._notebook = notebook
+        self._asking_of = asking_of
+        self._sender = sender
+        self._subscriptions = Subscriptions(notebook)
+        self._threads = Threads()
+        # By session, the revision of the rules that it was sent last.
+        self._revisions: dict[Session, str] = {}
         super().__init__(
             "notebook-sync",
             version=__version__,
             title="Notebook",
-            instructions=_INSTRUCTIONS,
-            lifespan=lambda _: subscriptions.running(),
-            on_list_tools=answers.list_tools,
-            on_call_tool=answers.call_tool,
-            on_list_prompts=answers.list_prompts,
-            on_get_prompt=answers.get_prompt,
-            on_list_resources=answers.list_resources,
-            on_list_resource_templates=answers.list_resource_templates,
-            on_read_resource=answers.read_resource,
-            on_subscribe_resource=answers.subscribe,
-            on_unsubscribe_resource=answers.unsubscribe,
-            on_subscriptions_listen=answers.listen,
+            lifespan=lambda _: self._subscriptions.running(),
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_subscribe_resource=self._subscribe,
+            on_unsubscribe_resource=self._unsubscribe,
+            on_subscriptions_listen=self._listen,
         )
+
+    @property
+    def instructions(self) -> str:
+        """What a client shows its model at once: the session's rules within a small cap, and the folders. Changes of
+        the rules are sent with later results."""
+        session = self._sender()
+        self._revisions[session], rules = self._rules(session)
+        return "\n\n".join(filter(None, (_BEGIN, rules, _KINDS)))
+
+    @instructions.setter
+    def instructions(self, _: str | None) -> None:
+        """The SDK sets what its constructor was given."""
 
     def get_capabilities(self, *arguments: Any, **named: Any) -> types.ServerCapabilities:
-        """As the SDK derives them, less what is never sent: that a list of tools, prompts or resources changed."""
-        told = super().get_capabilities(*arguments, **named)
-        for part in (told.tools, told.prompts, told.resources):
+        """As the SDK derives them, without what is never sent: that a list changed."""
+        found = super().get_capabilities(*arguments, **named)
+        for part in (found.tools, found.prompts, found.resources):
             if part is not None:
                 part.list_changed = False
-        return told
+        return found
 
+    async def _list_tools(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        asking = self._asking_of(ctx)
+        found = await self._run(lambda: tool_definitions(self._notebook, asking.session, "mcp", asking.toolsets))
+        return types.ListToolsResult(tools=[types.Tool.model_validate(each) for each in found])
 
-class _Answers:
-    """One method for each request."""
+    async def _call_tool(self, ctx: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
+        session, connection = self._asking_of(ctx).session, _connection_of(ctx)
 
-    def __init__(
-        self,
-        notebook: Notebook,
-        session_of: Callable[[Context], Session],
-        subscriptions: Subscriptions,
-        at_work: Callable[[Context, bool], AbstractAsyncContextManager[None]],
-        behind: Callable[[], str],
-    ) -> None:
-        self._at_work = at_work
-        self._behind = behind
-        self._notebook = notebook
-        self._session_of = session_of
-        self._subscriptions = subscriptions
+        def call() -> tuple[dict[str, Any], list[str]]:
+            answer = call_tool(self._notebook, asked.name, asked.arguments, session)
+            return answer, self._notices(session, connection)
 
-    async def list_tools(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        session = self._session_of(ctx)
-        definitions = await self._in_thread(ctx, lambda: tool_definitions(session, "mcp"))
-        return types.ListToolsResult(tools=[_tool(definition) for definition in definitions])
-
-    async def call_tool(self, ctx: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
-        session = self._session_of(ctx)
-        answer = await self._in_thread(
-            ctx,
-            lambda: call(self._notebook, asked.name, asked.arguments or {}, session),
-            is_quick=asked.name in QUICK,
-        )
+        answer, notices = await self._run(call, writes=is_writing_tool(asked.name))
         text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
-        content: list[types.ContentBlock] = [types.TextContent(text=text)]
-        if behind := self._behind():
-            content.append(types.TextContent(text=f"Note: {behind}"))
+        content: list[types.ContentBlock] = [types.TextContent(text=each) for each in (text, *notices)]
         return types.CallToolResult(content=content, structured_content=answer, is_error="error" in answer)
 
-    async def list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        description = (
-            "The owner's rules, reminders and standing orders, as they are now; and what was worked on, if asked"
-        )
-        prompt = types.Prompt(name=PROMPT, title="Notebook", description=description, arguments=list(_ARGUMENTS))
+    def _notices(self, session: Session, connection: Connection) -> list[str]:
+        """What rides on a result: that the index lacks changes, and, once for each connection, that rules changed."""
+        behind = self._notebook.core.behind()
+        notices = [f"Note: {behind}"] if behind else []
+        before = connection.state.get(PROMPT) or self._revisions.get(session, "")
+        revision, rules = self._rules(session)
+        connection.state[PROMPT] = revision
+        if not connection.session_id:  # over HTTP, the later protocol has no connections
+            self._revisions[session] = revision
+        return [*notices, f"{_CHANGED}\n\n{rules}"] if before and rules and revision != before else notices
+
+    def _rules(self, session: Session) -> tuple[str, str]:
+        """The revision of the session's rules, and their text within the cap; "" while there is no prompt."""
+        try:
+            revision = self._notebook.prompt(session).revision
+            return revision, self._notebook.prompt(session, max_tokens=_RULES_TOKENS).text
+        except NotebookError:
+            return "", ""
+
+    async def _list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        description = "The owner's rules, reminders and standing orders, as they are now; recent work, if asked"
+        prompt = types.Prompt(name=PROMPT, title="Notebook", description=description, arguments=_ARGUMENTS)
         return types.ListPromptsResult(prompts=[prompt])
 
-    async def get_prompt(self, ctx: Context, asked: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def _get_prompt(self, ctx: Context, asked: types.GetPromptRequestParams) -> types.GetPromptResult:
         if asked.name != PROMPT:
-            raise MCPError(types.INVALID_PARAMS, f"there is no prompt {asked.name!r}; there is {PROMPT!r}")
+            raise MCPError(types.INVALID_PARAMS, f"there is no prompt {asked.name!r}; use {PROMPT!r}")
         arguments = asked.arguments or {}
-        for name in arguments.keys() - {argument.name for argument in _ARGUMENTS}:
-            raise MCPError(types.INVALID_PARAMS, f"the prompt has no argument {name!r}; it has include and task")
+        if unknown := arguments.keys() - {each.name for each in _ARGUMENTS}:
+            raise MCPError(types.INVALID_PARAMS, f"the prompt has no argument {min(unknown)!r}; use include or task")
         include = [part.strip() for part in arguments.get("include", "").split(",") if part.strip()]
-        session, task = self._session_of(ctx), arguments.get("task", "")
-        prompt = await self._in_thread(ctx, lambda: self._notebook.prompt(session, include=include, task=task))
+        session, task = self._asking_of(ctx).session, arguments.get("task", "")
+        prompt = await self._run(lambda: self._notebook.prompt(session, include=include, task=task))
         message = types.PromptMessage(role="user", content=types.TextContent(text=prompt.text))
         return types.GetPromptResult(description=f"revision {prompt.revision}", messages=[message])
 
-    async def list_resources(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        session = self._session_of(ctx)
-        listed = await self._in_thread(ctx, lambda: resources.listed(self._notebook, session))
-        return types.ListResourcesResult(resources=listed)
+    async def _list_resources(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=await self._run(lambda: resources.listed(self._notebook)))
 
-    async def list_resource_templates(
+    async def _list_templates(
         self, _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
+        return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
 
-    async def read_resource(self, ctx: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        session = self._session_of(ctx)
-        text = await self._in_thread(ctx, lambda: resources.text_of(self._notebook, asked.uri, session))
+    async def _read_resource(self, ctx: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        session = self._asking_of(ctx).session
+        text = await self._run(lambda: resources.text_of(self._notebook, asked.uri, session))
         shown = types.TextResourceContents(uri=asked.uri, mime_type=resources.MARKDOWN, text=text)
         return types.ReadResourceResult(contents=[shown])
 
-    async def subscribe(self, ctx: Context, asked: types.SubscribeRequestParams) -> types.EmptyResult:
-        session = self._session_of(ctx)
-        with _errors_told():
-            async with self._at_work(ctx, True):
-                await self._subscriptions.add(ctx.session, asked.uri, session)
+    async def _subscribe(self, ctx: Context, asked: types.SubscribeRequestParams) -> types.EmptyResult:
+        with _worded_errors():
+            await self._subscriptions.add(_connection_of(ctx), asked.uri, self._asking_of(ctx))
         return types.EmptyResult()
 
-    async def unsubscribe(self, ctx: Context, asked: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        self._subscriptions.remove(ctx.session, asked.uri)
+    async def _unsubscribe(self, ctx: Context, asked: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        self._subscriptions.remove(_connection_of(ctx), asked.uri)
         return types.EmptyResult()
 
-    async def listen(
+    async def _listen(
         self, ctx: Context, asked: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        return await self._subscriptions.listen(ctx, asked, self._session_of(ctx))
+        return await self._subscriptions.listen(ctx, asked, self._asking_of(ctx))
 
-    async def _in_thread(self, ctx: Context, run: Callable[[], T], *, is_quick: bool = True) -> T:
-        with _errors_told():
-            async with self._at_work(ctx, is_quick):
-                # Not abandoned when the client goes away: an edit that has begun ends.
-                return await anyio.to_thread.run_sync(run)
+    async def _run(self, work: Callable[[], _Result], *, writes: bool = False) -> _Result:
+        with _worded_errors():
+            return await self._threads.run(work, writes=writes)
 
 
-def _tool(definition: dict[str, Any]) -> types.Tool:
-    """The tool as clients are sent it. Its output may also be an error, and some clients hold that against the schema
-    as well."""
-    result = definition["outputSchema"]
-    either = {"type": "object", "anyOf": [{"required": result["required"]}, {"required": ["error"]}]}
-    return types.Tool.model_validate({**definition, "outputSchema": either})
+def _connection_of(ctx: Context) -> Connection:
+    """The SDK means it for handlers, and shows it only here."""
+    return ctx.session._connection
 
 
 @contextmanager
-def _errors_told() -> Iterator[None]:
-    """Raises MCPError, with the structured error, for what a caller or a store can do wrong."""
+def _worded_errors() -> Iterator[None]:
+    """Raises MCPError with the common error shape for what a caller or a server can do wrong."""
     try:
         yield
-    except (NotebookError, PromptError) as error:
-        code = types.INTERNAL_ERROR if kind_of(error).status >= _FIRST_TEMPORARY else types.INVALID_PARAMS
-        raise MCPError(code, str(error), error_body(error)["error"]) from None
+    except NotebookError as error:
+        # From this status on, an error is the server's.
+        code = types.INTERNAL_ERROR if error.status >= TooManyRequests.status else types.INVALID_PARAMS
+        raise MCPError(code, str(error), error.as_json()["error"]) from None
     except MCPError:
         raise
-    except Exception:  # the edge: logged whole; the client is told of a fault, never of its text
-        log.exception("a request failed")
-        raise MCPError(types.INTERNAL_ERROR, "a fault in notebook-sync; its log says more") from None
+    except Exception:  # the edge: logged whole; the client learns that it happened, not its text
+        _log.exception("a request failed")
+        raise MCPError(types.INTERNAL_ERROR, "notebook-sync failed; its log says why") from None

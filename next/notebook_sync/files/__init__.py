@@ -1,1 +1,0 @@
-"""Everything that touches the notebook's folder: reading, parsing, saving, editing, history."""

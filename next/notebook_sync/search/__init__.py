@@ -1,1 +1,0 @@
-"""Finding notes by words, by meaning, or both: one tokenizer, one ranking."""

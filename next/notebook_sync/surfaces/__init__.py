@@ -1,1 +1,0 @@
-"""Command line, HTTP, MCP and tools for models: each translates, and adds nothing else."""

@@ -1,1 +1,0 @@
-"""HTTP: every operation with a route, tools, events, metrics; behind one guard."""

@@ -1,1 +1,0 @@
-"""MCP: tools, one prompt and resources of a notebook, over stdio and streamable HTTP."""

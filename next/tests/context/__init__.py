@@ -1,1 +1,0 @@
-"""Briefs and syntheses."""

@@ -1,1 +1,0 @@
-"""Tests of finding: words, passages, ranking, vectors, search."""

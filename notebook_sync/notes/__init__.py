@@ -1,1 +1,0 @@
-"""Who lives in a notebook: what each kind of note means beyond being Markdown."""

@@ -1,1 +1,0 @@
-"""The whole notebook in one file, and back."""

@@ -1,1 +1,0 @@
-"""Agents' private notes, in channels."""

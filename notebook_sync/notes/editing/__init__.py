@@ -1,1 +1,0 @@
-"""How notes are changed by tools: through one door, undone, and told."""

@@ -1,1 +1,0 @@
-"""Structured memories: what was decided, found or learnt, with its reasons."""

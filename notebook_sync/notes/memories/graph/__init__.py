@@ -1,1 +1,0 @@
-"""The picture of memories and of how they bear on each other."""

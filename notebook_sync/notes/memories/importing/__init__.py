@@ -1,1 +1,0 @@
-"""Bringing in the memories that another program exported, and losing none."""

@@ -1,1 +1,0 @@
-"""What of the notebook the system prompt shows."""

@@ -1,1 +1,0 @@
-"""The daily stream, and going back to a checkpoint of it."""

@@ -1,1 +1,0 @@
-"""The pages on which notes are found and read."""

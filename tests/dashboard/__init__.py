@@ -1,1 +1,0 @@
-"""The dashboard: what its pages say and do, asked in this process, and as people see it, in a real browser."""
