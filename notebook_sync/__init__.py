@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from notebook_sync.sessions import Session
     from notebook_sync.surfaces.http.app import asgi
 
-__version__ = "1.0.0.dev0"
+__version__ = "1.0.0"
 __all__ = ["AsyncNotebook", "Notebook", "NotebookError", "Session", "__version__", "asgi"]
 
 # Looked up when they are first used, so that `notebook-sync --version` starts as fast as Python does.
