@@ -66,11 +66,11 @@ def copy_of(path: str, guarded: Collection[str] = (*RUNTIME_FILES, CORE_FACTS)) 
     return f"{folder}{slash}{original}{ending}" if original and original != stem else ""
 
 
-def copies_among(paths: Iterable[str]) -> list[str]:
-    """Those of the paths that are conflict copies or backups, sorted. Most names have no part of one, which is seen
-    much faster."""
-    likely = [path for path in paths if any(part in path.casefold() for part in _PARTS_OF_COPIES)]
-    return sorted(path for path in likely if copy_of(path))
+def copies_among(paths: Sequence[str]) -> list[str]:
+    """Those of the paths that are conflict copies or backups, sorted. Most notebooks have none, which is seen fast."""
+    text = "\n".join(paths).casefold()
+    parts = [part for part in _PARTS_OF_COPIES if part in text]
+    return sorted(path for path in paths if any(part in path.casefold() for part in parts) and copy_of(path))
 
 
 def judged_paths(path: str, prompt: PromptTable) -> tuple[str, ...]:
