@@ -38,7 +38,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class NotebookTable(Table, frozen=True):
-    """[notebook]. `timezone` "" is the machine's. `exclude` are patterns as in .gitignore."""
+    """[notebook]: its name, its time zone, and which files are notes."""
 
     id: str = ""
     name: str = ""
@@ -48,7 +48,7 @@ class NotebookTable(Table, frozen=True):
 
 
 class MirrorTable(Table, frozen=True):
-    """[mirror]: MongoDB, where `url` is set. `private` publishes private notes too."""
+    """[mirror]: MongoDB, if `url` is set."""
 
     url: str = ""
     database: str = "aether_notebook"
@@ -57,7 +57,7 @@ class MirrorTable(Table, frozen=True):
 
 
 class RefsTable(Table, frozen=True):
-    """[refs]: Redis, where `url` is set; keys begin with `prefix`."""
+    """[refs]: Redis, if `url` is set; keys begin with `prefix`."""
 
     url: str = ""
     prefix: str = "aether"
@@ -65,7 +65,7 @@ class RefsTable(Table, frozen=True):
 
 
 class SyncTable(Table, frozen=True):
-    """[sync]: an emptied or vanished file is waited for `settle_ms`; `batch` notes are written in one transaction."""
+    """[sync]: how the files are followed."""
 
     settle_ms: Whole = 300
     reconcile_seconds: Seconds = 60.0
@@ -103,8 +103,7 @@ class PromptTable(Table, frozen=True):
 
 
 class PermissionsTable(Table, frozen=True):
-    """[permissions]. `notebook_edit`: "owner" keeps the tool to owner sessions; "notes" lets task sessions use it on
-    pages and their own notes. `pages` "own": an agent changes only the pages that it created."""
+    """[permissions]: what task sessions may change."""
 
     notebook_edit: Literal["owner", "notes"] = "owner"
     pages: Literal["shared", "own"] = "shared"
@@ -118,8 +117,7 @@ class GitTable(Table, frozen=True):
 
 
 class SearchTable(Table, frozen=True):
-    """[search]. `embeddings`: "wordllama" (offline), "openai:MODEL" at `base_url`, or "off". `second_stage`: "",
-    "onnx:DIR" or "openai:MODEL"."""
+    """[search]: what makes vectors, and a second stage that orders the best results again."""
 
     embeddings: str = "wordllama"
     second_stage: str = ""
@@ -129,7 +127,7 @@ class SearchTable(Table, frozen=True):
 
 
 class LlmTable(Table, frozen=True):
-    """[llm]: a language model at any OpenAI-compatible server; none where `model` is ""."""
+    """[llm]: a language model at any OpenAI-compatible server; none if `model` is ""."""
 
     base_url: str = ""
     model: str = ""

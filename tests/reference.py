@@ -24,9 +24,17 @@ from notebook_sync.surfaces.cli.arguments import parser_of
 from notebook_sync.surfaces.cli.index import COMMANDS, PROGRAM
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+_TEMPLATE = REFERENCE.parents[1] / "runtime_templates" / "notebook.toml"
 GENERATED = "<!-- Made by `python -m tests.reference` from the declarations in the code. -->"
 _PYTHON = ("Notebook", "AsyncNotebook", "Session", "asgi")
-_PLAIN_NAMES = {"str": "text", "bool": "true or false", "int": "integer", "float": "number", "Any": "any"}
+_PLAIN_NAMES = {
+    "str": "text",
+    "bool": "true or false",
+    "int": "integer",
+    "float": "number",
+    "str | float | None": "text or number",
+    "Any": "any",
+}
 
 
 def pages() -> dict[str, str]:
@@ -137,20 +145,29 @@ def _settings() -> str:
     for name, table in get_type_hints(Settings).items():
         if not (isinstance(table, type) and issubclass(table, Table)):
             continue
-        lines += [f"## {name}", _paragraph(table).partition("] ")[2] or _paragraph(table), _keys(table)]
+        lines += [f"## {name}", _paragraph(table).partition("] ")[2] or _paragraph(table), _keys(table, name)]
         for key, hint in get_type_hints(table).items():
             rows = [each for each in get_args(hint) if isinstance(each, type) and issubclass(each, Table)]
             if rows:
-                lines += [f"### {name}.{key}", _paragraph(rows[0]), _keys(rows[0])]
+                lines += [f"### {name}.{key}", _paragraph(rows[0]), _keys(rows[0], f"{name}.{key}")]
     return "\n\n".join(lines)
 
 
-def _keys(table: type[Table]) -> str:
-    rows = ["| key | default | values |", "|---|---|---|"]
-    hints = get_type_hints(table, include_extras=True)
+def _meanings(table: str) -> dict[str, str]:
+    """What the notebook.toml of a new notebook says of each key of a table."""
+    below = _TEMPLATE.read_text(encoding="utf-8").partition(f"[{table}]")[2]
+    return dict(re.findall(r"^(?:# )?(\w+) = .*? # +(.+)", re.split(r"^(?:# )?\[", below, flags=re.M)[0], re.M))
+
+
+def _keys(table: type[Table], name: str) -> str:
+    rows = ["| key | default | values | meaning |", "|---|---|---|---|"]
+    hints, meanings = get_type_hints(table, include_extras=True), _meanings(name)
     for field in msgspec.structs.fields(table):
         default = "required" if field.required else f"`{msgspec.json.encode(field.default).decode()}`"
-        rows.append(f"| `{field.name}` | {default} | {_type_name(plain_type(hints[field.name]))} |")
+        rows.append(
+            f"| `{field.name}` | {default} | {_type_name(plain_type(hints[field.name]))} "
+            f"| {meanings.get(field.name, '')} |"
+        )
     return "\n".join(rows)
 
 
@@ -158,7 +175,7 @@ def _python() -> str:
     lines = ["# Python", "`from notebook_sync import Notebook, AsyncNotebook, Session, NotebookError, asgi`"]
     for name in _PYTHON:
         thing = getattr(notebook_sync, name)
-        lines += [f"## {name}", _signature(name, thing), inspect.getdoc(thing) or ""]
+        lines += [f"## {name}", f"`{name}{_parameters(thing)}`", inspect.getdoc(thing) or ""]
         members = vars(thing).items() if isinstance(thing, type) else ()
         lines += [
             part for attribute, each in members if not attribute.startswith("_") for part in _member(attribute, each)
@@ -182,10 +199,6 @@ def _member(name: str, member: Any) -> Iterator[str]:
         return
     is_call = member is found or isinstance(member, classmethod | staticmethod)
     yield f"- `{name}{_parameters(found) if is_call else ''}`: {text}"
-
-
-def _signature(name: str, thing: Any) -> str:
-    return f"`{name}{_parameters(thing)}`"
 
 
 def _parameters(thing: Any) -> str:

@@ -110,6 +110,13 @@ def test_every_link_leads_to_a_file(page: Path) -> None:
     assert [each for each in targets if not (page.parent / each).exists()] == []
 
 
+def test_the_table_of_tools_is_that_of_the_operations() -> None:
+    rows = re.findall(r"^\| (\w+) \| (`.*`.*) \|$", (reference.REFERENCE / "tools.md").read_text(), re.MULTILINE)
+    assert {tool: name for name, named in rows for tool in re.findall(r"`(\w+)`", named)} == {
+        each.tool: each.toolset for each in OPERATIONS.values() if each.tool
+    }
+
+
 def test_the_table_of_packages_is_that_of_the_tree() -> None:
     rows = dict(re.findall(r"^\| `([\w.]+)` \| (.*) \|$", ARCHITECTURE.read_text(), re.MULTILINE))
     found = list(pkgutil.iter_modules(notebook_sync.__path__))

@@ -168,7 +168,7 @@ class ContextService(NotebookService):
     @operation(
         "context synthesize",
         tool="synthesize",
-        toolset="memory",
+        toolset="context",
         route="POST /synthesize",
         sessions=NOT_EXTERNAL,
         refusal="Syntheses are not available in this conversation",

@@ -199,8 +199,8 @@ class FactService(NotebookService):
     def reinforce(self, fact: FactName, session: Session = OWNER) -> ChangedFact:
         """Reinforce a fact that proved right.
 
-        Counts as a use, and adds 0.1 to its importance, unless it is pinned or in core.md. A text that no fact has
-        exactly names the most similar fact, unless something that decides differs.
+        Counts as a use, and adds 0.1 to its importance, unless it is pinned or in core.md. If no fact has exactly this
+        text, the most similar one is meant, unless they differ in a number, a name, a date or a "not".
         """
         from notebook_sync.services.fact_keeping import reinforce_fact
 

@@ -215,7 +215,7 @@ class StreamService(NotebookService):
     ) -> Results[Entry]:
         """Search the stream, long-term memory and titles of notes, best first.
 
-        Words count, and meaning with the local model; the worth of an entry halves every 30 days, and what repeats
+        Words count, and meaning with the local model; an entry counts half after 30 days, and what repeats
         another comes later. An empty query returns what mattered most lately. `degraded` says what was not searched.
         The exit code is 1 if nothing is found.
         """
@@ -239,7 +239,7 @@ class StreamService(NotebookService):
     )
     def checkpoint(
         self,
-        name: Annotated[str, Meta(max_length=200, description="to know it by"), Arg("NAME", positional=True)] = "",
+        name: Annotated[str, Meta(max_length=200, description="its name in lists"), Arg("NAME", positional=True)] = "",
         session: Session = OWNER,
     ) -> Checkpoint:
         """Save the notebook's state.

@@ -67,7 +67,7 @@ def sync_notebook(
     except (BackendDown, MissingExtra) as error:
         found["warnings"].append(f"notes are found by their words only: {error}")
     if found["embedded"]:
-        found["hints"].append(f"found by their meaning from now on: {found['embedded']:,} notes and facts")
+        found["hints"].append(f"notes and facts newly found by meaning: {found['embedded']:,}")
         if not any(each["trouble"] for each in targets):
             targets = publish_changes(core)  # the vectors of facts
     if is_first and not (core.root / SETTINGS_FILE).exists():

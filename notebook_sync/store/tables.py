@@ -140,7 +140,7 @@ _TYPES: Final[dict[ColumnType, str]] = {
 _COMPARED: Final = {"=": "IS", "!=": "IS NOT", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 # What follows a row: a note that is put takes its path over from another row, which may get it back in the same batch;
-# vectors and breadcrumbs go where the row goes. Whoever holds vectors in memory asks how often they changed.
+# vectors and breadcrumbs go where the row goes. A process that holds vectors in memory asks how often they changed.
 TRIGGERS: Final = (
     """CREATE TRIGGER documents_taken BEFORE INSERT ON documents WHEN new.ended_at IS NULL AND EXISTS
         (SELECT 1 FROM documents WHERE path = new.path AND id <> new.id AND ended_at IS NULL)

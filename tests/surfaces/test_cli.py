@@ -197,7 +197,7 @@ def test_a_closed_pipe_and_a_full_disk_end_in_order(root: Path) -> None:
 def test_the_demo_shows_a_prompt_with_content(tmp_path: Path) -> None:
     done = run_command("demo", tmp_path / "demo")
     assert done.returncode == 0, done.stderr
-    for part in ("always respond, within the hour", "Mira Holt", "winter-timetable"):
+    for part in ("always respond, within the hour", "Mira Holt", "No evening boat in winter", "agent:scribe"):
         assert part in done.stdout
 
 

@@ -146,7 +146,7 @@ def _init(
 def _demo(
     folder: str | None, dir_: Annotated[str, Meta(description="a new folder"), Arg("DIR", positional=True)] = ""
 ) -> None:
-    """Show the main job in a temporary notebook"""
+    """Play an example in a notebook of its own"""
     from notebook_sync.surfaces.cli.demo import play  # starts other commands
 
     play(Path(dir_ or folder or "") if dir_ or folder else None)

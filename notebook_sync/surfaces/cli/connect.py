@@ -30,7 +30,7 @@ _IS_OURS = "context hook"
 class Client:
     """Where an agent program keeps its MCP servers: a file below the home or the project folder, and a key in it.
 
-    `hook` is how its start-of-session hook prints the prompt, "" where it has none. `hooks_file` is where it keeps
+    `hook` is how the prompt gets into each session, "" where it cannot. `hooks_file` is where it keeps
     hooks that may add to a conversation, "" where it has no such, and `events` are those that recall needs.
     """
 
@@ -44,26 +44,31 @@ class Client:
 
 CLIENTS = {
     "claude": Client(
-        ".mcp.json", "mcpServers", hook="SessionStart in .claude/settings.json", hooks_file=".claude/settings.json"
+        ".mcp.json",
+        "mcpServers",
+        hook="as a SessionStart hook in .claude/settings.json",
+        hooks_file=".claude/settings.json",
     ),
     "codex": Client(
         ".codex/config.toml",
         "mcp_servers",
         in_home=True,
-        hook="the top of AGENTS.md",
+        hook="as a SessionStart hook in ~/.codex/hooks.json",
         hooks_file=".codex/hooks.json",
     ),
-    "cursor": Client(".cursor/mcp.json", "mcpServers", hook="sessionStart in .cursor/hooks.json"),
+    "cursor": Client(
+        ".cursor/mcp.json", "mcpServers", hook="as additional_context of a sessionStart hook in .cursor/hooks.json"
+    ),
     "vscode": Client(".vscode/mcp.json", "servers"),
     "gemini": Client(
         ".gemini/settings.json",
         "mcpServers",
         in_home=True,
-        hook="SessionStart in .gemini/settings.json",
+        hook="as additionalContext of a SessionStart hook in ~/.gemini/settings.json",
         hooks_file=".gemini/settings.json",
         events=("BeforeAgent", "SessionStart", "PreCompress"),
     ),
-    "opencode": Client("opencode.json", "mcp", hook="instructions in opencode.json"),
+    "opencode": Client("opencode.json", "mcp", hook="from a plugin in .opencode/plugin"),
 }
 _OTHER = Client("", "mcpServers")
 
@@ -94,7 +99,7 @@ def connect(folder: Path, name: str, who: list[str], *, tools: str, recall: bool
         shown = f"~/{place}" if client.in_home else place
         print(f"Add to {shown}, or repeat the command with --write:\n\n{change('')}", end="")
         if client.hook and not recall:
-            print(f"\nTo have the prompt in each session, run this in {client.hook}:\n\n  {prompt}")
+            print(f"\nTo have the prompt in each session, add the output of this {client.hook}:\n\n  {prompt}")
 
 
 def _with_hooks(client: Client, command: str, before: str) -> str:

@@ -10,7 +10,7 @@ COMMANDS: tuple[tuple[str, dict[str, tuple[str, str]]], ...] = (
         "Start",
         {
             "init": ("", "Create a notebook, or add the owner's files to a folder of notes"),
-            "demo": ("", "Show the main job in a temporary notebook"),
+            "demo": ("", "Play an example in a notebook of its own"),
             "sync": ("admin", "Sync files to the index, and publish the changes"),
             "watch": ("", "Sync every save until stopped"),
             "status": ("admin", "Show counts, servers, backlog and the use of the prompt"),
