@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from notebook_sync.sync.watch import WatchEvent
     from prompt import Prompt
 
-# The modules whose import declares the operations.
+# The modules whose import declares the operations, and the services with tools, in one order.
 OPERATION_MODULES = (
     *("notes", "prompts", "facts", "memories", "stream", "channels", "admin", "importing"),
     "notebook_sync.context.service",
 )
+SERVICES = tuple(name.split(".")[-2] if "." in name else name for name in OPERATION_MODULES)
 
 # So often it is looked for saved specs and a new branch.
 _PREFETCH_SECONDS = 30.0

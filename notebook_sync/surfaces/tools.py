@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from notebook_sync.errors import LONGEST_NAME, NotebookError, UsageError, did_you_mean
-from notebook_sync.notebook import Notebook, load_operations
+from notebook_sync.notebook import SERVICES, Notebook, load_operations
 from notebook_sync.registry import OPERATIONS, Operation, as_json, call, for_model
 from notebook_sync.schema import schema_of
 from notebook_sync.sessions import Session
@@ -36,7 +36,8 @@ def tools_of(notebook: Notebook, session: Session, toolsets: str = CORE) -> list
         raise UsageError(f"there is no set of tools {min(unknown)!r}", next=f"use some of {sets}")
     settings = notebook.settings
     tools = [each for each in OPERATIONS.values() if each.tool and each.toolset in wanted]
-    return [each for each in tools if each.is_listed_for(session, settings)]
+    listed = [each for each in tools if each.is_listed_for(session, settings)]
+    return sorted(listed, key=lambda each: SERVICES.index(each.service))  # a provider's cache needs one order
 
 
 def tool_definitions(

@@ -266,6 +266,14 @@ def test_the_lists_of_tools_are_short_and_use_common_keywords(notebook: Notebook
             waiting += [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
 
 
+def test_tools_have_one_order_whatever_was_loaded_first(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    services = dict.fromkeys(each.service for each in reversed(OPERATIONS.values()))
+    shuffled = [pair for service in services for pair in OPERATIONS.items() if pair[1].service == service]
+    before = tool_definitions(notebook, Session.owner(), toolsets=ALL)
+    monkeypatch.setattr("notebook_sync.surfaces.tools.OPERATIONS", dict(shuffled))
+    assert tool_definitions(notebook, Session.owner(), toolsets=ALL) == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
