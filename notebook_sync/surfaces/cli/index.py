@@ -94,13 +94,13 @@ NAMES = tuple(name for _, commands in COMMANDS for name in commands)
 def overview() -> str:
     """What bare `notebook-sync` prints: every command, grouped."""
     groups = [
-        "\n".join([title, *(f"  {name:<11} {summary}" for name, (_, summary) in commands.items())])
+        "\n".join([title, *(f"  {name:<12} {summary}" for name, (_, summary) in commands.items())])
         for title, commands in COMMANDS
     ]
     usage = f"usage: {PROGRAM} [-C DIR] COMMAND [arguments]"
     about = "A notebook of Markdown files for AI agents. The files are the truth; databases mirror them."
     options = (
-        "Options\n  -C DIR      the notebook's folder, by default the nearest one\n  --version   print the version"
+        "Options\n  -C DIR       the notebook's folder, by default the nearest one\n  --version    print the version"
     )
     end = f"`{PROGRAM} help COMMAND` explains a command. Start with: {PROGRAM} init ~/notebook"
     return "\n\n".join([usage, about, *groups, options, end])
