@@ -352,7 +352,7 @@ def as_meant(value: object, hint: Any) -> object:
     if isinstance(value, str) and origin not in _NOT_JSON:
         try:
             decoded = msgspec.json.decode(value)
-        except (msgspec.DecodeError, RecursionError):
+        except (ValueError, RecursionError):
             decoded = None
         if origin is list and not isinstance(decoded, list):
             is_texts = plain_type((get_args(kind) or (str,))[0]) is str

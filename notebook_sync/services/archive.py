@@ -48,7 +48,8 @@ CHECKED = "checked.json"
 _LOADED = frozenset(("documents", "history", "facts", "stream", "longterm", "checkpoints", "events"))
 # The last good rows of a file that is broken now: more than their file.
 _GOOD = ("documents", "facts", "fact_places")
-_MOST_MEMBERS, _LONGEST_PATH = 200_000, 4_000
+# So many files and folders, and so long a path.
+_MOST, _LONGEST_PATH = 200_000, 4_000
 _LONGEST_LINE, _LARGEST_TEXT, _LARGEST_HEAD = 64 << 20, 1 << 20, 1 << 20
 _SETTINGS_OF_GIT = (".gitattributes", ".gitmodules")
 _OWN = frozenset((".git", FOLDER))
@@ -115,6 +116,7 @@ def export_notebook(core: Core, file: str) -> Exported:
                     _add_bundle(tar, made.with_name(HISTORY), repository.common, warnings)
                 _add_bundle(tar, made.with_name(PRIVATE_HISTORY), core.place.state / PRIVATE, warnings)
                 _add(tar, END, io.BytesIO())
+            target.touch(exist_ok=False)  # a file that came meanwhile is not replaced
             made.rename(target)
     except OSError as error:
         raise NotebookError(f"the archive cannot be written: {error}", next="repeat the command") from None
@@ -155,11 +157,10 @@ def _good_rows(core: Core) -> Iterator[bytes]:
 
 def _add_bundle(tar: tarfile.TarFile, bundle: Path, git_dir: Path, warnings: list[str]) -> None:
     """Add all that a repository holds, where it holds anything."""
-    git = ("--git-dir=.",)
     if (git_dir / "shallow").exists():
         warnings.append(f"the history in {git_dir} is not in the archive: it is a shallow clone")
-    elif (git_dir / "HEAD").exists() and has_git() and run_git(git_dir, *git, "rev-list", "--all", "--max-count=1"):
-        run_git(git_dir, *git, "bundle", "create", "--quiet", str(bundle), "--all", seconds=LONG_SECONDS)
+    elif (git_dir / "HEAD").exists() and has_git() and run_git(git_dir, "--git-dir=.", "rev-list", "--all", "-n1"):
+        run_git(git_dir, "--git-dir=.", "bundle", "create", "--quiet", str(bundle), "--all", seconds=LONG_SECONDS)
         with bundle.open("rb") as file:
             _add(tar, bundle.name, file)
 
@@ -283,7 +284,7 @@ def _members(raw: IO[bytes]) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
             bounded.left = member.size + _LARGEST_HEAD
             name = member.name
             is_known = name.startswith(FILES) or name in (INFO, ROWS, HISTORY, PRIVATE_HISTORY, END)
-            if (name == INFO) == bool(names) or not is_known or name in names or len(names) > _MOST_MEMBERS:
+            if (name == INFO) == bool(names) or not is_known or name in names:
                 raise ValueError(f"{name[:200]!r} is not what belongs there; it is no archive of this program")
             data = tar.extractfile(member) if member.isreg() and not member.issparse() else None
             if data is None:
@@ -317,6 +318,8 @@ def why_not_plain(path: str, known: dict[str, str]) -> str:
         return "is no plain path"
     if len(path.encode()) > _LONGEST_PATH or max(len(part.encode()) for part in parts) > LONGEST_NAME:
         return "is too long"
+    if len(known) >= _MOST:
+        return f"is one too many: an archive holds up to {_MOST:,} files and folders"
     seen = [folded("".join(each for each in part if not is_ignorable(each))) for part in parts]
     if not _OWN.isdisjoint(seen) or any(part.rstrip(". ") != part for part in parts):
         return "belongs to git or to this program, or ends in what some systems drop"

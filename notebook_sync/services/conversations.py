@@ -7,7 +7,8 @@ each note says so, and nothing in it becomes a fact unless the owner adds it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,22 +29,23 @@ _Object = Mapping[str, Any]
 _Said = Sequence[tuple[str, str]]
 _PERSONS = {"user": "user", "human": "user", "assistant": "assistant"}
 _REMOVED = "[removed]"
+# No pattern reads a part of a text more than a few times, however long the text is.
 _SECRETS = [
     (re.compile(pattern, re.DOTALL), replacement)
     for pattern, replacement in (
-        (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", _REMOVED),
+        (r"-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----.*?(?:-----END [A-Z ]*PRIVATE KEY[A-Z ]*-----|\Z)", _REMOVED),
         (r"\b(?:sk|pk|rk)[-_][\w-]{16,}", _REMOVED),
         (r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|hf_\w{20,}|npm_\w{20,})", _REMOVED),
         (r"\bxox[a-z]-[\w-]{10,}", _REMOVED),
         (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", _REMOVED),
         (r"\bAIza[\w-]{30,}", _REMOVED),
-        (r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*", _REMOVED),
+        (r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*", _REMOVED),
         (r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{12,}", rf"\1 {_REMOVED}"),
         (r"(://[^\s/:@]*:)[^\s/@]+@", rf"\1{_REMOVED}@"),
         (
-            r"(?i)([\w-]*(?:passw(?:or)?d|passphrase|secret|api[_-]?key|access[_-]?key|token)[\w-]*[\"']?\s*[:=]\s*[\"']?)"
-            r"[^\s\"',;]{4,}",
-            rf"\1{_REMOVED}",
+            r"(?i)((?:passw(?:or)?d|passphrase|secret|api[_-]?key|access[_-]?key|token)[\w-]{0,40})"
+            r"(\\*[\"']?\s*[:=]\s*)(?:\\*\"[^\"\n]{4,}\"|'[^'\n]{4,}'|\\*[\"']?[^\s\"']{4,})",
+            rf"\1\2{_REMOVED}",
         ),
     )
 ]
@@ -73,24 +75,22 @@ def conversations_in(core: Core, session: Session, path: str, *, dry_run: bool) 
     start = Path(path).expanduser()
     if not start.exists():
         raise UsageError(f"{path} is not there", next="name a file or a folder")
-    files = (
-        sorted(each for each in start.rglob("*") if each.suffix in (".json", ".jsonl")) if start.is_dir() else [start]
-    )
-    for file in files:
+    files = [each for each in start.rglob("*") if each.suffix in (".json", ".jsonl") and each.is_file()]
+    for file in sorted(files) if start.is_dir() else [start]:
         place = str(file.relative_to(start)) if start.is_dir() else file.name
         try:
             objects = [value for _, value in json_values(file) if isinstance(value, dict)]
-            found = [_note(core, session, place, read) for read in _read(objects, file.stem)]
-        except (UsageError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-            yield Failure(place, f"it cannot be read: {error}")
+        except UsageError as error:
+            yield Failure(place, str(error))
             continue
-        for each in found:
-            if each is None:
-                yield Failure(place, "it has no conversation of a known form, or nobody says anything in it")
+        for number, read in enumerate(_read(objects, file.stem), 1):
+            try:
+                note, said = _note(core, session, place, read())
+            except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
+                yield Failure(f"{place}, conversation {number}", "nobody says anything in it, in a form that is known")
                 continue
-            note, said = each
-            is_known = core.index.documents.one(note.id, heavy=False) is not None
-            if llm_of(core.settings.llm) is not None and not is_known and not dry_run:
+            is_new = core.index.documents.one(note.id, heavy=False) is None
+            if llm_of(core.settings.llm) is not None and is_new and not dry_run:
                 try:
                     note = note._replace(body=_proposals(core, session, said) + note.body)
                 except (BackendDown, MissingExtra) as error:
@@ -98,12 +98,13 @@ def conversations_in(core: Core, session: Session, path: str, *, dry_run: bool) 
             yield note._replace(body=f"# {note.head['title']}\n\n{note.body}")
 
 
-def _note(core: Core, session: Session, place: str, found: Conversation) -> tuple[NewNote, _Said] | None:
-    """The note of a conversation and what was said, without secrets; None where nobody says anything."""
+def _note(core: Core, session: Session, place: str, found: Conversation) -> tuple[NewNote, _Said]:
+    """The note of a conversation and what was said, without secrets. Raises ValueError where nobody says anything, and
+    others for what is in no known form."""
     texts = [(_PERSONS.get(role, ""), storable(redacted(_text_of(content)))) for role, content in found.said]
     said = [(role, text) for role, text in texts if role and text.strip()]
     if not said:
-        return None
+        raise ValueError("nobody says anything")
     name = storable(redacted(str(found.session)))
     id = f"c{sha256(f'{found.source} {found.session}'.encode(errors='replace')).hexdigest()[:16]}"
     title = plain(redacted(str(found.title or ""))) or plain(said[0][1][:1_000]) or found.source
@@ -138,21 +139,20 @@ def _quoted(text: str) -> str:
 # ---- formats
 
 
-def _read(objects: Sequence[_Object], name: str) -> Iterator[Conversation]:
-    """The conversations in the objects of a file; none for another file."""
+def _read(objects: Sequence[_Object], name: str) -> list[Callable[[], Conversation]]:
+    """What reads each conversation in the objects of a file: one that is broken holds up no other."""
     if any("sessionId" in each for each in objects):
-        yield _of_claude_code(objects)
-    elif any("mapping" in each for each in objects):
-        yield from map(_of_chatgpt, objects)
-    elif any("chat_messages" in each for each in objects):
-        yield from map(_of_claude, objects)
-    else:
-        yield _of_codex(objects, name)
+        return [partial(_of_claude_code, objects, name)]
+    if any("mapping" in each for each in objects):
+        return [partial(_of_chatgpt, each) for each in objects]
+    if any("chat_messages" in each for each in objects):
+        return [partial(_of_claude, each) for each in objects]
+    return [partial(_of_codex, objects, name)]
 
 
-def _of_claude_code(lines: Sequence[_Object]) -> Conversation:
+def _of_claude_code(lines: Sequence[_Object], name: str) -> Conversation:
     """One file is one session: a line for each message, of which tools' and side chains' are left out."""
-    session = next(each["sessionId"] for each in lines if each.get("sessionId"))
+    session = next((each["sessionId"] for each in lines if each.get("sessionId")), name)
     title = next((each.get("summary") for each in lines if each.get("type") == "summary"), "")
     spoken = [each for each in lines if not each.get("isMeta") and not each.get("isSidechain")]
     said = [(each.get("type"), (each.get("message") or {}).get("content")) for each in spoken]

@@ -244,7 +244,7 @@ def any_tag(tags: Iterable[str]) -> Has:
 def _read_cursor(text: str) -> tuple[datetime, str]:
     try:
         return msgspec.json.decode(text, type=tuple[datetime, str])
-    except msgspec.DecodeError:
+    except ValueError:
         raise UsageError("`after` is not a cursor of this list", next="give the `next` of the last page") from None
 
 

@@ -229,7 +229,7 @@ def _relation(core: Core, id: str, link: Any, ids: Mapping[str, str]) -> dict[st
         return None
     own = str(link.get("to_memory_id", link.get("to")))
     to = ids.get(own, own)
-    if to not in ids.values() and core.index.documents.one(to, heavy=False) is None:
+    if own not in ids and core.index.documents.one(to, heavy=False) is None:
         return None
     try:
         found = link_in({**link, "from_memory_id": id, "to_memory_id": to})
@@ -359,6 +359,6 @@ def _rows_by_kind(db: sqlite3.Connection, file: str) -> defaultdict[str, list[tu
             rows = db.execute(f"SELECT * FROM {quoted}")  # noqa: S608 - a name that the file gave, in quotes
             columns = [each[0] for each in rows.description]
             kind = next((kind for kind, known in _TABLES if known <= set(columns)), "")
-            records = (dict(zip(columns, row, strict=True)) for row in rows)
+            records = (dict(zip(columns, row, strict=True)) for row in (rows if kind else ()))
             found[kind] += [(f"{file}, {name} row {number}", row) for number, row in enumerate(records, 1)]
     return found

@@ -221,8 +221,7 @@ def bring_in(core: Core, session: Session, items: Iterator[Item], *, dry_run: bo
     if run.added and not dry_run:
         publish_now(core)
     counts = {"added": run.added, "already": run.already, "failed": len(run.failures)}
-    read = sum(counts.values())
-    return Imported(read=read, **counts, failures=run.failures, warnings=run.warnings, dry_run=dry_run)
+    return Imported(read=sum(counts.values()), **counts, failures=run.failures, warnings=run.warnings, dry_run=dry_run)
 
 
 class _Run:

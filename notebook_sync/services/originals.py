@@ -37,9 +37,11 @@ def mongo_items(core: Core, url: str) -> Iterator[Item]:
     from pymongo.errors import PyMongoError
 
     names = ("serverSelectionTimeoutMS", "connectTimeoutMS", "socketTimeoutMS")
-    waits: dict[str, Any] = dict.fromkeys(names, int(_SECONDS * 1000))
+    options: dict[str, Any] = dict.fromkeys(names, int(_SECONDS * 1000))
+    # Texts that are not UTF-8 and times after the year 9999 are there too.
+    options |= {"tz_aware": True, "unicode_decode_error_handler": "replace", "datetime_conversion": "DATETIME_AUTO"}
     try:
-        client: MongoClient[dict[str, Any]] = MongoClient(url, tz_aware=True, **waits)
+        client: MongoClient[dict[str, Any]] = MongoClient(url, **options)
         with client:
             database = client.get_default_database(core.settings.mirror.database)
             for collection in ("pages", "code_snippets", "research_notes", "notes"):
@@ -69,13 +71,9 @@ def _document(core: Core, place: str, collection: str, found: Record) -> Item:
         **{name: as_field(fields.take(name)) for name in FIELDS.get(collection, {})},
         "language": language or None,
     }
-    content, code, sections = (
-        str(fields.take("content") or ""),
-        fields.take("code"),
-        fields.take("sections", read=_records),
-    )
+    content, code = str(fields.take("content") or ""), fields.take("code")
     texts = [fenced(code).replace("text", language, 1)] if isinstance(code, str) and code not in content else []
-    for each in sections or ():
+    for each in fields.take("sections", read=_records) or ():
         heading, text = str(each.get("heading") or ""), str(each.get("content") or "")
         if text.strip() not in content:
             texts.append(text if text.lstrip().startswith("#") else f"## {heading}\n\n{text}")
@@ -98,13 +96,19 @@ def _records(value: Any) -> list[Record] | None:
 def _crumb(id: str, said: Record) -> dict[str, Any]:
     fields = Fields(said)
     version, at = int(fields.take("version", read=number_in) or 0), fields.take("timestamp", "at", read=any_moment)
-    said_of = {name: fields.line(name) for name in ("summary", "changed_by")}
-    return {"id": f"{id}@{version}", "note": id, "version": version, "at": at, **said_of}
+    return {
+        "id": f"{id}@{version}",
+        "note": id,
+        "version": version,
+        "at": at,
+        **{name: fields.line(name) for name in ("summary", "changed_by")},
+    }
 
 
 def _fact(place: str, found: Record) -> Item:
     fields = Fields({**found, "metadata": None})
-    content, metadata = fields.take("content"), found.get("metadata") or {}
+    content, said = fields.take("content"), found.get("metadata")
+    metadata = said if isinstance(said, Mapping) else {"metadata": said or None}
     if not isinstance(content, str) or not content.strip():
         return Failure(place, "it has no text in `content`")
     own = ("base", "pin", "embedding_model")
@@ -112,7 +116,8 @@ def _fact(place: str, found: Record) -> Item:
         "base": fields.take("importance", read=number_in),
         "decay_rate": fields.take("decay_rate", read=number_in),
         "access_count": int(fields.take("access_count", read=number_in) or 0),
-        "metadata": {name: as_field(value) for name, value in metadata.items() if name not in own} or None,
+        "metadata": {name: as_field(each) for name, each in metadata.items() if name not in own and each is not None}
+        or None,
         **{name: fields.take(name, read=any_moment) for name in ("created_at", "updated_at", "last_accessed")},
     }
     text = fact_text(content)
@@ -124,8 +129,7 @@ def _fact(place: str, found: Record) -> Item:
 
 
 def redis_items(core: Core, url: str) -> Iterator[Item]:
-    """The stream, long-term memory and checkpoints of the original. Refs are made of notes, and not read. What comes
-    from Redis is not published back to a Redis, where it may still be."""
+    """The stream, long-term memory and checkpoints of the original. Refs are made of notes, and not read."""
     from redis import Redis
     from redis.exceptions import RedisError
 

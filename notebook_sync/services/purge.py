@@ -189,7 +189,8 @@ def _remove_copies(core: Core, text: _Text) -> list[str]:
 def _rewrite_history(core: Core, folder: Path, paths: Collection[str]) -> None:
     """Make the private repository again without these paths; snapshots keep their names."""
     new, old = folder.with_name("history.new"), folder.with_name("history.old")
-    shutil.rmtree(new, ignore_errors=True)
+    for left in (new, old):  # by a purge that was interrupted
+        shutil.rmtree(left, ignore_errors=True)
     Repository.private(new)
     others = [".", *(f":(exclude,literal){path}" for path in paths)]
     stream = run_git(folder, "--git-dir=.", "fast-export", "--all", "--", *others, seconds=LONG_SECONDS)

@@ -187,7 +187,7 @@ class TokenFile:
                 raise Refused(f"{self._path} can be read by other users, so its tokens are not valid", next=advice)
             try:
                 return [row for row in msgspec.json.decode(file.read(), type=list[TokenRow]) if row.session]
-            except (msgspec.DecodeError, UsageError):
+            except (ValueError, UsageError):
                 advice = "delete it; new tokens are made when they are asked for"
                 raise NotebookError(f"{self._path} cannot be read as tokens", next=advice) from None
 

@@ -78,7 +78,7 @@ def object_in(what: str, sent: Mapping[str, Any] | str | bytes | None) -> dict[s
     """The object that a client sent, or its JSON text; {} for nothing. Raises UsageError, which names it as `what`."""
     try:
         given = msgspec.json.decode(sent or b"{}") if isinstance(sent, str | bytes) else sent or {}
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise UsageError(f"{what} is not valid JSON") from None
     if not isinstance(given, Mapping):
         raise UsageError(f"{what} must be a JSON object")

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from notebook_sync import Notebook
-from notebook_sync.errors import NotPermitted, Refused, UsageError
+from notebook_sync.errors import NotebookError, NotPermitted, Refused, UsageError
 from notebook_sync.services import archive
 from notebook_sync.services.importing import Exported, Imported
 from notebook_sync.store.rows import Is
@@ -166,6 +166,19 @@ def test_what_cannot_be_in_an_archive_is_named(home: Notebook, tmp_path: Path) -
         home.transfer.export(str(tmp_path / "x.tar"), SCRIBE)
 
 
+def test_an_export_never_replaces_a_file(home: Notebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, begin = tmp_path / "all.tar", archive.Repository.around
+
+    def created_meanwhile(root: Path) -> Any:
+        file.write_text("theirs")
+        return begin(root)
+
+    monkeypatch.setattr(archive.Repository, "around", created_meanwhile)
+    with pytest.raises(NotebookError, match="cannot be written"):
+        home.transfer.export(str(file))
+    assert file.read_text() == "theirs"
+
+
 def member(name: str, raw: bytes = b"", **fields: Any) -> tuple[tarfile.TarInfo, bytes]:
     info = tarfile.TarInfo(name)
     info.size = len(raw)
@@ -239,6 +252,19 @@ def test_a_hostile_archive_is_refused_before_anything_is_written(tmp_path: Path,
         bring_in(file, tmp_path / "there")
     assert name not in SETTINGS or (f"sets {name}" in refused.value.message and "trust" in refused.value.next)
     assert sorted(path for path in tmp_path.rglob("*") if path != state_dir) == [*before, tmp_path / "there"]
+
+
+def test_an_archive_holds_so_many_files_and_folders_and_no_more(
+    home: Notebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "_MOST", 50)
+    folders = member(f"files/{'a/' * 60}x.md"), member("files/b.md")
+    with pytest.raises(Refused, match="one too many"):
+        bring_in(tar_of(tmp_path / "evil.tar", *folders), tmp_path / "there")
+    write_files(home.root, {f"pages/{number}.md": "# X\n" for number in range(60)})
+    done = home.transfer.export(str(tmp_path / "all.tar"))
+    assert {each.reason.partition(":")[0] for each in done.left_out} >= {"is one too many"}
+    assert bring_in(tmp_path / "all.tar", tmp_path / "there").failed == 0
 
 
 def test_the_owner_may_trust_the_settings_of_an_archive(tmp_path: Path) -> None:

@@ -11,9 +11,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import bson
 import pytest
 import redis
 from bson import ObjectId
+from bson.datetime_ms import DatetimeMS
+from bson.raw_bson import RawBSONDocument
 
 from notebook_sync import Notebook
 from notebook_sync.errors import BackendDown, NotPermitted, UsageError
@@ -337,6 +340,21 @@ def test_documents_and_facts_of_the_original_are_read_and_never_altered(
     assert notebook.notes.update("note-fog-1", content="Fog.").version == 5
 
 
+def test_what_mongodb_can_hold_and_python_can_not_is_imported_too(
+    notebook: Notebook, mongodb_url: str, new_mongo_database: str
+) -> None:
+    with MongoClient(mongodb_url) as client:
+        late = bson.encode({"_id": "page-late", "title": "Late", "created_at": DatetimeMS(10**15)})
+        garbled = bson.encode({"_id": "page-garbled", "title": "Garbled", "content": "XY"}).replace(b"XY", b"\xff\xfe")
+        client[new_mongo_database].pages.insert_many([RawBSONDocument(late), RawBSONDocument(garbled)])
+        client[new_mongo_database].notes.insert_many(
+            [{"content": "Ropes rot", "metadata": "by Odile"}, {"content": "Ice", "metadata": [1]}]
+        )
+        assert bring_in(notebook, mongo=f"{mongodb_url}/{new_mongo_database}").added == 4
+    (fact,) = notebook.core.index.facts.find(Is("content", "=", "Ropes rot"))
+    assert fact["metadata"] == {"metadata": "by Odile"}
+
+
 def test_what_another_program_changed_in_our_mirror_is_named(root: Path, mongodb_url: str, mongo_database: str) -> None:
     mirror = f'[mirror]\nurl = "{mongodb_url}"\ndatabase = "{mongo_database}"\n'
     (root / "notebook.toml").write_text(FILES["notebook.toml"] + mirror)
@@ -508,10 +526,17 @@ def test_a_folder_of_conversations_and_files_that_are_none(notebook: Notebook, t
     none = {"a.json": "[1", "b.jsonl": "", "deep/c.json": '{"mapping": 7, "current_node": 1}', "d.txt": "x"}
     write_files(chats, {**none, "e.json": json.dumps([{"uuid": "e", "chat_messages": []}])})
     done = bring_in(notebook, conversations=str(chats))
-    assert (done.added, sorted(each.place for each in done.failures)) == (
-        4,
-        ["a.json", "b.jsonl", "deep/c.json", "e.json"],
-    )
+    assert done.added == 4
+    places = [f"{name}, conversation 1" for name in ("a.json", "b.jsonl", "deep/c.json", "e.json")]
+    assert sorted(each.place for each in done.failures) == places
+
+
+def test_a_conversation_that_is_broken_holds_up_no_other(notebook: Notebook, tmp_path: Path) -> None:
+    mapping: dict[str, Any] = {"a": {"message": {"author": None}}}
+    broken: list[Any] = [{"id": "b", "mapping": mapping, "current_node": "a"}, {"title": "without messages"}, 7]
+    texts = {"a.json": json.dumps([*broken, *CHATGPT]), "b.jsonl": json.dumps({**CLAUDE_CODE[1], "sessionId": ""})}
+    done = bring_in(notebook, conversations=str(write_files(tmp_path / "chats", texts)))
+    assert (done.added, [each.place[-14:] for each in done.failures]) == (2, ["conversation 1", "conversation 2"])
 
 
 def test_a_model_proposes_facts_and_none_is_added(root: Path, tmp_path: Path) -> None:
@@ -540,6 +565,10 @@ SECRETS = [
     'password = "hunter22!"',
     "DB_PASSWORD=hunter22",
     '{"api_key": "hunter22"}',
+    'passphrase: "a rope, hunter22"',
+    "password=x;hunter22",
+    r"{\"password\": \"a hunter22\"}",
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----\nhunter22\n-----END PGP PRIVATE KEY BLOCK-----",
 ]
 
 
@@ -549,6 +578,11 @@ def test_what_looks_like_a_secret_is_removed(secret: str) -> None:
     assert text.startswith("before")
     assert text.endswith("after")
     assert ("[removed]" in text, secret in text, "hunter22" in text) == (True, False, False)
+
+
+@pytest.mark.parametrize("piece", ["a", "token", "eyJaaaaaaaa-", "-----BEGIN ", "://a:"])
+def test_a_long_text_is_searched_for_secrets_in_a_moment(piece: str) -> None:
+    assert redacted(piece * 100_000) == piece * 100_000
 
 
 @pytest.mark.parametrize("text", ["The token ring of the pier", "a secret place", "sk-8 is a ski", "Basic training"])

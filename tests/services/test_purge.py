@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,6 +99,14 @@ def test_no_byte_of_a_purged_note_is_left(filled: Notebook) -> None:
     assert filled.admin.verify().consistent
     with pytest.raises(NoSuchNote):
         filled.transfer.purge(NOTE)
+
+
+def test_what_an_interrupted_purge_left_is_removed(filled: Notebook) -> None:
+    private = filled.core.place.state / "history.git"
+    old = shutil.copytree(private, private.with_name("history.old"))
+    done = filled.transfer.purge(NOTE)
+    assert not any("private history" in each for each in done.left)
+    assert not old.exists()
 
 
 def test_what_is_not_purged_stays(filled: Notebook) -> None:

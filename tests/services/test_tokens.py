@@ -74,7 +74,7 @@ def test_a_file_that_others_can_open_is_refused(tokens: TokenFile, tmp_path: Pat
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "{}", "[1]", '[{"name": "scribe"}]'),
+        *("", "{}", "[1]", '[{"name": "scribe"}]', '[{"name": "\udcff"}]'),
         '[{"name": "scribe", "kind": "owner", "token": "x", "created_at": "2026-01-01T00:00:00Z"}]',
         '[{"name": "owner", "kind": "task", "token": "x", "created_at": "2026-01-01T00:00:00Z"}]',
         '[{"name": "scribe", "kind": "task", "token": "", "created_at": "2026-01-01T00:00:00Z"}]',
@@ -82,7 +82,7 @@ def test_a_file_that_others_can_open_is_refused(tokens: TokenFile, tmp_path: Pat
 )
 def test_a_file_that_cannot_be_read_grants_nothing(tokens: TokenFile, tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).touch(mode=0o600)
-    (tmp_path / FILE).write_text(text)
+    (tmp_path / FILE).write_text(text, errors="surrogateescape")
     for secret in ("x", ""):
         with pytest.raises(NotebookError, match=r"tokens\.json"):
             tokens.check(secret)

@@ -282,6 +282,15 @@ class TestSlowClients:
         assert server.ask("GET", PLAN, STRANGER).status_code == 200
         held[SCRIBE] = 0
 
+    def test_no_body_is_read_beyond_the_quota(self, folder: Path) -> None:
+        with Notebook.open(make_notebook(folder)) as notebook:
+            app: Any = asgi(notebook)
+            app._held[REQUESTS][SCRIBE] = REQUESTS.each
+            head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token_of(notebook, SCRIBE)}\r\nContent-Length: 100\r\n"
+            with on_a_port(app) as address, socket.create_connection(address, timeout=30) as client:
+                client.sendall(f"POST /mcp HTTP/1.1\r\n{head}Content-Type: application/json\r\n\r\n{{".encode())
+                assert client.recv(12) == b"HTTP/1.1 429"
+
     @pytest.mark.parametrize(
         ("begun", "answer"),
         [

@@ -163,6 +163,13 @@ def test_a_body_is_taken_as_json_alone(server: Served, kind: str) -> None:
     assert_all_answer(server, writing, (400, "usage_error"), headers, content=b"{}")
 
 
+@pytest.mark.parametrize("body", [b'{"content": "\xff"}', b'{"content": "\\ud800"}', b"[" * 5000, b"{"])
+def test_a_body_that_is_no_json_is_an_error_of_its_client(server: Served, body: bytes) -> None:
+    writing = [route for route in GUARDED if route[0] in WRITING and route[1] != "/mcp"]
+    headers = {**server.bearer(OWNER), "Content-Type": "application/json"}
+    assert_all_answer(server, writing, (400, "usage_error"), headers, content=body)
+
+
 def test_a_body_has_a_limit_announced_or_not(server: Served) -> None:
     headers = {**server.bearer(OWNER), "Content-Type": "application/json"}
     chunk = b" " * (LARGEST_BODY // 4)

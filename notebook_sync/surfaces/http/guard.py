@@ -1,4 +1,4 @@
-"""What every request passes before anything else sees it: size, Host, Origin, token, body, quota.
+"""What every request passes before anything else sees it: size, Host, Origin, token, quota, body.
 
 Whatever is behind it is guarded alike. No token, no query and no body is ever logged.
 """
@@ -192,7 +192,7 @@ class Guard:
         except ClientDisconnect:
             pass
         except Exception as error:  # the edge: answered as JSON, never as a trace
-            known = _known(error)
+            known = _known(error, path)
             if known is FAULT:
                 _trouble.exception("%s %s failed", scope["method"], path)
             if not status:
@@ -221,9 +221,10 @@ class Guard:
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind != door.media_type:
                 raise UsageError(f"the body must be {door.media_type}", next=f"send Content-Type: {door.media_type}")
-        with_body = await _with_body(receive, headers, LARGEST_BODY)
-        scope["state"]["is_whole"] = True
+        # The quota also limits how many bodies are held in memory.
         async with self._place(OWNER if session.kind == "owner" else session, cost):
+            with_body = await _with_body(receive, headers, LARGEST_BODY)
+            scope["state"]["is_whole"] = True
             await self._app(scope, with_body, send)
 
     @asynccontextmanager
@@ -316,13 +317,13 @@ async def _with_body(receive: Receive, headers: Headers, largest: int) -> Receiv
     return receive_next
 
 
-def _known(error: Exception) -> NotebookError:
-    """The error as one of ours. Of a fault of the program, an answer says nothing."""
+def _known(error: Exception, path: str) -> NotebookError:
+    """The error as one of ours, for a request of this path. Of a fault of the program, an answer says nothing."""
     if isinstance(error, NotebookError):
         return error
     if isinstance(error, HTTPException):
         allow = (error.headers or {}).get("Allow")
-        return WrongMethod(f"this route takes {allow}", allow=allow) if allow else NotFound("route", "at this path")
+        return WrongMethod(f"this route takes {allow}", allow=allow) if allow else NotFound("route", path)
     return FAULT
 
 

@@ -85,11 +85,15 @@ class Metrics:
 
     def __init__(self, notebook: Notebook) -> None:
         self._registry = registry = CollectorRegistry()
-        labels = ("method", "route", "status")
-        self._requests = Counter("notebook_http_requests", "Requests answered", labels, registry=registry)
-        about = "Time until an answer was sent"
+        self._requests = Counter(
+            "notebook_http_requests", "Requests answered", ("method", "route", "status"), registry=registry
+        )
         self._seconds = Histogram(
-            "notebook_http_request_seconds", about, ("route",), buckets=_SECONDS, registry=registry
+            "notebook_http_request_seconds",
+            "Time until an answer was sent",
+            ("route",),
+            buckets=_SECONDS,
+            registry=registry,
         )
         self._notebook = notebook
 

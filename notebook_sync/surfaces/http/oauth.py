@@ -191,7 +191,7 @@ class RemoteClients(Programs):
         """RFC 7591, without keeping anything: the id is what was registered, signed."""
         try:
             given = msgspec.json.decode(await request.body(), type=_Registration)
-        except (msgspec.DecodeError, RecursionError):
+        except (ValueError, RecursionError):
             advice = "give 1 to 5 addresses: https, or http on 127.0.0.1, [::1] or localhost"
             return _oauth_error("invalid_redirect_uri", advice)
         name = "".join(each for each in " ".join((given.client_name or "").split()) if each.isprintable())

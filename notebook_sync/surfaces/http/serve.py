@@ -46,8 +46,7 @@ def serve(
     _raise_descriptors()
     with _listening(host or settings.host, settings.port if port is None else port) as listener:
         name, bound = listener.getsockname()[:2]
-        hosts = [host or settings.host]
-        app = asgi(notebook, allowed_hosts=hosts, dashboard=dashboard, public_url=public_url)
+        app = asgi(notebook, allowed_hosts=[host or settings.host], dashboard=dashboard, public_url=public_url)
         server = uvicorn.Server(config_of(app))
         shown = f"[{name}]" if ":" in name else name
         print(f"serving http://{shown}:{bound}{API} (Ctrl-C stops it)", flush=True)  # noqa: T201 - for its user
