@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from notebook_sync.context.intent import Intent, fold
@@ -27,7 +28,7 @@ from prompt.assemble import Recent
 # What is read of a candidate.
 _COLUMNS = (
     *("id", "path", "title", "kind", "domain", "tags", "score", "needs_review", "digest", "words_digest"),
-    *("fields", "created_at", "provenance", "status"),
+    *("fields", "created_at", "provenance", "status", "superseded_by"),
 )
 # What may be shown of what a session may read, and which of it are memories.
 OPEN = both(Is("provenance", "=", ""), Is("status", "!=", "archived"))
@@ -184,10 +185,11 @@ class Candidates:
     def _with_linked(self, readable: Where, where: Where, ways: dict[str, list[str]], rows: dict[str, Row]) -> _Found:
         """The candidates and those that links of the first lead to. What a caller excludes may solve a problem."""
         linking = self._core.index.documents.find(
-            both(readable, Has("relations", tuple(rows))), fields=("id", "fields")
+            both(readable, Has("relations", tuple(rows))), fields=("id", "fields", "superseded_by")
         )
         sources = rows | {row["id"]: row for row in linking if row["id"] not in rows}
-        links = [link for row in sources.values() for link in _links_of(row) if row["id"] in rows or link.to in rows]
+        every = sorted((link for row in sources.values() for link in _links_of(row)), key=attrgetter("reasoning"))
+        links = [*{link[:3]: link for link in every if link.source in rows or link.to in rows}.values()]
         ends = {end for link in links for end in (link.source, link.to)}
         others = self._rows(where, sorted(ends - rows.keys()))
         solved, known = frozenset(link.to for link in links if link.type == "solves"), {*rows, *others}
@@ -258,9 +260,10 @@ def _counted(terms: str | None) -> Counter[str]:
 
 
 def _links_of(row: Row) -> list[Link]:
-    """The links of a memory, as its frontmatter has them."""
+    """The links of a memory, as its frontmatter has them; one of them may lead to it, from the one that replaces it."""
     relations = ((row["fields"] or {}).get("relations") or ())[:_MOST_LINKS]
     links = [Link(row["id"], each["type"], each["to"], each["confidence"], each["reasoning"]) for each in relations]
+    links += [Link(row["superseded_by"], "supersedes", row["id"], 1.0, "")] if row["superseded_by"] else []
     return [link for link in links if link.source != link.to]
 
 

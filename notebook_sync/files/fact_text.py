@@ -64,7 +64,7 @@ def as_bullet(
     """
     from notebook_sync.files.edits import characters_refused  # reading facts needs no edits
 
-    content = fact_text(text)
+    content = _tidied(text).strip()
     if not content:
         raise UsageError("a fact needs a text")
     if len(content) > LONGEST:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 # The row of the cache that holds them.
 FAULTS = "faults"
-# The row of the cache that holds what the last look by the clock proposed for facts.
-PROPOSALS = "facts:proposals"
+# The row of the cache that holds what the last look by the clock proposed for facts, and the event of a proposal.
+PROPOSALS, PROPOSED = "facts:proposals", "fact_proposed"
 _LONGEST_IN_EVENT = 300
 _SHOWN_OF_EVENT = ("id", "at", "kind", "session", "agent", "path")
 _POLL_SECONDS = 0.2

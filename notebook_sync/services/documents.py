@@ -14,7 +14,7 @@ from notebook_sync.errors import EditFailed, NoSuchNote, OverCap, UnsafePath, Us
 from notebook_sync.files.edits import Edit, apply_edits, entries_of
 from notebook_sync.files.fields import FIELDS
 from notebook_sync.files.frontmatter import EXTERNAL, Plain, is_external, read_frontmatter
-from notebook_sync.files.names import folded
+from notebook_sync.files.names import folded, why_not
 from notebook_sync.files.new_note import new_id, note_text, slug
 from notebook_sync.files.parse import parse
 from notebook_sync.files.unified import unified_diff
@@ -84,7 +84,8 @@ def create_file(view: View, stem: str, head: Mapping[str, Any], body: str) -> Wr
 def new_note(view: View, stem: str, raw: bytes, action: str, taken: Collection[str] = ()) -> Change:
     """A new note at the path `stem`, numbered where that is taken; `taken` are paths of the same call, folded. Raises
     UnsafePath where no file would be a note."""
-    if reason := view.core.tree.why_left_out(f"{stem}.md"):  # as every number of it would be
+    # What is against its folder is against every number of it.
+    if reason := view.core.tree.why_left_out(f"{stem}.md") or why_not(f"{stem}-2.md"):
         raise UnsafePath(f"{stem}.md", reason)
     paths = (f"{stem}{f'-{number}' if number > 1 else ''}.md" for number in count(1))
     free = (each for each in paths if folded(each) not in taken and not why_not_free(view.core, view, each))

@@ -166,10 +166,16 @@ class _Plan:
     def add(self, added: _Added) -> None:
         """Add a fact, or reinforce the one that says so, or restore the archived one."""
         text, gone = fact_text(added.item), {each.id for each in self.done.removals}
-        alive = (fact for fact in self._known if not fact.archived and fact.id not in gone)
-        same = next((fact for fact in alive if not difference(fact.content, text)), None)
+        saying = [
+            fact
+            for fact in self._known
+            if not fact.archived and fact.id not in gone and not difference(fact.content, text)
+        ]
+        # One that says much more is another fact.
+        near = nearest(self._core, Likeness(text, None, None), saying)
+        same = near[0][0] if near and near[0][1] >= self._core.settings.memory.duplicate else None
         old = next((fact for fact in self._known if fact.archived and fact.id == fact_id(text)), None)
-        reason = self._why_unfit(text, same)
+        reason = self._why_unfit(text, saying)
         try:
             kept = None if reason else self._draft.keep(text, _section_for(added.section, self._known), same or old)
         except UsageError as error:
@@ -184,6 +190,7 @@ class _Plan:
 
     def _why_kept(self, fact: FactRow) -> str:
         reasons = {
+            "it is archived already": any(each.id == fact.id for each in self.done.removals),
             "facts in core.md are the owner's to remove": fact.core,
             "a person pinned its importance": fact.pin is not None,
             _UNSPOKEN: not is_named(fact, self._said),
@@ -191,10 +198,10 @@ class _Plan:
         }
         return next((reason for reason, holds in reasons.items() if holds), "") or self._draft.move(fact.id, ARCHIVE)
 
-    def _why_unfit(self, text: str, same: FactRow | None) -> str:
+    def _why_unfit(self, text: str, saying: Sequence[FactRow]) -> str:
         is_again = any(not difference(each.content, text) for each in self.done.additions)
         # A model that recites what it was shown lets nothing count for more.
-        is_recited = same is not None and not is_named(same, self._said)
+        is_recited = bool(saying) and not any(is_named(fact, self._said) for fact in saying)
         reasons = {
             f"at most {_MOST_ADDITIONS} facts are added at once": len(self.done.additions) == _MOST_ADDITIONS,
             "it says too little to be a fact": len(words_of(text)) < _FEWEST_WORDS,
@@ -284,8 +291,10 @@ def _question(core: Core, said: Sequence[_Said], known: Sequence[FactRow]) -> st
         lines.append(line)
     talk = fence_external("\n\n".join(f"{role}: {text}" for role, text in said), "conversation")
     facts = fence_external("\n".join(lines) or "(nothing yet)", "facts")
-    sections = "; ".join(SECTIONS)
-    return f"Sections: {sections}\n\nKnown facts, as id [section] fact:\n\n{facts}\n\nThe conversation:\n\n{talk}"
+    return (
+        f"Sections: {'; '.join(SECTIONS)}\n\nKnown facts, as id [section] fact:\n\n{facts}\n\n"
+        f"The conversation:\n\n{talk}"
+    )
 
 
 def _section_for(name: str, known: Sequence[FactRow]) -> str:

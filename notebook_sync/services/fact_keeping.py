@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 from notebook_sync.errors import EditFailed, NotFound, UsageError
 from notebook_sync.files.fact_text import ARCHIVE, HINTS, as_bullet, fact_id, fact_text
 from notebook_sync.model import CORE_FACTS
-from notebook_sync.services.core import Core
+from notebook_sync.services.core import PROPOSED, Core
 from notebook_sync.services.documents import require_change
 from notebook_sync.services.fact_changes import (
     IMPORTANT,
@@ -29,12 +29,12 @@ from notebook_sync.services.fact_changes import (
 )
 from notebook_sync.services.fact_rows import (
     DECLINED,
-    PROPOSED,
     ChangedFact,
     FactRow,
     Likeness,
     asked,
     days_unused,
+    declined,
     equally,
     fact_row,
     facts_of,
@@ -148,8 +148,7 @@ def leave_fact(core: Core, session: Session, name: str, *, leave: bool) -> Chang
         changed = kept | ({DECLINED: True} if leave else {})
         core.index.facts.update(Is("id", "=", fact.id), set={"metadata": changed or None}, stamp=True)
     publish_now(core)
-    action = "left" if leave else "proposed"
-    return ChangedFact(**asdict(fact), action=action, warnings=[])
+    return ChangedFact(**asdict(fact), action="left" if leave else "proposed", warnings=[])
 
 
 def importance_of(hint: str | float) -> float:
@@ -237,7 +236,8 @@ class FactStore:
                 draft.add(text, heading)
 
         change_facts(self._core, OWNER, "fact_add", decide)
-        given = {"base": weight, "metadata": None if metadata is None else dict(metadata)}
+        left = dict.fromkeys([DECLINED] if declined(self._core, [note_id]) else [], True)
+        given = {"base": weight, "metadata": None if metadata is None else {**metadata, **left}}
         self._set([note_id], **{name: value for name, value in given.items() if value is not None})
         publish_now(self._core)
         return note_id

@@ -17,7 +17,7 @@ from notebook_sync.errors import NotebookError, NotFound, UsageError
 from notebook_sync.files.fact_text import ARCHIVE, LONGEST, fact_id, fact_text, facts_in, order_of
 from notebook_sync.model import CORE_FACTS, id_from_path
 from notebook_sync.registry import Result, Results
-from notebook_sync.services.core import PROPOSALS, Core
+from notebook_sync.services.core import PROPOSALS, PROPOSED, Core
 from notebook_sync.services.results import fenced, neutral_name
 from notebook_sync.services.sameness import difference, words_of
 from notebook_sync.services.view import View
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from notebook_sync.search.embed import Vector
 
 Scope = Literal["notes", "core", "archive", "all"]
-# The event of a fact that a session wants in core.md and may not move there; what `metadata` says of one that the owner
-# wants proposed no more.
-PROPOSED, DECLINED = "fact_proposed", "declined"
+# What `metadata` says of a fact that the owner wants proposed no more.
+DECLINED = "declined"
 
 _BY_USE, _MOST_BY_USE, _BY_DAY = 0.05, 0.5, 0.01
 _DAY = timedelta(days=1)

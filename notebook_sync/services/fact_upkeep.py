@@ -19,10 +19,10 @@ from notebook_sync.errors import EditFailed, OverCap, UsageError
 from notebook_sync.files.fact_text import ARCHIVE, order_of
 from notebook_sync.model import CORE_FACTS
 from notebook_sync.registry import Result
-from notebook_sync.services.core import PROPOSALS, Core
+from notebook_sync.services.core import PROPOSALS, PROPOSED, Core
 from notebook_sync.services.documents import require_change
 from notebook_sync.services.fact_changes import NOTES, Draft, change_facts, raised
-from notebook_sync.services.fact_rows import PROPOSED, FactRow, days_since, declined, facts_of, named, proposed_for_core
+from notebook_sync.services.fact_rows import FactRow, days_since, declined, facts_of, named, proposed_for_core
 from notebook_sync.services.sameness import decided_by, says_same, words_of
 from notebook_sync.services.view import View
 from notebook_sync.services.writing import publish_now
@@ -176,6 +176,8 @@ def dedupe_facts(
     that is remembered, or forgotten, and nothing is merged. `merge` names the only two that are."""
     view = View(core, session)
     require_change(core, view, NOTES, "fact dedupe")
+    if forget and not not_same:
+        raise UsageError("forget says nothing without not_same", next="name the two facts with --not-same")
     if not_same:
         _tell_apart(core, view, not_same, is_so=not forget)
     pairs = _find_pairs(core, view)
@@ -216,8 +218,9 @@ def _find_pairs(core: Core, view: View) -> list[Pair]:
         if one in apart[other] or other in apart[one] or drop.core or drop.pin is not None:
             continue
         here, there = words_of(keep.content), words_of(drop.content)
-        diff = word_diff(drop.content, keep.content)
-        found.append(Pair(keep, drop, round(len(here & there) / len(here | there), 4), diff))
+        found.append(
+            Pair(keep, drop, round(len(here & there) / len(here | there), 4), word_diff(drop.content, keep.content))
+        )
     return sorted(found, key=lambda pair: (-pair.similarity, pair.keep.id, pair.drop.id))
 
 
@@ -262,8 +265,8 @@ def word_diff(old: str, new: str) -> str:
 def _weight(fact: FactRow) -> tuple[object, ...]:
     """Of two facts, the one that weighs more stays: the one in core.md, the pinned, the more important, the longer, the
     older one."""
-    standing = (fact.core, fact.pin is not None, round(fact.importance, 2))
-    return (*standing, len(fact.content), -fact.created_at.timestamp(), order_of(fact.path), fact.id)
+    age, place = -fact.created_at.timestamp(), order_of(fact.path)
+    return fact.core, fact.pin is not None, round(fact.importance, 2), len(fact.content), age, place, fact.id
 
 
 def _merge_rows(core: Core, session: Session, id: str, dropped: str) -> None:
@@ -341,7 +344,7 @@ def proposals_of(core: Core) -> list[Proposal]:
     for id, as_id in proposed:
         fact, same = facts.get(id), facts.get(as_id)
         if fact and not as_id and not fact.core:
-            message = f"this fact was used often enough for {CORE_FACTS}; run: notebook-sync fact promote {id}"
+            message = f"this fact is proposed for {CORE_FACTS}; run: notebook-sync fact promote {id}"
             found.append(Proposal(fact.path, fact.line, message))
         if fact and same and as_id not in (apart[id] or ()):
             message = f"this fact says the same as line {same.line} of {same.path}; run: notebook-sync fact dedupe"

@@ -115,8 +115,9 @@ class MemoryService(NotebookService):
         """List memories, the highest score first."""
         from notebook_sync.services.remembering import search_memories
 
-        filters: dict[str, Any] = {"kind": kind, "domain": domain, "tags": tags or (), "needs_review": needs_review}
-        return search_memories(self.core, session, "", limit=limit, **filters)
+        return search_memories(
+            self.core, session, "", limit=limit, kind=kind, domain=domain, tags=tags or (), needs_review=needs_review
+        )
 
     @operation(
         "memory search",
@@ -149,8 +150,9 @@ class MemoryService(NotebookService):
         """
         from notebook_sync.services.remembering import search_memories
 
-        filters: dict[str, Any] = {"kind": kind, "domain": domain, "tags": tags or ()}
-        return search_memories(self.core, session, query, limit=limit, counts_use=counts_use, **filters)
+        return search_memories(
+            self.core, session, query, limit=limit, counts_use=counts_use, kind=kind, domain=domain, tags=tags or ()
+        )
 
     @operation(
         "memory link",
@@ -186,10 +188,8 @@ class MemoryService(NotebookService):
         """
         from notebook_sync.services.memory_links import link_memories
 
-        given = {"type": type, "confidence": confidence, "reasoning": reasoning}
-        return link_memories(
-            self.core, session, from_id, to_id, {**given, "source": source, "synthesis_id": synthesis_id}
-        )
+        said = {"confidence": confidence, "reasoning": reasoning, "source": source, "synthesis_id": synthesis_id}
+        return link_memories(self.core, session, from_id, to_id, {"type": type, **said})
 
     @operation(
         "memory ingest",
@@ -329,5 +329,4 @@ class MemoryService(NotebookService):
         """
         from notebook_sync.services.memory_care import draw_memories
 
-        filters = {"kind": kind, "domain": domain}
-        return draw_memories(self.core, session, format or "svg", limit=limit, links=links, **filters)
+        return draw_memories(self.core, session, format or "svg", limit=limit, links=links, kind=kind, domain=domain)

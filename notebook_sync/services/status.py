@@ -25,7 +25,7 @@ from notebook_sync.files.state import file_system
 from notebook_sync.model import SETTINGS_FILE
 from notebook_sync.services.admin import Check, Status
 from notebook_sync.services.assembling import assemble, files_of
-from notebook_sync.services.core import PROPOSALS, Core
+from notebook_sync.services.core import PROPOSALS, PROPOSED, Core
 from notebook_sync.services.upkeep import MODELS, chore_times, model_of, queue_of
 from notebook_sync.sessions import KINDS, PROGRAM, Session
 from notebook_sync.store.collections import COLLECTIONS
@@ -94,7 +94,7 @@ def _counts(core: Core) -> dict[str, Any]:
 
 
 def _proposals(core: Core) -> list[str]:
-    if core.index.cache.one(PROPOSALS) is None:
+    if core.index.cache.one(PROPOSALS) is None and not core.index.events.count(Is("kind", "=", PROPOSED)):
         return []
     from notebook_sync.services.fact_upkeep import proposals_of  # loads all that changes facts
 

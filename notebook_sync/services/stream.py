@@ -181,8 +181,11 @@ class StreamService(NotebookService):
         except OverflowError:
             raise UsageError(f"{day!r} is not a date", next="write a day like 2026-02-18") from None
         heard = hear(core, [asked])
-        logged = core.index.stream.find(Is("day", "=", asked), order=("at", "rev"))
-        ours = [row for row in logged if row["id"] not in heard.cut]
+        ours = [
+            row
+            for row in core.index.stream.find(Is("day", "=", asked), order=("at", "rev"))
+            if row["id"] not in heard.cut
+        ]
         rows = shown(View(core, session), sorted([*ours, *heard.rows(now, zone)], key=itemgetter("at")))
         earlier = max(0, len(rows) - limit)
         before = f"earlier entries that the limit leaves out: {earlier:,}" if earlier else ""

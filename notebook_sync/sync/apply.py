@@ -243,7 +243,7 @@ def stream_entry(note: Row, action: str, at: datetime, zone: tzinfo, agent: str 
         "path": note["path"],
         "provenance": note["provenance"],
         "ref": {**ref, "summary": summary, "updated_at": note["updated_at"].isoformat()},
-        "tags": [note["collection"]],
+        "tags": [*filter(None, [note["collection"]])],
     }
 
 

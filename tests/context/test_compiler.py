@@ -163,6 +163,17 @@ def test_what_is_superseded_comes_last_and_is_a_risk(notebook: Notebook, folder:
     assert ROPE not in used(compiled(notebook, top_k=4))
 
 
+def test_what_says_that_another_replaces_it_comes_last_and_is_a_risk_too(notebook: Notebook, folder: Path) -> None:
+    wire = "memories/decision/wire"
+    older = memory("Buy hemp rope", "Hemp rope for the ferry.", kind="decision", superseded_by=wire)
+    newer = memory("Buy steel wire", "Steel for the ferry, not rope.", kind="decision")
+    write_files(folder, {f"{ROPE}.md": older, f"{wire}.md": newer})
+    notebook.core.engine.sync()
+    found = compiled(notebook)
+    assert f"- “Buy hemp rope” (`{ROPE}`) is out of date: “Buy steel wire”" in sections(found.task_brief_md)["Risks"]
+    assert (found.memories_used[-1].id, found.memories_used[-1].contribution) == (ROPE, "supporting")
+
+
 def test_of_many_memories_names_labels_words_and_links_find_the_candidates(notebook: Notebook, folder: Path) -> None:
     write_files(folder, {f"memories/m{n:03}.md": memory(f"Gull {n}", "Gulls cry.", domain="birds") for n in range(40)})
     write_files(

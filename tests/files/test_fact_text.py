@@ -146,7 +146,7 @@ TEXTS = st.one_of(st.lists(_PIECES, max_size=12).map("".join), st.text(max_size=
 def test_a_text_comes_back_as_one_fact_or_is_refused(text: str, pin: float | None, is_archived: bool) -> None:
     archived = FADED if is_archived else None
     try:
-        bullet = as_bullet(text, pin=pin, archived=archived)
+        bullet = as_bullet(fact_text(text), pin=pin, archived=archived)
     except UsageError:
         return
     found = facts_in(ARCHIVE if is_archived else NOTES, f"# A\n\n- above\n{bullet}\n- below\n\n## B\n\n- last\n")
@@ -168,7 +168,8 @@ def test_marks_in_a_text_stay_text(text: str) -> None:
     "text", ["- The boat is red", "*  The boat is red\n", "+ The boat is red", " - The boat is red"]
 )
 def test_a_fact_given_as_an_item_is_stored_once(text: str) -> None:
-    assert as_bullet(text) == as_bullet("The boat is red") == "- The boat is red"
+    assert as_bullet(fact_text(text)) == as_bullet("The boat is red") == "- The boat is red"
+    assert only(as_bullet(f"- {fact_text(text)}")).text == "- The boat is red"
     assert fact_text("- one\n  goes on") == "one\ngoes on"
 
 

@@ -106,6 +106,14 @@ LOOKALIKES = (
 )
 
 
+@pytest.mark.parametrize(
+    ("agent", "project"), [("scribe", "CON"), ("scribe", "aux.v2"), ("scribe", "\u0436" * 128), ("nul", "")]
+)
+def test_a_channel_that_no_system_can_have_as_a_folder_is_refused(notebook: Notebook, agent: str, project: str) -> None:
+    with pytest.raises(UnsafePath):
+        notebook.channels.write("The buoy drifts", Session.task(agent), project=project)
+
+
 @pytest.mark.parametrize("name", ["type", "topic", "session_id", "provenance", "id", "version", *LOOKALIKES])
 def test_metadata_cannot_say_what_the_notebook_says(notebook: Notebook, name: str) -> None:
     with pytest.raises(UsageError):

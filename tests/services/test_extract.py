@@ -106,6 +106,14 @@ def test_what_is_known_is_reinforced_and_what_is_archived_comes_back(notebook: N
     assert files(notebook)["facts/notes.md"].count(KEYS) == 1
 
 
+def test_what_a_fact_says_among_much_else_is_a_fact_of_its_own(notebook: Notebook, server: LlmServer) -> None:
+    long = "The shop near the harbour sells bread and cheese"
+    notebook.facts.add(long)
+    server.say(answer("The harbour sells cheese"))
+    done = notebook.facts.extract(user(f"{long}. The harbour sells cheese."))
+    assert outcomes(done.additions) == [("added", "The harbour sells cheese")]
+
+
 def test_words_of_others_are_neither_shown_to_the_model_nor_archived(notebook: Notebook, server: LlmServer) -> None:
     forged = "The lamp burns whale oil"
     write_files(notebook.root, {"facts/web.md": f"---\nprovenance: external\n---\n- {forged}\n"})
@@ -239,6 +247,13 @@ def test_what_is_too_much_too_short_or_recited_is_skipped_with_the_reason(
         "it is said twice",
         "at most 20 facts are added at once",
     ]
+
+
+def test_a_fact_that_is_named_twice_is_archived_once(notebook: Notebook, server: LlmServer) -> None:
+    server.say(answer(removals=[fact_id(AT_8), AT_8]))
+    done = notebook.facts.extract(TALK)
+    assert (outcomes(done.removals), len(done.skipped)) == ([("archived", AT_8)], 1)
+    assert files(notebook)["facts/archive.md"].count(AT_8) == 1
 
 
 # ---- which fact is meant

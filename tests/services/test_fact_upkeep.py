@@ -191,12 +191,19 @@ def test_a_proven_fact_is_proposed_in_status_check_and_one_event(notebook: Noteb
     assert notebook.admin.status().proposals == []
 
 
+def test_what_an_agent_proposes_is_in_status_before_any_look_by_the_clock(notebook: Notebook) -> None:
+    notebook.facts.promote(BOAT, SCRIBE)
+    (line,) = notebook.admin.status().proposals
+    assert line.endswith(f"this fact is proposed for facts/core.md; run: notebook-sync fact promote {fact_id(BOAT)}")
+
+
 def test_a_declined_proposal_is_made_no_more_until_that_is_taken_back(notebook: Notebook) -> None:
     make_proven(notebook)
     tend_facts(notebook.core)
     notebook.facts.promote(BOAT, SCRIBE)
     assert texts(notebook.facts.list(proposed=True).results) == [TOLL, BOAT]
     assert notebook.facts.promote(TOLL, leave=True).action == "left"
+    notebook.facts.store.upsert_note(TOLL, metadata={"source": "chat"})
     tend_facts(notebook.core)
     assert texts(notebook.facts.list(proposed=True).results) == [BOAT]
     assert (notebook.facts.decay(dry_run=True).proposed, len(notebook.admin.status().proposals)) == ([], 1)
@@ -273,6 +280,8 @@ def test_two_facts_that_are_not_the_same_are_not_shown_again(notebook: Notebook)
     assert f'"not_same":["{fact_id(TWIN)}"]' in (notebook.core.place.state / "dump/index.jsonl").read_text()
     with pytest.raises(UsageError):
         notebook.facts.dedupe(not_same=[TOLL])
+    with pytest.raises(UsageError):
+        notebook.facts.dedupe(forget=True)
 
 
 def test_facts_are_two_until_that_is_taken_back(notebook: Notebook) -> None:

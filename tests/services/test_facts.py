@@ -165,12 +165,14 @@ def test_an_importance_that_is_none_is_refused(harbour: Notebook, importance: An
 
 
 @pytest.mark.parametrize(
-    "text", ["one\n- two", "one\n## Heading\ntwo", "- [ ] a task", "# a heading", "> quoted", "{{7*7}}"]
+    "text", ["one\n- two", "one\n## Heading\ntwo", "- [ ] a task", "# a heading", "> quoted", "{{7*7}}", "- - x y"]
 )
 def test_whatever_a_text_holds_it_is_one_fact(harbour: Notebook, text: str) -> None:
     added = harbour.facts.add(text, SCRIBE)
     assert (added.action, added.section) == ("added", "Important Facts")
     assert sorted(contents(harbour)) == sorted([FERRY, LAMP, ROPES, added.content])
+    assert harbour.facts.archive(added.id).content == added.content
+    assert harbour.facts.restore(added.id).content == added.content
     assert text_of(harbour, NOTES).startswith(TEXT)
 
 

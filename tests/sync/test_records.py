@@ -111,6 +111,7 @@ def test_the_first_sync_of_an_old_folder_is_one_line(world: World) -> None:
     world.save({"b.md": "b", "channels/scribe/global/c.md": "private, so not counted"})
     (line,) = world.index.stream.find()
     assert (line["content"], line["note"]) == ("[Notebook CREATED] notebook: 2 notes indexed", "")
+    assert line["tags"] == []
     assert (crumbs(world, "good"), world.index.events.count()) == ([], 0)
     world.save({"c.md": "c"})
     assert world.actions()[1:] == [("created", "c.md")]
