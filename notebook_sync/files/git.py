@@ -180,11 +180,14 @@ class Repository:
         return self._git(*asked, fine=(0, 1), seconds=ANSWER_SECONDS).decode().strip()
 
     def head_stamp(self) -> object:
-        """A value that changes when another commit is checked out, from files alone."""
-        head = (self.git_dir / "HEAD").read_bytes()
-        names = (os.fsdecode(head[5:].strip()), "packed-refs", "reftable/tables.list")
-        files = (self.common / name for name in names)
-        return head, *((found.st_ino, found.st_mtime_ns) for found in (file.stat() for file in files if file.exists()))
+        """A value that changes when another commit is checked out, from files alone. Raises GitFailed."""
+        try:
+            head = (self.git_dir / "HEAD").read_bytes()
+            names = (os.fsdecode(head[5:].strip()), "packed-refs", "reftable/tables.list")
+            found = [file.stat() for file in (self.common / name for name in names) if file.exists()]
+        except OSError as error:
+            raise GitFailed(f"the repository cannot be read: {error.strerror}") from None
+        return head, *((each.st_ino, each.st_mtime_ns) for each in found)
 
     def why_wait(self) -> str:
         """Why a commit made now could disturb what somebody does with git; "" when it is free."""

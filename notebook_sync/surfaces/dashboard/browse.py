@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlencode
 
 from markupsafe import Markup
 from starlette.responses import Response
@@ -20,7 +19,7 @@ from notebook_sync.services.core import Core
 from notebook_sync.services.finding import list_notes, search_notes
 from notebook_sync.sessions import OWNER
 from notebook_sync.store.rows import Is
-from notebook_sync.surfaces.dashboard.shell import Ask, Shell
+from notebook_sync.surfaces.dashboard.shell import Ask, Shell, address_with
 
 NOTES: Final = "/notes"
 _PER_PAGE, _MOST_FOUND, _MOST_TAGS = 50, 200, 60
@@ -99,9 +98,9 @@ def _found(core: Core, asked: Mapping[str, str], query: Mapping[str, str]) -> tu
         limit = _MOST_FOUND if query.get("all") else _PER_PAGE
         found = search_notes(core, OWNER, asked["query"], mode="hybrid", limit=limit, explain=False, **filters)
         is_more = limit == len(found.results) < _MOST_FOUND
-        return found, _address(asked, all="yes") if is_more else ""
+        return found, address_with(NOTES, asked, all="yes") if is_more else ""
     listed = list_notes(core, OWNER, limit=_PER_PAGE, after=query.get("after", ""), **filters)
-    return listed, _address(asked, after=listed.next) if listed.next else ""
+    return listed, address_with(NOTES, asked, after=listed.next) if listed.next else ""
 
 
 @lru_cache(maxsize=1)
@@ -123,7 +122,7 @@ def _tree(known: Iterable[_Known], here: str) -> list[Folder]:
     return [
         Folder(
             name=posixpath.basename(each) or "All notes",
-            href=_address({"folder": each}),
+            href=address_with(NOTES, {"folder": each}),
             depth=min(each.count("/") + bool(each), _DEEPEST),
             notes=counts[each],
             is_here=each == here,
@@ -155,8 +154,3 @@ def marked(text: str, query: str) -> Markup:
         return Markup("{}").format(text)
     pieces = re.split(rf"\b({'|'.join(words)})", text, flags=re.IGNORECASE)
     return Markup("").join(Markup("<mark>{}</mark>").format(each) if at % 2 else each for at, each in enumerate(pieces))
-
-
-def _address(asked: Mapping[str, str], **more: str) -> str:
-    given = {name: value for name, value in {**asked, **more}.items() if value}
-    return f"{NOTES}?{urlencode(given)}" if given else NOTES

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ from notebook_sync.errors import GitFailed
 from notebook_sync.files.git import run_git
 
 _MOST_LINES: Final = 400
-_LONGEST_LINE: Final = 2_000
+_LONGEST_LINE: Final = 4_000
 _SECONDS: Final = 3.0
 # Both texts that git compares have such a line where the diff leaves lines out, and no note begins a line so.
 _GAP: Final = "\x1e"
@@ -41,7 +42,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first lines of a difference, and whether there are more."""
+    """The first lines of a difference; `is_cut` where lines, or ends of long ones, are left out."""
 
     lines: tuple[Line, ...]
     is_cut: bool
@@ -49,19 +50,24 @@ class Difference:
 
 def difference_of(unified: str) -> Difference:
     """What a unified diff says, with the words that changed within a line."""
-    given = [line[:_LONGEST_LINE].rstrip("\r") for line in unified.split("\n") if line and line[0] != "\\"]
-    lines = list(_placed(given[:_MOST_LINES]))
-    try:
+    given = [line.rstrip("\r") for line in unified.split("\n") if line and line[0] != "\\"]
+    shown = [line[:_LONGEST_LINE] for line in given[:_MOST_LINES]]
+    lines = list(_placed(shown))
+    found: tuple[Line, ...] = ()
+    with suppress(GitFailed):
         found = tuple(_by_words(lines)) if lines else ()
-    except GitFailed:
-        found = tuple(_line(_SIGNS.get(line[0], ""), line[1:]) for line in lines)
-    return Difference(found, len(given) > _MOST_LINES)
+    # What git finds alike may differ in what was cut off.
+    found = found or tuple(map(_line, lines))
+    return Difference(found, shown != given)
 
 
 def _placed(lines: list[str]) -> Iterator[str]:
     """The lines of a unified diff, with a gap for what each heading says: which of several files, or where in it."""
-    pairs = enumerate(pairwise(lines))
-    files = {at: old[4:] for at, (old, new) in pairs if old.startswith("--- ") and new == f"+++ {old[4:]}"}
+    files = {
+        at: old[4:]
+        for at, (old, new) in enumerate(pairwise(lines))
+        if old.startswith("--- ") and new == f"+++ {old[4:]}"
+    }
     for at, line in enumerate(lines):
         hunk = _HUNK.match(line)
         if at in files and len(files) > 1:
@@ -70,8 +76,8 @@ def _placed(lines: list[str]) -> Iterator[str]:
             yield f"{_GAP}line {hunk[1]}" if hunk else line
 
 
-def _line(kind: str, text: str) -> Line:
-    return Line((("", text),), is_place=True) if text.startswith(_GAP) else Line(((kind, text),))
+def _line(line: str) -> Line:
+    return Line(((_SIGNS.get(line[0], ""), line[1:]),), is_place=line.startswith(_GAP))
 
 
 def _by_words(lines: list[str]) -> Iterator[Line]:

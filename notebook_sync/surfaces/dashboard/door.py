@@ -60,8 +60,7 @@ class BrowserDoor:
     def refusal(self, scope: Scope, error: NotebookError, *, close: bool) -> Response:
         """The way to the login for who is not logged in, else the error as a page."""
         here = scope["path"] if scope["state"].get("session") else ""
-        is_out = isinstance(error, Unauthorized)
-        answer = self._to_login(scope) if is_out else self._shell.refusal(error, here=here)
+        answer = self._to_login(scope) if isinstance(error, Unauthorized) else self._shell.refusal(error, here=here)
         if close:
             answer.headers["Connection"] = "close"
         if "retry_after" in error.fields:

@@ -24,8 +24,8 @@ from notebook_sync.files.parse import parse
 from notebook_sync.model import Note
 from notebook_sync.services.writing import digest_of
 from notebook_sync.surfaces.dashboard.markdown import note_href, render
-from notebook_sync.surfaces.dashboard.notes import UNDO
-from notebook_sync.surfaces.dashboard.shell import Ask, Shell, Undo
+from notebook_sync.surfaces.dashboard.notes import undo_of
+from notebook_sync.surfaces.dashboard.shell import Ask, Shell
 
 _BOM: Final = "\ufeff"
 # In a form, a character may take nine bytes, and the text that was there comes with it.
@@ -62,8 +62,9 @@ class Draft:
         """What a form was sent with. Raises UsageError."""
         form = ask.form
         base, mine = unpacked(form.get("base", "")), unpacked(form.get("mine", ""))
-        if digest_of(base.encode()) != form.get("digest"):
-            raise UsageError("the form has lost the text that it was made from", next="copy what you wrote, and reload")
+        is_lost = form.get("keep") == "mine" and not mine
+        if is_lost or digest_of(base.encode()) != form.get("digest"):
+            raise UsageError("the form has lost a text that it was made from", next="copy what you wrote, and reload")
         return cls(path, base, form.get("section", ""), form.get("text", ""), mine)
 
     @property
@@ -86,9 +87,12 @@ class Draft:
 
     def file(self) -> str:
         """The file with what was typed in its place, and its own line ends. Raises NotFound, EditFailed."""
-        left = sum(_is_mark(line) for line in self.typed.split("\n")) - sum(map(_is_mark, self.base.splitlines()))
-        if left > 0:
-            raise EditFailed(self.path, f"{left} lines still mark what both changed; choose there, and remove them")
+        texts = self.typed.split("\n"), self.base.splitlines()
+        left, before = (sum(line in _MARKS for line in lines) for lines in texts)
+        if left > before:
+            raise EditFailed(
+                self.path, f"{left - before} lines still mark what both changed; choose there, and remove them"
+            )
         start, end = self.place
         follows = self.base[end:]
         typed = self.typed if self.typed.endswith("\n") or not (follows and self.typed) else f"{self.typed}\n"
@@ -124,9 +128,8 @@ class Editor:
             if ask.is_fragment:
                 return self._shell.page(ask, "preview.html", markup=markup)
             return self._form(ask, draft, preview=markup)
-        after = draft.mine
         try:
-            after = after if is_mine else draft.file()
+            after = draft.mine if is_mine else draft.file()
             given = {"id": path, "action": "write", "content": after, "section": draft.section}
             given |= {"expected_digest": digest_of(draft.base.encode()), "reason": "edited in the dashboard"}
             done = self._shell.call("edit", given | {"allow_over_cap": ask.form.get("allow_over_cap", "false")})
@@ -137,7 +140,7 @@ class Editor:
         except NotebookError as error:
             return self._form(ask, draft, error=error)
         said = "Done: saved the note" if done.changed else "Nothing was changed"
-        undo = Undo(UNDO, {"id": path, "expected_digest": done.digest}) if done.changed else None
+        undo = undo_of(done) if done.changed else None
         return self._shell.done(ask, note_href(path), said, warnings=done.warnings, undo=undo)
 
     def _merge(self, ask: Ask, draft: Draft, mine: str, conflict: Conflict) -> Response:
@@ -219,10 +222,6 @@ def unpacked(value: str) -> str:
         return zlib.decompressobj().decompress(base64.b64decode(value), _LARGEST).decode() if value else ""
     except (ValueError, zlib.error):
         return ""
-
-
-def _is_mark(line: str) -> bool:
-    return line in _MARKS
 
 
 def _parsed(path: str, text: str) -> Note:

@@ -37,8 +37,7 @@ class Input:
 
 def inputs_of(operation: Operation, given: Mapping[str, str], *, without: Collection[str] = ()) -> list[Input]:
     """The fields for the arguments of an operation, with the values that are given."""
-    names = [name for name in operation.hints if name not in NOT_ASKED and name not in without]
-    return [_input(operation, name, given) for name in names]
+    return [_input(operation, name, given) for name in operation.hints if name not in {*NOT_ASKED, *without}]
 
 
 def _input(operation: Operation, name: str, given: Mapping[str, str]) -> Input:

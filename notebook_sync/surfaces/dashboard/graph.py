@@ -83,7 +83,7 @@ def _groups(around: Around, middle: str) -> list[tuple[str, list[Node]]]:
 
 def notes_around(shell: Shell, path: str, hops: int) -> Around:
     """The notes that are linked with one by at most so many links."""
-    nodes: dict[str, Node] = {}
+    nodes = {path: Node(path, path, 0)}  # the index may not have it yet
     links: dict[tuple[str, str], None] = {}
     is_cut, frontier = False, [path]
     for steps in range(hops + 1):

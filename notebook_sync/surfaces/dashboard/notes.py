@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from notebook_sync.errors import LONGEST_NAME, NotebookError, NotFound
 from notebook_sync.files.frontmatter import read_frontmatter
-from notebook_sync.services.results import NoteText
+from notebook_sync.files.tree import Tree
+from notebook_sync.services.results import NoteText, Written
 from notebook_sync.store.rows import Is
 from notebook_sync.surfaces.dashboard.diffs import difference_of
 from notebook_sync.surfaces.dashboard.markdown import PICTURES, note_href, render
 from notebook_sync.surfaces.dashboard.shell import Ask, Shell, Undo
 
-UNDO: Final = "/note-undo"
+_UNDO: Final = "/note-undo"
 # Pages that stay where they are after something was undone.
-_PLACES = ("/history/", "/activity")
+_PLACES = ("/history/", "/activity", "/review/")
+# A photograph is larger than a note may be.
+_LARGEST_PICTURE: Final = 32 << 20
 # A picture runs nothing and loads nothing, opened by itself too.
 _PICTURE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -34,7 +38,7 @@ def routes(shell: Shell) -> list[BaseRoute]:
         shell.route("/note-check", pages.check, "POST"),
         shell.route("/rename/{name:path}", pages.rename, "GET", "POST"),
         shell.route("/delete/{name:path}", pages.delete, "GET", "POST"),
-        shell.route(UNDO, pages.undo, "POST"),
+        shell.route(_UNDO, pages.undo, "POST"),
         shell.route("/file/{path:path}", pages.picture, "GET"),
     ]
 
@@ -47,7 +51,7 @@ class NotePages:
 
     def show(self, ask: Ask) -> Response:
         """A note as it looks, with what is known of it."""
-        note = self._read(ask)
+        note: NoteText = self._shell.call("read", {"id": ask.path["name"]})
         body = note.text[read_frontmatter(note.text).body_start :]
         markup = render(body, note.path, boxes=True, title=note.title)
         rows = self._shell.notebook.core.index.documents.find(Is("path", "=", note.path), fields=("problems",))
@@ -59,21 +63,21 @@ class NotePages:
         """Tick or untick a box."""
         form, id = ask.form, ask.form.get("id", "")
         given = {"id": id, "action": "toggle_checkbox", "entry_match": form.get("entry_match", "")}
-        self._shell.call("edit", given | {"expected_digest": form.get("expected_digest", "")})
-        return self._shell.done(ask, _back(ask, id), "Done: changed the checkbox", undo=Undo(UNDO, {"id": id}))
+        done = self._shell.call("edit", given | {"expected_digest": form.get("expected_digest", "")})
+        return self._shell.done(ask, _back(ask, id), "Done: changed the checkbox", undo=undo_of(done))
 
     def rename(self, ask: Ask) -> Response:
         """Give a note another path. What would change is shown first."""
-        note, form, trial, error = self._read(ask), ask.form, None, None
+        note: NoteText = self._shell.call("read", {"id": ask.path["name"]})
+        form, trial, error = ask.form, None, None
         to, links = form.get("to", note.path), form.get("links", "") if form else "true"
         given = {"id": note.path, "to": to, "links": links or "false"}
         if form:
             try:
                 if form.get("confirmed") == to:
                     done = self._shell.call("rename", given | {"expected_digest": form.get("expected_digest", "")})
-                    undo = Undo(UNDO, {"id": done.path})
-                    said = f"Done: renamed the note to {done.path}"
-                    return self._shell.done(ask, note_href(done.path), said, warnings=done.warnings, undo=undo)
+                    said, to = f"Done: renamed the note to {done.path}", note_href(done.path)
+                    return self._shell.done(ask, to, said, warnings=done.warnings, undo=undo_of(done))
                 trial = self._shell.call("rename", given | {"dry_run": "true"})
             except NotebookError as failed:
                 error = failed
@@ -91,13 +95,12 @@ class NotePages:
 
     def delete(self, ask: Ask) -> Response:
         """Delete a note, after a page that says what links to it."""
-        note = self._read(ask)
+        note: NoteText = self._shell.call("read", {"id": ask.path["name"]})
         if not ask.form.get("confirmed"):
             return self._shell.page(ask, "delete.html", note=note)
         given = {"id": note.path, "expected_digest": ask.form.get("expected_digest", "")}
         done = self._shell.call("delete", given)
-        undo = Undo(UNDO, {"id": note.path})
-        return self._shell.done(ask, "/notes", f"Done: deleted {note.path}", warnings=done.warnings, undo=undo)
+        return self._shell.done(ask, "/notes", f"Done: deleted {note.path}", warnings=done.warnings, undo=undo_of(done))
 
     def undo(self, ask: Ask) -> Response:
         """Go back to the text before the last change of a note, or to the version `rev`."""
@@ -107,7 +110,7 @@ class NotePages:
             _back(ask, done.path),
             "Done: went back to the text before",
             warnings=done.warnings,
-            undo=Undo(UNDO, {"id": done.path}),
+            undo=undo_of(done),
         )
 
     def picture(self, ask: Ask) -> Response:
@@ -116,13 +119,14 @@ class NotePages:
         kind = PICTURES.get(path.rpartition(".")[2].lower())
         if kind is None:
             raise NotFound("picture", path[-LONGEST_NAME:])
-        tree = self._shell.notebook.core.tree
-        found = tree.read(tree.place(path))
-        return Response(found.raw, headers=_PICTURE_HEADERS, media_type=kind)
+        core = self._shell.notebook.core
+        tree = Tree(core.root, replace(core.settings.notebook, max_file_bytes=_LARGEST_PICTURE))
+        return Response(tree.read(tree.place(path)).raw, headers=_PICTURE_HEADERS, media_type=kind)
 
-    def _read(self, ask: Ask) -> NoteText:
-        found: NoteText = self._shell.call("read", {"id": ask.path["name"]})
-        return found
+
+def undo_of(done: Written | NoteText) -> Undo:
+    """The form that takes back what was just written, as long as nothing else is written."""
+    return Undo(_UNDO, {"id": done.path, "expected_digest": done.digest})
 
 
 def _back(ask: Ask, path: str) -> str:

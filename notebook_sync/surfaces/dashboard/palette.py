@@ -52,8 +52,10 @@ def _notes(core: Core, words: list[str]) -> list[dict[str, str]]:
     rows = core.index.documents.tuples(("path", "title", "collection"), both(View(core, OWNER).where, _HERE))
     fitting = [row for row in rows if _has(f"{row[1]} {row[0]}", words)]
     fitting.sort(key=lambda row: (not _has(str(row[1]), words), len(str(row[1])), row[0]))
-    kinds = {"memories": "memory"}
-    return [_entry(kinds.get(kind, "note"), title, note_href(path), path) for path, title, kind in fitting[:_MOST]]
+    return [
+        _entry("memory" if collection == "memories" else "note", title, note_href(path), path)
+        for path, title, collection in fitting[:_MOST]
+    ]
 
 
 def _facts(core: Core, words: list[str]) -> list[dict[str, str]]:

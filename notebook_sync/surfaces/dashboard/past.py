@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -17,7 +16,7 @@ from notebook_sync.files.unified import unified_diff
 from notebook_sync.sessions import maker_of
 from notebook_sync.store.rows import EVERYTHING, Is, Row, Where, both
 from notebook_sync.surfaces.dashboard.diffs import Difference, difference_of
-from notebook_sync.surfaces.dashboard.shell import Ask, Shell
+from notebook_sync.surfaces.dashboard.shell import Ask, Shell, address_with
 
 ACTIVITY: Final = "/activity"
 _PER_PAGE, _MOST_VERSIONS = 50, 200
@@ -81,7 +80,7 @@ class Past:
         page = both(where, Is("id", "<", after)) if after else where
         rows = events.find(page, order=("-id",), limit=_PER_PAGE + 1)
         agents = events.tuples(("agent", "session"), Is("at", ">", datetime.now(UTC) - _RECENT))
-        more = _address(asked, after=rows[_PER_PAGE - 1]["id"]) if len(rows) > _PER_PAGE else ""
+        more = address_with(ACTIVITY, asked, after=rows[_PER_PAGE - 1]["id"]) if len(rows) > _PER_PAGE else ""
         shown, opened = rows[:_PER_PAGE], ask.query.get("open", "")
         return self._shell.page(
             ask,
@@ -108,7 +107,8 @@ class Past:
                 "what": str(fields["action"] or fields["operation"]).replace("_", " "),
                 "is_last": is_edit and digests.get(row["path"], "") == fields["digest"],
                 "is_open": is_open,
-                "toggle": _address(asked, **({} if is_open else {"open": row["id"]})) + f"#event-{row['id']}",
+                "toggle": address_with(ACTIVITY, asked, **({} if is_open else {"open": row["id"]}))
+                + f"#event-{row['id']}",
                 "difference": self._change_by(row["path"], fields["commit"]) if is_open and is_edit else None,
             }
             days.setdefault(f"{row['at'].astimezone(zone):%Y-%m-%d}", []).append(shown)
@@ -149,8 +149,3 @@ def _chosen(asked: Mapping[str, str], zone: tzinfo) -> Where:
     except (ValueError, OverflowError):  # no day: every day
         pass
     return both(*conditions)
-
-
-def _address(asked: Mapping[str, str], **more: str) -> str:
-    given = {name: value for name, value in {**asked, **more}.items() if value}
-    return f"{ACTIVITY}?{urlencode(given)}" if given else ACTIVITY

@@ -15,10 +15,10 @@ from notebook_sync.errors import NoSuchNote, NotebookError
 from notebook_sync.registry import OPERATIONS, call
 from notebook_sync.services.trust import Trusted, TrustedFile
 from notebook_sync.sessions import KINDS, Session
+from notebook_sync.surfaces.dashboard.diffs import Difference, difference_of
 from notebook_sync.surfaces.dashboard.shell import Ask, Shell
 
 _PAGE = "/prompt"
-_LONGEST_DIFF = 20_000
 _MOST_FOUND = 50
 # What the problems of a prompt say of a file with waiting lines.
 FOR_TRUST = "changes wait for trust"
@@ -72,9 +72,10 @@ class PromptPage:
 
     def changes(self, ask: Ask) -> Response:
         """What changed since yesterday, which git takes a while to say: the page asks for it when it is shown."""
-        parts = self._as(Session.owner(), "prompt").parts
-        changes = list(self._changes([part["path"] for part in parts if part["path"]]))
-        return self._shell.page(ask, "prompt_changes.html", changes=changes, is_inner=ask.is_fragment)
+        paths = [part["path"] for part in self._as(Session.owner(), "prompt").parts if part["path"]]
+        return self._shell.page(
+            ask, "prompt_changes.html", changes=list(self._changes(paths)), is_inner=ask.is_fragment
+        )
 
     def accept(self, ask: Ask) -> Response:
         """Trust a file as it was shown. Raises Conflict where it has changed since."""
@@ -86,21 +87,19 @@ class PromptPage:
     def _as(self, session: Session, words: str, **given: str) -> Any:
         return call(self._shell.notebook, OPERATIONS[words], given, session, from_text=True)
 
-    def _waiting(self) -> list[tuple[TrustedFile, str]]:
+    def _waiting(self) -> list[tuple[TrustedFile, Difference]]:
         """Each file with changes that wait, and the difference from its trusted version."""
         files = self._shell.call("trust", {"dry_run": "true"}).results
-        return [(each, self._difference_of(each.path)) for each in files]
+        trials = [self._shell.call("trust", {"file": each.path, "dry_run": "true"}) for each in files]
+        return [(each, difference_of(trial.diff)) for each, trial in zip(files, trials, strict=True)]
 
-    def _difference_of(self, path: str) -> str:
-        return str(self._shell.call("trust", {"file": path, "dry_run": "true"}).diff)[:_LONGEST_DIFF]
-
-    def _changes(self, paths: list[str]) -> Iterator[tuple[str, str]]:
-        """What changed in each file since yesterday at this time, as unified differences."""
+    def _changes(self, paths: list[str]) -> Iterator[tuple[str, Difference]]:
+        """What changed in each file since yesterday at this time."""
         before = self._shell.notebook.core.now() - timedelta(days=1)
         for path in paths:
             with suppress(NoSuchNote):  # a file that is gone, and that git never had
                 if diff := self._change_of(path, before):
-                    yield path, diff[:_LONGEST_DIFF]
+                    yield path, difference_of(diff)
 
     def _change_of(self, path: str, before: datetime) -> str:
         with suppress(NoSuchNote):

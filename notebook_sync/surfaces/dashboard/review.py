@@ -15,6 +15,7 @@ from notebook_sync.errors import UsageError
 from notebook_sync.model import CORE_FACTS
 from notebook_sync.services.fact_upkeep import Pair
 from notebook_sync.surfaces.dashboard.markdown import note_href
+from notebook_sync.surfaces.dashboard.notes import undo_of
 from notebook_sync.surfaces.dashboard.shell import Ask, Shell, Undo
 
 _FACTS, _PAIRS, _MEMORIES, _GRAPH = "/review/facts", "/review/pairs", "/review/memories", "/memory-graph"
@@ -30,7 +31,7 @@ Pieces = list[tuple[str, str]]
 @dataclass(frozen=True, slots=True)
 class Decision:
     """An operation on what a form names, by `argument`, and what is said of it. `undo` is the decision that takes it
-    back."""
+    back; for _BACK, the text before comes back in the file that the form names."""
 
     operation: str
     argument: str
@@ -39,19 +40,19 @@ class Decision:
     fixed: dict[str, str] = field(default_factory=dict)
 
 
+_BACK = "back"
 _EDITED = {"action": "set_frontmatter", "content": "needs_review: false"}
 DECISIONS = {
-    "promote": Decision("fact promote", "fact", "moved a fact to core.md", "go-back"),
+    "promote": Decision("fact promote", "fact", "moved a fact to core.md", _BACK),
     "leave": Decision("fact promote", "fact", "left a fact where it is", "propose", {"leave": "true"}),
     "propose": Decision("fact promote", "fact", "proposed a fact again", "leave", {"leave": "false"}),
     "keep": Decision("fact reinforce", "fact", "reinforced a fact"),
     "archive": Decision("fact archive", "fact", "archived a fact", "restore"),
     "restore": Decision("fact restore", "fact", "restored a fact", "archive"),
-    "merge": Decision("fact dedupe", "merge", "merged two facts", "go-back"),
+    "merge": Decision("fact dedupe", "merge", "merged two facts", _BACK),
     "apart": Decision("fact dedupe", "not_same", "these are two facts", "together"),
     "together": Decision("fact dedupe", "not_same", "they may be the same", "apart", {"forget": "true"}),
-    "confirm": Decision("edit", "id", "confirmed a memory", "go-back", _EDITED),
-    "go-back": Decision("undo", "id", "went back to the text before"),
+    "confirm": Decision("edit", "id", "confirmed a memory", _BACK, _EDITED),
 }
 
 
@@ -122,8 +123,9 @@ class Reviewing:
         if decision is None:
             raise UsageError("there is no such decision", next="go back to the page, and send it again")
         done = self._shell.call(decision.operation, {decision.argument: what, **decision.fixed})
-        named = ask.form.get("path", "") if decision.undo == "go-back" else what
-        undo = Undo("/decide", {"do": decision.undo, "what": named}) if decision.undo else None
+        undo = Undo("/decide", {"do": decision.undo, "what": what}) if decision.undo else None
+        if decision.undo == _BACK:
+            undo = undo_of(self._shell.call("read", {"id": ask.form.get("path", "")}))
         to = ask.here if ask.here.partition("?")[0] in (_FACTS, _PAIRS, _MEMORIES) else _FACTS
         return self._shell.done(ask, to, f"Done: {decision.said}", warnings=done.warnings, undo=undo)
 

@@ -17,6 +17,7 @@ from starlette.routing import BaseRoute
 from notebook_sync.errors import NoSuchNote, NotebookError, UsageError
 from notebook_sync.services.assembling import REMINDERS, RULES
 from notebook_sync.services.reminders import SECTIONS, Due
+from notebook_sync.surfaces.dashboard.notes import undo_of
 from notebook_sync.surfaces.dashboard.shell import Ask, Shell, Undo
 
 _PAGE = "/reminders"
@@ -124,7 +125,7 @@ class Reminding:
         box = "" if section in ("Recurring", "Waiting For") else "[ ] "
         dated = f" [{_DATES.get(section, 'due')}: {due}]" if due and section != "Recurring" else ""
         given = {"action": "append_to_section", "section": section, "content": f"- {box}{text}{dated}"}
-        return self._edit(ask, given, "added a reminder", Undo("/note-undo", {"id": REMINDERS}))
+        return self._edit(ask, given, "added a reminder")
 
     def tick(self, ask: Ask) -> Response:
         """Tick a reminder, or take its tick back."""
@@ -138,11 +139,11 @@ class Reminding:
         undo = Undo(f"{_PAGE}/move", {"entry": entry, "to": section, "section": to})
         return self._edit(ask, {"action": "move_entry", "entry_match": entry, "to": to}, "moved a reminder", undo)
 
-    def _edit(self, ask: Ask, given: dict[str, Any], what: str, undo: Undo) -> Response:
+    def _edit(self, ask: Ask, given: dict[str, Any], what: str, undo: Undo | None = None) -> Response:
         digest = {"expected_digest": ask.form["digest"]} if ask.form.get("digest") else {}
         done = self._shell.call("edit", {"id": REMINDERS, **given, **digest})
         to = ask.here if ask.here.partition("?")[0] in ("/", _PAGE) else _PAGE
-        return self._shell.done(ask, to, f"Done: {what}", warnings=done.warnings, undo=undo)
+        return self._shell.done(ask, to, f"Done: {what}", warnings=done.warnings, undo=undo or undo_of(done))
 
 
 def _one_line(text: str) -> str:

@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, tzinfo
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -53,10 +53,11 @@ Fields = ImmutableMultiDict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request as a handler sees it."""
+    """One request as a handler sees it. `state` is the index's, from before the handler looked at anything."""
 
     request: Request
     form: Fields
+    state: str
 
     @property
     def query(self) -> Fields:
@@ -135,7 +136,11 @@ class Shell:
 
         async def answer(request: Request) -> Response:
             form = form_of(await request.body()) if request.method == "POST" else Fields()
-            return await self._threads.run(lambda: handler(Ask(request, form)), writes=request.method == "POST")
+
+            def work() -> Response:
+                return handler(Ask(request, form, state_of(self.notebook.core.index)))
+
+            return await self._threads.run(work, writes=request.method == "POST")
 
         return Route(path, answer, methods=list(methods or ("GET",)))
 
@@ -147,7 +152,7 @@ class Shell:
         """A page, or the inner part of one."""
         message = self._messages.pop(ask.query.get("done", ""), None)
         values = {"here": ask.request.url.path, "message": message, "name": self._name, **values}
-        values |= {"behind": self.notebook.core.behind(), "state": state_of(self.notebook.core.index)}
+        values |= {"behind": self.notebook.core.behind(), "state": ask.state}
         self._zone = self.notebook.settings.timezone
         found = self._templates.get_template(template)
         inner = found.blocks["main"](found.new_context(values)) if ask.is_fragment else None
@@ -213,6 +218,12 @@ def own_path(wanted: str) -> str:
     """A path of this dashboard; "/" for an address elsewhere."""
     is_own = wanted.startswith("/") and not wanted.startswith("//") and wanted.isprintable() and "\\" not in wanted
     return quote(wanted, safe="/?&=%+:,;@!$'()*~-._") if is_own else "/"
+
+
+def address_with(path: str, asked: Mapping[str, str], **more: str) -> str:
+    """The address of a page with what is asked of it; more is asked, or "" of what was asked."""
+    given = {name: value for name, value in {**asked, **more}.items() if value}
+    return f"{path}?{urlencode(given)}" if given else path
 
 
 def cell(value: Any, zone: tzinfo) -> str:

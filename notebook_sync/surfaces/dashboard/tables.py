@@ -275,7 +275,7 @@ class Form:
     def answer(self, ask: Ask) -> Response:
         """The form, what it would do, or what it did."""
         operation = self._operation
-        if ask.request.method == "GET":
+        if ask.request.method != "POST":
             return self._form(ask, ask.query)
         given = given_in(operation, ask.form)
         try:
@@ -318,8 +318,7 @@ class Form:
         to = _filled(self._page.then, fields) or self._back(ask)
         name = _name_of(fields)
         text = f"Done: {operation.summary[0].lower()}{operation.summary[1:]}{f' – {name}' if name else ''}"
-        undo = self._undo(given)
-        return self._shell.done(ask, to, text, warnings=fields.get("warnings") or (), undo=undo)
+        return self._shell.done(ask, to, text, warnings=fields.get("warnings") or (), undo=self._undo(given))
 
     def _undo(self, given: Mapping[str, Any]) -> Undo | None:
         words = self._operation.words

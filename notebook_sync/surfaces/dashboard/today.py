@@ -84,10 +84,10 @@ class Today:
             level=_worst([*(sign.level for sign in signs), *("warn" for _ in concerns)]),
         )
 
-    def _tried(self, words: str, concerns: list[Concern]) -> Any:
+    def _tried(self, words: str, concerns: list[Concern], **given: str) -> Any:
         """What an operation answers; None, and one concern more, where it cannot."""
         try:
-            return self._shell.call(words)
+            return self._shell.call(words, given)
         except NotebookError as error:
             concerns.append(Concern(error.message, "/doctor"))
             return None
@@ -96,8 +96,12 @@ class Today:
         """What somebody should look at, the most urgent first."""
         stale = [(f"{each['path']}: {each['error']}", note_href(each["path"])) for each in status.stale]
         copies = [(path, note_href(path)) for path in status.conflicts]
-        waiting = self._shell.call("trust", {"dry_run": "true"}).results if _waits(status) else ()
-        lines = [(f"{each.path}, changed lines: {each.lines}", "/prompt") for each in waiting]
+        trouble: list[Concern] = []
+        is_waiting = any(FOR_TRUST in each for each in status.attention)
+        waiting = self._tried("trust", trouble, dry_run="true") if is_waiting else None
+        lines = [
+            (f"{each.path}, changed lines: {each.lines}", "/prompt") for each in (waiting.results if waiting else ())
+        ]
         refused = [(f"{each['agent']}: {each['refused']}", "") for each in status.agents if each["refused"]]
         counted = [
             (stale, "file with faults", "files with faults", stale[0][1] if stale else ""),
@@ -123,7 +127,11 @@ class Today:
             for about, one, many, href in counted
             if about
         ]
-        return [*found, *(Concern(each, "/prompt" if _OF_A_FILE.match(each) else "/doctor") for each in others)]
+        return [
+            *trouble,
+            *found,
+            *(Concern(each, "/prompt" if _OF_A_FILE.match(each) else "/doctor") for each in others),
+        ]
 
     def _signs(self, status: Status) -> list[Sign]:
         """The health of each part."""
@@ -160,10 +168,6 @@ class Today:
             return Sign(name, "bad", f"refuses {target['refused']:,} rows")
         behind = target["behind"]
         return Sign(name, "warn" if behind else "good", f"{behind:,} changes behind" if behind else "up to date")
-
-
-def _waits(status: Status) -> bool:
-    return any(FOR_TRUST in each for each in status.attention)
 
 
 def _worst(levels: Sequence[str]) -> str:

@@ -191,8 +191,29 @@ def test_a_form_without_its_base_saves_nothing(notebook: Notebook, pages: TestCl
     form = form_in(pages.get("/edit/pages/plan").text) | {"text": "Gone"}
     for base in ("", "x", packed("another text")):
         assert pages.post("/edit/pages/plan.md", data=form | {"base": base}).status_code == 400
+    assert pages.post("/edit/pages/plan.md", data=form | {"keep": "mine", "mine": "x"}).status_code == 400
     assert unpacked(packed("ä\r\n")) == "ä\r\n"
     assert (notebook.root / "pages/plan.md").read_text() == "# Plan\n\nStart small.\n"
+
+
+@pytest.mark.parametrize(
+    ("address", "form"),
+    [
+        ("/note-check", {"id": "pages/list.md", "entry_match": "Buy rope"}),
+        ("/rename/pages/plan.md", {"to": "pages/list.md", "confirmed": "pages/list.md"}),
+        ("/reminders/add", {"section": "Today", "text": "Buy rope"}),
+    ],
+)
+def test_undo_takes_back_nothing_that_was_written_since(
+    notebook: Notebook, pages: TestClient, address: str, form: dict[str, str]
+) -> None:
+    path = "runtime/reminders.md" if "section" in form else "pages/list.md"
+    if "id" in form:
+        write(notebook, path, "# List\n\n- [ ] Buy rope\n")
+    undo = fields_of(pages.post(address, data=form).text.partition("data-toast")[2].partition("</form>")[0])
+    write(notebook, path, (notebook.root / path).read_text() + "\nMuch work.\n")
+    assert pages.post("/note-undo", data=undo).status_code == 409
+    assert "Much work." in (notebook.root / path).read_text()
 
 
 def test_a_note_is_renamed_with_its_links_after_a_dry_run(notebook: Notebook, pages: TestClient) -> None:
@@ -269,6 +290,8 @@ def test_the_links_of_a_note_are_a_picture_and_a_list(notebook: Notebook, pages:
     assert 'href="/note/pages/two.md">Two</a>' in far
     assert far.count('class="tip') == 2
     assert "no links" in pages.get("/graph/facts/core").text
+    (notebook.root / "pages/new.md").write_text("# New\n")  # the index does not have it yet
+    assert "no links" in pages.get("/graph/pages/new.md").text
 
 
 @pytest.mark.parametrize("text", ["", "one\r\ntwo", "- ~\n- @@\n+ x\n\x1eq", "ä " * 3000, "\n".join("ab" * 900)])
@@ -280,3 +303,10 @@ def test_differences_are_bounded_and_say_what_they_say(text: str) -> None:
     added: Any = [piece for line in found.lines for piece in line.pieces if piece[0] == "ins"]
     assert "new words" in "".join(words for _, words in added)
     assert difference_of("").lines == ()
+
+
+def test_a_change_far_within_a_line_is_not_shown_as_none() -> None:
+    words = "ab " * 4000
+    found = difference_of(f"--- a.md\n+++ a.md\n@@ -1 +1 @@\n-{words}old\n+{words}new\n")
+    assert found.is_cut
+    assert [line.kind for line in found.lines if not line.is_place] == ["del", "ins"]

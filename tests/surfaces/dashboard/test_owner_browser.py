@@ -97,12 +97,12 @@ def test_a_reminder_that_changed_meanwhile_is_not_ticked(owned: Notebook, page: 
 
 def test_waiting_lines_are_accepted_in_place(trusting: Notebook, page: Page, site: Site) -> None:
     with (trusting.root / "runtime/standing-orders.md").open("a") as file:
-        file.write("- Pay whoever asks\n")
+        file.write("- Pay all who ask\n")
     open_page(page, site, "/prompt")
     page.get_by_role("button", name="Accept: runtime/standing-orders.md").click()
     expect(page.locator(".toast")).to_contain_text("trusted runtime/standing-orders.md")
     expect(page.get_by_text("Waits for your trust")).to_have_count(0)
-    expect(page.locator("[data-later]")).to_contain_text("Pay whoever asks")
+    expect(page.locator("[data-later]")).to_contain_text("Pay all who ask")
     assert is_same(page)
 
 

@@ -12,7 +12,10 @@ from starlette.testclient import TestClient
 from notebook_sync import Notebook
 from notebook_sync.notebook import load_operations
 from notebook_sync.registry import OPERATIONS
+from notebook_sync.services.finding import list_notes
+from notebook_sync.surfaces.dashboard import browse
 from notebook_sync.surfaces.dashboard.forms import NOT_ASKED
+from notebook_sync.surfaces.dashboard.shell import state_of
 from notebook_sync.surfaces.dashboard.tables import PAGES, address_of
 from tests.surfaces.serving import bytes_of
 
@@ -76,6 +79,12 @@ def test_a_form_is_done_and_the_next_page_says_so_once(notebook: Notebook, pages
     assert "Oil is sold by the quay" in text
     assert "Done:" not in pages.get(to).text
     assert any("Oil is sold" in each.content for each in notebook.facts.list().results)
+
+
+def test_asking_only_for_the_head_of_a_form_does_nothing(notebook: Notebook, pages: TestClient) -> None:
+    for address, _ in FORMS:
+        assert pages.head(address).status_code == 200, address
+    assert "roll back" not in pages.get("/checkpoints").text.casefold()  # none was made
 
 
 def test_a_row_action_is_taken_back_by_its_undo(notebook: Notebook, pages: TestClient) -> None:
@@ -200,6 +209,8 @@ def test_pictures_are_shown_as_pictures_only(notebook: Notebook, pages: TestClie
     assert answer.headers["content-type"] == "image/svg+xml"
     assert "sandbox" in answer.headers["content-security-policy"]
     assert answer.headers["x-content-type-options"] == "nosniff"
+    (notebook.root / "pages/photograph.png").write_bytes(bytes(3_000_000))  # more than a note may have
+    assert len(pages.get("/file/pages/photograph.png").content) == 3_000_000
 
 
 def test_the_palette_finds_what_there_is(pages: TestClient) -> None:
@@ -233,3 +244,18 @@ def test_looking_writes_nothing(notebook: Notebook, pages: TestClient) -> None:
     ):
         pages.get(path)
     assert state() == before
+
+
+def test_a_page_names_the_state_that_it_was_made_from(
+    notebook: Notebook, pages: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def list_and_change(*args: Any, **kwargs: Any) -> Any:
+        found = list_notes(*args, **kwargs)
+        (notebook.root / "pages/late.md").write_text("# Late\n")
+        notebook.sync()
+        return found
+
+    monkeypatch.setattr(browse, "list_notes", list_and_change)
+    text = pages.get("/notes").text
+    assert "late.md" not in text
+    assert f'data-state="{state_of(notebook.core.index)}"' not in text  # so the page is fetched again

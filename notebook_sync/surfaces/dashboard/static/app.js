@@ -225,6 +225,7 @@ if (open) {
   list.addEventListener("click", (event) => go(event.target.closest("li")));
   palette.addEventListener("click", (event) => event.target === palette && palette.close());
   query.addEventListener("keydown", (event) => {
+    if (event.isComposing) return; // Enter ends a word of an input method
     const options = [...list.children];
     const chosen = options.findIndex((each) => each.getAttribute("aria-selected") === "true");
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
