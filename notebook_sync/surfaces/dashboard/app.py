@@ -1,4 +1,4 @@
-"""The dashboard as an ASGI application, and the door to it."""
+"""The dashboard as an ASGI application, and who may see it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from notebook_sync.surfaces.dashboard import (
     tables,
     today,
 )
-from notebook_sync.surfaces.dashboard.door import BrowserDoor
+from notebook_sync.surfaces.dashboard.login import CookieAuth
 from notebook_sync.surfaces.dashboard.shell import Shell, state_of
 from notebook_sync.surfaces.http.app import LIVE, STATIC
 
@@ -40,15 +40,15 @@ _PING_SECONDS = 15
 _SLOW_SECONDS = 30.0
 
 
-def dashboard_of(notebook: Notebook) -> tuple[BrowserDoor, ASGIApp]:
-    """The door and the pages of a notebook."""
+def dashboard_of(notebook: Notebook) -> tuple[CookieAuth, ASGIApp]:
+    """Authentication and the pages of a notebook."""
     shell = Shell(notebook)
-    door = BrowserDoor(shell)
-    routes: list[BaseRoute] = [Route(f"{STATIC}{{name}}", shell.static), *door.routes()]
+    auth = CookieAuth(shell)
+    routes: list[BaseRoute] = [Route(f"{STATIC}{{name}}", shell.static), *auth.routes()]
     routes.append(Route(LIVE, partial(_live, notebook)))
     for module in CRAFTED:
         routes += module.routes(shell)
-    return door, GZipMiddleware(Router(routes, redirect_slashes=False), minimum_size=1000, compresslevel=6)
+    return auth, GZipMiddleware(Router(routes, redirect_slashes=False), minimum_size=1000, compresslevel=6)
 
 
 async def _live(notebook: Notebook, request: Request) -> Response:

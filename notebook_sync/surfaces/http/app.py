@@ -21,7 +21,7 @@ from notebook_sync.notebook import Notebook, load_operations
 from notebook_sync.registry import OPERATIONS, Operation, as_json, call, plain_type
 from notebook_sync.services.results import Missing
 from notebook_sync.surfaces.background import Threads
-from notebook_sync.surfaces.http.guard import AUTHORIZE, Cost, Door, Guard, Programs, SessionOf, json_response
+from notebook_sync.surfaces.http.guard import AUTHORIZE, AuthBackend, BearerAuth, Cost, Guard, SessionOf, json_response
 from notebook_sync.surfaces.http.live import EventStreams, Metrics
 from notebook_sync.surfaces.tools import ALL, is_writing_tool, object_in, run_tool, tool_definitions
 
@@ -74,25 +74,25 @@ def asgi(
         Route(f"{API}/metrics", metrics.answer),
         *_mcp(notebook),
     ]
-    doors: list[Door] = [Programs(session_of or notebook.admin.session_of_token)]
+    backends: list[AuthBackend] = [BearerAuth(session_of or notebook.admin.session_of_token)]
     pages: ASGIApp | None = None
     if dashboard:
         from notebook_sync.surfaces.dashboard.app import dashboard_of  # templates, which programs do without
 
-        door, pages = dashboard_of(notebook)
-        doors.insert(0, door)
+        browsers, pages = dashboard_of(notebook)
+        backends.insert(0, browsers)
     if public_url:
         from notebook_sync.surfaces.http.oauth import RemoteClients  # as above
 
         if not dashboard:
             raise UsageError("remote clients need the dashboard: its login decides", next="leave out --no-dashboard")
         remote = RemoteClients(notebook, public_url, session_of or notebook.admin.session_of_token)
-        doors.insert(0, remote)
+        backends.insert(0, remote)
         routes += remote.routes()
         allowed_hosts = (*allowed_hosts, remote.host)
     return Guard(
         Router(routes, redirect_slashes=False, default=pages),
-        doors=doors,
+        backends=backends,
         hosts=(*notebook.settings.server.allowed_hosts, *allowed_hosts),
         cost_of=_cost_of,
         answered=metrics.count,

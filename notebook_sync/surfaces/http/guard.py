@@ -98,14 +98,14 @@ STREAMS: Final = Quota(total=64, each=8, reserve=16)
 MCP_SESSIONS: Final = Quota(total=256, each=32, reserve=64)
 
 
-class Door(Protocol):
+class AuthBackend(Protocol):
     """How one kind of client proves who it is, and how it is refused."""
 
     # The type of the bodies that it sends.
     media_type: str
 
     def owns(self, path: str) -> bool:
-        """Whether requests for this path come by this door."""
+        """Whether requests for this path are decided here."""
 
     def proof_in(self, method: str, headers: Headers) -> str:
         """What a request proves itself with, "" for nothing."""
@@ -117,8 +117,8 @@ class Door(Protocol):
         """The answer to an error."""
 
 
-class Programs:
-    """The door of programs: a bearer token, JSON, and errors in the common shape. It owns every path."""
+class BearerAuth:
+    """Authentication of programs: a bearer token, JSON, and errors in the common shape. It owns every path."""
 
     media_type = "application/json"
 
@@ -140,21 +140,21 @@ class Programs:
 
 
 class Guard:
-    """ASGI middleware. The first of `doors` that owns the path says who asks; `hosts` are host names besides loopback;
-    `cost_of(method, path, headers)` says what an answer takes, `answered` is called with each. Paths are as the
-    application sees them, wherever it is mounted."""
+    """ASGI middleware. The first of `backends` that owns the path says who asks; `hosts` are host names besides
+    loopback; `cost_of(method, path, headers)` says what an answer takes, `answered` is called with each. Paths are as
+    the application sees them, wherever it is mounted."""
 
     def __init__(
         self,
         app: ASGIApp,
         *,
-        doors: Sequence[Door],
+        backends: Sequence[AuthBackend],
         hosts: Collection[str],
         cost_of: Callable[[str, str, Headers], Cost],
         answered: Callable[[str, str, int, float], None],
     ) -> None:
         self._app = app
-        self._doors = tuple(doors)
+        self._backends = tuple(backends)
         self._hosts = frozenset(host.casefold() for host in hosts)
         self._cost_of = cost_of
         self._answered = answered
@@ -186,9 +186,9 @@ class Guard:
         # The path as it came, percent-encoded: nothing in it ends a line of the log.
         path = (scope.get("raw_path") or b"").decode("ascii", "backslashreplace") or "/"
         seen_path = scope["path"].removeprefix(scope.get("root_path", ""))
-        door = next(each for each in self._doors if each.owns(seen_path))
+        backend = next(each for each in self._backends if each.owns(seen_path))
         try:
-            await self._admit(door, scope, receive, send_safely)
+            await self._admit(backend, scope, receive, send_safely)
         except ClientDisconnect:
             pass
         except Exception as error:  # the edge: answered as JSON, never as a trace
@@ -196,7 +196,7 @@ class Guard:
             if known is FAULT:
                 _trouble.exception("%s %s failed", scope["method"], path)
             if not status:
-                answer = door.refusal(scope, known, close="is_whole" not in scope["state"])
+                answer = backend.refusal(scope, known, close="is_whole" not in scope["state"])
                 await answer(scope, receive, send_safely)
         finally:
             seconds, status = time.perf_counter() - begun, status or _CLIENT_LEFT
@@ -205,22 +205,24 @@ class Guard:
             self._answered(scope["method"], getattr(scope.get("route"), "path", ""), status, seconds)
             _access.info("%s %s %s %d %.0f ms", who, scope["method"], path, status, seconds * 1000)
 
-    async def _admit(self, door: Door, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _admit(self, backend: AuthBackend, scope: Scope, receive: Receive, send: Send) -> None:
         headers, method = Headers(scope=scope), scope["method"]
         check_head(scope, headers, self._hosts)
         cost = self._cost_of(method, scope["path"].removeprefix(scope.get("root_path", "")), headers)
         if cost == "open":
             await self._app(scope, await _with_body(receive, headers, LARGEST_OPEN_BODY), send)
             return
-        proof = door.proof_in(method, headers)
-        session = await anyio.to_thread.run_sync(door.session_of, proof) if proof else None
+        proof = backend.proof_in(method, headers)
+        session = await anyio.to_thread.run_sync(backend.session_of, proof) if proof else None
         if session is None:
             raise Unauthorized("no valid token", next="send Authorization: Bearer TOKEN; see notebook-sync token show")
-        scope["state"] |= {"session": session, "is_current": lambda: door.session_of(proof) == session}
+        scope["state"] |= {"session": session, "is_current": lambda: backend.session_of(proof) == session}
         if method not in ("GET", "HEAD", "DELETE", "OPTIONS"):
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-            if kind != door.media_type:
-                raise UsageError(f"the body must be {door.media_type}", next=f"send Content-Type: {door.media_type}")
+            if kind != backend.media_type:
+                raise UsageError(
+                    f"the body must be {backend.media_type}", next=f"send Content-Type: {backend.media_type}"
+                )
         # The quota also limits how many bodies are held in memory.
         async with self._place(OWNER if session.kind == "owner" else session, cost):
             with_body = await _with_body(receive, headers, LARGEST_BODY)

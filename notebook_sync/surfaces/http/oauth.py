@@ -31,10 +31,10 @@ from notebook_sync.errors import NotebookError, NotPermitted, Unauthorized, Usag
 from notebook_sync.notebook import Notebook
 from notebook_sync.services.tokens import ACCESS_LIFE, TokenFile, TokenRow
 from notebook_sync.sessions import Kind, Session
-from notebook_sync.surfaces.dashboard.door import COOKIE
+from notebook_sync.surfaces.dashboard.login import COOKIE
 from notebook_sync.surfaces.dashboard.shell import Ask, Fields, Shell
 from notebook_sync.surfaces.http.app import MCP, REGISTER, TOKEN, WELL_KNOWN
-from notebook_sync.surfaces.http.guard import AUTHORIZE, Programs, SessionOf, is_own_host, json_response
+from notebook_sync.surfaces.http.guard import AUTHORIZE, BearerAuth, SessionOf, is_own_host, json_response
 
 CONSENT: Final = "/consent"
 CODE_SECONDS = 60.0
@@ -109,8 +109,8 @@ class _Wanted:
         return is_current and is_same_place and hmac.compare_digest(challenge, self.asked["code_challenge"].encode())
 
 
-class RemoteClients(Programs):
-    """The door of MCP, where remote clients' tokens count too, and the routes by which they get them.
+class RemoteClients(BearerAuth):
+    """Authentication at MCP, where remote clients' tokens count too, and the routes by which they get them.
 
     `public_url` is the server's address in the world. Raises UsageError for one that cannot be used.
     """
@@ -130,7 +130,7 @@ class RemoteClients(Programs):
         self._lock = threading.Lock()
         super().__init__(self._session_of)
 
-    # ---- the door
+    # ---- who asks
 
     def owns(self, path: str) -> bool:
         """What programs ask for without a browser."""

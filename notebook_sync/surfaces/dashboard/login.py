@@ -1,5 +1,5 @@
-"""The door of browsers: a cookie that counts at the dashboard's own host name only, forms of its own pages, and pages
-for answers; logging in by the link that `serve` prints or with the owner's token, and out."""
+"""Authentication of browsers: a cookie that counts at the dashboard's own host name only, forms of its own pages, and
+pages for answers; logging in by the link that `serve` prints or with the owner's token, and out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WRONG = "This is not the owner's token."
 _TOO_MANY = "Too many wrong tokens. Try again in a minute."
 
 
-class BrowserDoor:
+class CookieAuth:
     """How browsers are let in. It owns every path that is not for programs."""
 
     media_type = "application/x-www-form-urlencoded"
