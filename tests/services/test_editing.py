@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +80,13 @@ def test_a_section_may_be_named_with_the_note(notebook: Notebook) -> None:
 
 
 @pytest.fixture
-def small(root: Path) -> Notebook:
+def small(root: Path) -> Iterator[Notebook]:
     """Reminders of at most 60 tokens are shown."""
     write_files(root, {REMINDERS: "# Reminders\n\n## Today\n\n" + "".join(f"- [ ] Paint boat {n}\n" for n in range(6))})
     add_settings(root, f'[[prompt.files]]\npath = "{REMINDERS}"\nmax_tokens = 60\n')
-    notebook = Notebook.open(root)
-    notebook.core.engine.sync()
-    return notebook
+    with Notebook.open(root) as notebook:
+        notebook.core.engine.sync()
+        yield notebook
 
 
 def test_an_edit_over_the_cap_is_refused_with_the_entries_unless_it_is_allowed(small: Notebook) -> None:

@@ -99,11 +99,12 @@ def test_broken_settings_leave_the_last_good_ones(notebook: Notebook) -> None:
     settings(notebook, '[[prompt.files]]\npath = "pages/ferry.md"\nsessions = ["owner"]\n')
     notebook.prompt(OWNER)
     write_files(notebook.root, {"notebook.toml": "[prompt\n"})
-    for opened in (notebook, Notebook.open(notebook.root)):
-        prompt = opened.prompt(STRANGER)
-        assert "Three crowns" not in prompt.text
-        assert any("notebook.toml:1" in each and "last good settings" in each for each in prompt.problems)
-        assert opened.prompts.rules(ODILE).rule is not None
+    with Notebook.open(notebook.root) as other:
+        for opened in (notebook, other):
+            prompt = opened.prompt(STRANGER)
+            assert "Three crowns" not in prompt.text
+            assert any("notebook.toml:1" in each and "last good settings" in each for each in prompt.problems)
+            assert opened.prompts.rules(ODILE).rule is not None
 
 
 def test_without_good_settings_nothing_is_guessed(folder: Path) -> None:
