@@ -1,6 +1,6 @@
 """What every request passes before anything else sees it: size, Host, Origin, token, quota, body.
 
-Whatever is behind it is guarded alike. No token, no query and no body is ever logged.
+Every route is guarded alike. No token, no query and no body is ever logged.
 """
 
 from __future__ import annotations
