@@ -37,7 +37,8 @@ The class gives the kind, the fields give the case, the message says what happen
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 # Of a name that somebody gave, an error shows so many characters.
@@ -118,6 +119,17 @@ class MissingExtra(UsageError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs optional packages", next=f"pip install 'notebook-sync[{extra}]'")
+
+
+@contextmanager
+def missing_extra(feature: str, extra: str) -> Iterator[None]:
+    """Imports whose absence is an error with the line that installs them. Raises MissingExtra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "notebook_sync":
+            raise
+        raise MissingExtra(feature, extra) from error
 
 
 class NotANotebook(UsageError):

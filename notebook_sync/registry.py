@@ -54,6 +54,7 @@ _NOT_SENT = ("session", "progress", "seen", "folder")
 _NOT_JSON = (str, Literal, date, datetime, Any, Union, types.UnionType)
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=10_000, description="at most this many")]
+DryRun = Annotated[bool, msgspec.Meta(description="only show what would happen")]
 When = Annotated[str, msgspec.Meta(max_length=64, description="2026-02-18, 2026-02-18T09:30, yesterday or 7d")]
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from notebook_sync.sync.watch import WatchEvent
 
 Progress = Callable[[int, int], None]
+# A login link counts once, and gives a browser its cookie; neither is a bearer token.
 TokenKind = Kind | Literal["link", "cookie"]
 
 # What exit codes say: a configured server does not answer; the run was done, with failures.

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from notebook_sync.dates import moment
 from notebook_sync.errors import NoAgentNamed, UsageError
 from notebook_sync.permissions import Verb, fold_name
 from notebook_sync.registry import NOT_EXTERNAL, Arg, Limit, Result, Results, When, found_any, operation
@@ -316,15 +315,12 @@ class ChannelService(NotebookService):
     def _filter(
         self, topic: str, tags: Iterable[str] | None, session_id: str = "", since: str = "", until: str = ""
     ) -> Where:
-        zone, now = self.settings.timezone, self.core.now()
+        from notebook_sync.services.finding import any_tag, within  # a note that is written needs neither
+
         texts = {"topic": _line(topic), "session_id": _line(session_id)}
         wanted: list[Where] = [Is(name, "=", text) for name, text in texts.items() if text]
-        wanted += [Is("created_at", ">=", moment(since, zone, now))] if since else []
-        wanted += [Is("created_at", "<", moment(until, zone, now))] if until else []
-        if tags:
-            from notebook_sync.services.finding import any_tag
-
-            wanted.append(any_tag(tags))
+        wanted += within(self.core, "created_at", since, until)
+        wanted += [any_tag(tags)] if tags else []
         return both(Is("path", "!=", None), *wanted)
 
     # ---- in which order

@@ -21,10 +21,10 @@ from notebook_sync.errors import GitFailed, NotebookError, NotFound, UsageError
 from notebook_sync.files.history import Snapshot, unseen_notes
 from notebook_sync.files.names import is_announced
 from notebook_sync.registry import Result, Results
-from notebook_sync.services.core import Core
+from notebook_sync.services.core import Core, publish_now
 from notebook_sync.services.stream import hear
 from notebook_sync.services.view import View
-from notebook_sync.services.writing import Change, Saved, change_notes, publish_now, why_not_free
+from notebook_sync.services.writing import Change, Saved, change_notes, why_not_free
 from notebook_sync.sessions import Session
 from notebook_sync.store.others import Heard, id_of, raw_of
 from notebook_sync.store.redis import line_of, row_of_line

@@ -41,7 +41,7 @@ FAULTS = "faults"
 PROPOSALS, PROPOSED = "facts:proposals", "fact_proposed"
 _LONGEST_IN_EVENT = 300
 _SHOWN_OF_EVENT = ("id", "at", "kind", "session", "agent", "path")
-_POLL_SECONDS = 0.2
+_POLL_SECONDS, _PUBLISH_SECONDS = 0.2, 1.0
 
 
 class part(Generic[_Value]):  # noqa: N801 - used as a decorator, like property
@@ -240,6 +240,12 @@ class Core:
                 self.forget("place", "index", "analyzer")
             self._settings = settings
         self._stamp = stamp
+
+
+def publish_now(core: Core) -> None:
+    """Publish for at most a second before a write returns, unless another process follows the notebook."""
+    if core.has_targets:
+        core.publisher.publish_inline(_PUBLISH_SECONDS)
 
 
 class EventLog:

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 from notebook_sync.errors import EditFailed, NotFound, UsageError
 from notebook_sync.files.fact_text import ARCHIVE, HINTS, as_bullet, fact_id, fact_text
 from notebook_sync.model import CORE_FACTS
-from notebook_sync.services.core import PROPOSED, Core
+from notebook_sync.services.core import PROPOSED, Core, publish_now
 from notebook_sync.services.documents import require_change
 from notebook_sync.services.fact_changes import (
     IMPORTANT,
@@ -45,7 +45,7 @@ from notebook_sync.services.fact_rows import (
 )
 from notebook_sync.services.sameness import contradicts, difference
 from notebook_sync.services.view import View
-from notebook_sync.services.writing import Saved, publish_now
+from notebook_sync.services.writing import Saved
 from notebook_sync.sessions import OWNER, Session
 from notebook_sync.store.rows import Is
 from notebook_sync.sync.project import BASE, CORE_BASE

@@ -19,13 +19,12 @@ from notebook_sync.errors import EditFailed, OverCap, UsageError
 from notebook_sync.files.fact_text import ARCHIVE, order_of
 from notebook_sync.model import CORE_FACTS
 from notebook_sync.registry import Result
-from notebook_sync.services.core import PROPOSALS, PROPOSED, Core
+from notebook_sync.services.core import PROPOSALS, PROPOSED, Core, publish_now
 from notebook_sync.services.documents import require_change
 from notebook_sync.services.fact_changes import NOTES, Draft, change_facts, raised
 from notebook_sync.services.fact_rows import FactRow, days_since, declined, facts_of, named, proposed_for_core
 from notebook_sync.services.sameness import decided_by, says_same, words_of
 from notebook_sync.services.view import View
-from notebook_sync.services.writing import publish_now
 from notebook_sync.sessions import OWNER, PROGRAM, Session
 from notebook_sync.store.rows import Is, Row
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
-from notebook_sync.registry import NOT_EXTERNAL, Arg, Limit, Results, found_any, operation
+from notebook_sync.registry import NOT_EXTERNAL, Arg, DryRun, Limit, Results, found_any, operation
 from notebook_sync.services.core import NotebookService
 from notebook_sync.sessions import OWNER, Session
 
@@ -48,7 +48,6 @@ TwoFacts = Annotated[
 OnlyTwo = Annotated[
     Annotated[list[str], Meta(max_length=2, description="the ids of two facts to merge")] | None, Arg("ID,ID")
 ]
-DryRun = Annotated[bool, Meta(description="only show what would happen")]
 _COLUMNS = ("id", "importance", "path", "content")
 
 

@@ -39,8 +39,6 @@ _MOST_CANDIDATES, _MOST_LINKED = 20, 10
 _HALF_PICTURE = re.compile(r'!\[([^\]]*)\]\($|^(?:"[^"]*")?\)\s*')
 # Characters that are counted for one page: more than any text has in so many tokens, on average.
 _CHARACTERS_A_TOKEN = 8
-# How `sync.journal` words the change of a note that left a channel: what was before is not for all who may read it now.
-_MOVED_OUT = "Moved out of a channel"
 
 
 def list_notes(core: Core, session: Session, *, limit: int, after: str = "", **filters: Any) -> Results[NoteRow]:
@@ -220,11 +218,7 @@ def _filters(
         of_file.append(Is("collection", "=", collection))
     if folder:
         of_file.append(Is("path", "under", folder))
-    zone, now = core.settings.timezone, core.now()
-    if since:
-        of_file.append(Is("updated_at", ">=", moment(since, zone, now)))
-    if until:
-        of_file.append(Is("updated_at", "<", moment(until, zone, now)))
+    of_file += within(core, "updated_at", since, until)
     if linked_to:
         path, _ = resolve(core, view, linked_to)
         of_file.append(Is("path", "in", [*linking(core, view, path)]))
@@ -234,6 +228,13 @@ def _filters(
     if tags:
         said.append(any_tag(tags))
     return both(*of_file, *said, view.whole if said else view.where)
+
+
+def within(core: Core, column: str, since: str, until: str) -> list[Where]:
+    """The rows whose moment is not before `since`, and before `until`; "" for no bound. Raises UsageError."""
+    zone, now = core.settings.timezone, core.now()
+    found: list[Where] = [Is(column, ">=", moment(since, zone, now))] if since else []
+    return found + ([Is(column, "<", moment(until, zone, now))] if until else [])
 
 
 def any_tag(tags: Iterable[str]) -> Has:
@@ -342,6 +343,8 @@ def _section_of(note: Note, name: str) -> Section:
 def _changes(core: Core, view: View, id: str) -> list[Row]:
     """What the index recorded of a note's changes, the newest first; to others than the owner, from where the note left
     a channel on."""
+    from notebook_sync.sync.apply import MOVED_OUT  # loads the index, which is asked only here
+
     rows = core.index.history.find(Is("note", "=", id), order=("-version", "-at"), limit=HISTORY_LIMIT)
-    left = next((at for at, row in enumerate(rows) if row["summary"].startswith(_MOVED_OUT)), len(rows))
+    left = next((at for at, row in enumerate(rows) if row["summary"].startswith(MOVED_OUT)), len(rows))
     return rows if view.session.kind == "owner" else rows[: left + 1]

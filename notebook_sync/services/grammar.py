@@ -98,6 +98,12 @@ class Grammar(NamedTuple):
         ]
 
 
+def misplaced(entry: Entry, what: str, sections: Sequence[str]) -> Malformed:
+    """The entry under none of the headings that would make it `what`."""
+    where = f"is under `{entry.section}`" if entry.section else "is under no heading"
+    return Malformed(entry.line, f"{where}, so it is not a {what}; write: it under {' or '.join(sections)}")
+
+
 # Of files without a grammar, only the dates are read.
 PLAIN = Grammar((), lambda entry, _: entry.text)
 

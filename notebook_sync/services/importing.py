@@ -16,21 +16,19 @@ from notebook_sync.errors import NotebookError, TooLarge, UsageError
 from notebook_sync.files.names import folded
 from notebook_sync.files.new_note import note_text
 from notebook_sync.model import collection_of
-from notebook_sync.registry import OWNER_ONLY, Arg, Result, operation
+from notebook_sync.registry import OWNER_ONLY, Arg, DryRun, Result, operation
 from notebook_sync.services.checkpoints import take_checkpoint
-from notebook_sync.services.core import Core, NotebookService
+from notebook_sync.services.core import Core, NotebookService, publish_now
 from notebook_sync.services.documents import new_note
 from notebook_sync.services.fact_changes import IMPORTANT, Draft, change_facts, one_line
 from notebook_sync.services.view import View
-from notebook_sync.services.writing import Change, change_notes, publish_now
+from notebook_sync.services.writing import Change, change_notes
 from notebook_sync.sessions import OWNER, Session
 from notebook_sync.store.rows import Row
 from notebook_sync.store.tables import as_json
 
 _BATCH = 100
-_OWNERS = "This is only available in owner conversations"
 File = Annotated[str, Meta(max_length=4_096), Arg("FILE", positional=True)]
-DryRun = Annotated[bool, Meta(description="only show what would happen")]
 
 
 class Failure(Result, frozen=True):
@@ -81,7 +79,6 @@ class TransferService(NotebookService):
     @operation(
         "export",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         examples=("notebook-sync export ../notebook.tar",),
     )
     def export(self, file: File, session: Session = OWNER) -> Exported:
@@ -97,7 +94,6 @@ class TransferService(NotebookService):
     @operation(
         "import",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         effect="write",
         adopts=True,
         exit_code=lambda done: int(done.failed > 0),
@@ -158,7 +154,6 @@ class TransferService(NotebookService):
     @operation(
         "purge",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         effect="destructive",
         examples=("notebook-sync purge pages/plan --dry-run",),
     )

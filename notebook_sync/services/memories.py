@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
-from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, Limit, Results, found_any, operation
+from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, DryRun, Limit, Results, found_any, operation
 from notebook_sync.services.core import NotebookService
 from notebook_sync.sessions import OWNER, Session
 
@@ -28,7 +28,6 @@ Tags = Annotated[list[Word], Meta(max_length=100, description="any of them"), Ar
 NewTags = Annotated[list[Word], Meta(max_length=100), Arg("TAGS")]
 Links = Annotated[list[Any], Meta(max_length=1_000, description="the links, as JSON"), Arg("JSON", True, True)]
 Id = Annotated[str, Meta(max_length=4_096, description="a memory's id or path")]
-DryRun = Annotated[bool, Meta(description="only show what would happen")]
 
 
 class MemoryService(NotebookService):

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from notebook_sync.model import Action
-from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, Limit, Results, When, found_any, operation
+from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, DryRun, Limit, Results, When, found_any, operation
 from notebook_sync.services.core import NotebookService
 from notebook_sync.services.results import Difference, Edited, FoundNote, Missing, NoteRow, NoteText, Written
 from notebook_sync.sessions import OWNER, Session
@@ -48,7 +48,6 @@ Digest = Annotated[
     str, Meta(max_length=64, description="digest of the text that the change is based on"), Arg("DIGEST")
 ]
 Reason = Annotated[str, Meta(max_length=1_000, description="why, for the history"), Arg("TEXT")]
-DryRun = Annotated[bool, Meta(description="only show what would happen")]
 
 
 class Step(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

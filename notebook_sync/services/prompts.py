@@ -21,7 +21,6 @@ if TYPE_CHECKING:  # 8 ms that the prompt does not wait for
     from notebook_sync.services.reminders import Reminders
     from notebook_sync.services.rules import Standing
 
-_OWNERS = "This is only available in owner conversations"
 _LONGEST = 4_096
 
 MaxTokens = Annotated[
@@ -151,7 +150,6 @@ class PromptService(NotebookService):
         "check",
         route="GET /check",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         columns=("place", "severity", "message"),
         result_in="notebook_sync.services.check",
         nothing_found="no problems",
@@ -235,7 +233,6 @@ class PromptService(NotebookService):
     @operation(
         "trust",
         sessions=OWNER_ONLY,
-        refusal=_OWNERS,
         effect="write",
         asks="caller",
         columns=("path", "lines", "accepted"),

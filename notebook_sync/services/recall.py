@@ -25,11 +25,11 @@ from notebook_sync.search.query import Hit, Name
 from notebook_sync.search.ranking import SECOND_STAGE, decay, mmr, rarity_of, shares_of
 from notebook_sync.services.core import Core
 from notebook_sync.services.results import fenced, neutral_name
-from notebook_sync.services.stream import NOTEBOOK, OF_NOTE, Entry, entry_of, hear, shown
+from notebook_sync.services.stream import OF_NOTE, Entry, entry_of, hear, shown
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import EVERYTHING, Has, Is, Not, Row, Where, both
-from notebook_sync.sync.apply import stream_entry
+from notebook_sync.sync.apply import NOTEBOOK, stream_entry
 
 # What words and meaning count, and the source of a line against its text; how far an entry without a word of the query
 # may be from it, of the nearest one's cosine.

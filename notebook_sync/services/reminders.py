@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple, get_args
 from notebook_sync.registry import Results
 from notebook_sync.services.assembling import REMINDERS, read_runtime
 from notebook_sync.services.core import Core
-from notebook_sync.services.grammar import Entry, Grammar, Malformed, plain_heading
+from notebook_sync.services.grammar import Entry, Grammar, Malformed, misplaced, plain_heading
 from notebook_sync.sessions import PROGRAM, Session
 from prompt.dates import read_moment, suggested_moment, task_dates
 
@@ -114,9 +114,7 @@ def read_reminder(entry: Entry, now: datetime) -> Due | Malformed | None:
     if form is None:
         if not box and dates.keys().isdisjoint(_TASK.dates):
             return None
-        where = f"is under `{entry.section}`" if entry.section else "is under no heading"
-        message = f"{where}, so it is not a reminder; write: it under {' or '.join(SECTIONS)}"
-        return Malformed(entry.line, message)
+        return misplaced(entry, "reminder", SECTIONS)
     if entry.is_nested and not box:
         return None  # a remark on the reminder around it
     said, every = " ".join(_MARKUP.sub(" ", text).split()), ""

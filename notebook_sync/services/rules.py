@@ -18,7 +18,7 @@ from datetime import datetime
 from notebook_sync.errors import UsageError
 from notebook_sync.services.assembling import RULES, read_runtime
 from notebook_sync.services.core import Core
-from notebook_sync.services.grammar import IN_FORCE, Entry, Grammar, Malformed, blank, plain_heading
+from notebook_sync.services.grammar import IN_FORCE, Entry, Grammar, Malformed, blank, misplaced, plain_heading
 from notebook_sync.sessions import Session
 from prompt import Lines, visible
 from prompt.dates import suggested_moment
@@ -97,9 +97,7 @@ def read_rule(entry: Entry, now: datetime) -> Rule | Malformed | None:
     name = name.strip(" :")
     if name and action and (identity or dates or name.casefold() in _EVERYONE):
         if section not in _KNOWN:
-            where = f"is under `{entry.section}`" if entry.section else "is under no heading"
-            message = f"{where}, so it is not a rule; write: it under {' or '.join(SECTIONS)}"
-            return Malformed(entry.line, message)
+            return misplaced(entry, "rule", SECTIONS)
         limits = [dates.since, dates.until] if dates else ["", ""]
         if dates and not dates.problem:
             limits = [suggested_moment(each, today) if each else "" for each in limits]

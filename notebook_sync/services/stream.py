@@ -23,19 +23,29 @@ from notebook_sync.dates import moment
 from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.files.names import is_announced
 from notebook_sync.permissions import may_in_stream
-from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, Limit, Result, Results, When, found_any, operation
-from notebook_sync.services.core import Core, NotebookService
+from notebook_sync.registry import (
+    NOT_EXTERNAL,
+    OWNER_ONLY,
+    Arg,
+    DryRun,
+    Limit,
+    Result,
+    Results,
+    When,
+    found_any,
+    operation,
+)
+from notebook_sync.services.core import Core, NotebookService, publish_now
 from notebook_sync.services.results import fenced, neutral_name
 from notebook_sync.services.view import View
 from notebook_sync.sessions import OWNER, Session
 from notebook_sync.store import others
 from notebook_sync.store.rows import Is, Row, both, from_milliseconds, to_milliseconds
-from notebook_sync.sync.apply import stream_entry
+from notebook_sync.sync.apply import NOTEBOOK, stream_entry
 
 if TYPE_CHECKING:
     from notebook_sync.services.checkpoints import Checkpoint, Rollback
 
-NOTEBOOK = "notebook"  # the source of lines about notes
 # What a row of the index has of a note that a line is about.
 OF_NOTE = (
     *("id", "path", "title", "summary", "collection", "status", "version"),
@@ -155,8 +165,7 @@ class StreamService(NotebookService):
         }
         with core.index.write(durable=True):
             (core.index.longterm if keep else core.index.stream).put([row])
-        if core.has_targets:
-            core.publisher.publish_inline(1.0)
+        publish_now(core)
         return entry_of({**row, "kept": keep})
 
     @operation(
@@ -293,7 +302,7 @@ class StreamService(NotebookService):
         session: Session = OWNER,
         *,
         files: Annotated[bool, Meta(description="also restore the notes")] = False,
-        dry_run: Annotated[bool, Meta(description="only show what would happen")] = False,
+        dry_run: DryRun = False,
     ) -> Rollback:
         """Restore the stream, and with --files the notes, of a checkpoint.
 

@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from notebook_sync.errors import Busy, NotebookError, Refused, UsageError
 from notebook_sync.files.locks import FileLock
 from notebook_sync.files.private import write_private
+from notebook_sync.services.admin import TokenKind
 from notebook_sync.sessions import KINDS, Kind, Session
 
 FILE = "tokens.json"
@@ -33,11 +33,9 @@ ACCESS_LIFE = timedelta(hours=1)
 GRANT_LIFE = timedelta(days=30)
 _LOCK_SECONDS = 5.0
 
-# A login link counts once, and gives a browser its cookie; neither is a bearer token.
-RowKind = Kind | Literal["link", "cookie"]
-_LINK: tuple[RowKind, ...] = ("link",)
-_COOKIE: tuple[RowKind, ...] = ("cookie",)
-_OWNERS: tuple[RowKind, ...] = ("owner", *_LINK, *_COOKIE)
+_LINK: tuple[TokenKind, ...] = ("link",)
+_COOKIE: tuple[TokenKind, ...] = ("cookie",)
+_OWNERS: tuple[TokenKind, ...] = ("owner", *_LINK, *_COOKIE)
 
 
 class TokenRow(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,7 +46,7 @@ class TokenRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     name: str
-    kind: RowKind
+    kind: TokenKind
     secret: str
     created_at: datetime
     expires_at: datetime | None = None
@@ -216,7 +214,7 @@ def _digest(secret: str) -> bytes:
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def _same(rows: Iterable[TokenRow], secret: str, kinds: Collection[RowKind]) -> list[TokenRow]:
+def _same(rows: Iterable[TokenRow], secret: str, kinds: Collection[TokenKind]) -> list[TokenRow]:
     """The valid rows of these kinds with this secret. All are compared, in constant time: how long it takes says
     nothing about any."""
     given = _digest(secret)
@@ -247,7 +245,7 @@ def _grant(rows: list[TokenRow], row: TokenRow) -> TokenRow:
     return granted
 
 
-def _new(rows: list[TokenRow], name: str, kind: RowKind, *, life: timedelta | None = None, host: str = "") -> str:
+def _new(rows: list[TokenRow], name: str, kind: TokenKind, *, life: timedelta | None = None, host: str = "") -> str:
     """Add a token, and return its secret."""
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
     rows.append(TokenRow(name, kind, secret, now, now + life if life else None, host))

@@ -24,7 +24,7 @@ from notebook_sync.files.names import twin, why_not
 from notebook_sync.files.parse import parse
 from notebook_sync.model import Note, collection_of
 from notebook_sync.permissions import guarded_key, guarded_names
-from notebook_sync.services.core import Core
+from notebook_sync.services.core import Core, publish_now
 from notebook_sync.services.view import View
 from notebook_sync.sessions import OWNER, PROGRAM, Session
 from notebook_sync.store.rows import Is, Row
@@ -32,7 +32,6 @@ from notebook_sync.store.rows import Is, Row
 # What anybody may create, as far as the session allows it.
 PAGES = ("pages", "code_snippets", "research_notes")
 NOT_OWN = "This conversation may change only the pages that its agent created"
-_PUBLISH_SECONDS = 1.0
 _ATTEMPTS = 5
 _NO_HISTORY = f"{NO_GIT}: earlier texts are not kept, and nothing can be undone"
 # What says who made a note and whose words it holds: only the owner sets or changes it.
@@ -100,12 +99,6 @@ def writing(core: Core, operation: str) -> Iterator[None]:
     with write_lock(core.place, operation):
         yield
     publish_now(core)
-
-
-def publish_now(core: Core) -> None:
-    """Publish for at most a second before a write returns, unless another process follows the notebook."""
-    if core.has_targets:
-        core.publisher.publish_inline(_PUBLISH_SECONDS)
 
 
 def digest_of(raw: bytes | None) -> str:

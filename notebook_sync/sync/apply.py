@@ -20,6 +20,10 @@ from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Is, Row, both, to_milliseconds
 from notebook_sync.sync.diff import Change, Delete, Known, Projection, Put, Stale, Touch
 
+# The breadcrumb of a note that left a channel: what was before is not for all who may read it now.
+MOVED_OUT = "Moved out of a channel"
+# The source of lines about notes.
+NOTEBOOK = "notebook"
 # What an event names of a batch: a checkout touches thousands of notes.
 _MOST_NAMED = 100
 # Headings that a breadcrumb names of a kind, and characters of a summary in a stream line.
@@ -219,7 +223,7 @@ def what_happened(put: Put, was: Row | None) -> tuple[str, str]:
     old, new = was["path"] or "", put.look.path
     if is_private(old) == is_private(new):
         return f"Moved from {old}", "moved"
-    return ("Moved out of a channel", "created") if is_private(old) else (f"Moved from {old}", "deleted")
+    return (MOVED_OUT, "created") if is_private(old) else (f"Moved from {old}", "deleted")
 
 
 def stream_entry(note: Row, action: str, at: datetime, zone: tzinfo, agent: str = "") -> Row:
@@ -235,7 +239,7 @@ def stream_entry(note: Row, action: str, at: datetime, zone: tzinfo, agent: str 
         "day": at.astimezone(zone).date().isoformat(),
         "at": at,
         "content": f"[Notebook {action.upper()}] {title}" + (f": {summary}" if summary else ""),
-        "source": "notebook",
+        "source": NOTEBOOK,
         "score": _SCORE,
         "agent": agent,
         "action": action,

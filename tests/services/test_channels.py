@@ -72,7 +72,7 @@ def test_a_note_is_a_file_in_a_channel_that_is_made_with_it(notebook: Notebook) 
         assert (row.id, row.title) == (done.notebook_id, "Ines has the key. Ask her.")
         assert (row.topic, row.session_id, row.metadata) == ("the harbour", "morning", own)
         assert abs(row.created_at - datetime.now(UTC)) < timedelta(minutes=5)
-        assert "Ask her.\r" not in str(row)
+        assert "key.\\r" not in str(row)
 
 
 def test_notes_of_one_moment_all_stay(notebook: Notebook) -> None:

@@ -75,9 +75,9 @@ def test_a_file_that_others_can_open_is_refused(tokens: TokenFile, tmp_path: Pat
     "text",
     [
         *("", "{}", "[1]", '[{"name": "scribe"}]', '[{"name": "\udcff"}]'),
-        '[{"name": "scribe", "kind": "owner", "token": "x", "created_at": "2026-01-01T00:00:00Z"}]',
-        '[{"name": "owner", "kind": "task", "token": "x", "created_at": "2026-01-01T00:00:00Z"}]',
-        '[{"name": "scribe", "kind": "task", "token": "", "created_at": "2026-01-01T00:00:00Z"}]',
+        '[{"name": "scribe", "kind": "owner", "secret": "x", "created_at": "2026-01-01T00:00:00Z"}]',
+        '[{"name": "owner", "kind": "task", "secret": "x", "created_at": "2026-01-01T00:00:00Z"}]',
+        '[{"name": "scribe", "kind": "task", "secret": "", "created_at": "2026-01-01T00:00:00Z"}]',
     ],
 )
 def test_a_file_that_cannot_be_read_grants_nothing(tokens: TokenFile, tmp_path: Path, text: str) -> None:

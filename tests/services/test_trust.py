@@ -61,7 +61,7 @@ def test_by_default_the_file_is_what_is_shown(notebook: Notebook) -> None:
     assert notebook.prompts.trust().results == []
 
 
-def test_a_removed_rule_and_a_removed_file_still_stand(notebook: Notebook) -> None:
+def test_a_removed_rule_and_a_removed_file_still_count(notebook: Notebook) -> None:
     write(notebook, "## Boundaries\n")
     assert RULES.strip() in shown(notebook)
     (notebook.root / ORDERS).unlink()

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from notebook_sync.errors import MissingExtra, UsageError
+from notebook_sync.errors import UsageError, missing_extra
 from notebook_sync.notebook import Notebook, load_operations
 from notebook_sync.registry import OPERATIONS, Arg, Operation, as_json, call
 from notebook_sync.sessions import Kind, Session
@@ -264,17 +264,6 @@ _COMPLETION = """_notebook_sync() {{
   COMPREPLY=($(compgen -W "$options" -- "$current"))
 }}
 complete -o default -F _notebook_sync {program}"""
-
-
-@contextmanager
-def missing_extra(feature: str, extra: str) -> Iterator[None]:
-    """Imports whose absence is an error with the line that installs them. Raises MissingExtra."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "notebook_sync":
-            raise
-        raise MissingExtra(feature, extra) from error
 
 
 _WRITTEN: tuple[Callable[..., Any], ...] = (_init, _demo, _watch, _serve, _mcp, _connect, _context_hook, _completion)
