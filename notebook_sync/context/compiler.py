@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -36,8 +35,9 @@ from notebook_sync.model import UNSETTLED
 from notebook_sync.registry import Result
 from notebook_sync.services.core import Core
 from notebook_sync.services.finding import any_tag
-from notebook_sync.services.remembering import FOLDER, count_uses
+from notebook_sync.services.remembering import FOLDER
 from notebook_sync.services.view import View
+from notebook_sync.services.writing import digest_of
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Has, Is, Not, Row, Where, both
 from notebook_sync.sync.project import fold_tags, project
@@ -140,6 +140,7 @@ class Compiler:
             asks_servers,
         )
         view, intent = View(core, session), intent_of(spec, core.analyzer, table.domains)
+        task = digest_of(spec.encode())
         choice = self._candidates.choose(view, intent, wanted, top_k)
         read = {id: self._as_now(choice.rows[id]) for id in choice.chosen}
         now = {id: found for id, found in read.items() if found and wanted.fits(found[0])}
@@ -147,13 +148,13 @@ class Compiler:
         gone = read.keys() - now.keys()
         links = [link for link in choice.links if gone.isdisjoint((link.source, link.to))]
         choice = replace(choice, chosen=tuple(now), rows=rows, links=links)
-        related = self._related(both(view.whole, Is("digest", "!=", _digest(spec))), intent, wanted)
+        related = self._related(both(view.whole, Is("digest", "!=", task)), intent, wanted)
         used = {id: _used(rows[id], choice.ranked[id].combined, id in choice.primary) for id in now}
         options = [max_tokens, top_k, sorted(wanted.domains), sorted(wanted.without_tags)]
 
         def hash_of(ids: Sequence[str]) -> str:
             files = sorted((id, rows[id]["digest"]) for id in ids)
-            return _digest(json.dumps([_digest(spec), options, files]))
+            return digest_of(json.dumps([task, options, files]).encode())
 
         def metadata(ids: Sequence[str]) -> list[str]:
             listed = (f"- {in_code(id)}, {used[id].contribution}: {in_code(used[id].path)}" for id in ids)
@@ -165,7 +166,7 @@ class Compiler:
         material = Material(intent.content, entries, risks, lines, metadata, is_external)
         brief = write_brief(material, max_tokens, partial(self._count, core.settings.prompt.encoding))
         if counts_use and not is_external:
-            count_uses(core, [id for id in brief.kept if id in choice.primary])
+            core.count_uses("documents", [id for id in brief.kept if id in choice.primary])
         lost = len(now) - len(brief.kept)
         omitted = f"{lost} of {len(now)} memories omitted: max_tokens is {max_tokens:,}" if lost else ""
         read_as = {"title": intent.title, "labels": sorted(intent.labels), "keywords": intent.keywords}
@@ -192,7 +193,7 @@ class Compiler:
         except NotebookError:
             return None
         text = raw.decode(errors="replace")
-        if sha256(raw).hexdigest() == row["digest"]:
+        if digest_of(raw) == row["digest"]:
             return row, text
         note = parse(row["path"], raw, timezone=core.settings.timezone)
         if not raw or note.broken:
@@ -234,10 +235,6 @@ def _check(spec: str, max_tokens: int, largest_file: int, *, is_external: bool) 
 def _used(row: Row, score: float, is_primary: bool) -> UsedMemory:
     shown = {name: row[name] for name in ("id", "path", "title")}
     return UsedMemory(**shown, score=round(score, 4), contribution="primary" if is_primary else "supporting")
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()
 
 
 # ---- sources for a reasoner's own notebook

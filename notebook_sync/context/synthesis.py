@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from hashlib import sha256
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +25,7 @@ from notebook_sync.files.locks import FileLock
 from notebook_sync.registry import Result
 from notebook_sync.services.core import Core
 from notebook_sync.services.memory_links import DroppedLink, IngestedLinks, ingest_links
+from notebook_sync.services.writing import digest_of
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
 from prompt import count_tokens
@@ -171,7 +171,7 @@ class Synthesizer:
 
     def _taken(self, wanted: _Wanted, made: Compiled, source: str, answer: Answer) -> Synthesis:
         """Save the links of an answer, and cache it unless somebody changed what it rests on meanwhile."""
-        id = sha256(f"{wanted.spec} {self._core.now()}".encode(errors="replace")).hexdigest()[:12]
+        id = digest_of(f"{wanted.spec} {self._core.now()}".encode(errors="replace"))[:12]
         links = self._saved(answer, made, wanted.session, {"source": source, "synthesis_id": id})
         # The links may have changed the brief: what is cached answers the brief that the next call will compile.
         now = self._compile(wanted)
@@ -185,7 +185,7 @@ class Synthesizer:
         if self.cache.has_changed(made.words, wanted.session, now.words):
             found.warnings.append("it is not cached: a memory that it rests on was changed meanwhile")
         else:
-            task = sha256(wanted.spec.encode(errors="replace")).hexdigest()
+            task = digest_of(wanted.spec.encode(errors="replace"))
             rests_on = {"words": {**made.words, **now.words}, "notes": [*made.notes, *now.notes, task]}
             self.cache.put(self.cache.key_of(wanted.spec, now), msgspec.to_builtins(found) | rests_on)
         return found

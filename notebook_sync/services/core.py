@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -198,6 +198,17 @@ class Core:
         except NotebookError:
             is_new = False
         return self.lag or ("the notes are not indexed yet; run: notebook-sync sync" if is_new else "")
+
+    def count_uses(self, collection: str, ids: Sequence[str]) -> None:
+        """Count one use of each of these facts or documents. An index that cannot be written is no reason to fail what
+        was asked."""
+        from notebook_sync.store.rows import Is  # as for events
+
+        if ids:
+            with suppress(NotebookError):
+                self.index.collections[collection].update(
+                    Is("id", "in", ids), set={"last_accessed": self.now()}, inc={"access_count": 1}
+                )
 
     def forget(self, *keep: str) -> None:
         """Make the parts again when they are next used, except those named."""

@@ -30,6 +30,7 @@ from notebook_sync.services.fact_changes import (
     record_kept,
 )
 from notebook_sync.services.fact_rows import FactRow, Likeness, clamp, facts_of, likeness_of, nearest
+from notebook_sync.services.memory_text import plain_title
 from notebook_sync.services.sameness import contradicts, difference, words_of
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
@@ -119,8 +120,8 @@ def extract_facts(
         answer = llm.answer(_TASK, _question(core, said, _known(core, view)), _Answer)
     except BadAnswer as error:
         return Extracted(error=str(error))
-    summary = _one_line(answer.summary, 300)
-    reason = f"extracted: {_one_line(summary, 80)}" if summary else "extracted"
+    summary = shorten(plain_title(answer.summary), 300)
+    reason = f"extracted: {shorten(summary, 80)}" if summary else "extracted"
     removals = [likeness_of(core, text) for text in answer.removals[:_MOST_READ]]
 
     def decide(draft: Draft) -> _Plan:
@@ -161,7 +162,7 @@ class _Plan:
         if fact and not reason:
             self.done.removals.append(outcome_of(fact, "archived", ARCHIVE))
         else:
-            self.done.skipped.append(Skipped("removal", _one_line(removal.text, _LONGEST_ADDITION), reason))
+            self.done.skipped.append(Skipped("removal", shorten(plain_title(removal.text), _LONGEST_ADDITION), reason))
 
     def add(self, added: _Added) -> None:
         """Add a fact, or reinforce the one that says so, or restore the archived one."""
@@ -181,7 +182,7 @@ class _Plan:
         except UsageError as error:
             kept, reason = None, str(error)
         if kept is None:
-            self.done.skipped.append(Skipped("addition", _one_line(added.item, _LONGEST_ADDITION), reason))
+            self.done.skipped.append(Skipped("addition", shorten(plain_title(added.item), _LONGEST_ADDITION), reason))
             return
         said = added.importance
         weight = HINTS.get(said.strip().casefold(), BASE) if isinstance(said, str) else clamp(said)
@@ -280,7 +281,8 @@ def _question(core: Core, said: Sequence[_Said], known: Sequence[FactRow]) -> st
         own = words_of(fact.content)
         if not fact.archived and not fact.core:
             line = (
-                f"{fact.id} [{_one_line(fact.section, _LONGEST_SECTION)}] {_one_line(fact.content, _LONGEST_ADDITION)}"
+                f"{fact.id} [{shorten(plain_title(fact.section), _LONGEST_SECTION)}] "
+                f"{shorten(plain_title(fact.content), _LONGEST_ADDITION)}"
             )
             ranked.append((-len(own & words) / (len(own) or 1), -fact.importance, line))
     lines, room = list[str](), _MOST_FACT_TOKENS
@@ -303,7 +305,3 @@ def _section_for(name: str, known: Sequence[FactRow]) -> str:
     sections = (*SECTIONS, *(fact.section for fact in known if not fact.core))
     same = next((section for section in sections if section.casefold() == plain.casefold()), "")
     return same or (plain if len(plain) <= _LONGEST_SECTION and _SECTION.fullmatch(plain) else IMPORTANT)
-
-
-def _one_line(text: str, longest: int) -> str:
-    return shorten(" ".join("".join(each if each.isprintable() else " " for each in text).split()), longest)

@@ -18,7 +18,7 @@ from notebook_sync.files.fact_text import ARCHIVE, FOLDER, as_bullet, fact_id, f
 from notebook_sync.files.frontmatter import is_external
 from notebook_sync.files.names import copy_of, why_not
 from notebook_sync.files.page import plain
-from notebook_sync.model import CORE_FACTS, HISTORY_LIMIT, FactLine
+from notebook_sync.model import CORE_FACTS, FactLine
 from notebook_sync.registry import Result
 from notebook_sync.services.core import Core
 from notebook_sync.services.documents import changed
@@ -27,7 +27,7 @@ from notebook_sync.services.view import View
 from notebook_sync.services.writing import Change, Saved, change_notes, save
 from notebook_sync.sessions import KINDS, Session
 from notebook_sync.store.rows import EVERYTHING, Is, Row, both
-from notebook_sync.sync.facts import places_of
+from notebook_sync.sync.facts import places_of, with_event
 
 _Decided = TypeVar("_Decided")
 NOTES = f"{FOLDER}/notes.md"
@@ -249,9 +249,7 @@ def raised(core: Core, session: Session, row: Row, action: str, base: float, **s
     is_fixed = row["pin"] is not None or row["path"] == CORE_FACTS
     base = row["base"] if is_fixed else clamp(base)
     actor = "owner" if session.kind == "owner" else session.changed_by
-    event = {"at": core.now().isoformat(), "action": action, "importance": base, "actor": actor}
-    event |= {"path": row["path"], "section": row["section"], **said}
-    return {"base": base, "source_history": [*(row["source_history"] or ()), event][-HISTORY_LIMIT:]}
+    return with_event(row, row, core.now(), action, base, actor, **said)
 
 
 def one_line(name: str, value: str) -> str:

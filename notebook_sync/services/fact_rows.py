@@ -171,7 +171,7 @@ def search_facts(core: Core, session: Session, query: str, *, scope: Scope, limi
     found = core.searcher.search(query, where=where, collection="facts", limit=limit, explain=True)
     results = [_found(seen[hit.id], clamp((hit.parts or {})["meaning"]), hit.score) for hit in found.hits]
     related = core.settings.memory.related
-    _count_use(core, session, [fact.id for at, fact in enumerate(results) if at == 0 or fact.similarity >= related])
+    _count_uses(core, session, [fact.id for at, fact in enumerate(results) if at == 0 or fact.similarity >= related])
     return Results(results, found.degraded or core.behind() or None)
 
 
@@ -183,7 +183,7 @@ def verify_claim(core: Core, session: Session, content: str) -> Verdict:
     confirming = (fact.id for fact, near in ranked if near >= limits.confirmed and not difference(fact.content, text))
     confirmed = next(confirming, None)
     if confirmed:
-        _count_use(core, session, [confirmed])
+        _count_uses(core, session, [confirmed])
     matches = [_found(fact, near, near) for fact, near in ranked if near >= limits.related or fact.id == confirmed]
     matches.sort(key=lambda match: match.id != confirmed)
     return Verdict(
@@ -198,14 +198,11 @@ def _found(fact: FactRow, similarity: float, score: float) -> FoundFact:
     return FoundFact(**asdict(fact), similarity=round(similarity, 4), score=round(score, 4))
 
 
-def _count_use(core: Core, session: Session, ids: Collection[str]) -> None:
+def _count_uses(core: Core, session: Session, ids: Sequence[str]) -> None:
     """Count one use of each fact, if an agent used it: an owner who looks through the notebook keeps nothing alive, nor
-    does a message of others. An index that cannot be written is no reason to fail."""
-    if ids and (session.kind == "task" or (session.kind == "owner" and session.agent)):
-        with suppress(NotebookError):
-            core.index.facts.update(
-                Is("id", "in", list(ids)), set={"last_accessed": core.now()}, inc={"access_count": 1}
-            )
+    does a message of others."""
+    if session.kind == "task" or (session.kind == "owner" and session.agent):
+        core.count_uses("facts", ids)
 
 
 # ---- seen

@@ -342,7 +342,7 @@ def proposals_of(core: Core) -> list[Proposal]:
     found = []
     for id, as_id in proposed:
         fact, same = facts.get(id), facts.get(as_id)
-        if fact and not as_id and not fact.core:
+        if fact and not as_id:
             message = f"this fact is proposed for {CORE_FACTS}; run: notebook-sync fact promote {id}"
             found.append(Proposal(fact.path, fact.line, message))
         if fact and same and as_id not in (apart[id] or ()):

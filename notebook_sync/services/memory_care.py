@@ -29,6 +29,7 @@ from notebook_sync.files.fields import HIGHEST_PRIORITY, KINDS, read_fields
 from notebook_sync.files.frontmatter import Frontmatter, read_frontmatter, typed
 from notebook_sync.files.page import shorten
 from notebook_sync.registry import Result
+from notebook_sync.search.ranking import decay
 from notebook_sync.services.core import Core
 from notebook_sync.services.memory_text import NEEDED, UNKNOWN, agent_of, go_moment, plain_title
 from notebook_sync.services.remembering import (
@@ -171,8 +172,8 @@ def score_of(
 ) -> float:
     """What a memory counts for at `now`, 0 to 1. A time to come counts as now."""
     usage = min(1.0, log1p(max(uses, 0)) / _MANY_USES)
-    recency = _halved(now - (used or made), by.recency_half_life_days)
-    age = 1.0 - _halved(now - made, by.age_half_life_days)
+    recency = decay((now - (used or made)) / by.recency_half_life_days, _DAY)
+    age = 1.0 - decay((now - made) / by.age_half_life_days, _DAY)
     score = by.usage * usage + by.recency * recency + by.priority * priority / HIGHEST_PRIORITY - by.age * age
     return min(max(score, 0.0), 1.0)
 
@@ -190,11 +191,6 @@ def score_memories(core: Core, session: Session = PROGRAM) -> Scored:
             documents.update(Is("id", "in", ids), set={"score": score}, stamp=True)
     mine = {id for (id,) in documents.tuples(("id",), memories_where(core, View(core, session)))}
     return Scored(scored=len(mine), changed=sum(len(mine.intersection(ids)) for ids in moved.values()))
-
-
-def _halved(span: timedelta, half_life_days: float) -> float:
-    """1 now, 1/2 after a half-life."""
-    return float(2.0 ** (-max(span / _DAY, 0.0) / half_life_days))
 
 
 # ---- audit

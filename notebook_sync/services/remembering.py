@@ -6,13 +6,12 @@ A model is asked before anything is locked, and its answer never replaces the te
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from notebook_sync.errors import BackendDown, BadAnswer, MissingExtra, NotebookError, UsageError
+from notebook_sync.errors import BackendDown, BadAnswer, MissingExtra, UsageError
 from notebook_sync.files.edits import characters_refused
 from notebook_sync.files.fields import AGENT, DEFAULT_PRIORITY, HIGHEST_PRIORITY, Kind
 from notebook_sync.files.new_note import new_id, slug
@@ -225,15 +224,8 @@ def search_memories(
             results.append(msgspec.structs.replace(shown[hit.id], similarity=alike, snippet=snippet))
             used += [hit.id] if alike >= core.settings.memory.related else []
     if counts_use and session.kind != "external":
-        count_uses(core, used)
+        core.count_uses("documents", used)
     return Results(results, found.degraded or core.behind() or None)
-
-
-def count_uses(core: Core, ids: Sequence[str]) -> None:
-    """Count one use of each memory. An index that cannot be written is no reason to fail a search."""
-    if ids:
-        with suppress(NotebookError):
-            core.index.documents.update(Is("id", "in", ids), set={"last_accessed": core.now()}, inc={"access_count": 1})
 
 
 def memories_where(

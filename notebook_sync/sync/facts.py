@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from notebook_sync.files.fact_text import ARCHIVE, order_of
-from notebook_sync.model import CORE_FACTS
+from notebook_sync.model import CORE_FACTS, HISTORY_LIMIT
 from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Is, Row
@@ -22,7 +22,6 @@ from notebook_sync.sync.project import with_fact_words
 
 # What a restored fact gains, of 1.
 _RESTORED = 0.1
-_MOST_EVENTS = 50
 # How alike two wordings of one fact are at least, of 100; where there are more pairs, none is compared.
 _ALIKE = 90.0
 _MOST_PAIRS = 2_500
@@ -97,6 +96,15 @@ def places_of(index: Index, facts: Sequence[str]) -> dict[str, list[Row]]:
     return dict(found)
 
 
+def with_event(
+    past: Row | None, place: Mapping[str, Any], now: datetime, action: str, base: float, actor: str, **said: str
+) -> Row:
+    """What is set of a fact that counts for `base` from now on, with the event that says why. `place`: where it is."""
+    event = {"at": now.isoformat(), "action": action, "importance": base, "actor": actor}
+    event |= {"path": place["path"], "section": place["section"], **said}
+    return {"base": base, "source_history": [*((past or {}).get("source_history") or ()), event][-HISTORY_LIMIT:]}
+
+
 def most_open(places: Iterable[Row]) -> str:
     """The audience of a fact that is stated at these places."""
     return min((str(place["audience"]) for place in places), key=lambda audience: (audience != "", audience))
@@ -161,10 +169,6 @@ def _kept(past: Row | None, action: str, place: Mapping[str, Any], now: datetime
     base = (past or stated)["base"]
     if action == "restored" and place["pin"] is None and place["path"] != CORE_FACTS:
         base = min(1.0, base + _RESTORED)
-    event = {"at": now.isoformat(), "action": action, "importance": base, "actor": actor}
-    event |= {"path": place["path"], "section": place["section"]}
-    if action in ("gone", "reworded"):
-        event["was"] = (past or stated)["content"]
-    history = [*((past or {}).get("source_history") or ()), event][-_MOST_EVENTS:]
-    changed: Row = {"base": base, "updated_at": now, "source_history": history}
+    said = {"was": (past or stated)["content"]} if action in ("gone", "reworded") else {}
+    changed = {**with_event(past, place, now, action, base, actor, **said), "updated_at": now}
     return changed if past else {**changed, "created_at": now}
