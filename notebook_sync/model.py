@@ -18,6 +18,8 @@ RUNTIME_FILES = (
 CORE_FACTS = "facts/core.md"
 SETTINGS_FILE = "notebook.toml"
 HISTORY_LIMIT = 50
+# The counter that there is once every file was looked at.
+ADOPTED = "adopted"
 
 # Raised when the same bytes would be parsed into another Note or other rows; older rows are parsed again.
 PARSER = 2

@@ -35,7 +35,6 @@ class Reader:
         self._home = home
         self._shown = shown
         self.skipped: list[str] = []
-        self.ran = 0
         self._printed = ""
         commands = home.parent / "commands"
         commands.mkdir()
@@ -93,7 +92,6 @@ class Reader:
         path.write_text(self._used(text), encoding="utf-8")
 
     def _follow_command(self, place: str, command: str, expected: str) -> None:
-        self.ran += 1
         printed = self._as_shown(self._run(command))
         code = re.search(r"\[exit \d+\]\n?$", printed)
         assert expected or not code, f"{place}: {command}\n{printed}"

@@ -20,7 +20,7 @@ from notebook_sync.sessions import Session
 from notebook_sync.settings import PromptTable
 
 GITIGNORE = ".gitignore"
-LONGEST_NAME = 255
+_LONGEST_NAME = 255
 _LONGEST_PATH = 4000
 _OTHERS = (Session.task(), Session.external())
 
@@ -61,7 +61,7 @@ def copy_of(path: str, guarded: Collection[str] = (*RUNTIME_FILES, CORE_FACTS)) 
         return ""
     original = _COPY.sub("", stem)
     plain = _MAYBE_COPY.sub("", original)
-    if f"{folder}{slash}{plain}{ending}".casefold() in {each.casefold() for each in guarded}:
+    if plain != original and f"{folder}{slash}{plain}{ending}".casefold() in {each.casefold() for each in guarded}:
         original = plain
     return f"{folder}{slash}{original}{ending}" if original and original != stem else ""
 
@@ -92,14 +92,14 @@ def is_announced(path: str, prompt: PromptTable) -> bool:
 def why_not(path: str) -> str:
     """Why no new note may have this relative path; "" where nothing in its names is against it."""
     parts = path.split("/")
-    if not _NO_NAMES.isdisjoint(parts):
+    if not NO_NAMES.isdisjoint(parts):
         return "is no plain path; name the note by its path in the notebook"
-    if any(unicodedata.category(each) in _UNPRINTABLE or each in _BIDI for each in path):
+    if any(unicodedata.category(each) in UNPRINTABLE or each in _BIDI for each in path):
         return "has a control character, or bytes that are not UTF-8"
     if "\\" in path:
         return "has a backslash; write / between folders"
-    if len(path.encode()) > _LONGEST_PATH or max(len(part.encode()) for part in parts) > LONGEST_NAME:
-        return f"is longer than {_LONGEST_PATH} bytes, or a name in it longer than {LONGEST_NAME}"
+    if is_too_long(path):
+        return f"is longer than {_LONGEST_PATH} bytes, or a name in it longer than {_LONGEST_NAME}"
     for part in parts:
         if is_system_folder(part):
             return f"leads through {part!r}, which is hidden or the system's own"
@@ -108,6 +108,11 @@ def why_not(path: str) -> str:
         if part.split(".")[0].rstrip().casefold() in _DEVICES:
             return f"has {part!r}, the name of a device on Windows"
     return "" if is_note_name(parts[-1]) else "is not a note's name; end it in .md"
+
+
+def is_too_long(path: str) -> bool:
+    """Whether systems refuse such a path or a name in it."""
+    return len(path.encode()) > _LONGEST_PATH or max(len(part.encode()) for part in path.split("/")) > _LONGEST_NAME
 
 
 def twin(name: str, others: Iterable[str]) -> str:
@@ -122,9 +127,9 @@ def folded(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
-_NO_NAMES = frozenset({"", ".", ".."})
+NO_NAMES = frozenset({"", ".", ".."})
 # Control characters, surrogates (bytes that are not UTF-8), line and paragraph separators.
-_UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
+UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 # What shows text in another order than it is written in.
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _DEVICES = frozenset(

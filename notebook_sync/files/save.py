@@ -253,7 +253,12 @@ def _is_in_use(fd: int) -> bool:
 
 def _swap_name(path: str, one: str, other: str) -> str:
     """A hidden name that says which texts may be dropped, by their digests ("" for none), and whose they are."""
-    return f".{one[:16]:0>16}-{other[:16]:0>16}-{os.urandom(8).hex()}-{quote(path, safe='')[-_TAIL:]}"
+    return f".{one[:16]:0>16}-{other[:16]:0>16}-{os.urandom(8).hex()}-{tail_of(path)}"
+
+
+def tail_of(path: str) -> str:
+    """The end of the name of a copy: that of the note's path."""
+    return quote(path, safe="")[-_TAIL:]
 
 
 @contextmanager

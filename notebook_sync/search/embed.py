@@ -61,7 +61,9 @@ class Embedder(Protocol):
         """One row for each text, whose first line is its title."""
 
     def embed_query(self, query: str, rarity: Rarity) -> Vector:
-        """The vector of a query. `rarity` weighs its words where the model adds up words."""
+        """The vector of a query. `rarity` weighs its words where the model adds up words; others know what is rare."""
+        vector: Vector = self.embed([query])[0]
+        return vector
 
 
 def embedder_of(settings: SearchTable, environ: Mapping[str, str] = os.environ) -> Embedder | None:
@@ -111,7 +113,7 @@ class StaticEmbedder:
             raise BackendDown("wordllama's table", f"it cannot be read ({error})") from None
 
 
-class OpenAiEmbedder:
+class OpenAiEmbedder(Embedder):
     """Vectors from any server that speaks as OpenAI's does: `embeddings = "openai:MODEL"` at `base_url`, and nothing is
     sent anywhere else. No message repeats what the server said, which is text of others, and none holds the key."""
 
@@ -143,11 +145,6 @@ class OpenAiEmbedder:
         for batch, answer in zip(batches, answers, strict=True):
             found[batch] = answer
         return found
-
-    def embed_query(self, query: str, rarity: Rarity) -> Vector:
-        """As `Embedder.embed_query`; the model knows itself what is rare."""
-        vector: Vector = self.embed([query])[0]
-        return vector
 
     def _vectors(self, texts: list[str]) -> Matrix:
         """What the server answers, each of length 1, in the order of the texts."""
@@ -196,7 +193,7 @@ class OpenAiEmbedder:
         return BackendDown(self._name, reason)
 
 
-class OnnxEmbedder:
+class OnnxEmbedder(Embedder):
     """A model of sentences in a folder with `model.onnx` and `tokenizer.json`, as exported from a transformer: it takes
     token ids and a mask, and answers with a vector for each text, or for each token, of which the mean counts."""
 
@@ -222,11 +219,6 @@ class OnnxEmbedder:
                 found = np.zeros((len(texts), vectors.shape[1]), np.float32)
             found[batch] = vectors
         return found
-
-    def embed_query(self, query: str, rarity: Rarity) -> Vector:
-        """As `Embedder.embed_query`; the model knows itself what is rare."""
-        vector: Vector = self.embed([query])[0]
-        return vector
 
     def _vectors(self, texts: list[str]) -> Matrix:
         import numpy as np

@@ -101,11 +101,11 @@ class Meaning:
                 found[row_id] = Nearness(float(cosines[best]), starts[row_id][best])
         return found
 
-    def alike(self, collection: str, ids: Collection[str], above: float) -> list[tuple[float, str, str]]:
-        """The pairs of rows whose sums of passages have at least this cosine, nearest first, equal ones by id."""
+    def alike(self, ids: Collection[str], above: float) -> list[tuple[str, str]]:
+        """The pairs of documents whose sums of passages have at least this cosine, nearest first, equal ones by id."""
         import numpy as np  # of the extra `search`, as all that makes vectors
 
-        keys = Is("id", "in", [f"{collection}:{row_id}" for row_id in ids])
+        keys = Is("id", "in", [f"documents:{row_id}" for row_id in ids])
         rows = self._index.vectors.tuples(("id", "codes", "scales"), both(keys, Is("model", "=", self.embedder.model)))
         named, sums = list[str](), []
         for key, codes, packed in sorted(rows):
@@ -119,7 +119,7 @@ class Meaning:
             (-round(float(cosines[one, other]), 4), named[one], named[other])
             for one, other in np.argwhere(cosines >= above)
         ]
-        return [(-cosine, one, other) for cosine, one, other in sorted(near)]
+        return [(one, other) for _, one, other in sorted(near)]
 
     # ---- rows that lack vectors
 

@@ -170,7 +170,7 @@ def _fold(character: str) -> str:
 
 
 _FOLDED = _Folded()
-# Zero width space and non-joiner, which stand between two words.
+# Zero width space and non-joiner, which are between two words.
 _BREAKS = "\u200b\u200c"
 # Currencies, pictographs and emoji: each is a term.
 _SIGN = "[\u20a0-\u20cf\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff]"

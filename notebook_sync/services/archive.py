@@ -26,10 +26,10 @@ import msgspec
 from notebook_sync.errors import NotebookError, Refused, UsageError
 from notebook_sync.files.git import LONG_SECONDS, Repository, has_git, run_git
 from notebook_sync.files.history import PRIVATE
-from notebook_sync.files.names import GITIGNORE, LONGEST_NAME, folded, is_hidden
+from notebook_sync.files.names import GITIGNORE, NO_NAMES, UNPRINTABLE, folded, is_hidden, is_too_long
 from notebook_sync.files.private import FOLDER, make_private, write_private
 from notebook_sync.files.state import Place
-from notebook_sync.model import SETTINGS_FILE
+from notebook_sync.model import ADOPTED, SETTINGS_FILE
 from notebook_sync.permissions import CHANNEL_FILE, is_ignorable
 from notebook_sync.services.core import Core
 from notebook_sync.services.importing import Exported, Failure, Imported
@@ -37,7 +37,6 @@ from notebook_sync.services.upkeep import finish_open_writes, sync_notebook
 from notebook_sync.settings import parse_settings, settings_that_reach_out
 from notebook_sync.store.rows import Is, Not
 from notebook_sync.store.tables import as_json, from_json
-from notebook_sync.sync.engine import ADOPTED
 from notebook_sync.sync.project import with_fact_words, with_words
 
 FORMAT = 1
@@ -48,14 +47,12 @@ CHECKED = "checked.json"
 _LOADED = frozenset(("documents", "history", "facts", "stream", "longterm", "checkpoints", "events"))
 # The last good rows of a file that is broken now: more than their file.
 _GOOD = ("documents", "facts", "fact_places")
-# So many files and folders, and so long a path.
-_MOST, _LONGEST_PATH = 200_000, 4_000
+# So many files and folders.
+_MOST = 200_000
 _LONGEST_LINE, _LARGEST_TEXT, _LARGEST_HEAD = 64 << 20, 1 << 20, 1 << 20
 _SETTINGS_OF_GIT = (".gitattributes", ".gitmodules")
 _OWN = frozenset((".git", FOLDER))
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"PK\x03\x04", b"\x28\xb5\x2f\xfd")
-# Control characters, bytes that are not UTF-8, line and paragraph separators.
-_CONTROL = frozenset(("Cc", "Cs", "Zl", "Zp"))
 # A driver that is not git's own, a command of a submodule, a transport that is a program.
 _PROGRAM = re.compile(rb"(?<!\S)(?:filter|diff|merge)=(?!(?:text|binary|union|markdown|python)\b)|update\W+!|::")
 
@@ -314,9 +311,9 @@ def why_not_plain(path: str, known: dict[str, str]) -> str:
     """Why no archive holds a file at this path, next to those that are `known`, to which it is added with the folders
     that it is in; "" where one may."""
     parts = path.split("/")
-    if not {"", ".", ".."}.isdisjoint(parts) or "\\" in path or any(unicodedata.category(c) in _CONTROL for c in path):
+    if not NO_NAMES.isdisjoint(parts) or "\\" in path or any(unicodedata.category(c) in UNPRINTABLE for c in path):
         return "is no plain path"
-    if len(path.encode()) > _LONGEST_PATH or max(len(part.encode()) for part in parts) > LONGEST_NAME:
+    if is_too_long(path):
         return "is too long"
     if len(known) >= _MOST:
         return f"is one too many: an archive holds up to {_MOST:,} files and folders"

@@ -12,7 +12,6 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import partial
-from operator import methodcaller
 from typing import Any
 
 import msgspec
@@ -27,7 +26,7 @@ from notebook_sync.services.view import View
 from notebook_sync.services.writing import Change, Saved, change_notes, why_not_free
 from notebook_sync.sessions import Session
 from notebook_sync.store.others import Heard, id_of, raw_of
-from notebook_sync.store.redis import line_of, row_of_line
+from notebook_sync.store.redis import RedisTarget, line_of, row_of_line
 from notebook_sync.store.rows import Is, Row, from_milliseconds, to_milliseconds
 
 DAYS, MOST = 7, 50
@@ -302,8 +301,8 @@ def _restore(core: Core, back: _Lines, gone: _Lines, others: Collection[str], he
     appended = [(day, raw_of(value)) for (day, id), value in back.items() if id in others]
     if not removed and not appended:
         return []
-    work, seconds = methodcaller("exchange_lines", removed, appended), core.settings.refs.timeout_seconds
-    _, trouble = core.publisher.ask("redis", work, seconds)
+    work = partial(RedisTarget.exchange_lines, gone=removed, back=appended)
+    _, trouble = core.publisher.ask("redis", work, core.settings.refs.timeout_seconds)
     return [f"the lines of other programs are not restored: {trouble}"] if trouble else []
 
 

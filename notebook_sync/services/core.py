@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from notebook_sync.errors import ConfigError, NotebookError
 from notebook_sync.files.state import Place
 from notebook_sync.files.tree import Tree
-from notebook_sync.model import SETTINGS_FILE
+from notebook_sync.model import ADOPTED, SETTINGS_FILE
 from notebook_sync.permissions import guarded_paths
 from notebook_sync.registry import Service
 from notebook_sync.sessions import Session
@@ -194,7 +194,7 @@ class Core:
     def behind(self) -> str:
         """Why the index is known not to be what the files say; "" where that is not known."""
         try:
-            is_new = self.index.counters.one("adopted") is None
+            is_new = self.index.counters.one(ADOPTED) is None
         except NotebookError:
             is_new = False
         return self.lag or ("the notes are not indexed yet; run: notebook-sync sync" if is_new else "")

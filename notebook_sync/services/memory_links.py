@@ -298,8 +298,8 @@ def _pairs(core: Core, session: Session) -> list[tuple[Row, Row]]:
     found = core.index.documents.find(where, order=("-score", "id"), limit=_MOST_COMPARED, fields=fields)
     rows = {row["id"]: row for row in found if may_change(core, view, row["path"])}
     linked = {frozenset((id, to)) for id, row in rows.items() for to in row["relations"]}
-    alike = meaning.alike("documents", list(rows), core.settings.memory.infer_above)
-    return [(rows[one], rows[other]) for _, one, other in alike if frozenset((one, other)) not in linked]
+    alike = meaning.alike(list(rows), core.settings.memory.infer_above)
+    return [(rows[one], rows[other]) for one, other in alike if frozenset((one, other)) not in linked]
 
 
 def _question(pairs: Sequence[tuple[Row, Row]]) -> str:

@@ -5,7 +5,6 @@ Both are only read. What comes from Redis is not published back to a Redis, wher
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
@@ -24,7 +23,7 @@ from notebook_sync.services.importing import Failure, Item, NewNote, NewRow
 from notebook_sync.services.memory_text import fenced
 from notebook_sync.store.others import read_line, row_of_other
 from notebook_sync.store.owner import name_of, without_secrets
-from notebook_sync.store.redis import IMPORTED, row_of_checkpoint
+from notebook_sync.store.redis import IMPORTED, keys_below, row_of_checkpoint
 
 _SECONDS = 5.0
 
@@ -49,7 +48,7 @@ def mongo_items(core: Core, url: str) -> Iterator[Item]:
                     place = f"{collection} {found['_id']}"
                     yield _fact(place, found) if collection == "notes" else _document(core, place, collection, found)
     except (PyMongoError, ValueError) as error:
-        raise BackendDown(name_of(url, "MongoDB"), without_secrets(str(error)[:300], url)) from None
+        raise BackendDown(name_of(url, "MongoDB"), without_secrets(str(error), url)[:300]) from None
 
 
 def _document(core: Core, place: str, collection: str, found: Record) -> Item:
@@ -138,15 +137,14 @@ def redis_items(core: Core, url: str) -> Iterator[Item]:
         client: Any = Redis.from_url(url, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS)
         with closing(client):
             for part in ("daily", "longterm", "checkpoint"):
-                pattern = re.sub(r"([*?\[\]\\])", r"\\\1", f"{prefix}:{part}:") + "*"
-                for key in sorted(client.scan_iter(pattern, count=1000)):
+                for key in sorted(client.scan_iter(keys_below(f"{prefix}:{part}"), count=1000)):
                     name = key.decode(errors="replace")
                     try:
                         yield from _rows(core, client, key, prefix, part)
                     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                         yield Failure(name, "it is not what the original has at this key")
     except (RedisError, OSError, ValueError) as error:
-        raise BackendDown(name_of(url, "Redis"), without_secrets(str(error)[:300], url)) from None
+        raise BackendDown(name_of(url, "Redis"), without_secrets(str(error), url)[:300]) from None
 
 
 def _rows(core: Core, client: Any, key: bytes, prefix: str, part: str) -> list[Item]:

@@ -12,22 +12,21 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from notebook_sync.errors import GitFailed, NoSuchNote, Refused
 from notebook_sync.files.git import LONG_SECONDS, Repository, has_git, run_git
 from notebook_sync.files.history import PRIVATE
+from notebook_sync.files.save import tail_of
 from notebook_sync.services.core import Core
 from notebook_sync.services.fact_changes import Draft
 from notebook_sync.services.importing import Purged
 from notebook_sync.services.upkeep import publish_changes
 from notebook_sync.services.view import View, resolve
-from notebook_sync.services.writing import Change, digest_of, finish_writes, writing
+from notebook_sync.services.writing import Change, digest_of, finish_writes, write_one, writing
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Either, Is, Not, Row, Where, both
 from notebook_sync.store.tables import as_json
 
-_TAIL = 100  # characters of a path in the name of a copy
 _MOST_VERSIONS = 1_000_000
 
 
@@ -115,10 +114,7 @@ def _write(core: Core, session: Session, change: Change) -> None:
     row |= {"session": session.kind, "agent": session.agent, "moved_from": "", "section": "", "reason": ""}
     with core.index.write(durable=True):
         core.index.intents.put([row])
-    if change.after is None:
-        core.saver.delete(change.path, base)
-    else:
-        core.saver.replace(change.path, change.after, base)
+    write_one(core, change)
     core.writer.look({change.path})
     finish_writes(core)
 
@@ -170,7 +166,7 @@ def _without(value: Any, names: Collection[str]) -> Any:
 def _remove_copies(core: Core, text: _Text) -> list[str]:
     """Copies in `.notebook` and the state folder, and a note's private history; what could not be removed."""
     state = core.place.state
-    tails = tuple(f"-{quote(path, safe='')[-_TAIL:]}" for path in text.paths)
+    tails = tuple(f"-{tail_of(path)}" for path in text.paths)
     digests = tuple(sha256(os.fsencode(path)).hexdigest() for path in text.paths)
     named = {f"{digest[:16]}.md" for digest in digests}
     of_prompts = (core.place.lock_folder / "good", state / "trusted")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from notebook_sync.errors import BackendDown, Busy, GitFailed, MissingExtra, NotebookError
 from notebook_sync.files.locks import FollowLock, write_lock
 from notebook_sync.files.private import close_to_others
-from notebook_sync.model import SETTINGS_FILE
+from notebook_sync.model import ADOPTED, SETTINGS_FILE
 from notebook_sync.services.admin import SyncReport
 from notebook_sync.services.core import FAULTS, Core
 from notebook_sync.sessions import OWNER
@@ -55,7 +55,7 @@ def sync_notebook(
 ) -> SyncReport:
     """Bring the index to what the files say, then publish, embed and dump what is missing. `force` writes every row
     again. Raises WouldDeleteEverything, RootLost and errors of the index."""
-    is_first = core.index.counters.one("adopted") is None
+    is_first = core.index.counters.one(ADOPTED) is None
     report = core.engine.sync(allow_empty=allow_empty or force, force=force, progress=progress)
     note_faults(core, report.failed)
     found = {**report.as_dict(), "embedded": 0, "hints": []}

@@ -315,7 +315,7 @@ def _exchange(core: Core, changes: Sequence[Change], intents: Sequence[str]) -> 
     for part in filter(None, (moves, [each for each in changes if not each.moved_from])):
         try:
             for change in part:
-                _write_one(core, change)
+                write_one(core, change)
                 done.append(change)
         except BaseException as error:
             for change in reversed(done):
@@ -330,7 +330,8 @@ def _exchange(core: Core, changes: Sequence[Change], intents: Sequence[str]) -> 
     return warnings
 
 
-def _write_one(core: Core, change: Change) -> None:
+def write_one(core: Core, change: Change) -> None:
+    """Write the file of a change. Raises what `Saver` does."""
     saver, base = core.saver, digest_of(change.before)
     if change.moved_from:
         saver.rename(change.moved_from, change.path, base)
@@ -346,7 +347,7 @@ def _put_back(core: Core, change: Change) -> None:
     """Undo one write; what somebody has built on it meanwhile stays, and an event says so."""
     left = change.path if change.moved_from else ""
     try:
-        _write_one(core, Change(change.moved_from or change.path, change.after, change.before, "", moved_from=left))
+        write_one(core, Change(change.moved_from or change.path, change.after, change.before, "", moved_from=left))
     except NotebookError as error:
         core.events.record("trouble", OWNER, path=change.path, reason=f"could not be put back: {error}")
 

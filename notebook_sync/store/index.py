@@ -75,11 +75,12 @@ class Index:
                 raise
             self.recover()
 
-    def write(self, *, durable: bool = False, patience: float = 20.0) -> AbstractContextManager[Any]:
+    def write(self, *, durable: bool = False, patience: float | None = None) -> AbstractContextManager[Any]:
         """One transaction: all that is put, updated, renamed and deleted inside it, or nothing after an exception.
 
         The thread may open it again inside itself; other threads and processes wait, and Busy is raised after
-        `patience`, in seconds. `durable`: the commit survives a power failure; only the outermost may ask for it.
+        `patience` seconds, 20 for None. `durable`: the commit survives a power failure; only the outermost may ask for
+        it.
         """
         return self._db.write(durable=durable, patience=patience)
 

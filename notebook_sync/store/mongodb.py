@@ -290,8 +290,7 @@ def document_of(row: Row, history: Sequence[Document], notebook: str, rev: int) 
 def fact_of(row: Row, vector: Document | None, notebook: str, rev: int) -> tuple[Document, Document]:
     """A row of `facts`, and the vector of its text, as (fields to set, fields of which the greater value wins)."""
     model, embedding = (vector["model"], {"embedding": vector["embedding"]}) if vector else (None, {})
-    metadata = {**(row["metadata"] or {}), "base": row["base"], "pin": row["pin"], "embedding_model": model}
-    metadata = _safe(metadata)
+    metadata = _safe({**(row["metadata"] or {}), "base": row["base"], "pin": row["pin"], "embedding_model": model})
     weights = (row["importance"], row["pin"], row["base"])
     fields = {
         "note_id": row["id"],

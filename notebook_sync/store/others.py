@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 UNHEARD = "what other programs wrote in Redis is missing: it does not answer"
 _SECONDS = 0.3
-# Lines that are older than this are not pushed to an emptied server, so their absence there says nothing.
-_PUSHED = timedelta(days=30)
+# An emptied server gets the stream of so many days; that an older line is missing there says nothing.
+REFILL = timedelta(days=30)
 _LONGEST, _MOST_TAGS = 8 << 10, 20
 _SCORE = 0.5
 # Fields of an entry about the note that it names, flat in its line.
@@ -103,7 +103,7 @@ def hear(
     there = {line.id for line in lines}
     known, cut = index.stream.known(there), set[str]()
     if mark is not None:
-        lately = Is("at", ">", datetime.now(UTC) - _PUSHED)
+        lately = Is("at", ">", datetime.now(UTC) - REFILL)
         pushed = both(Is("day", "in", list(lists)), Is("rev", "<=", mark.cursor), lately)
         cut = {id for (id,) in index.stream.tuples(("id",), pushed)} - there
     others = {(line.day, line.id): line for line in lines if line.id not in known}

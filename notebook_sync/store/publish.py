@@ -3,8 +3,8 @@
 The cursor of each server is in its owner mark, written after the rows. What the feed cannot prove, reconciling repairs.
 
 A target is one server. It reads and writes its mark, writes a batch of changes, tells what rows of ours it has
-(`known`), which documents belong there (`publishes`), and gives the index what only it
-has (`take_over`). Each of these raises BackendDown. `needs_text`: whether it wants rows with their heavy columns.
+(`known`), which documents belong there (`publishes`), and gives the index what only it has (`take_over`). Each of these
+raises BackendDown. `needs_text`: whether it wants rows with their heavy columns.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from notebook_sync.errors import BackendDown, ForeignTarget, NotebookError
 from notebook_sync.files.locks import FollowLock
 from notebook_sync.files.state import Place
+from notebook_sync.model import ADOPTED
 from notebook_sync.settings import Settings
 from notebook_sync.store.index import Index
 from notebook_sync.store.owner import FOREIGN, Identity, Mark, Revs, is_continued
@@ -50,7 +51,6 @@ _POLL_SECONDS = 0.02
 _NO_LIMIT = 1 << 62
 # The index forgets rows that ended a year ago; a cursor that old may have missed some.
 _OLDEST_CURSOR = timedelta(days=300)
-_ADOPTED = "adopted"
 _log = logging.getLogger(__name__)
 
 
@@ -265,7 +265,7 @@ class Publisher:
     def _reconcile(self, target: Target, mark: Mark, limit: int) -> int:
         """Write every row whose rev is another there, and delete rows of ours that are gone, after a full scan of the
         files."""
-        is_scanned = self._index.counters.one(_ADOPTED) is not None
+        is_scanned = self._index.counters.one(ADOPTED) is not None
         differences = [each for each in self._compare(target)[1] if is_scanned or each[2] != "orphan"]
         for at in range(0, len(differences), _BATCH):
             part = differences[at : at + _BATCH]

@@ -20,7 +20,7 @@ from notebook_sync.files.names import is_announced
 from notebook_sync.files.parse import parse
 from notebook_sync.settings import PromptTable, RefsTable
 from notebook_sync.store.index import Index
-from notebook_sync.store.others import OF_NOTE, read_line, row_of_other
+from notebook_sync.store.others import OF_NOTE, REFILL, read_line, row_of_other
 from notebook_sync.store.owner import FOREIGN, Mark, Refusals, Revs, name_of, without_secrets
 from notebook_sync.store.rows import Change, Row
 from notebook_sync.store.tables import as_json
@@ -31,8 +31,6 @@ _BATCH = 500
 _MOST_FOUND = 1000
 # The action, or the maker of a checkpoint, of what was read from a Redis of others: it is not published back to one.
 IMPORTED = "imported"
-# An emptied server gets the stream of so many days; older lines are of interest to nobody there.
-_REFILL = timedelta(days=30)
 _SCHEMA = (
     *("content", "TEXT", "WEIGHT", "2"),
     *("source", "TEXT"),
@@ -112,7 +110,7 @@ class RedisTarget:
     def take_over(self) -> None:
         """Fetch what only the server has of ours: lines of the last days, long-term memory and checkpoints."""
         today = datetime.now(UTC).date() + timedelta(days=1)  # there is one somewhere
-        days = [str(today - timedelta(days=age)) for age in range(_REFILL.days + 2)]
+        days = [str(today - timedelta(days=age)) for age in range(REFILL.days + 2)]
         lists = self._ask([("LRANGE", self._key("daily", day), 0, -1) for day in days])
         for day, lines in zip(days, lists, strict=True):
             self._load("stream", row_of_line, [(line, day) for line in lines if isinstance(line, bytes)])
@@ -121,7 +119,7 @@ class RedisTarget:
             ("checkpoints", "checkpoint", "GET", row_of_checkpoint),
         ):
             with self._asking() as client:
-                keys = list(client.scan_iter(self._pattern(part), count=1000))
+                keys = list(client.scan_iter(keys_below(self._key(part)), count=1000))
             self._load(name, read, zip(keys, self._ask([(command, key) for key in keys]), strict=True))
 
     def _load(self, name: str, read: Callable[..., Row], values: Iterable[tuple[Any, ...]]) -> None:
@@ -158,7 +156,7 @@ class RedisTarget:
     def read_longterm(self) -> dict[str, dict[str, str]]:
         """What others keep in long-term memory, as `find_hashes`."""
         with self._asking() as client:
-            return self._hashes(list(client.scan_iter(self._pattern("longterm"), count=1000)))
+            return self._hashes(list(client.scan_iter(keys_below(self._key("longterm")), count=1000)))
 
     def exchange_lines(self, gone: Sequence[tuple[str, bytes]], back: Sequence[tuple[str, bytes]]) -> None:
         """Remove lines from the lists of their days, and append others."""
@@ -181,10 +179,6 @@ class RedisTarget:
             for (_, name), each in zip(wanted, found, strict=True)
             if isinstance(each, dict)
         }
-
-    def _pattern(self, part: str) -> str:
-        """The pattern of all keys of one kind."""
-        return re.sub(r"([*?\[\]\\])", r"\\\1", self._key(part, "")) + "*"
 
     def close(self) -> None:
         """Close the connection."""
@@ -225,7 +219,7 @@ class RedisTarget:
 
     def _for_stream(self, changes: Sequence[Change], published: int) -> Iterator[tuple[Change, Command]]:
         """Hashes and lines. A line is pushed once, though a batch may be repeated: its list is asked for it first."""
-        oldest = datetime.now(UTC) - _REFILL
+        oldest = datetime.now(UTC) - REFILL
         here = [each for each in changes if each.row and each.row["at"] > oldest]
         lines = {each.id: json.dumps(line_of(each.row), ensure_ascii=False) for each in here if each.row}
         of = {each.id: self._key("daily", each.row["day"]) for each in here if each.row}
@@ -306,6 +300,11 @@ class RedisTarget:
                     retry=Retry(NoBackoff(), 1, (Broken,)),
                 )
             return self._client
+
+
+def keys_below(key: str) -> str:
+    """The pattern of all keys that begin with this one and a colon."""
+    return re.sub(r"([*?\[\]\\])", r"\\\1", key) + ":*"
 
 
 # ---- the shapes of values, and back

@@ -54,12 +54,12 @@ class Database:
 
     @contextmanager
     def write(
-        self, *, durable: bool = False, upgrade: bool = False, patience: float = _BUSY_SECONDS
+        self, *, durable: bool = False, upgrade: bool = False, patience: float | None = None
     ) -> Iterator[sqlite3.Connection]:
         """One immediate transaction: what is read inside it cannot be out of date when it is written.
 
         The thread may open it again inside. `upgrade`: the file may be of an older version. `patience`: Busy is raised
-        after so many seconds in which others write.
+        after so many seconds in which others write; None: after 20 in which other processes do.
         """
         with self._locked(patience), self.read() as connection:
             if self._is_writing:
@@ -71,7 +71,7 @@ class Database:
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._is_writing, self._is_durable = True, durable
             try:
-                if patience != _BUSY_SECONDS:
+                if patience is not None:
                     connection.execute(f"PRAGMA busy_timeout = {patience * 1000:.0f}")
                 with _transaction(connection, "BEGIN IMMEDIATE"):
                     if self._connections[threading.get_ident()][1] != self._identity():
@@ -82,13 +82,13 @@ class Database:
                     connection.execute("UPDATE state SET value = value + 1 WHERE name = 'commits'")
             finally:
                 self._is_writing = False
-                if patience != _BUSY_SECONDS:
+                if patience is not None:
                     connection.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000:.0f}")
 
     @contextmanager
-    def _locked(self, patience: float) -> Iterator[None]:
-        """Keep other threads from writing; those that may wait long wait for ever."""
-        if not self._lock.acquire(timeout=-1 if patience == _BUSY_SECONDS else patience):
+    def _locked(self, patience: float | None) -> Iterator[None]:
+        """Keep other threads from writing; without a `patience`, wait for them without end."""
+        if not self._lock.acquire(timeout=-1 if patience is None else patience):
             raise Busy("another thread writes to the index")
         try:
             yield

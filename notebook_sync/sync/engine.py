@@ -20,7 +20,7 @@ import msgspec
 from notebook_sync.errors import IndexDamaged
 from notebook_sync.files.state import Place
 from notebook_sync.files.tree import Tree
-from notebook_sync.model import UNSETTLED, Stamp
+from notebook_sync.model import ADOPTED, UNSETTLED, Stamp
 from notebook_sync.permissions import is_private
 from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.settings import Settings
@@ -36,7 +36,7 @@ __all__ = ["Engine", "Report", "Verified"]
 
 # How often paths that change during every look are looked at again at once, and how often a command waits for others.
 _ROUNDS = 5
-ADOPTED, _AUDIENCES = "adopted", "audiences"
+_AUDIENCES = "audiences"
 # Rows that are compared at once.
 _BATCH = 500
 # What the bytes of a file do not determine: when and how it was seen, and what `put` only inserts.

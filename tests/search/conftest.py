@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from notebook_sync.search.embed import Matrix, Rarity, TextRefused, Vector
+from notebook_sync.search.embed import Embedder, Matrix, TextRefused
 from notebook_sync.search.terms import search_columns
 from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.store.index import Index
@@ -31,14 +31,9 @@ def index(tmp_path: Path) -> Iterator[Index]:
 
 def sections_of(content: str) -> list[list[Any]]:
     """The sections of a text without frontmatter, as rows hold them."""
-    found = Outline(content).sections
-    ends = [
-        next((later.start for later in found[at + 1 :] if later.level <= each.level), len(content))
-        for at, each in enumerate(found)
-    ]
     return [
-        [each.title, each.level, each.anchor, content.count("\n", 0, each.start) + 1, each.start, end]
-        for each, end in zip(found, ends, strict=True)
+        [each.title, each.level, each.anchor, content.count("\n", 0, each.start) + 1, each.start, each.end]
+        for each in Outline(content).sections
     ]
 
 
@@ -74,7 +69,7 @@ def add(index: Index, notes: Mapping[str, str], *, audience: str = "") -> None:
     index.documents.put([document(path, content, audience=audience) for path, content in notes.items()])
 
 
-class FakeEmbedder:
+class FakeEmbedder(Embedder):
     """Texts that share words, cut to four letters, are alike. `before` is called with the texts of each call, and may
     raise; texts that hold `refused` are refused."""
 
@@ -98,7 +93,3 @@ class FakeEmbedder:
                 row[zlib.crc32(word[:4].encode()) % 64] += 1
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         return np.asarray(found / np.where(lengths > 0, lengths, 1), np.float32)
-
-    def embed_query(self, query: str, rarity: Rarity) -> Vector:
-        vector: Vector = self.embed([query])[0]
-        return vector
