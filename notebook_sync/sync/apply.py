@@ -77,7 +77,12 @@ class Applier:
             self._record(puts, ends, before, intents, is_quiet=is_quiet)
 
     def note_first_sync(self, name: str, notes: int) -> None:
-        """The one stream line for a folder that was full before it was a notebook."""
+        """The one stream line for a folder that was full before it was a notebook; none again where the index was lost
+        and the stream comes from its dump."""
+        if self.index.stream.count(
+            both(Is("source", "=", NOTEBOOK), Is("note", "=", ""), Is("action", "=", "created"))
+        ):
+            return
         now = datetime.now(UTC)
         note: Row = dict.fromkeys(("id", "digest", "path", "audience", "collection", "status", "provenance"), "")
         note |= {"title": name, "summary": f"{notes:,} notes indexed", "version": 1, "updated_at": now}

@@ -56,6 +56,7 @@ def test_a_damaged_index_is_set_aside_and_filled_again(world: World, monkeypatch
     (warning,) = world.sync().warnings
     assert "the index was damaged" in warning
     assert world.rows()["good.md"]["access_count"] == 7
+    assert world.index.stream.distinct("action") == {"created": 1}  # the first sync is told once
 
 
 def test_a_file_that_changes_all_the_time_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
