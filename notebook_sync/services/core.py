@@ -290,13 +290,17 @@ class EventLog:
         rows = self._core.index.events.find(Is("id", ">", since), order=("-id",), limit=limit)
         return [{**(row["fields"] or {}), **{name: row[name] for name in _SHOWN_OF_EVENT}} for row in reversed(rows)]
 
+    def newest(self) -> str:
+        """The id of the newest event; "0" where there is none."""
+        return next((row["id"] for row in self._core.index.events.find(order=("-id",), limit=1)), "0")
+
     def knows(self, id: str) -> bool:
         """Whether an event has this id."""
         return self._core.index.events.one(id) is not None
 
     def follow(self, stop: threading.Event, since: str = "") -> Iterator[dict[str, Any]]:
         """Events as any process records them, from now on or after `since`, until `stop` is set."""
-        last = since or next((row["id"] for row in self.read(limit=1)), "0")
+        last = since or self.newest()
         while not stop.is_set():
             for event in self.read(last, 50_000):
                 last = event["id"]

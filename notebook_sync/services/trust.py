@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from notebook_sync.services.core import Core
 
 FOLDER = "good"
+# What the problems of a prompt say of a file with waiting lines.
+FOR_TRUST = "changes wait for trust"
 _BEING_WRITTEN = "it is being written"
 _EMPTY = why_unusable(b"")
 # After git failed, prompts do without it for a while.
@@ -138,7 +140,7 @@ class ShownFiles:
         if not doubt and is_same(trusted, found):
             return as_source(path, found)
         shown = f"[{path} waits for the owner's trust]\n".encode() if trusted is None else trusted
-        problem = doubt or problem or f"changes wait for trust: notebook-sync trust {path}"
+        problem = doubt or problem or f"{FOR_TRUST}: notebook-sync trust {path}"
         return as_source(path, shown, problem, found)
 
     @contextmanager

@@ -45,10 +45,8 @@ NOTES = {
 
 
 @pytest.fixture
-def notebook(folder: Path) -> Any:
-    with Notebook.open(write_files(folder, NOTES)) as opened:
-        opened.core.engine.sync()
-        yield opened
+def root(folder: Path) -> Path:
+    return write_files(folder, NOTES)
 
 
 def message(text: str = QUESTION, **said: Any) -> HookEvent:

@@ -40,13 +40,6 @@ NAME = "Far <b>agent</b>"
 
 
 @pytest.fixture
-def notebook(folder: Path) -> Iterator[Notebook]:
-    with Notebook.open(make_notebook(folder)) as opened:
-        opened.sync()
-        yield opened
-
-
-@pytest.fixture
 def browser(notebook: Notebook) -> Iterator[TestClient]:
     """The owner's browser at the public address, logged in. Clients send their requests with it too."""
     app = asgi(notebook, dashboard=True, public_url="https://Notes.example:443/")

@@ -91,10 +91,8 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.fixture
-def notebook(folder: Path) -> Iterator[Notebook]:
-    with Notebook.open(write_files(folder, FILES)) as opened:
-        opened.sync()
-        yield opened
+def root(folder: Path) -> Path:
+    return write_files(folder, FILES)
 
 
 def _by_call(notebook: Notebook, operation: Operation, given: Mapping[str, Any], session: Session) -> Any:

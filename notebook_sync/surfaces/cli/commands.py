@@ -225,8 +225,8 @@ def _context_hook(
     """Answer an agent program's hook with pointers to notes
 
     Reads the hook's JSON from standard input. For a message, it prints at most five pointers in 600 tokens, or nothing.
-    Before the conversation is compacted, it takes a checkpoint. It ends within a second, and the exit code is always 0:
-    a message is never held up.
+    Before the conversation is compacted, it takes a checkpoint. A message is held up for a second at most, and the exit
+    code is always 0.
     """
     from notebook_sync.surfaces.cli.hook import answer_hook  # asks the search, which other commands by hand do not
 

@@ -7,13 +7,13 @@ How a page is made:
 * A crafted page is a module with `routes(shell) -> list[BaseRoute]`, named in `app.CRAFTED`, in the order of the
   navigation. `shell.route(path, handler, "GET")` makes a route of a plain function `handler(ask) -> Response`, which
   runs in a worker thread. `Ask` has `query`, `form` (both may hold a name several times), `path` (its parameters),
-  `is_fragment` and `here` (the address to come back to).
+  `is_fragment`, `asked(NAMES)` (arguments as texts), and `here` and `back_to(PAGES)` (the address to come back to).
 * `shell.call(WORDS, given)` calls an operation as the owner, with text for every argument, and raises NotebookError.
   Every action is an operation; what a handler raises becomes a page in the common words.
 * `shell.page(ask, TEMPLATE, **values)` renders a template that extends layout.html and fills its block `main`. For a
   request that accepts text/fragment it is the block alone. Autoescape is on. In templates: `static(NAME)`, filters
   `cell` (any value as text, a time in the notebook's zone), `note_href` (a path's page) and `markdown` (a note's text),
-  and the macros of parts.html (`field`, `value`, `table`, `trouble`, `notices`).
+  and the macros of parts.html (`field`, `hidden`, `act`, `value`, `table`, `trouble`, `notices`).
 * `shell.done(ask, TO, MESSAGE, warnings=…, undo=Undo(ACTION, FIELDS))` answers a form that has done its work: it
   redirects to TO, where the message is shown with a button that undoes it.
 * Navigation: `shell.add_link(GROUP, PATH, TITLE)`; groups are shown in the order of `shell.GROUPS`.

@@ -7,7 +7,6 @@ from functools import partial
 
 import anyio
 import anyio.to_thread
-from sse_starlette import EventSourceResponse
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
@@ -32,12 +31,11 @@ from notebook_sync.surfaces.dashboard import (
 from notebook_sync.surfaces.dashboard.login import CookieAuth
 from notebook_sync.surfaces.dashboard.shell import Shell, state_of
 from notebook_sync.surfaces.http.app import LIVE, STATIC
+from notebook_sync.surfaces.http.live import sent_as_events
 
 # The pages, in the order of the navigation. A crafted page that takes the place of a generic one comes before `tables`.
 CRAFTED = (today, past, browse, notes, editor, graph, prompt, runtime, overview, palette, tables, review)
 _POLL_SECONDS = 0.3
-_PING_SECONDS = 15
-_SLOW_SECONDS = 30.0
 
 
 def dashboard_of(notebook: Notebook) -> tuple[CookieAuth, ASGIApp]:
@@ -54,14 +52,13 @@ def dashboard_of(notebook: Notebook) -> tuple[CookieAuth, ASGIApp]:
 async def _live(notebook: Notebook, request: Request) -> Response:
     """The state of the index as a server-sent event, now and whenever it changes, until the login ends. A page compares
     it with the one that it was made from."""
-    changes = _changes(notebook, request.state.is_current)
-    return EventSourceResponse(changes, ping=_PING_SECONDS, send_timeout=_SLOW_SECONDS)
+    return sent_as_events(_changes(notebook, request.state.is_current))
 
 
 async def _changes(notebook: Notebook, is_current: Callable[[], bool]) -> AsyncIterator[dict[str, str]]:
     seen = ""
     while await anyio.to_thread.run_sync(is_current):
-        now = await anyio.to_thread.run_sync(state_of, notebook.core.index)
+        now = await anyio.to_thread.run_sync(state_of, notebook.core)
         if now != seen:
             yield {"data": now}
         seen = now

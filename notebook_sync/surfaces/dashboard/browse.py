@@ -54,7 +54,7 @@ def routes(shell: Shell) -> list[BaseRoute]:
 
 def _show(shell: Shell, ask: Ask) -> Response:
     core = shell.notebook.core
-    asked = {name: ask.query.get(name, "").strip() for name in _FILTERS}
+    asked = ask.asked(*_FILTERS)
     asked["folder"] = posixpath.normpath(f"/{asked['folder']}").strip("/")
     known = _known(core, core.index.version())
     here = [each for each in known if _is_within(each.folder, asked["folder"])]

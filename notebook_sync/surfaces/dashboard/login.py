@@ -57,15 +57,10 @@ class CookieAuth:
         host, _, cookie = proof.partition(" ")
         return self._tokens.check_cookie(cookie, host)
 
-    def refusal(self, scope: Scope, error: NotebookError, *, close: bool) -> Response:
+    def refusal(self, scope: Scope, error: NotebookError) -> Response:
         """The way to the login for who is not logged in, else the error as a page."""
         here = scope["path"] if scope["state"].get("session") else ""
-        answer = self._to_login(scope) if isinstance(error, Unauthorized) else self._shell.refusal(error, here=here)
-        if close:
-            answer.headers["Connection"] = "close"
-        if "retry_after" in error.fields:
-            answer.headers["Retry-After"] = str(error.fields["retry_after"])
-        return answer
+        return self._to_login(scope) if isinstance(error, Unauthorized) else self._shell.refusal(error, here=here)
 
     def _to_login(self, scope: Scope) -> Response:
         """The login, for who opens a page; what was sent from one stays in it."""

@@ -131,5 +131,4 @@ def undo_of(done: Written | NoteText) -> Undo:
 
 def _back(ask: Ask, path: str) -> str:
     """Where the form was sent from, else the note: a note that got another path is no longer where it was shown."""
-    is_kept = ask.here.startswith(_PLACES) or ask.here.partition("?")[0] in (note_href(path), note_href(path[:-3]))
-    return ask.here if is_kept else note_href(path)
+    return ask.here if ask.here.startswith(_PLACES) else ask.back_to(note_href(path), note_href(path[:-3]))

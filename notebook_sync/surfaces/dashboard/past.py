@@ -74,7 +74,7 @@ class Past:
 
     def activity(self, ask: Ask) -> Response:
         """Edits and refusals, the latest first; of the one that is `open`, what it changed."""
-        asked = {name: ask.query.get(name, "").strip() for name in _FILTERS}
+        asked = ask.asked(*_FILTERS)
         events = self._core.index.events
         where, after = _chosen(asked, self._core.settings.timezone), ask.query.get("after", "")
         page = both(where, Is("id", "<", after)) if after else where
@@ -88,7 +88,7 @@ class Past:
             asked=asked,
             days=self._by_day(shown, asked | ({"after": after} if after else {}), opened),
             agents=sorted({agent or session for agent, session in agents} | ({asked["agent"]} - {""})),
-            kinds=sorted({kind for (kind,) in events.tuples(("kind",))} | ({asked["kind"]} - {""})),
+            kinds=sorted(events.distinct("kind").keys() | ({asked["kind"]} - {""})),
             more=more,
         )
 

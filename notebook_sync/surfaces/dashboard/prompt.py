@@ -13,15 +13,13 @@ from starlette.routing import BaseRoute
 
 from notebook_sync.errors import NoSuchNote, NotebookError
 from notebook_sync.registry import OPERATIONS, call
-from notebook_sync.services.trust import Trusted, TrustedFile
+from notebook_sync.services.trust import FOR_TRUST, Trusted, TrustedFile
 from notebook_sync.sessions import KINDS, Session
 from notebook_sync.surfaces.dashboard.diffs import Difference, difference_of
 from notebook_sync.surfaces.dashboard.shell import Ask, Shell
 
 _PAGE = "/prompt"
 _MOST_FOUND = 50
-# What the problems of a prompt say of a file with waiting lines.
-FOR_TRUST = "changes wait for trust"
 
 
 def routes(shell: Shell) -> list[BaseRoute]:
@@ -82,7 +80,7 @@ class PromptPage:
         path = ask.form.get("file", "")
         seen = Trusted([TrustedFile(path, ask.form.get("digest", ""), 0, accepted=False)], "")
         self._shell.call("trust", {"file": path}, seen=seen)
-        return self._shell.done(ask, ask.here if ask.here.startswith(_PAGE) else _PAGE, f"Done: trusted {path}")
+        return self._shell.done(ask, ask.back_to(_PAGE), f"Done: trusted {path}")
 
     def _as(self, session: Session, words: str, **given: str) -> Any:
         return call(self._shell.notebook, OPERATIONS[words], given, session, from_text=True)

@@ -110,7 +110,7 @@ class Reviewing:
 
     def graph(self, ask: Ask) -> Response:
         """Memories and their links as a picture in which each box is a link."""
-        asked = {name: ask.query.get(name, "").strip() for name in ("kind", "domain")}
+        asked = ask.asked("kind", "domain")
         given = {name: value for name, value in asked.items() if value}
         drawn = self._shell.call("memory graph", {**given, "links": note_href("")})
         # The pages' policy forbids a style in a page, and style.css has these classes.
@@ -126,7 +126,7 @@ class Reviewing:
         undo = Undo("/decide", {"do": decision.undo, "what": what}) if decision.undo else None
         if decision.undo == _BACK:
             undo = undo_of(self._shell.call("read", {"id": ask.form.get("path", "")}))
-        to = ask.here if ask.here.partition("?")[0] in (_FACTS, _PAIRS, _MEMORIES) else _FACTS
+        to = ask.back_to(_FACTS, _PAIRS, _MEMORIES)
         return self._shell.done(ask, to, f"Done: {decision.said}", warnings=done.warnings, undo=undo)
 
 

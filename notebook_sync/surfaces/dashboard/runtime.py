@@ -24,7 +24,7 @@ _PAGE = "/reminders"
 _GROUPS = ("Overdue", "Today", "This week", "Later", "Waiting", "Done")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(\[.\]\s+)?(.+)")
 _DATES = {"Waiting For": "expected"}
-_WEEK = 7
+WEEK = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def _group_of(due: Due, now: datetime) -> str:
         return "Waiting"
     if left == 0:
         return "Today"
-    is_near = due.section.casefold() == "this week" if left is None else left < _WEEK
+    is_near = due.section.casefold() == "this week" if left is None else left < WEEK
     return "This week" if is_near else "Later"
 
 
@@ -142,7 +142,7 @@ class Reminding:
     def _edit(self, ask: Ask, given: dict[str, Any], what: str, undo: Undo | None = None) -> Response:
         digest = {"expected_digest": ask.form["digest"]} if ask.form.get("digest") else {}
         done = self._shell.call("edit", {"id": REMINDERS, **given, **digest})
-        to = ask.here if ask.here.partition("?")[0] in ("/", _PAGE) else _PAGE
+        to = ask.back_to(_PAGE, "/")
         return self._shell.done(ask, to, f"Done: {what}", warnings=done.warnings, undo=undo or undo_of(done))
 
 
@@ -152,14 +152,14 @@ def _one_line(text: str) -> str:
 
 def _show_rules(shell: Shell, ask: Ask) -> Response:
     """The rules in force, or what applies to somebody and why."""
-    given = {name: ask.query.get(name, "").strip() for name in ("identity", "channel")}
+    given = ask.asked("identity", "channel")
     standing, trouble = None, None
     try:
-        standing = shell.call("rules", {name: value for name, value in given.items() if value})
+        standing = shell.call("rules", given)
     except NotebookError as error:
         trouble = error
     now = datetime.now(shell.notebook.settings.timezone)
     rules = [(each, days_left(each.until, now)) for each in standing.results] if standing else []
     return shell.page(
-        ask, "rules.html", given=given, standing=standing, rules=rules, trouble=trouble, path=RULES, week=_WEEK
+        ask, "rules.html", given=given, standing=standing, rules=rules, trouble=trouble, path=RULES, week=WEEK
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from hashlib import sha256
 from pathlib import Path
@@ -26,8 +26,8 @@ from starlette.routing import Route
 from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.notebook import Notebook
 from notebook_sync.registry import OPERATIONS, call
+from notebook_sync.services.core import Core
 from notebook_sync.sessions import OWNER
-from notebook_sync.store.index import Index
 from notebook_sync.surfaces.background import Threads
 from notebook_sync.surfaces.dashboard.markdown import note_href, render
 
@@ -69,6 +69,10 @@ class Ask:
         """The parameters in the path."""
         return self.request.path_params
 
+    def asked(self, *names: str) -> dict[str, str]:
+        """These arguments in the address, "" for one that is not there."""
+        return {name: self.query.get(name, "").strip() for name in names}
+
     @property
     def is_fragment(self) -> bool:
         """Whether only the inner part of the page is wanted."""
@@ -80,6 +84,10 @@ class Ask:
         before = urlsplit(self.request.headers.get("referer", ""))
         is_own = before.netloc == self.request.headers.get("host") and before.path
         return own_path(before.path + (f"?{before.query}" if before.query else "")) if is_own else "/"
+
+    def back_to(self, *pages: str) -> str:
+        """Where a form was sent from, if that is one of these pages, else the first of them."""
+        return self.here if self.here.partition("?")[0] in pages else pages[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +110,12 @@ class Message:
 Handler = Callable[[Ask], Response]
 
 
-@dataclass
 class Shell:
     """The dashboard of one notebook."""
 
-    notebook: Notebook
-    navigation: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: {group: [] for group in GROUPS})
-
-    def __post_init__(self) -> None:
+    def __init__(self, notebook: Notebook) -> None:
+        self.notebook = notebook
+        self.navigation: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
         self._threads = Threads()
         self._zone: tzinfo = UTC
         self._messages: OrderedDict[str, Message] = OrderedDict()
@@ -138,7 +144,7 @@ class Shell:
             form = form_of(await request.body()) if request.method == "POST" else Fields()
 
             def work() -> Response:
-                return handler(Ask(request, form, state_of(self.notebook.core.index)))
+                return handler(Ask(request, form, state_of(self.notebook.core)))
 
             return await self._threads.run(work, writes=request.method == "POST")
 
@@ -175,7 +181,7 @@ class Shell:
     def plain(self, template: str, *, status: int = 200, here: str = "", **values: Any) -> Response:
         """A page without messages; without navigation too, unless `here` says where it is."""
         name = self._name if here else ""
-        text = self._templates.get_template(template).render(here=here, message=None, name=name, behind="", **values)
+        text = self._templates.get_template(template).render(here=here, name=name, behind="", **values)
         return html(text, status)
 
     async def static(self, request: Request) -> Response:
@@ -194,10 +200,9 @@ class Shell:
         return cell(value, self._zone)
 
 
-def state_of(index: Index) -> str:
+def state_of(core: Core) -> str:
     """What differs after a change of the index; that something was looked at changes none of it."""
-    newest = [str(row["id"]) for row in index.events.find(order=("-id",), limit=1)]
-    return "-".join([str(index.rev()), *newest])
+    return f"{core.index.rev()}-{core.events.newest()}"
 
 
 def html(text: str, status: int = 200) -> Response:

@@ -128,6 +128,7 @@ PAGES: tuple[Page, ...] = (
         *("/syntheses", "Syntheses", "System", "context cached"),
         actions=(Action("context cached", "id", "Drop", fixed={"clear": "true"}),),
         columns=("made_at", "source", "hits", "holds", "rests_on"),
+        fixed={"clear": "false"},  # a list drops nothing
         id="synthesis_id",
         tools=("context brief", "context synthesize", "context prefetch", "context feedback", "context figures"),
     ),
@@ -216,7 +217,6 @@ class Table:
 
     def _rows(self, operation: Operation, ask: Ask) -> Mapping[str, Any]:
         given = self._given(operation, ask)
-        given.pop("clear", None)  # a list drops nothing
         if "limit" in operation.hints:
             given["limit"] = str(PER_PAGE if "after" in operation.hints else min(_number(ask) * PER_PAGE + 1, 10_000))
         found = plain(self._shell.call(operation.words, given))
@@ -226,7 +226,6 @@ class Table:
         page = self._page
         operations = [OPERATIONS[words] for words in (page.search, page.listing) if words]
         inputs = {each.name: each for one in operations for each in inputs_of(one, ask.query, without=page.fixed)}
-        inputs.pop("clear", None)
         if page.search:  # without words, all rows are listed
             inputs["query"] = replace(inputs["query"], is_required=False)
         return list(inputs.values())

@@ -16,13 +16,12 @@ from starlette.routing import BaseRoute
 
 from notebook_sync.errors import NotebookError
 from notebook_sync.services.admin import Status
+from notebook_sync.services.trust import FOR_TRUST
 from notebook_sync.surfaces.dashboard.markdown import note_href
 from notebook_sync.surfaces.dashboard.past import ACTIVITY
-from notebook_sync.surfaces.dashboard.prompt import FOR_TRUST
-from notebook_sync.surfaces.dashboard.runtime import days_left, groups_of, rows_of
+from notebook_sync.surfaces.dashboard.runtime import WEEK, days_left, groups_of, rows_of
 from notebook_sync.surfaces.dashboard.shell import Ask, Shell
 
-_WEEK = 7
 _OF_A_FILE = re.compile(r"([\w./ -]+\.md)(?::\d+)?: ")
 
 
@@ -75,7 +74,7 @@ class Today:
             now=now,
             concerns=concerns,
             reminders=[*groups.get("Overdue", ()), *groups.get("Today", ())],
-            ending=[(rule, left) for rule, left in ending if left is not None and left <= _WEEK],
+            ending=[(rule, left) for rule, left in ending if left is not None and left <= WEEK],
             agents=status.agents,
             busiest=max((count for each in status.agents for count in each["days"]), default=0) or 1,
             rooms=status.prompt,
@@ -158,16 +157,14 @@ class Today:
         """A server; one that does not answer is shown as it was when it last did."""
         name, now = target["name"], self._shell.notebook.core.now()
         if target["trouble"]:
-            at, behind = self._answered.get(name, (None, target["behind"]))
-            last = (
-                f"at {at:%H:%M} UTC, {behind:,} changes behind" if at else f"{behind:,} changes behind, as last known"
-            )
-            return Sign(name, "bad", f"{target['trouble']} ({last})")
+            at, lacking = self._answered.get(name, (None, target["behind"]))
+            when = f"at {at:%H:%M} UTC" if at else "as last known"
+            return Sign(name, "bad", f"{target['trouble']} ({when}, {lacking:,} changes to publish)")
         self._answered[name] = now, target["behind"]
         if target["refused"]:
             return Sign(name, "bad", f"refuses {target['refused']:,} rows")
-        behind = target["behind"]
-        return Sign(name, "warn" if behind else "good", f"{behind:,} changes behind" if behind else "up to date")
+        lacking = target["behind"]
+        return Sign(name, "warn" if lacking else "good", f"{lacking:,} changes to publish" if lacking else "up to date")
 
 
 def _worst(levels: Sequence[str]) -> str:

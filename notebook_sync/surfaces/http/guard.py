@@ -113,8 +113,8 @@ class AuthBackend(Protocol):
     def session_of(self, proof: str) -> Session | None:
         """Who asks, None for a proof that is not valid."""
 
-    def refusal(self, scope: Scope, error: NotebookError, *, close: bool) -> Response:
-        """The answer to an error."""
+    def refusal(self, scope: Scope, error: NotebookError) -> Response:
+        """The answer to an error. The guard adds the headers that every client reads."""
 
 
 class BearerAuth:
@@ -134,9 +134,10 @@ class BearerAuth:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         return token.strip() if scheme.lower() == "bearer" else ""
 
-    def refusal(self, scope: Scope, error: NotebookError, *, close: bool) -> Response:
-        """The error as JSON."""
-        return error_response(error, close=close)
+    def refusal(self, scope: Scope, error: NotebookError) -> Response:
+        """The error as JSON, in the common shape."""
+        headers = {"WWW-Authenticate": "Bearer"} if error.status == Unauthorized.status else {}
+        return json_response(error.as_json(), error.status, headers)
 
 
 class Guard:
@@ -196,7 +197,8 @@ class Guard:
             if known is FAULT:
                 _trouble.exception("%s %s failed", scope["method"], path)
             if not status:
-                answer = backend.refusal(scope, known, close="is_whole" not in scope["state"])
+                answer = backend.refusal(scope, known)
+                answer.headers.update(_headers_of(known, is_read="is_whole" in scope["state"]))
                 await answer(scope, receive, send_safely)
         finally:
             seconds, status = time.perf_counter() - begun, status or _CLIENT_LEFT
@@ -329,15 +331,11 @@ def _known(error: Exception, path: str) -> NotebookError:
     return FAULT
 
 
-def error_response(error: NotebookError, *, close: bool) -> Response:
-    """The answer to an error, in the common shape. `close`: the rest of the request is not read."""
-    headers = {"Connection": "close"} if close else {}
-    for name, field in {"Retry-After": "retry_after", "Allow": "allow"}.items():
-        if field in error.fields:
-            headers[name] = str(error.fields[field])
-    if error.status == Unauthorized.status:
-        headers["WWW-Authenticate"] = "Bearer"
-    return json_response(error.as_json(), error.status, headers)
+def _headers_of(error: NotebookError, *, is_read: bool) -> dict[str, str]:
+    """What every client reads of an error. A request that is not read to its end ends its connection."""
+    named = {"Retry-After": "retry_after", "Allow": "allow"}
+    said = {name: str(error.fields[field]) for name, field in named.items() if field in error.fields}
+    return said if is_read else {"Connection": "close", **said}
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

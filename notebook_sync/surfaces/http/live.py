@@ -28,6 +28,11 @@ _PAGE = 1000
 _COMMON = ("id", "at", "kind", "session", "agent", "path")
 
 
+def sent_as_events(events: AsyncIterator[dict[str, str]]) -> Response:
+    """An answer without end; a client that takes nothing for long is dropped."""
+    return EventSourceResponse(events, ping=_PING_SECONDS, send_timeout=_SLOW_SECONDS)
+
+
 class EventStreams:
     """The event log as server-sent events. A client that comes back with Last-Event-ID misses nothing."""
 
@@ -42,10 +47,10 @@ class EventStreams:
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
         rows = self._rows(session, request.headers.get("last-event-id", ""), request.state.is_current)
-        return EventSourceResponse(rows, ping=_PING_SECONDS, send_timeout=_SLOW_SECONDS)
+        return sent_as_events(rows)
 
     async def _rows(self, session: Session, last: str, is_current: Callable[[], bool]) -> AsyncIterator[dict[str, str]]:
-        newest = await anyio.to_thread.run_sync(self._newest)
+        newest = await anyio.to_thread.run_sync(self._core.events.newest)
         since, version = min(last, newest) if last else newest, -1
         yield {"comment": "ready"}  # events from now on are sent
         while True:
@@ -65,9 +70,6 @@ class EventStreams:
 
     def _after(self, since: str) -> list[Row]:
         return self._core.index.events.find(Is("id", ">", since), order=("id",), limit=_PAGE)
-
-    def _newest(self) -> str:
-        return next((row["id"] for row in self._core.index.events.find(order=("-id",), limit=1)), "0")
 
     def _may_see(self, session: Session, row: Row) -> bool:
         """The owner sees all; an agent its own events and edits, where it may read the notes that they name whole."""

@@ -139,9 +139,9 @@ class RemoteClients(BearerAuth):
     def _session_of(self, token: str) -> Session | None:
         return self._others(token) or self._tokens.check(token, self._resource)
 
-    def refusal(self, scope: Scope, error: NotebookError, *, close: bool) -> Response:
+    def refusal(self, scope: Scope, error: NotebookError) -> Response:
         """The error as JSON; without a token, where to begin to get one."""
-        answer = super().refusal(scope, error, close=close)
+        answer = super().refusal(scope, error)
         if isinstance(error, Unauthorized):
             answer.headers["WWW-Authenticate"] = f'Bearer resource_metadata="{self._issuer}{_METADATA}{MCP}"'
         return answer

@@ -118,17 +118,18 @@ class NotebookServer(Server[Any]):
         behind = self._notebook.core.behind()
         notices = [f"Note: {behind}"] if behind else []
         before = connection.state.get(PROMPT) or self._revisions.get(session, "")
-        revision, rules = self._rules(session)
+        revision, rules = self._rules(session, before)
         connection.state[PROMPT] = revision
         if not connection.session_id:  # over HTTP, the later protocol has no connections
             self._revisions[session] = revision
-        return [*notices, f"{_CHANGED}\n\n{rules}"] if before and rules and revision != before else notices
+        return [*notices, f"{_CHANGED}\n\n{rules}"] if before and rules else notices
 
-    def _rules(self, session: Session) -> tuple[str, str]:
-        """The revision of the session's rules, and their text within the cap; "" while there is no prompt."""
+    def _rules(self, session: Session, known: str = "") -> tuple[str, str]:
+        """The revision of the session's rules, and their text within the cap; "" for a revision that is known, and
+        while there is no prompt."""
         try:
             revision = self._notebook.prompt(session).revision
-            return revision, self._notebook.prompt(session, max_tokens=_RULES_TOKENS).text
+            return revision, "" if revision == known else self._notebook.prompt(session, max_tokens=_RULES_TOKENS).text
         except NotebookError:
             return "", ""
 

@@ -6,9 +6,11 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -164,3 +166,21 @@ def page(context: BrowserContext, site: Site) -> Page:
     page = context.new_page()
     page.goto(site.link)
     return page
+
+
+@contextmanager
+def logged_in(chromium: Browser, site: Site, **options: Any) -> Iterator[Page]:
+    """A tab that is logged in, of a browser with these options."""
+    with chromium.new_context(**options) as context:
+        page = context.new_page()
+        page.goto(site.link)
+        yield page
+
+
+def faults_of(page: Page, site: Site) -> list[str]:
+    """What a page does from now on that no note may make it do: ask others, open dialogs, break the policy."""
+    found: list[str] = []
+    page.on("request", lambda each: found.append(each.url) if not each.url.startswith(site.base) else None)
+    page.on("dialog", lambda each: (found.append(each.message), each.dismiss()))
+    page.on("console", lambda each: found.append(each.text) if each.type == "error" else None)
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from notebook_sync.surfaces.dashboard.tables import PAGES
-from tests.surfaces.dashboard.conftest import Site
+from tests.surfaces.dashboard.conftest import Site, faults_of, logged_in
 
 WIDTHS = (1280, 768, 360)
 
@@ -120,12 +121,7 @@ def test_who_was_logged_out_loses_nothing(page: Page, site: Site, context: Brows
 
 
 def test_hostile_notes_run_nothing_and_ask_nobody(page: Page, site: Site) -> None:
-    outside: list[str] = []
-    dialogs: list[str] = []
-    page.on("request", lambda each: outside.append(each.url) if not each.url.startswith(site.base) else None)
-    page.on("dialog", lambda each: (dialogs.append(each.message), each.dismiss()))
-    faults: list[str] = []
-    page.on("console", lambda each: faults.append(each.text) if each.type == "error" else None)
+    faults = faults_of(page, site)
     for path in ("/note/pages/hostile", "/note/pages/deep", "/facts", "/facts?query=script", "/palette?q=script"):
         page.goto(f"{site.base}{path}")
         page.wait_for_load_state("load")
@@ -133,7 +129,7 @@ def test_hostile_notes_run_nothing_and_ask_nobody(page: Page, site: Site) -> Non
     page.keyboard.press("Control+k")
     page.keyboard.type("script")
     expect(page.locator("#palette-found")).to_contain_text("<script>")
-    assert (outside, dialogs, faults) == ([], [], [])
+    assert faults == []
 
 
 def test_pages_have_no_accessibility_findings_and_fit(chromium: Browser, site: Site) -> None:
@@ -141,39 +137,33 @@ def test_pages_have_no_accessibility_findings_and_fit(chromium: Browser, site: S
     assert findings(chromium, site, paths) == []
 
 
-def findings(chromium: Browser, site: Site, paths: list[str]) -> list[tuple[str, str, str]]:
+def findings(chromium: Browser, site: Site, paths: Sequence[str]) -> list[tuple[str, str, str]]:
     """What axe finds on pages in light and dark, and where a page is wider than a window."""
     axe, found = axe_source(), []
-    context = chromium.new_context(bypass_csp=True)  # for axe alone
-    page = context.new_page()
-    page.goto(site.link)
-    for path in paths:
-        page.emulate_media(color_scheme="light")
-        page.goto(f"{site.base}{path}")
-        page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
-        page.evaluate(axe)
-        violations: list[Any] = page.evaluate("axe.run().then((result) => result.violations)")
-        page.emulate_media(color_scheme="dark")
-        violations += page.evaluate("axe.run({runOnly: ['color-contrast']}).then((result) => result.violations)")
-        found += [(path, each["id"], each["nodes"][0]["html"][:200]) for each in violations]
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 800})
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            found += [(path, "wider than the window", f"{wide} at {width}")] if wide > width else []
-    context.close()
+    with logged_in(chromium, site, bypass_csp=True) as page:  # for axe alone
+        for path in paths:
+            page.emulate_media(color_scheme="light")
+            page.goto(f"{site.base}{path}")
+            page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+            page.evaluate(axe)
+            violations: list[Any] = page.evaluate("axe.run().then((result) => result.violations)")
+            page.emulate_media(color_scheme="dark")
+            violations += page.evaluate("axe.run({runOnly: ['color-contrast']}).then((result) => result.violations)")
+            found += [(path, each["id"], each["nodes"][0]["html"][:200]) for each in violations]
+            for width in WIDTHS:
+                page.set_viewport_size({"width": width, "height": 800})
+                wide = page.evaluate("document.documentElement.scrollWidth")
+                found += [(path, "wider than the window", f"{wide} at {width}")] if wide > width else []
     return found
 
 
 @pytest.mark.parametrize("path", ["/facts", "/note/pages/hostile"])
 def test_pages_work_without_javascript(chromium: Browser, site: Site, path: str) -> None:
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(site.link)
-    page.goto(f"{site.base}{path}")
-    name = "Archive: The ferry" if path == "/facts" else "Buy rope"
-    button = page.get_by_role("checkbox", name=name) if "note" in path else page.get_by_role("button", name=name)
-    button.click()
-    expect(page.get_by_role("status").filter(has_text="Done:")).to_be_visible()
-    page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("status").filter(has_text="Done:")).to_be_visible()
-    context.close()
+    with logged_in(chromium, site, java_script_enabled=False) as page:
+        page.goto(f"{site.base}{path}")
+        name = "Archive: The ferry" if path == "/facts" else "Buy rope"
+        button = page.get_by_role("checkbox", name=name) if "note" in path else page.get_by_role("button", name=name)
+        button.click()
+        expect(page.get_by_role("status").filter(has_text="Done:")).to_be_visible()
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("status").filter(has_text="Done:")).to_be_visible()

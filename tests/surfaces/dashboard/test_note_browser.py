@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from notebook_sync import Session
-from tests.surfaces.dashboard.conftest import Site
+from tests.surfaces.dashboard.conftest import Site, faults_of, logged_in
 from tests.surfaces.dashboard.test_browser import findings
 
 SCRIBE = Session.task("scribe")
@@ -185,42 +185,36 @@ def test_the_picture_of_links_leads_on_and_grows(page: Page, site: Site) -> None
 
 
 def test_writing_works_without_javascript(chromium: Browser, site: Site) -> None:
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(site.link)
-    page.goto(f"{site.base}/edit/{PLAN}")
-    page.locator("#text").fill("# Plan\n\nStart *big*.\n")
-    page.get_by_role("button", name="Preview").click()
-    expect(page.locator("#preview em")).to_have_text("big")
-    change(site, "tiny")
-    page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("alert")).to_contain_text("changed by both")
-    page.locator("#text").fill("# Plan\n\nBoth.\n")
-    page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("status").filter(has_text="Done: saved")).to_be_visible()
-    assert text_of(site) == "# Plan\n\nBoth.\n"
-    page.get_by_role("link", name="Edit", exact=True).click()
-    page.locator("#text").fill("# Plan\n\nLater.\n")
-    context.clear_cookies()
-    page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("alert")).to_contain_text("what you wrote is still in the page before")
-    context.new_page().goto(site.notebook.admin.login_link(int(site.base.rpartition(":")[2])))
-    page.go_back()
-    expect(page.locator("#text")).to_have_value("# Plan\n\nLater.\n")
-    page.get_by_role("button", name="Save").click()
-    expect(page.locator("#note .prose")).to_have_text("Later.")
-    page.get_by_role("link", name="History").click()
-    page.get_by_role("button", name="Restore").last.click()
-    expect(page.get_by_role("status").filter(has_text="Done:")).to_be_visible()
-    context.close()
+    with logged_in(chromium, site, java_script_enabled=False) as page:
+        page.goto(f"{site.base}/edit/{PLAN}")
+        page.locator("#text").fill("# Plan\n\nStart *big*.\n")
+        page.get_by_role("button", name="Preview").click()
+        expect(page.locator("#preview em")).to_have_text("big")
+        change(site, "tiny")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("alert")).to_contain_text("changed by both")
+        page.locator("#text").fill("# Plan\n\nBoth.\n")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("status").filter(has_text="Done: saved")).to_be_visible()
+        assert text_of(site) == "# Plan\n\nBoth.\n"
+        page.get_by_role("link", name="Edit", exact=True).click()
+        page.locator("#text").fill("# Plan\n\nLater.\n")
+        page.context.clear_cookies()
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("alert")).to_contain_text("what you wrote is still in the page before")
+        page.context.new_page().goto(site.notebook.admin.login_link(int(site.base.rpartition(":")[2])))
+        page.go_back()
+        expect(page.locator("#text")).to_have_value("# Plan\n\nLater.\n")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator("#note .prose")).to_have_text("Later.")
+        page.get_by_role("link", name="History").click()
+        page.get_by_role("button", name="Restore").last.click()
+        expect(page.get_by_role("status").filter(has_text="Done:")).to_be_visible()
 
 
 @pytest.mark.parametrize("name", ["pages/hostile.md", "pages/deep.md"])
 def test_hostile_notes_run_nothing_in_any_page(page: Page, site: Site, name: str) -> None:
-    faults: list[str] = []
-    page.on("dialog", lambda each: (faults.append(each.message), each.dismiss()))
-    page.on("console", lambda each: faults.append(each.text) if each.type == "error" else None)
-    page.on("request", lambda each: faults.append(each.url) if not each.url.startswith(site.base) else None)
+    faults = faults_of(page, site)
     content = f"{text_of(site, name)}<img src=x onerror=alert(1)>\n"
     site.notebook.notes.edit(name, "write", content=content)
     for path in (f"/edit/{name}", f"/history/{name}", f"/graph/{name}", f"/delete/{name}", "/notes?query=alert"):

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from notebook_sync import Notebook, Session
 from notebook_sync.surfaces.dashboard.diffs import difference_of
 from notebook_sync.surfaces.dashboard.editor import packed, unpacked, why_not_here
-from tests.surfaces.dashboard.test_pages import fields_of
+from tests.surfaces.dashboard.test_pages import fields_of, undo_of
 
 SCRIBE = Session.task("scribe")
 
@@ -87,7 +87,8 @@ def test_a_text_is_saved_as_its_file_has_it(notebook: Notebook, pages: TestClien
     assert "Done: saved the note" in answer.text
     assert (notebook.root / "pages/dos.md").read_bytes() == "\ufeff# Dos\r\n\r\nZero & <two>\r\n".encode()
     assert "Done: saved" in pages.post("/edit/pages/dos.md", data=form).text  # sent twice
-    undone = pages.post("/note-undo", data=fields_of(answer.text.partition("data-toast")[2].partition("</form>")[0]))
+    action, undo = undo_of(answer.text)
+    undone = pages.post(action, data=undo)
     assert undone.status_code == 200
     assert (notebook.root / "pages/dos.md").read_bytes() == "\ufeff# Dos\r\n\r\nOne & <two>\r\n".encode()
 
@@ -210,7 +211,7 @@ def test_undo_takes_back_nothing_that_was_written_since(
     path = "runtime/reminders.md" if "section" in form else "pages/list.md"
     if "id" in form:
         write(notebook, path, "# List\n\n- [ ] Buy rope\n")
-    undo = fields_of(pages.post(address, data=form).text.partition("data-toast")[2].partition("</form>")[0])
+    _, undo = undo_of(pages.post(address, data=form).text)
     write(notebook, path, (notebook.root / path).read_text() + "\nMuch work.\n")
     assert pages.post("/note-undo", data=undo).status_code == 409
     assert "Much work." in (notebook.root / path).read_text()

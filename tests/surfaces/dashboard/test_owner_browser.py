@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from notebook_sync import Notebook
-from tests.surfaces.dashboard.conftest import OWNER_PAGES, Site
-from tests.surfaces.dashboard.test_browser import WIDTHS, axe_source
+from tests.surfaces.dashboard.conftest import OWNER_PAGES, Site, faults_of, logged_in
+from tests.surfaces.dashboard.test_browser import findings
 
 
 def open_page(page: Page, site: Site, path: str) -> None:
@@ -39,24 +37,21 @@ def is_same(page: Page) -> bool:
 def test_an_action_is_done_and_taken_back(
     owned: Notebook, chromium: Browser, site: Site, path: str, label: str, said: str, has_script: bool
 ) -> None:
-    context = chromium.new_context(java_script_enabled=has_script)
-    page = context.new_page()
-    page.goto(site.link)
-    page.goto(f"{site.base}{path}")
-    if has_script and path == "/review/pairs":
-        page.goto(f"{site.base}/review/facts")  # which fetches the pairs
-    if has_script:
-        page.evaluate("window.isSame = true")
-    button = page.locator(f'button[aria-label^="{label}"]')
-    button.click()
-    expect(page.locator(".toast" if has_script else "[data-toast]")).to_contain_text(said)
-    expect(button).to_have_count(1 if path == "/reminders" else 0)
-    page.get_by_role("button", name="Undo").click()
-    expect(button).to_have_count(1)
-    if has_script:
-        assert is_same(page)
-        expect(page.locator("main :focus, main:focus")).to_have_count(1)
-    context.close()
+    with logged_in(chromium, site, java_script_enabled=has_script) as page:
+        page.goto(f"{site.base}{path}")
+        if has_script and path == "/review/pairs":
+            page.goto(f"{site.base}/review/facts")  # which fetches the pairs
+        if has_script:
+            page.evaluate("window.isSame = true")
+        button = page.locator(f'button[aria-label^="{label}"]')
+        button.click()
+        expect(page.locator(".toast" if has_script else "[data-toast]")).to_contain_text(said)
+        expect(button).to_have_count(1 if path == "/reminders" else 0)
+        page.get_by_role("button", name="Undo").click()
+        expect(button).to_have_count(1)
+        if has_script:
+            assert is_same(page)
+            expect(page.locator("main :focus, main:focus")).to_have_count(1)
 
 
 def test_what_an_agent_does_appears_on_today(owned: Notebook, page: Page, site: Site) -> None:
@@ -125,10 +120,7 @@ def test_a_box_of_the_graph_leads_to_its_memory(owned: Notebook, page: Page, sit
 
 
 def test_hostile_texts_run_nothing_and_ask_nobody(owned: Notebook, page: Page, site: Site) -> None:
-    seen: list[str] = []
-    page.on("request", lambda each: seen.append(each.url) if not each.url.startswith(site.base) else None)
-    page.on("dialog", lambda each: (seen.append(each.message), each.dismiss()))
-    page.on("console", lambda each: seen.append(each.text) if each.type == "error" else None)
+    seen = faults_of(page, site)
     for path in OWNER_PAGES:
         page.goto(f"{site.base}{path}")
         page.wait_for_load_state("load")
@@ -138,22 +130,4 @@ def test_hostile_texts_run_nothing_and_ask_nobody(owned: Notebook, page: Page, s
 
 
 def test_pages_have_no_accessibility_findings_and_fit(owned: Notebook, chromium: Browser, site: Site) -> None:
-    axe, found = axe_source(), []
-    context = chromium.new_context(bypass_csp=True)  # for axe alone
-    page = context.new_page()
-    page.goto(site.link)
-    for path in OWNER_PAGES:
-        page.emulate_media(color_scheme="light")
-        page.goto(f"{site.base}{path}")
-        page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
-        page.evaluate(axe)
-        violations: list[Any] = page.evaluate("axe.run().then((result) => result.violations)")
-        page.emulate_media(color_scheme="dark")
-        violations += page.evaluate("axe.run({runOnly: ['color-contrast']}).then((result) => result.violations)")
-        found += [(path, each["id"], each["nodes"][0]["html"][:200]) for each in violations]
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 800})
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            found += [(path, "wider than the window", f"{wide} at {width}")] if wide > width else []
-    context.close()
-    assert found == []
+    assert findings(chromium, site, OWNER_PAGES) == []

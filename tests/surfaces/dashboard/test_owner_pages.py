@@ -16,26 +16,16 @@ from notebook_sync.errors import NotPermitted
 from notebook_sync.services.fact_upkeep import tend_facts
 from notebook_sync.surfaces.dashboard.runtime import days_left
 from tests.surfaces.dashboard.conftest import OWNER_PAGES, days_from_now
+from tests.surfaces.dashboard.test_pages import FRAGMENT, fields_of, undo_of
 from tests.surfaces.serving import bytes_of
 
 SCRIBE = Session.task("scribe")
-FRAGMENT = {"Accept": "text/fragment"}
 
 
 def form_of(text: str, label: str) -> dict[str, str]:
     """The fields of the form whose button's label begins so."""
     form = next(each for each in text.split("<form")[1:] if f'aria-label="{label}' in html.unescape(each))
-    found = re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form.partition("</form>")[0])
-    return {html.unescape(name): html.unescape(value) for name, value in found}
-
-
-def undo_of(text: str) -> tuple[str, dict[str, str]]:
-    """Where the form of the message is sent, and its fields."""
-    form = text.partition("data-toast")[2].partition("</form>")[0]
-    action = re.search(r'action="([^"]+)"', form)
-    assert action, text
-    found = re.findall(r'name="([^"]*)" value="([^"]*)"', form)
-    return action[1], {html.unescape(name): html.unescape(value) for name, value in found}
+    return fields_of(form.partition("</form>")[0])
 
 
 def part_of(text: str, begin: str, end: str = "<h2") -> str:
@@ -106,10 +96,10 @@ def test_a_server_that_does_not_answer_is_shown_as_last_known(
     state = {"name": "Redis", "kind": "redis", "cursor": 1, "behind": 3, "trouble": "", "refused": 0, "owner": ""}
     monkeypatch.setattr(type(notebook.core), "has_targets", True)
     monkeypatch.setattr(type(notebook.core.publisher), "state", lambda _: [state])
-    assert "3 changes behind" in pages.get("/").text
+    assert "3 changes to publish" in pages.get("/").text
     state |= {"trouble": "it does not answer", "behind": 9}
     text = pages.get("/").text
-    assert re.search(r"it does not answer \(at \d\d:\d\d UTC, 3 changes behind\)", text)
+    assert re.search(r"it does not answer \(at \d\d:\d\d UTC, 3 changes to publish\)", text)
     assert 'class="health bad"' in text
 
 
@@ -338,7 +328,7 @@ def test_today_and_prompt_do_not_wait_for_the_number_of_notes(notebook: Notebook
         (notebook.root / f"pages/note-{number}.md").write_text(f"# Note {number}\n\nThe ferry {number}.\n")
     notebook.sync()
     asked: list[str] = []
-    read, scan = type(notebook.core.tree).read, type(notebook.core.tree).scan
+    read = type(notebook.core.tree).read
 
     def counted(tree: Any, path: str) -> Any:
         asked.append(path)
@@ -351,7 +341,6 @@ def test_today_and_prompt_do_not_wait_for_the_number_of_notes(notebook: Notebook
             begin = time.process_time()
             assert pages.get(path).status_code == 200
             print(f"{path}: {time.process_time() - begin:.3f} s of CPU")
-    assert scan is type(notebook.core.tree).scan
     assert not [path for path in asked if path.startswith("pages/note-")]
 
 

@@ -32,6 +32,14 @@ def fields_of(text: str) -> dict[str, str]:
     return {html.unescape(name): html.unescape(value) for name, value in found}
 
 
+def undo_of(text: str) -> tuple[str, dict[str, str]]:
+    """Where the form of a message is sent, and its fields."""
+    form = text.partition("data-toast")[2].partition("</form>")[0]
+    action = re.search(r'action="([^"]+)"', form)
+    assert action, text
+    return action[1], fields_of(form)
+
+
 def test_a_list_is_a_page_and_a_fragment(pages: TestClient) -> None:
     for path in (*LISTS, "/statistics"):
         whole, part = pages.get(path), pages.get(path, headers=FRAGMENT)
@@ -91,9 +99,9 @@ def test_a_row_action_is_taken_back_by_its_undo(notebook: Notebook, pages: TestC
     fact = next(each for each in notebook.facts.list().results if "ferry" in each.content)
     text = pages.post("/facts/fact-archive", data={"fact": fact.id}).text
     assert "ferry" not in text.partition('id="rows"')[2]
-    undo = re.search(r'action="(/facts/fact-restore)">\s*<input type="hidden" name="fact" value="([^"]+)"', text)
-    assert undo
-    assert "ferry" in pages.post(undo[1], data={"fact": undo[2]}).text.partition('id="rows"')[2]
+    action, undo = undo_of(text)
+    assert action == "/facts/fact-restore"
+    assert "ferry" in pages.post(action, data=undo).text.partition('id="rows"')[2]
 
 
 def test_a_wrong_value_comes_back_with_the_error_and_what_was_typed(pages: TestClient) -> None:
@@ -258,4 +266,4 @@ def test_a_page_names_the_state_that_it_was_made_from(
     monkeypatch.setattr(browse, "list_notes", list_and_change)
     text = pages.get("/notes").text
     assert "late.md" not in text
-    assert f'data-state="{state_of(notebook.core.index)}"' not in text  # so the page is fetched again
+    assert f'data-state="{state_of(notebook.core)}"' not in text  # so the page is fetched again
