@@ -141,9 +141,9 @@ class Llm:
 
     def _reply(self, content: bytes, until: float) -> _Reply:
         """What the server answers in time. A client's timeout bounds each read, but not the lookup of a name, nor a
-        server that sends a byte now and then. A late thread ends by itself."""
+        server that sends a byte now and then. A late thread ends by itself, so late that the two clocks never race."""
         seconds, replies = max(until - time.monotonic(), 0.0), SimpleQueue[_Reply]()
-        send = partial(_sent, self._url, self._key, content, seconds)
+        send = partial(_sent, self._url, self._key, content, seconds + 60.0)
         threading.Thread(target=lambda: replies.put(send()), daemon=True).start()
         try:
             return replies.get(timeout=seconds)
