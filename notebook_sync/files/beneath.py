@@ -1,5 +1,5 @@
 """Opening and reading files strictly below a folder: no `..` and no symbolic link on the way, also while names are
-swapped, and never half of what somebody writes.
+swapped, and never half of what somebody writes; and whether what was read is the whole UTF-8 text that a note is.
 
 Each part of a path is opened from the folder before it and never as a link, so a descriptor cannot lead elsewhere.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from notebook_sync.errors import RootLost
-from notebook_sync.model import UNSETTLED, Stamp
+from notebook_sync.model import UNSETTLED, Problem, Stamp
 
 # O_NONBLOCK: opening a FIFO would wait for its other end.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -28,6 +29,13 @@ _RACY_NS = 20_000_000
 _LAST_NS = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CHUNK = 1 << 20
+MERGE_CONFLICT = "a mark of a merge conflict; keep the right text and delete the marks"
+_BOM = b"\xef\xbb\xbf"
+_BOMS_OF_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_OPENING_LINE = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*(?:\r?\n|\r?\Z)")
+_CLOSING_LINE = re.compile(rb"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE)
+_MERGE_MARKS = ("<<<<<<< ", ">>>>>>> ")  # found much faster than a pattern with the start of a line
+_MERGE_MARK = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 
 
 @contextmanager
@@ -129,3 +137,61 @@ def time_of(time_ns: int) -> datetime:
 def clamp_ns(time_ns: int) -> int:
     """A time in ns since the epoch, within signed 64 bits."""
     return time_ns if -_LAST_NS <= time_ns <= _LAST_NS else max(-_LAST_NS, min(time_ns, _LAST_NS))
+
+
+def looks_unfinished(raw: bytes) -> bool:
+    """Whether a writer seems to be at work: nothing yet, frontmatter still open, or half a character at the end."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data":
+            return True
+    opening = _OPENING_LINE.match(raw)
+    return not raw or (opening is not None and not _CLOSING_LINE.search(raw, opening.end()))
+
+
+def fault_of(raw: bytes) -> Problem | None:
+    """What is wrong with bytes that are not UTF-8 text; None for UTF-8 text."""
+    if raw.startswith(_BOMS_OF_UTF16):
+        return Problem(1, "it is UTF-16; save it as UTF-8", severe=True)
+    at, what = raw.find(b"\0"), "a NUL byte, as in binary files and UTF-16"
+    if at < 0:
+        try:
+            raw.decode()
+            return None
+        except UnicodeDecodeError as error:
+            at, what = error.start, "not UTF-8"
+    return Problem(raw.count(b"\n", 0, at) + 1, f"{what}; save it as UTF-8 text", severe=True)
+
+
+def why_not_text(raw: bytes) -> str:
+    """Why these bytes are not UTF-8 text, with the 1-based line; "" if they are."""
+    return str(fault_of(raw) or "")
+
+
+def why_unusable(raw: bytes) -> str:
+    """Why a prompt must not show these bytes, with the 1-based line; "" for text that says something.
+
+    Unusable are: nothing but white space, bytes that are not UTF-8 text, and marks of an unresolved merge.
+    """
+    if not raw.removeprefix(_BOM).strip():
+        return "it is empty"
+    reason = why_not_text(raw)
+    if not reason and (marks := conflict_marks(raw.decode())):
+        reason = f"line {marks[0]}: {MERGE_CONFLICT}"
+    return reason
+
+
+def conflict_marks(text: str) -> tuple[int, ...]:
+    """The 1-based lines outside of code on which a side of a merge conflict begins or ends."""
+    if not any(mark in text for mark in _MERGE_MARKS):
+        return ()
+    from prompt.hidden import end_of_frontmatter  # most texts have no mark, and need no Markdown reader
+    from prompt.outline import Outline
+
+    start = end_of_frontmatter(text)
+    blocks = Outline(text[start:]).root.walk()
+    code = {line for each in blocks if each.type in ("fence", "code_block") for line in range(each.first, each.last)}
+    above = text.count("\n", 0, start)
+    lines = enumerate(text.split("\n"), 1)
+    return tuple(line for line, words in lines if _MERGE_MARK.match(words) and line - above - 1 not in code)

@@ -1,18 +1,22 @@
 """Edits of one Markdown file: bytes and edits → bytes. Pure; never changes a byte that no edit means to change.
 
 Every result is read again before it is returned. Where the file would not read as the old one with the edit in it, the
-edit fails and nothing is lost.
+edit fails and nothing is lost. What an edit changed is shown as a unified diff, in bounded time.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import unified_diff as diff_of
+from io import StringIO
+from itertools import takewhile
 from typing import Any, get_args
 
 from notebook_sync.errors import EditFailed
-from notebook_sync.files.edit_fields import set_frontmatter
+from notebook_sync.files.compose import set_frontmatter
 from notebook_sync.files.frontmatter import read_frontmatter
 from notebook_sync.files.page import (
     BOX,
@@ -35,6 +39,10 @@ from prompt.ends import closing_line
 from prompt.outline import Block, Outline
 
 ACTIONS: tuple[Action, ...] = get_args(Action)
+# Of a diff: lines around each change.
+_CONTEXT = 3
+# So many pairs of equal lines are compared; texts that repeat themselves have more, and could take minutes.
+_MOST_PAIRS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,3 +296,33 @@ def _said_in(page: Page) -> list[str]:
     """What the items and the code of a page say, in whatever order."""
     code = (block.content for block in page.outline.root.walk() if block.type in CODE)
     return sorted([*(item.shown for item in page.items()), *code])
+
+
+def unified_diff(before: str, after: str, path: str) -> str:
+    """What turns `before` into `after`, with three lines of context around each change; "" for equal texts."""
+    old, new = list(StringIO(before, newline="\n")), list(StringIO(after, newline="\n"))
+    start = max(_alike(old, new) - _CONTEXT, 0)
+    end = max(_alike(old[start:][::-1], new[start:][::-1]) - _CONTEXT, 0)
+    old, new = old[start : len(old) - end], new[start : len(new) - end]
+    counts = Counter(new)
+    if sum(counts[line] for line in old) <= _MOST_PAIRS:
+        shown = diff_of(old, new, path, path, n=_CONTEXT)
+    else:
+        whole = f"@@ -1,{len(old)} +1,{len(new)} @@\n"
+        shown = iter(
+            [f"--- {path}\n", f"+++ {path}\n", whole, *(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+        )
+    lines = (_shifted(line, start) for line in shown)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _alike(one: list[str], other: list[str]) -> int:
+    """How many lines are the same from the start on."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
+
+
+def _shifted(line: str, lines: int) -> str:
+    """A line of a diff, its line numbers counted from `lines` lines further up."""
+    if not line.startswith("@@"):
+        return line
+    return re.sub(r"([-+])(\d+)", lambda found: f"{found[1]}{int(found[2]) + lines}", line, count=2)

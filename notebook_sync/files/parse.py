@@ -10,12 +10,12 @@ from hashlib import sha256
 from typing import Any, Literal
 from urllib.parse import unquote
 
+from notebook_sync.files.beneath import MERGE_CONFLICT, conflict_marks, fault_of
 from notebook_sync.files.fact_text import FOLDER, facts_of
 from notebook_sync.files.fields import AGENT, CURRENCY, DEFAULT_PRIORITY, FIELDS, KINDS, read_fields
 from notebook_sync.files.frontmatter import EXTERNAL, Frontmatter, as_utc, read_frontmatter, says_external, storable
 from notebook_sync.files.names import copy_of
 from notebook_sync.files.page import Page, shorten
-from notebook_sync.files.usable import MERGE_CONFLICT, conflict_marks, fault_of
 from notebook_sync.model import Link, Note, Problem, Section, collection_of, id_from_path
 from prompt.blocks import LISTS
 from prompt.hidden import Visible, visible

@@ -139,7 +139,7 @@ class ChannelService(NotebookService):
         The channel is made with its first note. Further fields are kept in the note's frontmatter and come back with
         it. In an external session, the note is marked as somebody else's words: `provenance: external`.
         """
-        from notebook_sync.files.new_note import slug
+        from notebook_sync.files.compose import slug
         from notebook_sync.services.documents import create_file
 
         folder = f"{FOLDER}/{owner_of(channel, session)}/{scope_of(project)}"

@@ -13,10 +13,10 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from notebook_sync.errors import NoSuchNote, NotebookError, UnreadableFile, UnsafePath, UsageError
+from notebook_sync.files.beneath import MERGE_CONFLICT, conflict_marks, why_unusable
 from notebook_sync.files.names import copy_of, folded, why_not
 from notebook_sync.files.parse import parse
 from notebook_sync.files.tree import Scan
-from notebook_sync.files.usable import MERGE_CONFLICT, conflict_marks, why_unusable
 from notebook_sync.model import RUNTIME_FILES, SETTINGS_FILE, Link
 from notebook_sync.permissions import guarded_key, guarded_names, guarded_paths
 from notebook_sync.services import reminders, rules

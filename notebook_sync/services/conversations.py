@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from notebook_sync.errors import BackendDown, MissingExtra, UsageError
+from notebook_sync.files.compose import slug
 from notebook_sync.files.frontmatter import EXTERNAL, storable
-from notebook_sync.files.new_note import slug
 from notebook_sync.files.page import plain, shorten
 from notebook_sync.llm import llm_of
 from notebook_sync.services.core import Core

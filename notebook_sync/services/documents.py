@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from notebook_sync.errors import EditFailed, NoSuchNote, OverCap, UnsafePath, UsageError
-from notebook_sync.files.edits import Edit, apply_edits, entries_of
+from notebook_sync.files.compose import new_id, note_text, slug
+from notebook_sync.files.edits import Edit, apply_edits, entries_of, unified_diff
 from notebook_sync.files.fields import FIELDS
 from notebook_sync.files.frontmatter import EXTERNAL, Plain, is_external, read_frontmatter
 from notebook_sync.files.names import folded, why_not
-from notebook_sync.files.new_note import new_id, note_text, slug
 from notebook_sync.files.parse import parse
-from notebook_sync.files.unified import unified_diff
 from notebook_sync.model import collection_of, id_from_path
 from notebook_sync.permissions import channel_of, guarded_paths
 from notebook_sync.services.core import Core

@@ -21,9 +21,9 @@ from typing import Any
 from urllib.parse import quote
 
 from notebook_sync.errors import UsageError
+from notebook_sync.files.compose import slug
 from notebook_sync.files.fields import KINDS, Relation
 from notebook_sync.files.frontmatter import EXTERNAL, storable
-from notebook_sync.files.new_note import slug
 from notebook_sync.files.parse import PARTS
 from notebook_sync.model import STATUSES
 from notebook_sync.services.channels import GENERAL, is_reserved, scope_of, title_for

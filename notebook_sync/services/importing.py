@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Meta
 
 from notebook_sync.errors import NotebookError, TooLarge, UsageError
+from notebook_sync.files.compose import note_text
 from notebook_sync.files.names import folded
-from notebook_sync.files.new_note import note_text
 from notebook_sync.model import collection_of
 from notebook_sync.registry import OWNER_ONLY, Arg, DryRun, Result, operation
 from notebook_sync.services.checkpoints import take_checkpoint

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 
 from notebook_sync.errors import BackendDown
+from notebook_sync.files.compose import slug
 from notebook_sync.files.fact_text import fact_id, fact_text
 from notebook_sync.files.fields import FIELDS
 from notebook_sync.files.frontmatter import storable
-from notebook_sync.files.new_note import slug
 from notebook_sync.model import STATUSES
 from notebook_sync.services.core import Core
 from notebook_sync.services.importers import Fields, Record, any_moment, as_field, number_in, one_of, stable_id, tags_in

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from notebook_sync.errors import BackendDown, BadAnswer, MissingExtra, UsageError
+from notebook_sync.files.compose import new_id, slug
 from notebook_sync.files.edits import characters_refused
 from notebook_sync.files.fields import AGENT, DEFAULT_PRIORITY, HIGHEST_PRIORITY, Kind
-from notebook_sync.files.new_note import new_id, slug
 from notebook_sync.files.parse import PARTS
 from notebook_sync.llm import Llm, llm_of
 from notebook_sync.permissions import fold_name, is_ignorable

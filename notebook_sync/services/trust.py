@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from notebook_sync.errors import Conflict, EditFailed, GitFailed, NoSuchNote, NotebookError, UnreadableFile, UnsafePath
+from notebook_sync.files.beneath import looks_unfinished, why_unusable
 from notebook_sync.files.private import read_private, write_private
 from notebook_sync.files.state import Place
 from notebook_sync.files.tree import Tree
-from notebook_sync.files.usable import looks_unfinished, why_unusable
 from notebook_sync.sessions import PROGRAM, Session
 from notebook_sync.settings import Settings
 from prompt import FileText
@@ -198,7 +198,7 @@ def accept_changes(core: Core, session: Session, file: str, *, dry_run: bool, se
 
     Of what was `seen`, only that is accepted. Raises Conflict where a file changed since, NoSuchNote, GitFailed.
     """
-    from notebook_sync.files.unified import unified_diff  # no prompt needs it
+    from notebook_sync.files.edits import unified_diff  # no prompt needs it
 
     files, place = core.prompt_files, core.tree.place(file) if file else ""
     wanted = [path for path in files.paths if place in ("", path, path.removesuffix(".md"))]

@@ -16,12 +16,12 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from notebook_sync.errors import EditFailed, NoSuchNote, NotebookError, NotFound, UsageError
+from notebook_sync.files.edits import unified_diff
 from notebook_sync.files.fields import read_fields
 from notebook_sync.files.frontmatter import EXTERNAL, is_external, read_frontmatter
 from notebook_sync.files.history import Version, summary_of
 from notebook_sync.files.names import is_note_name
 from notebook_sync.files.parse import parse
-from notebook_sync.files.unified import unified_diff
 from notebook_sync.model import id_from_path
 from notebook_sync.permissions import channel_of, guarded_names
 from notebook_sync.registry import Results

@@ -19,8 +19,8 @@ from datetime import tzinfo
 import msgspec
 
 from notebook_sync.errors import NoSuchNote, NotebookError
+from notebook_sync.files.beneath import looks_unfinished, why_not_text
 from notebook_sync.files.tree import Tree
-from notebook_sync.files.usable import looks_unfinished, why_not_text
 from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.settings import Settings
 from notebook_sync.sync.diff import Look

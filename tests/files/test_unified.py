@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notebook_sync.files.unified import unified_diff
+from notebook_sync.files.edits import unified_diff
 
 LINES = st.lists(
     st.sampled_from(["a\n", "b\n", "\n", "# c\n", "-- x\n", "@@ -1 +1 @@\n", "\x0c\x85z\n", "w\r\n"]), max_size=30

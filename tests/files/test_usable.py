@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from notebook_sync.files.usable import conflict_marks, looks_unfinished, why_unusable
+from notebook_sync.files.beneath import conflict_marks, looks_unfinished, why_unusable
 
 
 @pytest.mark.parametrize(

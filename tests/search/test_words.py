@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from notebook_sync.search.stems import stem
-from notebook_sync.search.words import MOST_ASKED, WordAnalyzer
+from notebook_sync.search.words import MOST_ASKED, WordAnalyzer, stem
 
 ANALYZER = WordAnalyzer()
 

@@ -293,7 +293,7 @@ def test_a_closed_stream_is_a_clear_error(root: Path) -> None:
 
 def test_heavy_packages_are_not_loaded(root: Path) -> None:
     code = (
-        "import sys; import notebook_sync.surfaces.mcp.transports, notebook_sync.notebook as n; n.load_operations();"
+        "import sys; import notebook_sync.surfaces.mcp.server, notebook_sync.notebook as n; n.load_operations();"
         "print([m for m in ('numpy', 'pymongo', 'redis', 'tokenizers', 'jinja2') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from notebook_sync.sync import events
 from tests.sync.conftest import Follow, Following
 from tests.waiting import eventually
 
@@ -37,7 +36,7 @@ class FakeWatcher:
 @pytest.fixture
 def watcher(monkeypatch: pytest.MonkeyPatch) -> FakeWatcher:
     fake = FakeWatcher()
-    monkeypatch.setattr(events, "watch_files", fake)
+    monkeypatch.setattr("notebook_sync.sync.watch.watch_files", fake)
     return fake
 
 
@@ -98,7 +97,7 @@ def test_a_machine_without_watches_to_spare_says_so_and_the_rest_is_watched(
             raise OSError("OS file watch limit reached. about [...]")
         return watcher(folder, **more)
 
-    monkeypatch.setattr(events, "watch_files", few_watches)
+    monkeypatch.setattr("notebook_sync.sync.watch.watch_files", few_watches)
     with following() as watch:
         assert "fs.inotify.max_user_watches" in watch.of("trouble")[0]["message"]
         assert strict == [True, False]

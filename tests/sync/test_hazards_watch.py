@@ -83,8 +83,8 @@ def test_a_write_through_a_memory_map_is_found_by_the_next_full_look(world: Worl
 
 
 def test_the_timer_finds_what_no_event_shows(root: Path, following: Follow, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("notebook_sync.sync.events.EventSource._deliver", lambda *_: None)
-    monkeypatch.setattr("notebook_sync.sync.events._READY_SECONDS", 0.1)
+    monkeypatch.setattr("notebook_sync.sync.watch.EventSource._deliver", lambda *_: None)
+    monkeypatch.setattr("notebook_sync.sync.watch._READY_SECONDS", 0.1)
     with following() as watch:
         assert watch.of("ready") == [{"event": "ready", "file_events": False}]
         timers = SyncTable(reconcile_seconds=0.05)

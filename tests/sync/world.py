@@ -17,10 +17,10 @@ from typing import Any
 import msgspec
 
 from notebook_sync.errors import WouldDeleteEverything
+from notebook_sync.files.beneath import why_not_text
 from notebook_sync.files.parse import parse
 from notebook_sync.files.state import Place
 from notebook_sync.files.tree import Tree
-from notebook_sync.files.usable import why_not_text
 from notebook_sync.model import CORE_FACTS, RUNTIME_FILES
 from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.settings import Settings, SyncTable, load_settings

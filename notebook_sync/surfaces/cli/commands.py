@@ -176,7 +176,7 @@ def _mcp(
     # It never depends on a terminal.
     session = session_of(session_ or os.environ.get(SESSION_VARIABLE) or "external", agent)
     with missing_extra("MCP", "mcp"):
-        from notebook_sync.surfaces.mcp.transports import serve_stdio
+        from notebook_sync.surfaces.mcp.server import serve_stdio
     with Notebook.find(folder or ".", adopt=True) as notebook:
         return serve_stdio(notebook, session, toolsets=tools)
 

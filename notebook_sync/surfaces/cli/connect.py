@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from notebook_sync.errors import UsageError
+from notebook_sync.files.edits import unified_diff
 from notebook_sync.files.private import read_private
 from notebook_sync.files.state import find_root
-from notebook_sync.files.unified import unified_diff
 from notebook_sync.services.setup import replace_file
 from notebook_sync.surfaces.cli.arguments import confirmed
 from notebook_sync.surfaces.cli.index import PROGRAM

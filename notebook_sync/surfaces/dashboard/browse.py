@@ -1,4 +1,4 @@
-"""The notes of the notebook: a tree of folders, what narrows the list, and search."""
+"""What is in the notebook: its notes in a tree of folders, narrowed and searched; the palette; and statistics."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -15,16 +16,28 @@ from starlette.routing import BaseRoute
 
 from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.permissions import is_private
+from notebook_sync.registry import OPERATIONS
 from notebook_sync.services.core import Core
 from notebook_sync.services.finding import list_notes, search_notes
+from notebook_sync.services.view import View
 from notebook_sync.sessions import OWNER
-from notebook_sync.store.rows import Is
+from notebook_sync.store.rows import Is, both
+from notebook_sync.surfaces.dashboard.markdown import note_href
 from notebook_sync.surfaces.dashboard.shell import Ask, Shell, address_with
+from notebook_sync.surfaces.dashboard.tables import PAGES, address_of
+from notebook_sync.surfaces.http.guard import json_response
 
 NOTES: Final = "/notes"
 _PER_PAGE, _MOST_FOUND, _MOST_TAGS = 50, 200, 60
 _FILTERS = ("query", "folder", "collection", "status", "tag", "linked_to")
 _DEEPEST = 6
+_HERE: Final = Is("path", "!=", None)
+# Of the palette: results of each kind, and characters of a query.
+_MOST_OF_A_KIND, _LONGEST_QUERY = 8, 200
+_STATISTICS: Final = "/statistics"
+_DAYS = 14
+# What no file holds.
+_KEPT = ("facts", "stream", "longterm", "checkpoints", "history", "events")
 
 
 class Folder(NamedTuple):
@@ -47,9 +60,14 @@ class _Known(NamedTuple):
 
 
 def routes(shell: Shell) -> list[BaseRoute]:
-    """The list of notes."""
+    """The list of notes, the palette, and the page of statistics."""
     shell.add_link("Notebook", NOTES, "Notes")
-    return [shell.route(NOTES, lambda ask: _show(shell, ask), "GET")]
+    shell.add_link("System", _STATISTICS, "Statistics")
+    return [
+        shell.route(NOTES, lambda ask: _show(shell, ask), "GET"),
+        shell.route("/palette", lambda ask: _answer_palette(shell, ask)),
+        shell.route(_STATISTICS, lambda ask: _show_statistics(shell, ask), "GET"),
+    ]
 
 
 def _show(shell: Shell, ask: Ask) -> Response:
@@ -107,7 +125,7 @@ def _found(core: Core, asked: Mapping[str, str], query: Mapping[str, str]) -> tu
 def _known(core: Core, version: int) -> list[_Known]:
     """All notes, as they are at this version of the index."""
     fields = ("path", "collection", "status", "tags")
-    rows = core.index.documents.tuples(fields, Is("path", "!=", None))
+    rows = core.index.documents.tuples(fields, _HERE)
     return [_Known(posixpath.dirname(path), *rest) for path, *rest in rows]
 
 
@@ -154,3 +172,84 @@ def marked(text: str, query: str) -> Markup:
         return Markup("{}").format(text)
     pieces = re.split(rf"\b({'|'.join(words)})", text, flags=re.IGNORECASE)
     return Markup("").join(Markup("<mark>{}</mark>").format(each) if at % 2 else each for at, each in enumerate(pieces))
+
+
+def _show_statistics(shell: Shell, ask: Ask) -> Response:
+    """What is in the notebook, in numbers."""
+    index = shell.notebook.core.index
+    days, kinds = _activity(shell)
+    return shell.page(
+        ask,
+        "statistics.html",
+        notes=index.documents.distinct("collection", _HERE),
+        kept={name: index.collections[name].count() for name in _KEPT},
+        statuses=index.documents.distinct("status", _HERE),
+        authors=index.documents.distinct("created_by", _HERE),
+        tags=sorted(index.documents.distinct("tags").items(), key=lambda pair: (-pair[1], str(pair[0])))[:20],
+        days=days,
+        most=max((count for _, count in days), default=0),
+        kinds=kinds.most_common(),
+    )
+
+
+def _activity(shell: Shell) -> tuple[list[tuple[str, int]], Counter[str]]:
+    """How many events each of the last days has, the oldest first, and how many each kind of event has."""
+    now = datetime.now(UTC)
+    first = now - timedelta(days=_DAYS - 1)
+    rows: list[tuple[Any, ...]] = shell.notebook.core.index.events.tuples(("at", "kind"), Is("at", ">", first))
+    per_day = Counter(f"{at:%Y-%m-%d}" for at, _ in rows)
+    names = [f"{first + timedelta(days=each):%Y-%m-%d}" for each in range(_DAYS)]
+    return [(name, per_day[name]) for name in names], Counter(str(kind) for _, kind in rows)
+
+
+def _answer_palette(shell: Shell, ask: Ask) -> Response:
+    """What the palette (Ctrl+K) finds: notes, facts, memories, rules and pages, as JSON."""
+    words = ask.query.get("q", "")[:_LONGEST_QUERY].casefold().split()
+    found = _commands_with(shell, words)
+    if words:
+        core = shell.notebook.core
+        found += [*_notes_with(core, words), *_facts_with(core, words), *_rules_with(shell, words)]
+    return json_response({"results": found})
+
+
+def _commands_with(shell: Shell, words: list[str]) -> list[dict[str, str]]:
+    pages = [(title, path) for links in shell.navigation.values() for path, title in links]
+    forms = [
+        (OPERATIONS[each].summary, address_of(page, each))
+        for page in PAGES
+        for each in (page.create, *page.tools)
+        if each
+    ]
+    fitting = [pair for pair in [*pages, *forms] if _has(pair[0], words)]
+    return [_entry("command", title, path) for title, path in fitting[:_MOST_OF_A_KIND]]
+
+
+def _notes_with(core: Core, words: list[str]) -> list[dict[str, str]]:
+    rows = core.index.documents.tuples(("path", "title", "collection"), both(View(core, OWNER).where, _HERE))
+    fitting = [row for row in rows if _has(f"{row[1]} {row[0]}", words)]
+    fitting.sort(key=lambda row: (not _has(str(row[1]), words), len(str(row[1])), row[0]))
+    return [
+        _entry("memory" if collection == "memories" else "note", title, note_href(path), path)
+        for path, title, collection in fitting[:_MOST_OF_A_KIND]
+    ]
+
+
+def _facts_with(core: Core, words: list[str]) -> list[dict[str, str]]:
+    """Not by a search, which counts what it finds as used."""
+    rows = core.index.facts.tuples(("path", "content"), both(View(core, OWNER).where, _HERE))
+    fitting = sorted((len(content), content, path) for path, content in rows if _has(content, words))
+    return [_entry("fact", content, note_href(path), path) for _, content, path in fitting[:_MOST_OF_A_KIND]]
+
+
+def _rules_with(shell: Shell, words: list[str]) -> list[dict[str, str]]:
+    found = [each for each in shell.call("rules").results if _has(f"{each.name} {each.identity} {each.action}", words)]
+    return [_entry("rule", f"{each.name}: {each.action}", "/rules") for each in found[:_MOST_OF_A_KIND]]
+
+
+def _has(text: str, words: list[str]) -> bool:
+    folded = text.casefold()
+    return all(word in folded for word in words)
+
+
+def _entry(kind: str, title: Any, href: str, place: str = "") -> dict[str, str]:
+    return {"kind": kind, "title": str(title), "href": href, "place": place}

@@ -13,8 +13,8 @@ from notebook_sync.files.frontmatter import read_frontmatter
 from notebook_sync.files.tree import Tree
 from notebook_sync.services.results import NoteText, Written
 from notebook_sync.store.rows import Is
-from notebook_sync.surfaces.dashboard.diffs import difference_of
 from notebook_sync.surfaces.dashboard.markdown import PICTURES, note_href, render
+from notebook_sync.surfaces.dashboard.past import difference_of
 from notebook_sync.surfaces.dashboard.shell import Ask, Shell, Undo
 
 _UNDO: Final = "/note-undo"

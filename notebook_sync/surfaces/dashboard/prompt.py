@@ -15,7 +15,7 @@ from notebook_sync.errors import NoSuchNote, NotebookError
 from notebook_sync.registry import OPERATIONS, call
 from notebook_sync.services.trust import FOR_TRUST, Trusted, TrustedFile
 from notebook_sync.sessions import KINDS, Session
-from notebook_sync.surfaces.dashboard.diffs import Difference, difference_of
+from notebook_sync.surfaces.dashboard.past import Difference, difference_of
 from notebook_sync.surfaces.dashboard.shell import Ask, Shell
 
 _PAGE = "/prompt"

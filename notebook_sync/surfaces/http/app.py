@@ -113,7 +113,7 @@ def _cost_of(method: str, path: str, headers: Headers) -> Cost:
 def _mcp(notebook: Notebook) -> list[BaseRoute]:
     """MCP over HTTP, where its package is installed."""
     with suppress(MissingExtra), missing_extra("MCP", "mcp"):
-        from notebook_sync.surfaces.mcp.transports import McpApp  # half a second that only a server needs
+        from notebook_sync.surfaces.mcp.server import McpApp  # half a second that only a server needs
 
         return [Route(MCP, McpApp(notebook))]
     return []

@@ -44,6 +44,7 @@ TURN_SECONDS: Final = 30.0
 COSTLY_AT_ONCE: Final = 2
 # The page that other sites lead a browser to. It shows nothing, and does nothing.
 AUTHORIZE: Final = "/authorize"
+COOKIE: Final = "notebook"
 
 _SECURITY = {
     "Cache-Control": "no-store",

@@ -31,10 +31,9 @@ from notebook_sync.errors import NotebookError, NotPermitted, Unauthorized, Usag
 from notebook_sync.notebook import Notebook
 from notebook_sync.services.tokens import ACCESS_LIFE, TokenFile, TokenRow
 from notebook_sync.sessions import Kind, Session
-from notebook_sync.surfaces.dashboard.login import COOKIE
 from notebook_sync.surfaces.dashboard.shell import Ask, Fields, Shell
 from notebook_sync.surfaces.http.app import MCP, REGISTER, TOKEN, WELL_KNOWN
-from notebook_sync.surfaces.http.guard import AUTHORIZE, BearerAuth, SessionOf, is_own_host, json_response
+from notebook_sync.surfaces.http.guard import AUTHORIZE, COOKIE, BearerAuth, SessionOf, is_own_host, json_response
 
 CONSENT: Final = "/consent"
 CODE_SECONDS = 60.0

@@ -10,8 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from notebook_sync import Notebook, Session
-from notebook_sync.surfaces.dashboard.diffs import difference_of
 from notebook_sync.surfaces.dashboard.editor import packed, unpacked, why_not_here
+from notebook_sync.surfaces.dashboard.past import difference_of
 from tests.surfaces.dashboard.test_pages import fields_of, undo_of
 
 SCRIBE = Session.task("scribe")
@@ -297,7 +297,7 @@ def test_the_links_of_a_note_are_a_picture_and_a_list(notebook: Notebook, pages:
 
 @pytest.mark.parametrize("text", ["", "one\r\ntwo", "- ~\n- @@\n+ x\n\x1eq", "ä " * 3000, "\n".join("ab" * 900)])
 def test_differences_are_bounded_and_say_what_they_say(text: str) -> None:
-    from notebook_sync.files.unified import unified_diff
+    from notebook_sync.files.edits import unified_diff
 
     found = difference_of(unified_diff(text, f"new words\n{text}", "a.md"))
     assert len(found.lines) <= 400

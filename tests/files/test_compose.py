@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from notebook_sync.errors import UsageError
+from notebook_sync.files.compose import new_id, note_text, slug
 from notebook_sync.files.frontmatter import read_frontmatter, typed
-from notebook_sync.files.new_note import new_id, note_text, slug
 
 DOUBTFUL = [
     "true", "No", "NULL", "y", "~", "on", "1.5", "1e3", ".inf", "nan", "0x1", "a ", "a: b", "x #y", "-", "=", "<<",
