@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
-_INTERRUPTED = 130
+_INTERRUPTED, _TERMINATED = 130, 143
 
 
 def main() -> int:
@@ -15,6 +16,10 @@ def main() -> int:
         if sys.stdout is not None:  # closed by the caller, as in `notebook-sync --version >&-`
             sys.stdout.write(f"notebook-sync {__version__}\n")
         return 0
+    if os.getpid() == 1:
+        import signal  # few processes are the first one of a container, which gets only signals that it handles
+
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(_TERMINATED))
     import gc
 
     gc.set_threshold(200_000)  # most objects of a command live until it ends, and few are in cycles

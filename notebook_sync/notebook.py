@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from notebook_sync.errors import NotANotebook
-from notebook_sync.files.state import find_root
+from notebook_sync.files.state import expanded, find_root
 from notebook_sync.services.core import Core
 from notebook_sync.sessions import OWNER, Session
 
@@ -68,7 +68,7 @@ class Notebook:
 
         `last_good`: the settings to use while notebook.toml has an error.
         """
-        root = Path(path).expanduser().resolve()
+        root = expanded(path).resolve()
         if not root.is_dir():
             raise NotANotebook(f"{root} is not a folder", next=f"make one with: notebook-sync init {root}")
         return cls(Core(root, last_good=last_good))
@@ -76,7 +76,7 @@ class Notebook:
     @classmethod
     def find(cls, start: str | Path = ".", *, adopt: bool = False) -> Notebook:
         """The notebook that `start` is in. `adopt`: a folder of Markdown becomes one. Raises NotANotebook."""
-        return cls(Core(find_root(Path(start).expanduser(), adopt=adopt)))
+        return cls(Core(find_root(Path(start), adopt=adopt)))
 
     @property
     def root(self) -> Path:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from notebook_sync.context.brief import (
@@ -31,6 +30,7 @@ from notebook_sync.context.candidates import OPEN, Candidates, Wanted, named_not
 from notebook_sync.context.intent import Intent, fold, intent_of
 from notebook_sync.errors import NotebookError, UnreadableFile, UnwritableFile, UsageError
 from notebook_sync.files.parse import parse
+from notebook_sync.files.state import expanded
 from notebook_sync.model import UNSETTLED
 from notebook_sync.registry import Result
 from notebook_sync.services.core import Core
@@ -246,7 +246,7 @@ def write_seed(core: Core, folder: str) -> list[str]:
     Private, archived and external notes are left out, and so are comments. The domains with most memories come first.
     Raises UsageError for a folder that has something in it, or is in the notebook; UnwritableFile.
     """
-    place = Path(folder).expanduser().resolve()
+    place = expanded(folder).resolve()
     if place.is_relative_to(core.root):
         raise UsageError(f"{place} is in the notebook, which would index it", next="name a folder elsewhere")
     try:

@@ -24,7 +24,7 @@ from notebook_sync.model import SETTINGS_FILE
 _PLACE = "place.json"
 _FINDINGS = "findings.json"
 _ID_FILE = "id"
-_ADVICE = "set NOTEBOOK_STATE_DIR to a local folder that you can write"
+_ADVICE = "set NOTEBOOK_STATE_DIR to a local folder that you can write, or give this one to your user"
 _LOCK_SECONDS = 5.0
 # Locks and SQLite's shared memory do not work there, or not between hosts.
 _NETWORK = re.compile(r"(fuse\.)?(nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|glusterfs|lustre|sshfs|rclone|s3fs|davfs\d?)")
@@ -119,12 +119,23 @@ class Place:
         return place
 
 
+def expanded(path: str | Path) -> Path:
+    """A path as a person writes it, with `~`. That of an unknown user is left as it is."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path's own raises for an unknown user
+
+
+def home_folder() -> Path:
+    """The user's home folder; "/" where there is none, as for some users of containers."""
+    home = expanded("~")
+    return home if home.is_absolute() else Path("/")
+
+
 def state_home() -> Path:
     """The folder of all state folders of this user."""
     if named := os.environ.get("NOTEBOOK_STATE_DIR"):
-        return Path(named).expanduser().absolute()
+        return expanded(named).absolute()
     xdg = os.environ.get("XDG_STATE_HOME")
-    return (Path(xdg) if xdg else Path.home() / ".local" / "state") / "notebook-sync"
+    return (Path(xdg) if xdg else home_folder() / ".local" / "state") / "notebook-sync"
 
 
 def find_root(start: Path, *, adopt: bool = False) -> Path:
@@ -132,7 +143,7 @@ def find_root(start: Path, *, adopt: bool = False) -> Path:
 
     With `adopt`, a bare folder becomes one; never `/` or the home folder. Raises NotANotebook.
     """
-    start = start.expanduser().resolve()
+    start = expanded(start).resolve()
     if not start.is_dir():
         raise NotANotebook(f"{start} is not a folder", next="name the notebook's folder with -C DIR")
     for folder in (start, *start.parents):
@@ -140,7 +151,7 @@ def find_root(start: Path, *, adopt: bool = False) -> Path:
             return folder
     if _known(state_home() / _folder_name(start)):  # a folder that cannot be written has no mark in it
         return start
-    if adopt and start not in (Path(start.anchor), Path.home().resolve()):
+    if adopt and start not in (Path(start.anchor), home_folder().resolve()):
         return start
     raise NotANotebook(f"{start} is not in a notebook", next="run: notebook-sync init DIR, or name one with -C DIR")
 

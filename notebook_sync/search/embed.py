@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from msgspec.structs import replace
 
 from notebook_sync.errors import BackendDown, MissingExtra
+from notebook_sync.files.state import expanded
 from notebook_sync.settings import SearchTable, mask_secrets
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def second_stage_of(settings: SearchTable, root: Path, environ: Mapping[str, str
     kind, _, name = settings.second_stage.partition(":")
     if kind == "openai":
         return OpenAiEmbedder(replace(settings, embeddings=settings.second_stage), environ)
-    return OnnxEmbedder(root / Path(name).expanduser()) if kind == "onnx" else None
+    return OnnxEmbedder(root / expanded(name)) if kind == "onnx" else None
 
 
 class StaticEmbedder:

@@ -28,7 +28,7 @@ from notebook_sync.files.git import LONG_SECONDS, Repository, has_git, run_git
 from notebook_sync.files.history import PRIVATE
 from notebook_sync.files.names import GITIGNORE, NO_NAMES, UNPRINTABLE, folded, is_hidden, is_too_long
 from notebook_sync.files.private import FOLDER, make_private, write_private
-from notebook_sync.files.state import Place
+from notebook_sync.files.state import Place, expanded
 from notebook_sync.model import ADOPTED, SETTINGS_FILE
 from notebook_sync.permissions import CHANNEL_FILE, is_ignorable
 from notebook_sync.services.core import Core
@@ -80,7 +80,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 def export_notebook(core: Core, file: str) -> Exported:
     """Write the archive, whole or not at all. Raises UsageError for a place that cannot be."""
-    target = Path(file).expanduser().absolute()
+    target = expanded(file).absolute()
     is_inside = core.root in (target.parent.resolve(), *target.parent.resolve().parents)
     if is_inside or os.path.lexists(target) or not target.parent.is_dir():
         advice = "name a new file, in a folder that exists and is outside of the notebook"
@@ -116,7 +116,8 @@ def export_notebook(core: Core, file: str) -> Exported:
             target.touch(exist_ok=False)  # a file that came meanwhile is not replaced
             made.rename(target)
     except OSError as error:
-        raise NotebookError(f"the archive cannot be written: {error}", next="repeat the command") from None
+        advice = "name a file in a folder that you can write, on a disk with room"
+        raise NotebookError(f"the archive cannot be written: {error}", next=advice) from None
     counts = {"files": files, "rows": row_count, "bytes": target.stat().st_size}
     return Exported(path=str(target), **counts, left_out=left_out, warnings=warnings)
 
@@ -179,7 +180,7 @@ def _add(tar: tarfile.TarFile, name: str, data: IO[bytes], file: IO[bytes] | Non
 def is_archive(file: str) -> bool:
     """Whether a file is an archive, as far as its first bytes say. Raises UsageError for one that cannot be read."""
     try:
-        with Path(file).expanduser().open("rb") as raw:
+        with expanded(file).open("rb") as raw:
             begin = raw.read(len(INFO))
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}", next="name a file") from None

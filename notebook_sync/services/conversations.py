@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from notebook_sync.errors import BackendDown, MissingExtra, UsageError
 from notebook_sync.files.compose import slug
 from notebook_sync.files.frontmatter import EXTERNAL, storable
 from notebook_sync.files.page import plain, shorten
+from notebook_sync.files.state import expanded
 from notebook_sync.llm import llm_of
 from notebook_sync.services.core import Core
 from notebook_sync.services.extract import extract_facts
@@ -72,7 +72,7 @@ def redacted(text: str) -> str:
 def conversations_in(core: Core, session: Session, path: str, *, dry_run: bool) -> Iterator[Item]:
     """A research note for each conversation in a file, or in the files of a folder. With a model, it begins with the
     facts that the model proposes."""
-    start = Path(path).expanduser()
+    start = expanded(path)
     if not start.exists():
         raise UsageError(f"{path} is not there", next="name a file or a folder")
     files = [each for each in start.rglob("*") if each.suffix in (".json", ".jsonl") and each.is_file()]

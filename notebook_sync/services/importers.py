@@ -25,6 +25,7 @@ from notebook_sync.files.compose import slug
 from notebook_sync.files.fields import KINDS, Relation
 from notebook_sync.files.frontmatter import EXTERNAL, storable
 from notebook_sync.files.parse import PARTS
+from notebook_sync.files.state import expanded
 from notebook_sync.model import STATUSES
 from notebook_sync.services.channels import GENERAL, is_reserved, scope_of, title_for
 from notebook_sync.services.core import Core
@@ -199,7 +200,7 @@ def json_values(file: Path) -> list[tuple[str, Any]]:
 
 def memories_in(core: Core, file: str) -> Iterator[Item]:
     """Memories in a file of JSON: one a line, or one list of them."""
-    values = json_values(Path(file).expanduser())
+    values = json_values(expanded(file))
     yield from (Failure(place, "it is no JSON object") for place, value in values if not isinstance(value, dict))
     yield from _memories(core, [(place, value) for place, value in values if isinstance(value, dict)], [])
 
@@ -278,7 +279,7 @@ def _memory(core: Core, place: str, id: str, record: Record) -> Item:
 def private_notes_in(file: str) -> Iterator[Item]:
     """Private notes of an older program: messages with their `channel_id`, or channels with their `messages`, as one
     list, one object or one a line."""
-    for place, value in json_values(Path(file).expanduser()):
+    for place, value in json_values(expanded(file)):
         yield from _messages(place, value, "")
 
 
@@ -332,7 +333,7 @@ def _private_note(place: str, message: Record) -> Item:
 
 def sqlite_items(core: Core, file: str) -> Iterator[Item]:
     """Memories with their links, and messages of channels. Raises UsageError where there are neither."""
-    path = Path(file).expanduser()
+    path = expanded(file)
     try:
         uri = f"file:{quote(str(path.absolute()))}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, timeout=_SECONDS)) as db:

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -15,6 +14,7 @@ from msgspec import Meta
 from notebook_sync.errors import NotebookError, TooLarge, UsageError
 from notebook_sync.files.compose import note_text
 from notebook_sync.files.names import folded
+from notebook_sync.files.state import expanded
 from notebook_sync.model import collection_of
 from notebook_sync.registry import OWNER_ONLY, Arg, DryRun, Result, operation
 from notebook_sync.services.checkpoints import take_checkpoint
@@ -139,7 +139,7 @@ class TransferService(NotebookService):
         from notebook_sync.services.originals import mongo_items, redis_items
 
         if file and is_archive(file):
-            return import_archive(self.core, Path(file).expanduser(), trust=trust_settings, dry_run=dry_run)
+            return import_archive(self.core, expanded(file), trust=trust_settings, dry_run=dry_run)
         sources: dict[str, Callable[[], Iterator[Item]]] = {
             "file": partial(memories_in, self.core, file),
             "mongo": partial(mongo_items, self.core, mongo),

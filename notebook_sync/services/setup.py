@@ -18,7 +18,7 @@ import runtime_templates
 from notebook_sync.errors import GitFailed, NotebookError, Refused, UsageError
 from notebook_sync.files.git import Repository, run_git
 from notebook_sync.files.private import printable, read_private, write_private
-from notebook_sync.files.state import Place, find_root
+from notebook_sync.files.state import Place, expanded, find_root
 from notebook_sync.model import RUNTIME_FILES, SETTINGS_FILE
 
 Git = Literal["made", "kept", "missing", "off"]
@@ -55,10 +55,10 @@ def initialize(root: Path, *, name: str = "", git: bool = True, brain: Path | No
 
     Raises UsageError, NotANotebook for `/` and the home folder, Refused for a `brain` without a pair of markers.
     """
-    root = root.expanduser().absolute()
+    root = expanded(root).absolute()
     if root.exists() and not root.is_dir():
         raise UsageError(f"{root} is not a folder", next="name a folder, or a place where one can be made")
-    brain = brain and brain.expanduser()
+    brain = brain and expanded(brain)
     try:
         before = read_private(brain.resolve()) if brain else None
         after = with_block(before or b"", _block(brain, root), str(brain)) if brain else b""

@@ -195,19 +195,27 @@ def _python(_: Core) -> _Looked:
     return [(running, "") if is_fit else (f"{running} without FTS5", "use a Python whose SQLite has FTS5")]
 
 
-def _git(_: Core) -> _Looked:
-    missing = "git is not on PATH, so notes have no history", "install git, as in: apt install git"
-    from shutil import which  # `status` does without
+def _git(core: Core) -> _Looked:
+    from shutil import which  # `status` does without both
+
+    from notebook_sync.files.git import Repository
 
     found = which("git")
-    return [(found, "") if found else missing]
+    if found is None:
+        return [("git is not on PATH, so notes have no history", "install git, as in: apt install git")]
+    Repository.around(core.root)  # which fails where git does not trust it
+    return [(found, "")]
 
 
 def _folder(core: Core) -> _Looked:
-    shown = f"{core.root} {file_system(core.root)}".rstrip()
-    if os.access(core.root, os.W_OK):
+    root, user = core.root, os.geteuid()
+    shown = f"{root} {file_system(root)}".rstrip()
+    if os.access(root, os.W_OK):
         return [(f"{shown} can be written", "")]
-    return [(f"{shown} cannot be written; notes can be read and indexed", f"chmod u+w {core.root}")]
+    step = f"chmod u+w {root}" if root.stat().st_uid == user else f"as root: chown -R {user} {root}"
+    if os.statvfs(root).f_flag & os.ST_RDONLY:
+        step = "mount it for writing, if notes are to be changed"
+    return [(f"{shown} cannot be written; notes can be read and indexed", step)]
 
 
 def _state(core: Core) -> _Looked:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import pwd
 import shutil
 import stat
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -167,6 +169,23 @@ def test_the_root_is_the_nearest_folder_with_a_mark(folder: Path, monkeypatch: p
     for start in (folder, Path("/"), folder / "gone"):
         with pytest.raises(NotANotebook):
             find_root(start, adopt=True)
+
+
+def test_a_user_without_a_home_folder_can_name_the_folder_of_states(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", Mock(side_effect=KeyError))  # as for a number that a container was given
+    assert find_root(folder, adopt=True) == folder
+    assert Place.open(folder).state.parent == state.state_home()
+    for name in ("NOTEBOOK_STATE_DIR", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert state.state_home() == Path("/.local/state/notebook-sync")
+
+
+def test_a_folder_of_a_user_that_there_is_not_is_not_there() -> None:
+    with pytest.raises(NotANotebook, match="~no-such-user/notes is not a folder"):
+        find_root(Path("~no-such-user/notes"))
 
 
 # Private files.

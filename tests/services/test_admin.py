@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import os
 import socket
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import FollowLocked, NotPermitted, WouldDeleteEverything
+from notebook_sync.files import git
+from notebook_sync.files.git import run_git
 from notebook_sync.files.locks import FollowLock
 from notebook_sync.registry import OPERATIONS, as_json
 from notebook_sync.services.admin import Check
@@ -222,6 +226,27 @@ def test_what_editors_and_sync_clients_left_behind(notebook: Notebook) -> None:
     found = [each for each in notebook.admin.doctor().results if each.check == "editors"]
     assert [(name in each.message, bool(each.next)) for name, each in zip(sorted(names), found, strict=True)]
     assert {each.next.split(",")[0] for each in found} >= {"download them in the sync client", "recover it"}
+
+
+def test_a_repository_that_git_does_not_trust(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_git(root, "init")
+    monkeypatch.setitem(git._OWN_VARIABLES, "GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with Notebook.open(root) as notebook:
+        assert f"git config --global --add safe.directory {root}" in wrong(notebook)["git"].message
+
+
+@pytest.mark.parametrize(
+    ("is_own", "flags", "helps"),
+    [(True, 0, "chmod u+w"), (False, 0, "as root: chown -R"), (False, os.ST_RDONLY, "mount it for writing")],
+)
+def test_a_folder_that_cannot_be_written(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch, is_own: bool, flags: int, helps: str
+) -> None:
+    owner = notebook.root.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner if is_own else owner + 1)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # tests may run as root, who may do everything
+    monkeypatch.setattr(os, "statvfs", lambda _: Mock(f_flag=flags))
+    assert wrong(notebook)["folder"].next.startswith(helps)
 
 
 def test_a_server_that_does_not_answer_is_a_kind_of_its_own(notebook: Notebook, nobody: str) -> None:

@@ -11,9 +11,11 @@ import socket
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from unittest.mock import Mock
 
+import psutil
 import pytest
 
 from notebook_sync.__main__ import main
@@ -21,6 +23,7 @@ from notebook_sync.surfaces.cli.index import NAMES
 from notebook_sync.surfaces.cli.main import arranged, run
 from tests.processes import command, run_command, start_command
 from tests.services.conftest import FILES, write_files
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -70,6 +73,25 @@ def test_watch_prints_one_object_a_line_until_it_is_stopped(root: Path) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == 0
     process.communicate()
+
+
+def test_the_first_process_of_a_container_ends_at_sigterm_whatever_it_does(root: Path) -> None:
+    namespace = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child")
+    if subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("the system allows no process namespaces")
+    with subprocess.Popen([*namespace, *command(), "-C", str(root), "events", "--follow"]) as process:
+        first = eventually(lambda: psutil.Process(process.pid).children(), "it has started")[0]
+
+        def has_ended() -> bool:
+            with suppress(psutil.NoSuchProcess):
+                first.terminate()
+            return process.poll() is not None
+
+        try:
+            eventually(has_ended, "it has ended")
+        finally:
+            process.kill()
+    assert process.returncode == 143
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,12 +7,12 @@ import json
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args, get_origin
 
 from msgspec import Meta
 
 from notebook_sync.errors import UsageError, did_you_mean
+from notebook_sync.files.state import expanded
 from notebook_sync.registry import Arg, Operation, annotation_of, plain_type
 from notebook_sync.surfaces.cli.index import PROGRAM
 
@@ -99,7 +99,7 @@ def given_in(operation: Operation, parsed: argparse.Namespace) -> dict[str, Any]
 def read_text(file: str) -> str:
     """The text of a file, or of standard input for `-`, with its line ends as they are. Raises UsageError."""
     try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).expanduser().read_bytes()
+        raw = sys.stdin.buffer.read() if file == "-" else expanded(file).read_bytes()
         return raw.decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{file} is not UTF-8 text (byte {error.start + 1})", next="save it as UTF-8") from None

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from notebook_sync.errors import UsageError, missing_extra
+from notebook_sync.files.state import expanded
 from notebook_sync.notebook import Notebook, load_operations
 from notebook_sync.registry import OPERATIONS, Arg, Operation, as_json, call
 from notebook_sync.sessions import Kind, Session
@@ -138,7 +139,7 @@ def _init(
     """Create a notebook, or add the owner's files to a folder of notes"""
     from notebook_sync.services.setup import initialize  # no other command creates a notebook
 
-    root = Path(dir_ or folder or ".").expanduser()
+    root = expanded(dir_ or folder or ".")
     made = as_json(initialize(root, name=name, git=not no_git, brain=Path(brain) if brain else None))
     print(render.json_line(made) if json else render.fields_of(made))
 

@@ -17,7 +17,7 @@ from typing import Any
 from notebook_sync.errors import UsageError
 from notebook_sync.files.edits import unified_diff
 from notebook_sync.files.private import read_private
-from notebook_sync.files.state import find_root
+from notebook_sync.files.state import find_root, home_folder
 from notebook_sync.services.setup import replace_file
 from notebook_sync.surfaces.cli.arguments import confirmed
 from notebook_sync.surfaces.cli.index import PROGRAM
@@ -94,7 +94,7 @@ def connect(folder: Path, name: str, who: list[str], *, tools: str, recall: bool
     if client is _OTHER:
         print(f"{change('')}\nAt the start of a session, add the output of: {prompt}")
     elif write:
-        _write((Path.home() if client.in_home else Path.cwd()) / place, change, ask=ask)
+        _write((home_folder() if client.in_home else Path.cwd()) / place, change, ask=ask)
     else:
         shown = f"~/{place}" if client.in_home else place
         print(f"Add to {shown}, or repeat the command with --write:\n\n{change('')}", end="")
