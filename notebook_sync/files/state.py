@@ -151,9 +151,12 @@ def find_root(start: Path, *, adopt: bool = False) -> Path:
             return folder
     if _known(state_home() / _folder_name(start)):  # a folder that cannot be written has no mark in it
         return start
-    if adopt and start not in (Path(start.anchor), home_folder().resolve()):
-        return start
-    raise NotANotebook(f"{start} is not in a notebook", next="run: notebook-sync init DIR, or name one with -C DIR")
+    if not adopt:
+        raise NotANotebook(f"{start} is not in a notebook", next="run: notebook-sync init DIR, or name one with -C DIR")
+    if start in (Path(start.anchor), home_folder().resolve()):
+        reason = f"{start} cannot be a notebook, since it is / or your home folder ($HOME)"
+        raise NotANotebook(reason, next="name a folder in it, as in: notebook-sync init DIR")
+    return start
 
 
 def file_system(path: Path) -> str:

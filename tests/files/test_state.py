@@ -166,8 +166,8 @@ def test_the_root_is_the_nearest_folder_with_a_mark(folder: Path, monkeypatch: p
         find_root(folder)
     assert find_root(folder, adopt=True) == folder
     monkeypatch.setenv("HOME", str(folder))
-    for start in (folder, Path("/"), folder / "gone"):
-        with pytest.raises(NotANotebook):
+    for start, says in ((folder, "cannot be a notebook"), (Path("/"), "cannot be"), (folder / "gone", "not a folder")):
+        with pytest.raises(NotANotebook, match=says):
             find_root(start, adopt=True)
 
 
