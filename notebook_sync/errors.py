@@ -237,7 +237,7 @@ class ReadOnly(Refused):
 
     def __init__(self, path: str, reason: str, *, next: str = "") -> None:
         super().__init__(
-            f"{path} cannot be written: {reason}", next=next or "check the folder's permissions", path=path
+            f"{path} cannot be written: {reason}", next=next or "see what helps with: notebook-sync doctor", path=path
         )
 
 

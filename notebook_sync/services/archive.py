@@ -181,6 +181,8 @@ def is_archive(file: str) -> bool:
     """Whether a file is an archive, as far as its first bytes say. Raises UsageError for one that cannot be read."""
     try:
         with expanded(file).open("rb") as raw:
+            if not raw.seekable():
+                raise UsageError(f"{file} is a pipe", next="save it in a file, and name that")
             begin = raw.read(len(INFO))
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}", next="name a file") from None

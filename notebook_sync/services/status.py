@@ -210,9 +210,10 @@ def _git(core: Core) -> _Looked:
 def _folder(core: Core) -> _Looked:
     root, user = core.root, os.geteuid()
     shown = f"{root} {file_system(root)}".rstrip()
-    if os.access(root, os.W_OK):
+    if not core.place.read_only:
         return [(f"{shown} can be written", "")]
-    step = f"chmod u+w {root}" if root.stat().st_uid == user else f"as root: chown -R {user} {root}"
+    refused = core.place.private if core.place.private.is_dir() else root
+    step = f"chmod u+w {refused}" if refused.stat().st_uid == user else f"as root: chown -R {user} {root}"
     if os.statvfs(root).f_flag & os.ST_RDONLY:
         step = "mount it for writing, if notes are to be changed"
     return [(f"{shown} cannot be written; notes can be read and indexed", step)]

@@ -240,13 +240,16 @@ def test_a_repository_that_git_does_not_trust(root: Path, monkeypatch: pytest.Mo
     [(True, 0, "chmod u+w"), (False, 0, "as root: chown -R"), (False, os.ST_RDONLY, "mount it for writing")],
 )
 def test_a_folder_that_cannot_be_written(
-    notebook: Notebook, monkeypatch: pytest.MonkeyPatch, is_own: bool, flags: int, helps: str
+    root: Path, monkeypatch: pytest.MonkeyPatch, is_own: bool, flags: int, helps: str
 ) -> None:
-    owner = notebook.root.stat().st_uid
+    (root / ".notebook").mkdir()
+    owner, allowed = root.stat().st_uid, os.access
     monkeypatch.setattr(os, "geteuid", lambda: owner if is_own else owner + 1)
-    monkeypatch.setattr(os, "access", lambda *_: False)  # tests may run as root, who may do everything
     monkeypatch.setattr(os, "statvfs", lambda _: Mock(f_flag=flags))
-    assert wrong(notebook)["folder"].next.startswith(helps)
+    # Tests may run as root, who may do everything.
+    monkeypatch.setattr(os, "access", lambda path, mode: path != root / ".notebook" and allowed(path, mode))
+    with Notebook.open(root) as notebook:
+        assert wrong(notebook)["folder"].next.startswith(helps)
 
 
 def test_a_server_that_does_not_answer_is_a_kind_of_its_own(notebook: Notebook, nobody: str) -> None:

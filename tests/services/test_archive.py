@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -122,6 +123,12 @@ def test_a_compressed_archive_is_named_as_one(notebook: Notebook, tmp_path: Path
     tarfile.open(tmp_path / "all.tar.gz", "w:gz").close()
     with pytest.raises(UsageError, match="is compressed"):
         notebook.transfer.import_(str(tmp_path / "all.tar.gz"))
+
+
+def test_a_pipe_is_refused_before_it_is_read(notebook: Notebook) -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(reader), os.fdopen(writer, "w"), pytest.raises(UsageError, match="is a pipe"):
+        notebook.transfer.import_(f"/dev/fd/{reader}")
 
 
 def test_an_interrupted_import_completes_and_a_second_one_is_refused(

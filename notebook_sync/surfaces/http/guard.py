@@ -32,6 +32,7 @@ from notebook_sync.errors import (
     Unauthorized,
     UsageError,
 )
+from notebook_sync.model import SETTINGS_FILE
 from notebook_sync.sessions import OWNER, Session
 
 LARGEST_BODY: Final = 4 << 20
@@ -266,7 +267,8 @@ def check_head(scope: Scope, headers: Headers, hosts: Collection[str]) -> None:
             raise UsageError(f"the header {name} is given more than once")
     host = headers.get("host", "")
     if not is_own_host(host, hosts):
-        raise NotPermitted("This server does not answer to that Host", next="add it to server.allowed_hosts")
+        advice = f"add it to server.allowed_hosts in {SETTINGS_FILE}, and restart the server"
+        raise NotPermitted("This server does not answer to that Host", next=advice)
     is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
     if not is_own_origin(headers.get("origin"), host) or (is_foreign and not _is_arrival(scope, headers)):
         raise NotPermitted("Requests from pages of other sites are refused")
