@@ -110,7 +110,7 @@ class StaticEmbedder:
             return WordTable(Path(package.origin or "").parent if package else Path())
         except (ImportError, FileNotFoundError):
             raise MissingExtra("search by meaning", "search") from None
-        except Exception as error:  # tokenizers raises Exception itself
+        except Exception as error:  # whatever a torn file leads to
             raise BackendDown("wordllama's table", f"it cannot be read ({error})") from None
 
 

@@ -6,13 +6,17 @@ import json
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
+from random import Random
 from subprocess import run
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
 
 from notebook_sync.errors import BackendDown
 from notebook_sync.search.embed import Embedder, Rarity, StaticEmbedder, TextRefused, embedder_of
@@ -81,6 +85,21 @@ def test_a_text_of_any_length_and_kind_has_a_vector_of_length_one_or_zero() -> N
     assert WORDS.embed([]).shape == (0, 256)
 
 
+def test_words_are_cut_as_the_tokenizer_of_the_model_cuts_them() -> None:
+    found = find_spec("wordllama")
+    package = Path((found and found.origin) or "").parent
+    tokenizer = Tokenizer.from_file(str(package / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+    (rows,) = load_file(package / "weights" / "l2_supercat_256.safetensors").values()
+    rng, pieces = Random(7), sorted(text.strip("\u2581") for text in tokenizer.get_vocab())
+    made = ("".join(rng.choices(pieces, k=rng.randint(1, 4))).lower()[:40] for _ in range(5_000))
+    words = [word for word in made if word.isalnum() and word.isascii()]
+    cut = [[token for token in each.ids if token >= 259 and token != 29871] for each in tokenizer.encode_batch(words)]
+    vectors = [rows[tokens].astype(np.float32) for tokens in cut]
+    sums = np.array([(each / np.sqrt(np.linalg.norm(each, axis=1, keepdims=True))).sum(axis=0) for each in vectors])
+    assert len(words) > 1_000
+    assert np.abs(WORDS.embed(words) - sums / np.linalg.norm(sums, axis=1, keepdims=True)).max() < 1e-5
+
+
 @settings(max_examples=50)
 @given(st.lists(st.text(), max_size=4), st.text())
 @example(["\r", "\x85a"], "\u2028")
@@ -106,7 +125,7 @@ NOTHING_EARLY = """
 from notebook_sync.search.query import Searcher
 assert not {"tokenizers", "numpy", "httpx2"} & set(sys.modules)
 assert StaticEmbedder().embed(["ferry"]).any()
-assert not {"wordllama", "openai", "requests"} & set(sys.modules)
+assert not {"wordllama", "openai", "requests", "tokenizers"} & set(sys.modules)
 """
 
 
