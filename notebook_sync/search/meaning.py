@@ -15,7 +15,7 @@ from notebook_sync.errors import BackendDown, Busy, MissingExtra, ReadOnly
 from notebook_sync.search.embed import Embedder, Matrix, Rarity, TextRefused, Vector
 from notebook_sync.search.terms import texts_to_embed
 from notebook_sync.store.index import Index
-from notebook_sync.store.rows import Either, Is, Row, both
+from notebook_sync.store.rows import Is, Row, both
 from notebook_sync.store.vectors import VectorIndex
 
 # By collection: the column that says which words a vector was made of, and what else is read to make it.
@@ -129,7 +129,18 @@ class Meaning:
             rev = self._index.rev()
             # Vectors have no rev: another process may have made some.
             if rev != self._seen or any(self._behind.values()):
-                self._behind = {name: self._compared(name) for name in SOURCES}
+                # Of those that changed since the last look or had none then.
+                self._behind = {
+                    name: self._index.without_vectors(
+                        name,
+                        columns[0],
+                        self.embedder.model,
+                        stage=self._stage,
+                        since=self._seen,
+                        ids=self._behind[name],
+                    )
+                    for name, columns in SOURCES.items()
+                }
                 self._seen = rev
             return sum(map(len, self._behind.values()))
 
@@ -151,16 +162,6 @@ class Meaning:
             for name, row_id in waiting:
                 self._behind[name].discard(row_id)
         return Embedded(len(rows) - refused, refused, self.behind())
-
-    def _compared(self, name: str) -> set[str]:
-        """Which rows have no such vectors, of those that changed since the last look or had none then."""
-        of_model = Is("model", "=", self.embedder.model)
-        since = Either((Is("rev", ">", self._seen), Is("id", "in", self._behind[name])))
-        rows = self._index.collections[name].tuples(("id", SOURCES[name][0], "audience"), since)
-        among = Is("id", "in", [f"{self._stage}{name}:{row_id}" for row_id, _, _ in rows])
-        wanted = of_model if self._seen < 0 else both(of_model, among)
-        known = {key: made_of for key, *made_of in self._index.vectors.tuples(("id", "digest", "audience"), wanted)}
-        return {row_id for row_id, *made_of in rows if known.get(f"{self._stage}{name}:{row_id}") != made_of}
 
     def _read(self, name: str, ids: Sequence[str]) -> list[Row]:
         """Rows for `vectors`, with the passages' texts instead of vectors."""

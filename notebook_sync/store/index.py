@@ -21,7 +21,7 @@ from notebook_sync.store.collection import Collection
 from notebook_sync.store.collections import COLLECTIONS
 from notebook_sync.store.rows import All, Analyzer, Change, Is, Row, from_milliseconds, to_milliseconds
 from notebook_sync.store.sqlite import Database, outdated, user_version
-from notebook_sync.store.tables import CODECS, TRIGGERS, Table, from_json, unpack
+from notebook_sync.store.tables import CODECS, LISTED, TRIGGERS, Table, as_json, from_json, unpack
 from notebook_sync.store.words import WordTables
 
 # Raised when the tables change. An index with a lower number, or of an older analyzer, is emptied and filled again.
@@ -92,6 +92,19 @@ class Index:
     def vectors_version(self) -> int:
         """As `version`, of the collection `vectors` alone."""
         return self._db.get_state("vectors")
+
+    def without_vectors(
+        self, collection: str, column: str, model: str, *, stage: str, since: int, ids: AnyCollection[str]
+    ) -> set[str]:
+        """The rows, of those with a rev after `since` and of `ids`, that have no vectors which `model` made of what is
+        in their `column` now, with their audience. The ids of vectors are `stage`, `collection`, a colon, the row's id.
+        """
+        asked = f"""SELECT id FROM {collection} AS row WHERE ended_at IS NULL AND (rev > ? OR id IN {LISTED})
+            AND NOT EXISTS (SELECT 1 FROM vectors WHERE id = ? || row.id AND model = ?
+                AND digest IS row."{column}" AND audience IS row.audience)"""
+        values = since, as_json(list(ids)), f"{stage}{collection}:", model
+        with self._db.read() as db:
+            return {row_id for (row_id,) in db.execute(asked, values)}
 
     # ---- the feed
 

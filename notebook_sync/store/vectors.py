@@ -12,7 +12,7 @@ from notebook_sync.errors import MissingExtra
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import All, Is
 
-_AT_ONCE = 4096
+_AT_ONCE = 512
 
 
 class VectorIndex:
@@ -28,7 +28,7 @@ class VectorIndex:
         self._wanted = All((Is("model", "=", model), Is("id", ">=", self._prefix), Is("id", "<", f"{collection};")))
         self._lock = threading.Lock()
         self._version = -1
-        # By id of each row: its rev, and where its passages begin and end among all.
+        # By id of each row in `vectors`: its rev, and where its passages begin and end among all.
         self._held: dict[str, tuple[int, int, int]] = {}
         self._passages: Any = None  # codes, scales
         self._ids: list[str] = []  # of the rows with passages
@@ -55,7 +55,8 @@ class VectorIndex:
         products = np.asarray(simsimd.cdist(asked, codes, "dot"))[0] * step
         best = np.maximum.reduceat(products * scales, starts)
         order = (int(at) for at in np.argsort(-best, kind="stable"))
-        found = ((ids[at], float(best[at])) for at in takewhile(lambda at: best[at] > 0, order))
+        near = takewhile(lambda at: best[at] > 0, order)
+        found = ((ids[at].removeprefix(self._prefix), float(best[at])) for at in near)
         return list(islice((each for each in found if among is None or each[0] in among), count))
 
     def cosines(self, query: Any, ids: AnyCollection[str]) -> dict[str, float]:
@@ -77,8 +78,8 @@ class VectorIndex:
         with self._lock:
             self._refresh(np, len(query))
             held, (codes, scales) = self._held, self._passages
-        for row_id in held.keys() & ids:
-            _, start, end = held[row_id]
+        for row_id in ids:
+            _, start, end = held.get(self._prefix + row_id, (0, 0, 0))
             if start < end:
                 yield row_id, codes[start:end], scales[start:end]
 
@@ -89,22 +90,23 @@ class VectorIndex:
             return
         if self._passages is None:
             self._passages = np.zeros((0, dimensions), np.int8), np.zeros(0, np.float32)
-        there = {key.removeprefix(self._prefix): rev for key, rev in self._rows.tuples(["id", "rev"], self._wanted)}
-        sizes = {row_id: end - start for row_id, (rev, start, end) in self._held.items() if there.get(row_id) == rev}
+        there = dict(self._rows.tuples(["id", "rev"], self._wanted))
+        sizes = {key: end - start for key, (rev, start, end) in self._held.items() if there.get(key) == rev}
         lengths = [end - start for _, start, end in self._held.values()]
-        keep = np.repeat(np.array([row_id in sizes for row_id in self._held], bool), np.array(lengths, np.int64))
-        parts = [tuple(each[keep] for each in self._passages)]
-        changed = [self._prefix + row_id for row_id in there if row_id not in sizes]
+        keep = np.repeat(np.array([key in sizes for key in self._held], bool), np.array(lengths, np.int64))
+        codes, scales = (bytearray(each[keep]) for each in self._passages)
+        changed = [key for key in there if key not in sizes]
         for at in range(0, len(changed), _AT_ONCE):
-            rows = self._rows.tuples(["id", "codes", "scales"], Is("id", "in", changed[at : at + _AT_ONCE]))
-            found = [row for row in rows if len(row[1]) * 4 == len(row[2]) * dimensions]
-            codes = np.frombuffer(b"".join(codes for _, codes, _ in found), np.int8).reshape(-1, dimensions)
-            parts.append((codes, np.frombuffer(b"".join(scales for *_, scales in found), np.float32)))
-            sizes |= {key.removeprefix(self._prefix): len(scales) // 4 for key, _, scales in found}
-        self._passages = tuple(map(np.concatenate, zip(*parts, strict=True)))
+            listed = Is("id", "in", changed[at : at + _AT_ONCE])
+            for key, more_codes, more_scales in self._rows.tuples(["id", "codes", "scales"], listed):
+                if len(more_codes) * 4 == len(more_scales) * dimensions:
+                    codes += more_codes
+                    scales += more_scales
+                    sizes[key] = len(more_scales) // 4
+        self._passages = np.frombuffer(codes, np.int8).reshape(-1, dimensions), np.frombuffer(scales, np.float32)
         ends = np.cumsum(np.array(list(sizes.values()), np.int64)).tolist()
         places = zip(sizes.items(), ends, strict=True)
-        self._held = {row_id: (there[row_id], end - size, end) for (row_id, size), end in places}
-        self._ids = [row_id for row_id, size in sizes.items() if size]
+        self._held = {key: (there[key], end - size, end) for (key, size), end in places}
+        self._ids = [key for key, size in sizes.items() if size]
         self._starts = np.array([start for _, start, end in self._held.values() if start < end], np.int64)
         self._version = version
