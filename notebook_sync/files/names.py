@@ -70,7 +70,8 @@ def copies_among(paths: Sequence[str]) -> list[str]:
     """Those of the paths that are conflict copies or backups, sorted. Most notebooks have none, which is seen fast."""
     text = "\n".join(paths).casefold()
     parts = [part for part in _PARTS_OF_COPIES if part in text]
-    return sorted(path for path in paths if any(part in path.casefold() for part in parts) and copy_of(path))
+    suspects = [path for path in paths if any(part in path.casefold() for part in parts)] if parts else []
+    return sorted(filter(copy_of, suspects))
 
 
 def judged_paths(path: str, prompt: PromptTable) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ class WordAnalyzer:
 
     def first_place(self, text: str, terms: Set[str]) -> int:
         """Where the first word of a text begins that has one of these terms; 0 where none has."""
-        words = re.finditer(_PLACE, text)
+        words = re.finditer(f"({_PART}+)" if text.isascii() else _PLACE, text)
         return next((word.start() for word in words if not terms.isdisjoint(self.terms(word[1] or word[0]))), 0)
 
     @cached_property

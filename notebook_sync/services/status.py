@@ -9,7 +9,7 @@ import os
 import re
 import sqlite3
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import timedelta
@@ -81,10 +81,10 @@ def _counts(core: Core) -> dict[str, Any]:
     version = core.index.version()
     known: tuple[object, dict[str, Any]] | None = core.parts.get("counts")
     if known is None or known[0] != version:
-        paths = [path for (path,) in core.index.documents.tuples(("path",), Is("path", "!=", None))]
+        there = core.index.documents.tuples(("path", "collection"), Is("path", "!=", None))
         counts = {
-            "conflicts": copies_among(paths)[:_MOST_STALE],
-            "notes": core.index.documents.distinct("collection", Is("path", "!=", None)),
+            "conflicts": copies_among([path for path, _ in there])[:_MOST_STALE],
+            "notes": Counter(collection for _, collection in there),
             "facts": core.index.facts.count(),
             "only_in_index": {name: core.index.collections[name].count() for name in _DUMPED},
             "stale": core.known_faults()[:_MOST_STALE],
