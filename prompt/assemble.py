@@ -7,8 +7,10 @@ The stable part is made before the volatile one is looked at, and depends on not
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
@@ -209,10 +211,11 @@ class Assembler:
             return part._replace(closing=closing_line(part.text))
         if not part.whole:  # a line about the file, which cannot be cut
             return part._replace(text="", tokens=0)
-        cutting = self._cuttings.get(
-            view, lambda: Cutting(part.whole, part.tokens_whole, self.count, path=part.path, pinned=view.pinned)
-        )
-        cut = cutting.at(cap)
+        with _without_collector():
+            cutting = self._cuttings.get(
+                view, lambda: Cutting(part.whole, part.tokens_whole, self.count, path=part.path, pinned=view.pinned)
+            )
+            cut = cutting.at(cap)
         before = Positions(part.gaps).before
         gaps = [Gap(before(start), before(end - 1) + 1, "cap") for start, end in cut.cut if start < end]
         return part._replace(
@@ -223,6 +226,19 @@ class Assembler:
             cut=cut.cut,
             closing=closing_line(cut.text),
         )
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """No search for cycles in memory while a tree is made: of a large file, all of it would be looked through for each
+    quarter that is added."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _dependence(content: bytes) -> tuple[bool, bool]:
