@@ -8,7 +8,6 @@ there for a minute, because a program that has it open may still write to it.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
 import os
@@ -334,13 +333,13 @@ def _dress(fd: int, like: int) -> None:
 
 def _rename(folder: int, name: str, target: int, new: str, how: int) -> None:
     """renameat2: never over another file. Raises OSError."""
-    if _libc.renameat2(folder, os.fsencode(name), target, os.fsencode(new), how) == 0:
+    import ctypes  # takes 4 ms to load, and most commands write nothing
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.renameat2(folder, os.fsencode(name), target, os.fsencode(new), how) == 0:
         return
     code = ctypes.get_errno()
     if code not in _UNSUPPORTED or how == _EXCHANGE:
         raise OSError(code, os.strerror(code), new)
     os.link(name, new, src_dir_fd=folder, dst_dir_fd=target, follow_symlinks=False)
     os.unlink(name, dir_fd=folder)
-
-
-_libc = ctypes.CDLL(None, use_errno=True)

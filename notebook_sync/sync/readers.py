@@ -9,12 +9,11 @@ import gc
 import hashlib
 import os
 import pickle
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import tzinfo
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,6 +23,9 @@ from notebook_sync.files.tree import Tree
 from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.settings import Settings
 from notebook_sync.sync.diff import Look
+
+if TYPE_CHECKING:
+    import subprocess
 
 # Below this, another process costs more to start than it saves.
 WORTH_A_PROCESS = 500
@@ -87,6 +89,9 @@ class Reader(msgspec.Struct, frozen=True):
 def _start(reader: Reader, batches: Sequence[Sequence[Order]]) -> subprocess.Popen[bytes]:
     """Another process that reads. Its orders are in a file: to send them while it answers would wait for ever once both
     pipes are full."""
+    import subprocess  # the two take 10 ms to load, and most commands read few files
+    import tempfile
+
     with tempfile.TemporaryFile() as orders:
         pickle.dump((reader.tree, reader.settings, reader.zone, batches), orders)
         orders.seek(0)

@@ -10,6 +10,7 @@ import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -34,9 +35,9 @@ def saver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, folde
             return -1
         return renameat2(source, name, target, new, how)
 
-    renameat2 = save._libc.renameat2
+    renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     if request.param != "exchange":
-        monkeypatch.setattr(save._libc, "renameat2", rename)
+        monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: SimpleNamespace(renameat2=rename))
     write(folder, {NOTE: OLD})
     return saver_of(folder)
 
