@@ -10,7 +10,7 @@ import math
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from notebook_sync.store.rows import EVERYTHING, Where, WordHit
+from notebook_sync.store.rows import Where, WordHit
 from notebook_sync.store.sqlite import is_damage
 from notebook_sync.store.tables import LISTED, Cell, Table, assume, clean
 
@@ -125,11 +125,10 @@ class WordTables:
             narrow = f"AND +rowid IN ({newest} UNION ALL {match})"
             values += [_any_of(few), f'{{"{next(iter(self._fields))}"}} : ({_any_of(rarest)})']
         condition = self._table.compile(where, values)
-        admitted = f"AND EXISTS (SELECT 1 FROM {self._name} WHERE n = {table}.rowid AND {condition})"
         scored = f"""SELECT rowid AS n, -bm25({table}, {", ".join(map(str, self._fields.values()))}) AS points
-            FROM {table} WHERE {table} MATCH ? {narrow} {admitted if where != EVERYTHING else ""}
-            ORDER BY points DESC LIMIT ?"""
-        asked = f"SELECT id, points FROM ({scored}) JOIN {self._name} USING (n)"
+            FROM {table} WHERE {table} MATCH ? {narrow} ORDER BY points DESC LIMIT -1"""
+        # Rows are looked up best first, until there are enough: to look up one costs as much as to score it.
+        asked = f"SELECT id, points FROM ({scored}) CROSS JOIN {self._name} USING (n) WHERE {condition} LIMIT ?"
         return db.execute(asked, (*values, limit)).fetchall() if rarest else []
 
     def _among_private(
