@@ -66,12 +66,15 @@ def copy_of(path: str, guarded: Collection[str] = (*RUNTIME_FILES, CORE_FACTS)) 
     return f"{folder}{slash}{original}{ending}" if original and original != stem else ""
 
 
-def copies_among(paths: Sequence[str]) -> list[str]:
-    """Those of the paths that are conflict copies or backups, sorted. Most notebooks have none, which is seen fast."""
-    text = "\n".join(paths).casefold()
+def copies_among(paths: Sequence[str], guarded: Collection[str]) -> list[str]:
+    """Those of the paths that are conflict copies or backups, as by `copy_of`, sorted. Most are quickly ruled out."""
+    stems = tuple(path.removesuffix(".md").casefold() for path in guarded)
+    text = "
+".join(paths).casefold()
     parts = [part for part in _PARTS_OF_COPIES if part in text]
-    suspects = [path for path in paths if any(part in path.casefold() for part in parts)] if parts else []
-    return sorted(filter(copy_of, suspects))
+    suspects = [path for path in paths if path.casefold().startswith(stems)]
+    suspects += [path for path in paths if any(part in path.casefold() for part in parts)] if parts else []
+    return sorted({path for path in suspects if copy_of(path, guarded)})
 
 
 def judged_paths(path: str, prompt: PromptTable) -> tuple[str, ...]:

@@ -261,11 +261,9 @@ class AdminService(NotebookService):
         the limit, the latest are shown. With --follow, new events are printed as any process records them, until
         Ctrl-C; with --json, one object a line.
         """
-        log = self.core.events
-        lost = (
-            f"no event has the id {since!r}; events after it may be missing" if since and not log.knows(since) else None
-        )
-        return Results(log.read(since, limit), degraded=lost)
+        is_known = not since or self.core.index.events.one(since) is not None
+        lost = None if is_known else f"no event has the id {since!r}; events after it may be missing"
+        return Results(self.core.events.read(since, limit), degraded=lost)
 
     def follow_events(
         self, session: Session = OWNER, *, since: str = "", stop: threading.Event | None = None

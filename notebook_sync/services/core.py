@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from notebook_sync.sync.engine import Engine
 
 _Value = TypeVar("_Value")
-# The row of the cache that holds them.
+# What the cache holds of the files that the index does not have as they are, each `{path, error}`, as the last looks
+# found them.
 FAULTS = "faults"
 # The row of the cache that holds what the last look by the clock proposed for facts, and the event of a proposal.
 PROPOSALS, PROPOSED = "facts:proposals", "fact_proposed"
@@ -182,9 +183,9 @@ class Core:
         """Whether a server is set that changes are published to."""
         return bool(self.settings.mirror.url or self.settings.refs.url)
 
-    def known_faults(self) -> list[dict[str, str]]:
-        """The files that the index does not have as they are, each `{path, error}`, as the last looks found them."""
-        held = self.index.cache.one(FAULTS)
+    def noted(self, name: str) -> list[Any]:
+        """What the cache holds under this name; [] where nothing was noted."""
+        held = self.index.cache.one(name)
         return list(held["value"]) if held else []
 
     def now(self) -> datetime:
@@ -293,10 +294,6 @@ class EventLog:
     def newest(self) -> str:
         """The id of the newest event; "0" where there is none."""
         return next((row["id"] for row in self._core.index.events.find(order=("-id",), limit=1)), "0")
-
-    def knows(self, id: str) -> bool:
-        """Whether an event has this id."""
-        return self._core.index.events.one(id) is not None
 
     def follow(self, stop: threading.Event, since: str = "") -> Iterator[dict[str, Any]]:
         """Events as any process records them, from now on or after `since`, until `stop` is set."""

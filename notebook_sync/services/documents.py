@@ -277,15 +277,17 @@ def require_change(core: Core, view: View, path: str, operation: str) -> None:
     """Raises NotPermitted unless `may_change`."""
     view.require("read", path, operation)
     view.require("write", path, operation)
-    if not may_change(core, view, path):
+    if not _is_own(core, view, path):
         raise view.refuse(path, operation, NOT_OWN)
 
 
 def may_change(core: Core, view: View, path: str) -> bool:
     """Whether the session may read and change the note; with `permissions.pages = "own"`, an agent changes only the
     pages that it created."""
-    if not view.may("read", path) or not view.may("write", path):
-        return False
+    return view.may("read", path) and view.may("write", path) and _is_own(core, view, path)
+
+
+def _is_own(core: Core, view: View, path: str) -> bool:
     return core.tree.stat(path) is None or owns(core, view.session, path, core.tree.read(path).raw)
 
 

@@ -22,6 +22,7 @@ from notebook_sync.services.results import fenced, neutral_name
 from notebook_sync.services.sameness import difference, words_of
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
+from notebook_sync.settings import MemoryTable
 from notebook_sync.store.rows import Is, Row, both
 from notebook_sync.sync.project import BASE
 
@@ -139,17 +140,31 @@ def _ids_of(core: Core, view: View, chosen: Chosen) -> set[str] | None:
 
 def _faded_in(core: Core, view: View, days: int) -> set[str]:
     """The ids of the facts that fade within so many days, if nobody uses them."""
-    least, later = core.settings.memory.archive_below, core.now() + timedelta(days=days)
-    rows = facts_of(core, view, "notes", at=later)
-    return {fact.id for fact in rows if not fact.provenance and max(fact.importance, fact.pin or 0.0) < least}
+    later = core.now() + timedelta(days=days)
+    facts = [fact for fact in facts_of(core, view, "notes", at=later) if not fact.provenance]
+    histories = histories_of(core, facts)
+    return {fact.id for fact in facts if has_faded(fact, histories[fact.id], core.settings.memory, later)}
+
+
+def histories_of(core: Core, facts: Sequence[FactRow]) -> dict[str, list[Row]]:
+    """By id, what was done with each fact."""
+    rows = core.index.facts.tuples(("id", "source_history"), Is("id", "in", [fact.id for fact in facts]))
+    return {fact.id: [] for fact in facts} | {id: history or [] for id, history in rows}
+
+
+def has_faded(fact: FactRow, history: Sequence[Row], limits: MemoryTable, at: datetime) -> bool:
+    """Whether a fact, with its importance at this time, may be archived then. A pin counts until a person takes it
+    away, and what was brought back is left alone for a while."""
+    back = (datetime.fromisoformat(event["at"]) for event in history if event["action"] == "restored")
+    is_back = any(days_since(moment, at) < limits.stale_days for moment in back)
+    return max(fact.importance, fact.pin or 0.0) < limits.archive_below and not is_back
 
 
 def proposed_for_core(core: Core) -> set[str]:
     """The ids of the facts that the last look by the clock, or an agent, proposed for core.md, and nobody declined."""
-    held = core.index.cache.one(PROPOSALS)
     said = [row["fields"] or {} for row in core.index.events.find(Is("kind", "=", PROPOSED))]
     ids = {each["fact"] for each in said if "same_as" not in each}
-    ids |= {id for id, same_as in (held["value"] if held else ()) if not same_as}
+    ids |= {id for id, same_as in core.noted(PROPOSALS) if not same_as}
     in_core = core.index.fact_places.tuples(("fact",), Is("path", "=", CORE_FACTS))
     return ids - declined(core, ids) - {fact for (fact,) in in_core}
 

@@ -10,7 +10,6 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime
 from difflib import SequenceMatcher
 from itertools import chain, islice
 from typing import NamedTuple
@@ -22,7 +21,15 @@ from notebook_sync.registry import Result
 from notebook_sync.services.core import PROPOSALS, PROPOSED, Core, publish_now
 from notebook_sync.services.documents import require_change
 from notebook_sync.services.fact_changes import NOTES, Draft, change_facts, raised
-from notebook_sync.services.fact_rows import FactRow, days_since, declined, facts_of, named, proposed_for_core
+from notebook_sync.services.fact_rows import (
+    FactRow,
+    declined,
+    facts_of,
+    has_faded,
+    histories_of,
+    named,
+    proposed_for_core,
+)
 from notebook_sync.services.sameness import decided_by, says_same, words_of
 from notebook_sync.services.view import View
 from notebook_sync.sessions import OWNER, PROGRAM, Session
@@ -105,15 +112,9 @@ def decay_facts(
 def _judge(core: Core, view: View) -> _Judged:
     limits, now = core.settings.memory, core.now()
     facts = [fact for fact in facts_of(core, view, "notes") if not fact.provenance]
-    rows = core.index.facts.get([fact.id for fact in facts], heavy=False)
-    histories = {fact.id: (rows.get(fact.id) or {}).get("source_history") or [] for fact in facts}
-    faded = []
-    for fact in sorted(facts, key=lambda fact: (fact.importance, fact.id)):
-        # A pin counts until a person takes it away, and what was brought back is left alone for a while.
-        back = [datetime.fromisoformat(each["at"]) for each in histories[fact.id] if each["action"] == "restored"]
-        is_back = any(days_since(at, now) < limits.stale_days for at in back)
-        if max(fact.importance, fact.pin or 0.0) < limits.archive_below and not is_back:
-            faded.append(fact)
+    histories = histories_of(core, facts)
+    faded = [fact for fact in facts if has_faded(fact, histories[fact.id], limits, now)]
+    faded.sort(key=lambda fact: (fact.importance, fact.id))
     above = [fact for fact in facts if fact.importance > limits.promote_above]
     left = declined(core, [fact.id for fact in above])
     proven = [fact for fact in above if fact.access_count >= limits.promote_accesses and fact.id not in left]
@@ -319,9 +320,9 @@ class Proposal(NamedTuple):
 def tend_facts(core: Core) -> None:
     """Look at what faded and what is proposed. A fact is archived when a second look, a period later, finds it faded
     too: a clock that was wrong for a moment archives nothing."""
-    found, held = decay_facts(core, PROGRAM, dry_run=True), core.index.cache.one(_FADING)
+    found = decay_facts(core, PROGRAM, dry_run=True)
     faded = {fact.id for fact in found.archived}
-    decay_facts(core, PROGRAM, among=faded & set(held["value"] if held else ()))
+    decay_facts(core, PROGRAM, among=faded.intersection(core.noted(_FADING)))
     pairs = _find_pairs(core, View(core, PROGRAM))
     for pair in pairs:
         key = f"{PROPOSED}:{pair.keep.id}:{pair.drop.id}"
@@ -333,9 +334,8 @@ def tend_facts(core: Core) -> None:
 
 def proposals_of(core: Core) -> list[Proposal]:
     """What the last look by the clock proposed and still can be done, by path and line."""
-    held = core.index.cache.one(PROPOSALS)
-    proposed: list[tuple[str, str]] = held["value"] if held else []
-    proposed = [*((id, "") for id in sorted(proposed_for_core(core))), *(each for each in proposed if each[1])]
+    pairs = [each for each in core.noted(PROPOSALS) if each[1]]
+    proposed = [*((id, "") for id in sorted(proposed_for_core(core))), *pairs]
     ids = set(chain.from_iterable(proposed))
     facts = {fact.id: fact for fact in facts_of(core, View(core, PROGRAM), ids=ids) if not fact.archived}
     apart = dict(core.index.facts.tuples(("id", "not_same"), Is("id", "in", ids)))

@@ -384,7 +384,7 @@ class FactService(NotebookService):
         """
         from notebook_sync.services.extract import Extracted, extract_facts
 
-        if not self.settings.llm.model:
+        if not self.settings.llm.model.strip():
             return Extracted(error="no language model is set, so nothing was extracted")
         return extract_facts(self.core, session, messages)
 

@@ -14,7 +14,7 @@ from notebook_sync.services.assembling import NO_CONTENTS, assemble, files_of
 from notebook_sync.services.core import Core, NotebookService
 from notebook_sync.services.trust import Trusted, accept_changes
 from notebook_sync.sessions import OWNER, Session
-from prompt import Found, Part, Prompt
+from prompt import Found, Prompt
 
 if TYPE_CHECKING:  # 8 ms that the prompt does not wait for
     from notebook_sync.services.check import Finding
@@ -96,7 +96,12 @@ class PromptService(NotebookService):
         omitted sections (anchor, heading, tokens) and expired entries (line, text, until).
         """
         found = self.assemble(session, max_tokens=max_tokens, include=include or (), task=task)
-        cut = [_cut_line(part) for part in found.parts if part.cut]
+        cut = [
+            f"{part.path}: {part.tokens_whole - part.tokens:,} of {part.tokens_whole:,} tokens are left out; "
+            "shorten it, or raise its max_tokens"
+            for part in found.parts
+            if part.cut
+        ]
         return AssembledPrompt(**{**found.as_json(), "problems": [*found.problems, *cut]})
 
     def assemble(
@@ -260,9 +265,3 @@ class PromptService(NotebookService):
         """
         files_of(self.core)  # the last good settings, while notebook.toml has an error
         return accept_changes(self.core, session, file, dry_run=dry_run, seen=seen)
-
-
-def _cut_line(part: Part) -> str:
-    """That a file was cut, on one line."""
-    left = part.tokens_whole - part.tokens
-    return f"{part.path}: {left:,} of {part.tokens_whole:,} tokens are left out; shorten it, or raise its max_tokens"

@@ -23,9 +23,10 @@ from notebook_sync.files.names import copies_among, copy_of
 from notebook_sync.files.private import printable
 from notebook_sync.files.state import file_system
 from notebook_sync.model import SETTINGS_FILE
+from notebook_sync.permissions import guarded_paths
 from notebook_sync.services.admin import Check, Status
 from notebook_sync.services.assembling import assemble, files_of
-from notebook_sync.services.core import PROPOSALS, PROPOSED, Core
+from notebook_sync.services.core import FAULTS, PROPOSALS, PROPOSED, Core
 from notebook_sync.services.upkeep import MODELS, chore_times, model_of, queue_of
 from notebook_sync.sessions import KINDS, PROGRAM, Session
 from notebook_sync.store.collections import COLLECTIONS
@@ -83,11 +84,11 @@ def _counts(core: Core) -> dict[str, Any]:
     if known is None or known[0] != version:
         there = core.index.documents.tuples(("path", "collection"), Is("path", "!=", None))
         counts = {
-            "conflicts": copies_among([path for path, _ in there])[:_MOST_STALE],
+            "conflicts": copies_among([path for path, _ in there], guarded_paths(core.settings.prompt))[:_MOST_STALE],
             "notes": Counter(collection for _, collection in there),
             "facts": core.index.facts.count(),
             "only_in_index": {name: core.index.collections[name].count() for name in _DUMPED},
-            "stale": core.known_faults()[:_MOST_STALE],
+            "stale": core.noted(FAULTS)[:_MOST_STALE],
         }
         known = core.parts["counts"] = version, counts
     return known[1]

@@ -210,20 +210,16 @@ def _check_is_free(rows: Iterable[TokenRow], name: str) -> None:
         raise UsageError(f"there is a token for {name!r} already", next=f"notebook-sync token revoke {name}")
 
 
-def _digest(secret: str) -> bytes:
-    return sha256(secret.encode("utf-8", "surrogatepass")).digest()
-
-
 def _same(rows: Iterable[TokenRow], secret: str, kinds: Collection[TokenKind]) -> list[TokenRow]:
-    """The valid rows of these kinds with this secret. All are compared, in constant time: how long it takes says
-    nothing about any."""
-    given = _digest(secret)
-    same = [row for row in rows if hmac.compare_digest(given, _digest(row.secret))]
+    """The valid rows of these kinds with this secret. All are compared: how long it takes says nothing about any."""
+    same = [row for row in rows if _is_same(secret, row.secret)]
     return [row for row in same if row.kind in kinds and row.is_valid]
 
 
 def _is_same(one: str, other: str) -> bool:
-    return hmac.compare_digest(_digest(one), _digest(other))
+    """Compared in constant time, whatever their lengths."""
+    first, second = (sha256(each.encode("utf-8", "surrogatepass")).digest() for each in (one, other))
+    return hmac.compare_digest(first, second)
 
 
 def _family(refresh: str) -> str:

@@ -92,7 +92,7 @@ def publish_changes(core: Core, *, claim: bool = False) -> list[dict[str, Any]]:
 
 def note_faults(core: Core, faults: list[dict[str, str]]) -> None:
     """Remember the files that the index does not have as they are, for `status`."""
-    if faults != core.known_faults():  # each save would wait for this
+    if faults != core.noted(FAULTS):  # each save would wait for this
         core.index.cache.put([{"id": FAULTS, "kind": FAULTS, "value": faults, "made_at": core.now()}])
 
 

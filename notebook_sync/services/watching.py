@@ -12,7 +12,7 @@ import msgspec
 from notebook_sync.errors import NotebookError
 from notebook_sync.files.locks import FollowLock
 from notebook_sync.services.assembling import REMINDERS, assemble, files_of
-from notebook_sync.services.core import Core
+from notebook_sync.services.core import FAULTS, Core
 from notebook_sync.services.reminders import announce_due
 from notebook_sync.services.upkeep import POLL_SECONDS, chores_of, note_faults, run_chores
 from notebook_sync.sessions import OWNER
@@ -40,7 +40,7 @@ def watch_notebook(core: Core, stop: threading.Event | None = None) -> Iterator[
         if event.kind == "batch":
             failed = event.fields["failed"]
             gone = {*event.fields["paths"], *(each["path"] for each in failed)}
-            note_faults(core, [*(each for each in core.known_faults() if each["path"] not in gone), *failed])
+            note_faults(core, [*(each for each in core.noted(FAULTS) if each["path"] not in gone), *failed])
         yield event
 
 

@@ -106,7 +106,7 @@ def test_status_shows_what_matters(notebook: Notebook) -> None:
 def test_status_counts_what_agents_did_and_names_conflict_copies(
     notebook: Notebook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_files(notebook.root, {"pages/a (conflicted copy 2026-01-01).md": "# Copy\n"})
+    write_files(notebook.root, {"pages/a (conflicted copy 2026-01-01).md": "# Copy\n", "facts/core 2.md": "- A copy\n"})
     notebook.admin.sync()
     notebook.stream.log("The pilot came aboard", SCRIBE)
     with pytest.raises(NotPermitted):
@@ -117,7 +117,7 @@ def test_status_counts_what_agents_did_and_names_conflict_copies(
     assert (found["scribe"]["refused"], found["scribe"]["days"][:6]) == (1, [0] * 6)
     assert (found["unknown"]["refused"], found["unknown"]["days"][6]) == (1, 1)
     assert {"owner", "notebook-sync", ""}.isdisjoint(found)
-    assert notebook.admin.status().conflicts == ["pages/a (conflicted copy 2026-01-01).md"]
+    assert notebook.admin.status().conflicts == ["facts/core 2.md", "pages/a (conflicted copy 2026-01-01).md"]
     now = notebook.core.now()
     monkeypatch.setattr(Core, "now", lambda _: now + timedelta(days=3))
     (later,) = [each for each in notebook.admin.status().agents if each["agent"] == "unknown"]

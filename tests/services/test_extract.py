@@ -160,10 +160,11 @@ def test_without_a_model_or_words_nothing_is_asked(notebook: Notebook, server: L
     for messages in ([], [{"role": "user"}], [{"role": "user", "content": [{"type": "image"}]}]):
         with pytest.raises(UsageError, match="no message has a text"):
             notebook.facts.extract(messages)
-    write_files(notebook.root, {"notebook.toml": FILES["notebook.toml"]})
-    with pytest.raises(UsageError, match=r"set llm\.model"):
-        notebook.facts.extract(TALK)
-    assert "no language model" in (notebook.facts.end_conversation(TALK).error or "")
+    for table in ("", '[llm]\nmodel = " "\n'):
+        write_files(notebook.root, {"notebook.toml": FILES["notebook.toml"] + table})
+        with pytest.raises(UsageError, match=r"set llm\.model"):
+            notebook.facts.extract(TALK)
+        assert "no language model" in (notebook.facts.end_conversation(TALK).error or "")
     assert server.asked == []
 
 

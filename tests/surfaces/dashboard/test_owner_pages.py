@@ -277,8 +277,8 @@ def test_what_fades_is_archived_or_reinforced(owned: Notebook, pages: TestClient
     action, undo = undo_of(done.text)
     pages.post(action, data=undo)
     assert "Oil is sold" in (owned.root / "facts/notes.md").read_text()
-    again = part_of(pages.get("/review/facts").text, "Fades within 14 days")
-    pages.post("/decide", data=form_of(again, "Reinforce: Oil is sold"))
+    assert "Oil is sold" not in part_of(pages.get("/review/facts").text, "Fades within 14 days")
+    pages.post("/decide", data=form_of(fading, "Reinforce: Oil is sold"))
     (fact,) = [each for each in owned.facts.list().results if each.content == "Oil is sold"]
     assert fact.access_count == 1
 
