@@ -126,7 +126,7 @@ def missing_extra(feature: str, extra: str) -> Iterator[None]:
     """Imports whose absence is an error with the line that installs them. Raises MissingExtra."""
     try:
         yield
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         if (error.name or "").partition(".")[0] == "notebook_sync":
             raise
         raise MissingExtra(feature, extra) from error

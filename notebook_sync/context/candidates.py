@@ -14,7 +14,7 @@ from itertools import zip_longest
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from notebook_sync.context.intent import Intent, fold
+from notebook_sync.context.intent import Intent
 from notebook_sync.model import id_from_path
 from notebook_sync.search.ranking import bm25, fuse, mmr, rarity_of
 from notebook_sync.search.terms import HEADING
@@ -22,7 +22,7 @@ from notebook_sync.services.core import Core
 from notebook_sync.services.remembering import FOLDER, score_of_row
 from notebook_sync.services.view import View
 from notebook_sync.store.rows import EVERYTHING, Has, Is, Not, Row, Where, both
-from notebook_sync.sync.project import fold_tags
+from notebook_sync.sync.project import fold_label, fold_tags
 from prompt.assemble import Recent
 
 # What is read of a candidate.
@@ -73,7 +73,7 @@ class Wanted(NamedTuple):
 
     def fits(self, row: Row) -> bool:
         """Whether a memory, as its file is now, may be in a brief."""
-        is_of_domain = not self.domains or fold(row["domain"]) in self.domains
+        is_of_domain = not self.domains or fold_label(row["domain"]) in self.domains
         is_open = not row["provenance"] and row["status"] != "archived"
         return is_open and is_of_domain and self.without_tags.isdisjoint(row["tags"])
 
@@ -207,7 +207,7 @@ class Candidates:
             fields, where = ("id", "domain", "tags", "score", "fields"), both(_MEMORY, Is("audience", "=", ""))
             for id, domain, tags, score, more in index.documents.tuples(fields, where):
                 labels.scores[id] = score_of_row({"score": score, "fields": more})
-                for label, worth in ((fold(domain), _DOMAIN), *((tag, 1) for tag in tags)):
+                for label, worth in ((fold_label(domain), _DOMAIN), *((fold_label(tag), 1) for tag in tags)):
                     labels.ids[label][id] += worth
             self._labels = labels
         return self._labels
@@ -286,7 +286,7 @@ def _ranked(
     least = _BY_CHANCE * max(similarity.values(), default=0.0)
     ranked: dict[str, Ranked] = {}
     for id, row in found.rows.items():
-        if similarity[id] > least or not intent.labels.isdisjoint((fold(row["domain"]), *row["tags"])):
+        if similarity[id] > least or not intent.labels.isdisjoint(map(fold_label, (row["domain"], *row["tags"]))):
             ways, score = [way for way, of in found.ways.items() if id in of], score_of_row(row)
             combined = share * similarity[id] + (1 - share) * score
             ranked[id] = Ranked(ways, cosines.get(id), similarity[id], score, combined, newer.get(id, ""))

@@ -27,7 +27,7 @@ from notebook_sync.context.brief import (
     write_brief,
 )
 from notebook_sync.context.candidates import OPEN, Candidates, Wanted, named_notes
-from notebook_sync.context.intent import Intent, fold, intent_of
+from notebook_sync.context.intent import Intent, intent_of
 from notebook_sync.errors import NotebookError, UnreadableFile, UnwritableFile, UsageError
 from notebook_sync.files.parse import parse
 from notebook_sync.files.state import expanded
@@ -40,7 +40,7 @@ from notebook_sync.services.view import View
 from notebook_sync.services.writing import digest_of
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Has, Is, Not, Row, Where, both
-from notebook_sync.sync.project import fold_tags, project
+from notebook_sync.sync.project import fold_label, fold_tags, project
 from prompt import count_tokens
 from prompt.assemble import Recent
 
@@ -135,7 +135,7 @@ class Compiler:
         top_k = min(table.top_k if top_k is None else top_k, LARGEST_TOP_K)
         _check(spec, max_tokens, core.settings.notebook.max_file_bytes, is_external=is_external)
         wanted = Wanted(
-            frozenset(map(fold, table.include_domains if include_domains is None else include_domains)),
+            frozenset(map(fold_label, table.include_domains if include_domains is None else include_domains)),
             frozenset(any_tag(exclude_tags or ()).values),
             asks_servers,
         )

@@ -12,6 +12,7 @@ from notebook_sync.files.page import plain, shorten
 from notebook_sync.files.parse import parse
 from notebook_sync.model import Note
 from notebook_sync.search.words import WordAnalyzer
+from notebook_sync.sync.project import fold_label
 from prompt import visible
 
 # Names that a spec gives, and their characters; words that count, and those of them that may be a label.
@@ -55,8 +56,8 @@ def intent_of(spec: str, analyzer: WordAnalyzer, known_domains: Sequence[str]) -
     title = note.title if note.title != _UNTITLED else content.partition("\n")[0].lstrip("#>*- ")
     title = shorten(plain(title), _LONGEST_TITLE)
     named = (*note.tags, *_listed(note, "tags", "component", "components", "domain", "domains"))
-    spoken = f" {' '.join(map(fold, (title, *named, *_words_of(content))))} "
-    labels = _once((*named, *(domain for domain in known_domains if f" {fold(domain)} " in spoken)))
+    spoken = f" {' '.join(map(fold_label, (title, *named, *_words_of(content))))} "
+    labels = _once((*named, *(domain for domain in known_domains if f" {fold_label(domain)} " in spoken)))
     headings = " ".join(section.heading for section in note.sections)
     counts: defaultdict[str, float] = defaultdict(float)
     spelled: dict[str, str] = {}
@@ -70,16 +71,11 @@ def intent_of(spec: str, analyzer: WordAnalyzer, known_domains: Sequence[str]) -
     return Intent(
         title,
         content,
-        frozenset(map(fold, labels)),
+        frozenset(map(fold_label, labels)),
         _once((*_listed(note, "related"), *(link.target for link in note.links))),
         {term: (counts[term] / counts[best[0]]) ** 0.5 for term in best},
         tuple(spelled[term] for term in best),
     )
-
-
-def fold(name: str) -> str:
-    """A domain or a tag as it is compared."""
-    return " ".join(name.split()).casefold()
 
 
 def _once(names: Iterable[str]) -> tuple[str, ...]:

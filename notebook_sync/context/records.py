@@ -83,23 +83,17 @@ class SynthesisCache:
         found = dict(self._core.index.documents.tuples(("id", "words_digest"), where)) | dict(now)
         return any(found.get(id) != digest for id, digest in words.items())
 
-    def latest(self, limit: int = -1, id: str = "") -> list[CachedSynthesis]:
+    def latest(self, limit: int, id: str = "") -> list[CachedSynthesis]:
         """The cached syntheses, the last used first; with `id`, only that one. Raises NotFound."""
-        found = [self._described(row) for row in self._all() if id in ("", row["value"]["synthesis_id"])]
-        if id and not found:
-            raise NotFound("cached synthesis", id, next="list them with: notebook-sync context cached")
-        return found if limit < 0 else found[:limit]
+        return list(map(self._described, self._named(id)[:limit]))
 
     def clear(self, id: str = "") -> list[CachedSynthesis]:
         """Drop the synthesis with this id, or all, and what is noted of failures; those that are dropped. Raises
         NotFound."""
-        dropped = self.latest(id=id)
-        ids = {each.synthesis_id for each in dropped}
-        failures = [row["id"] for row in self._core.index.cache.find(Is("kind", "=", _FAILURE), fields=("id",))]
-        self._core.index.cache.delete(
-            [*failures, *(row["id"] for row in self._all() if row["value"]["synthesis_id"] in ids)]
-        )
-        return dropped
+        dropped = self._named(id)
+        failures = self._core.index.cache.find(Is("kind", "=", _FAILURE), fields=("id",))
+        self._core.index.cache.delete([row["id"] for row in (*failures, *dropped)])
+        return list(map(self._described, dropped))
 
     def forget(self, ids: Collection[str]) -> int:
         """Drop the syntheses of briefs that showed one of these notes, or whose task is one; returns how many. The
@@ -125,6 +119,13 @@ class SynthesisCache:
                 counters.delete([id for id in days if id != self._today()])
                 counters.put([{"id": self._today(), "value": spent + 1}])
         return spent < most
+
+    def _named(self, id: str) -> list[Row]:
+        """The synthesis with this id, all for "", the last used first. Raises NotFound."""
+        found = [row for row in self._all() if id in ("", row["value"]["synthesis_id"])]
+        if id and not found:
+            raise NotFound("cached synthesis", id, next="list them with: notebook-sync context cached")
+        return found
 
     def _all(self) -> list[Row]:
         return self._core.index.cache.find(Is("kind", "=", SYNTHESIS), order=("-last_hit",), heavy=True)

@@ -69,8 +69,7 @@ def copy_of(path: str, guarded: Collection[str] = (*RUNTIME_FILES, CORE_FACTS)) 
 def copies_among(paths: Sequence[str], guarded: Collection[str]) -> list[str]:
     """Those of the paths that are conflict copies or backups, as by `copy_of`, sorted. Most are quickly ruled out."""
     stems = tuple(path.removesuffix(".md").casefold() for path in guarded)
-    text = "
-".join(paths).casefold()
+    text = "\n".join(paths).casefold()
     parts = [part for part in _PARTS_OF_COPIES if part in text]
     suspects = [path for path in paths if path.casefold().startswith(stems)]
     suspects += [path for path in paths if any(part in path.casefold() for part in parts)] if parts else []

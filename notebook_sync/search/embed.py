@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from notebook_sync.errors import BackendDown, MissingExtra
+from notebook_sync.errors import BackendDown, MissingExtra, missing_extra
 from notebook_sync.files.state import expanded
 from notebook_sync.settings import SearchTable, mask_secrets
 
@@ -165,10 +165,8 @@ class OpenAiEmbedder(Embedder):
         return np.asarray(vectors / lengths, np.float32)
 
     def _post(self, body: dict[str, Any]) -> bytes:
-        try:
+        with missing_extra("an embedding server", "llm"):
             import httpx2  # takes a tenth of a second, and most commands ask no server
-        except ImportError:
-            raise MissingExtra("an embedding server", "llm") from None
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         until = time.monotonic() + self._seconds
         answer = bytearray()
@@ -246,11 +244,9 @@ class OnnxEmbedder(Embedder):
 
     @cached_property
     def _loaded(self) -> tuple[Tokenizer, Any]:
-        try:
+        with missing_extra("the second stage of search", "search,onnx"):
             import onnxruntime  # as large as the rest of the product together
             from tokenizers import Tokenizer
-        except ImportError:
-            raise MissingExtra("the second stage of search", "search,onnx") from None
         model, vocabulary = map(str, self._files)
         try:
             tokenizer: Tokenizer = Tokenizer.from_file(vocabulary)
@@ -270,8 +266,6 @@ class OnnxEmbedder(Embedder):
 
 def _numpy() -> Any:
     """numpy, which most commands never need, and not every installation has."""
-    try:
+    with missing_extra("search by meaning", "search"):
         import numpy
-    except ImportError:
-        raise MissingExtra("search by meaning", "search") from None
     return numpy

@@ -17,8 +17,7 @@ from typing import NamedTuple
 from notebook_sync.search.terms import HEADING
 
 # Measured on held-out halves of several corpora of other people's texts; see docs/search.md.
-BM25, COVER, PAIRS, MEANING = 0.20, 0.10, 0.15, 0.55
-SECOND_STAGE = 0.30
+BM25, COVER, PAIRS, MEANING, SECOND = 0.20, 0.10, 0.15, 0.55, 0.30
 _K1, _B = 2.0, 0.9
 _K1_OF_FEW, _B_OF_FEW = 1.2, 0.75
 _TITLE, _SUMMARY = 8, 2
@@ -155,7 +154,7 @@ def _places(text: str, part: str) -> Iterator[int]:
 
 def score_of(features: Features, cosine: float, second: float = 0.0) -> float:
     """The score: absolute, 0 to 1.4; with `second`, the cosine of the second stage, 0.3 more."""
-    return _words_of(features) + MEANING * max(cosine, 0.0) + SECOND_STAGE * max(second, 0.0)
+    return _words_of(features) + MEANING * max(cosine, 0.0) + SECOND * max(second, 0.0)
 
 
 def likeness(features: Features, cosine: float | None) -> float:

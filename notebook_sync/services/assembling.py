@@ -24,7 +24,6 @@ from notebook_sync.errors import (
     NoAgentNamed,
     NoSuchNote,
     NotebookError,
-    NotPermitted,
     UnreadableFile,
     UnsafePath,
     UsageError,
@@ -32,7 +31,7 @@ from notebook_sync.errors import (
 from notebook_sync.files.private import read_json, read_private
 from notebook_sync.files.state import Place
 from notebook_sync.model import CORE_FACTS, RUNTIME_FILES, SETTINGS_FILE
-from notebook_sync.permissions import is_private, may, require
+from notebook_sync.permissions import is_private, may
 from notebook_sync.services.trust import FOLDER, ShownFiles, as_source, keep_copy
 from notebook_sync.sessions import Session
 from notebook_sync.settings import PromptTable, load_settings
@@ -201,12 +200,10 @@ def read_runtime(core: Core, session: Session, path: str, operation: str) -> tup
 
     Raises NotPermitted or NoSuchNote where the session may not read it; an event says so.
     """
+    from notebook_sync.services.view import View  # the parts of the index, which no prompt needs
+
     source, now = files_of(core).shown.read(path), datetime.now(core.settings.timezone)
-    try:
-        require(session, "read", path, core.settings.prompt)
-    except (NoSuchNote, NotPermitted):
-        core.events.record("refused", session, path=path, operation=operation)
-        raise
+    View(core, session).require("read", path, operation)
     problems = [f"{path}: {source.problem}"] if source.problem else []
     if source.external:
         return "", now, [*problems, f"{path} was not written by the owner, so nothing in it counts"]

@@ -22,7 +22,7 @@ from notebook_sync.model import CORE_FACTS, RUNTIME_FILES
 from notebook_sync.permissions import prompt_paths
 from notebook_sync.registry import Results
 from notebook_sync.search.query import Hit, Name
-from notebook_sync.search.ranking import SECOND_STAGE, decay, mmr, rarity_of, shares_of
+from notebook_sync.search.ranking import SECOND, decay, mmr, rarity_of, shares_of
 from notebook_sync.services.core import Core
 from notebook_sync.services.results import fenced, neutral_name
 from notebook_sync.services.stream import OF_NOTE, Entry, entry_of, hear, shown
@@ -36,7 +36,7 @@ from notebook_sync.sync.apply import NOTEBOOK, stream_entry
 _WORDS, _MEANING, _SOURCE, _FAR = 0.3, 0.7, 0.5, 0.5
 _HALF_LIFE = timedelta(days=30)
 # Of so many of the best, those that repeat others come later, by how much their score counts against that.
-_WEIGHED, _RELEVANCE = 50, 0.7
+_WEIGHED, _SECOND = 50, 0.7
 # The candidates: by words and the newest, of the stream, of long-term memory and notes; of all, those that get vectors.
 _BY_WORDS, _NEWEST, _NEWEST_OF_OTHERS, _EMBEDDED = 100, 500, 100, 700
 _MOST_ASKED = 50  # words of a query that Redis is asked for
@@ -144,7 +144,7 @@ def _ranked(core: Core, query: str, terms: Sequence[str], rows: Sequence[Row]) -
     ranked = sorted(scores, key=lambda key: (-scores[key], key))
     highest = max(scores.values(), default=0.0) or 1.0
     relative = {key: scores[key] / highest for key in ranked[:_WEIGHED]}
-    order = [*mmr(relative, alike, _RELEVANCE, _WEIGHED), *ranked[_WEIGHED:]]
+    order = [*mmr(relative, alike, _SECOND, _WEIGHED), *ranked[_WEIGHED:]]
     return [(rows[int(key)], scores[key]) for key in order], vectors if isinstance(vectors, str) else ""
 
 
@@ -208,7 +208,7 @@ def _pointers(core: Core, view: View, message: str) -> list[tuple[str, str]]:
 
 def _first_score(hit: Hit) -> float:
     """The score without the second stage, which adds something to anything."""
-    return hit.score - SECOND_STAGE * max((hit.parts or {}).get("second_stage", 0.0), 0.0)
+    return hit.score - SECOND * max((hit.parts or {}).get("second_stage", 0.0), 0.0)
 
 
 def _pointer(row: Row, hit: Hit) -> tuple[str, str]:

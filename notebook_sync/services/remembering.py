@@ -17,7 +17,7 @@ from notebook_sync.files.edits import characters_refused
 from notebook_sync.files.fields import AGENT, DEFAULT_PRIORITY, HIGHEST_PRIORITY, Kind
 from notebook_sync.files.parse import PARTS
 from notebook_sync.llm import Llm, llm_of
-from notebook_sync.permissions import fold_name, is_ignorable
+from notebook_sync.permissions import is_ignorable
 from notebook_sync.registry import Results
 from notebook_sync.services.core import Core
 from notebook_sync.services.documents import create_file
@@ -39,6 +39,7 @@ from notebook_sync.services.results import COLUMNS, NoteRow, Snippet, Written, f
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Is, Row, Where, both
+from notebook_sync.sync.project import fold_label
 
 FOLDER = "memories"
 # Where memories without a kind are.
@@ -243,7 +244,7 @@ def memories_where(
         where.append(Is("kind", "=", kind))
     if domain:
         known = core.index.documents.distinct("domain", both(*where))
-        where.append(Is("domain", "in", [each for each in known if fold_name(each or "") == fold_name(domain)]))
+        where.append(Is("domain", "in", [each for each in known if fold_label(each or "") == fold_label(domain)]))
     if tags:
         where.append(any_tag(tags))
     if needs_review is not None:

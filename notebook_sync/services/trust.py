@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -198,8 +198,6 @@ def accept_changes(core: Core, session: Session, file: str, *, dry_run: bool, se
 
     Of what was `seen`, only that is accepted. Raises Conflict where a file changed since, NoSuchNote, GitFailed.
     """
-    from notebook_sync.files.edits import unified_diff  # no prompt needs it
-
     files, place = core.prompt_files, core.tree.place(file) if file else ""
     wanted = [path for path in files.paths if place in ("", path, path.removesuffix(".md"))]
     if not wanted:
@@ -207,17 +205,26 @@ def accept_changes(core: Core, session: Session, file: str, *, dry_run: bool, se
     rows, differences = [], []
     digests = None if seen is None else {each.path: each.digest for each in seen.results}
     for path, trusted, found in [each for each in waiting_files(core) if each[0] in wanted]:
-        digest = "" if found is None else sha256(found).hexdigest()
-        if digests is not None and digests.get(path) != digest:
-            raise Conflict(path, digests.get(path, ""), digest)
-        before, after = ("\n".join(lines_of(raw)) for raw in (trusted, found))
-        differences.append(unified_diff(before, after, path))
-        changed = sum(line.startswith(("-", "+")) for line in differences[-1].splitlines()[2:])
-        rows.append(TrustedFile(path, digest, changed, accepted=not dry_run))
+        row, difference = compared(path, trusted, found)
+        if digests is not None and digests.get(path) != row.digest:
+            raise Conflict(path, digests.get(path, ""), row.digest)
+        differences.append(difference)
+        rows.append(replace(row, accepted=not dry_run))
         if not dry_run:
             files.shown.accept(path, found)
-            core.events.record("trusted", session, path=path, digest=digest)
+            core.events.record("trusted", session, path=path, digest=row.digest)
     return Trusted(rows, "".join(differences))
+
+
+def compared(path: str, trusted: bytes | None, found: bytes | None) -> tuple[TrustedFile, str]:
+    """What waits in a file, and the unified difference from its trusted version."""
+    from notebook_sync.files.edits import unified_diff  # no prompt needs it
+
+    before, after = ("\n".join(lines_of(raw)) for raw in (trusted, found))
+    difference = unified_diff(before, after, path)
+    changed = sum(line.startswith(("-", "+")) for line in difference.splitlines()[2:])
+    digest = "" if found is None else sha256(found).hexdigest()
+    return TrustedFile(path, digest, changed, accepted=False), difference
 
 
 def is_trusted(core: Core, path: str, raw: bytes | None) -> bool:

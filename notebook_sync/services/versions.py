@@ -147,7 +147,7 @@ def _back(core: Core, view: View, path: str, to: str, rev: str = "") -> Change:
     """The change of a note, which is to be at `to`, to the last text that differs from now, or to that of `rev`."""
     session, now = view.session, _bytes_at(core, path)
     passed: list[tuple[Version, bytes | None]] = []
-    wanted = _at_rev(core, view, path, rev)[0].rev if rev else ""
+    wanted = _version(core, view, path, rev).rev if rev else ""
     for version, raw in _past(core, view, path):
         if version.rev == wanted if rev else raw not in (None, now):
             break
@@ -251,12 +251,17 @@ def _past(core: Core, view: View, path: str) -> _Past:
 
 def _at_rev(core: Core, view: View, path: str, rev: str) -> tuple[Version, bytes | None]:
     """The version whose `rev` begins so, and its text. Raises NotFound for none or several."""
+    version = _version(core, view, path, rev)
+    return version, core.history.text(version.rev, version.path)
+
+
+def _version(core: Core, view: View, path: str, rev: str) -> Version:
     versions = core.history.versions(path, limit=_FARTHEST, may=partial(view.may, "read"))
     found = [version for version in versions if rev and version.rev.startswith(rev)]
     if len(found) != 1:
         what, revs = "single version" if found else "version", tuple(version.rev for version in found)
         raise NotFound(what, rev, candidates=revs, next="see: notebook-sync history")
-    return found[0], core.history.text(found[0].rev, found[0].path)
+    return found[0]
 
 
 # ---- links to a note that is renamed, and in it

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from notebook_sync.errors import NoSuchNote, NotebookError, NotPermitted
 from notebook_sync.files.names import audience, is_note_name, judged_paths
-from notebook_sync.model import RUNTIME_FILES, collection_of, id_from_path
+from notebook_sync.model import collection_of, id_from_path
 from notebook_sync.permissions import (
     Members,
     Verb,
@@ -26,7 +26,6 @@ from notebook_sync.permissions import (
     guarded_paths,
     is_private,
     may,
-    prompt_paths,
     require,
 )
 from notebook_sync.services.core import Core
@@ -119,8 +118,7 @@ class View:
 
     @property
     def _guarded(self) -> Where:
-        named = Is("path", "in", (*RUNTIME_FILES, *prompt_paths(self._prompt)))
-        return Either((named, Is("path", "under", "runtime")))
+        return Either((Is("path", "in", guarded_paths(self._prompt)), Is("path", "under", "runtime")))
 
     @property
     def _channels(self) -> tuple[Where, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice, takewhile
 from typing import Any
 
-from notebook_sync.errors import MissingExtra
+from notebook_sync.errors import missing_extra
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import All, Is
 
@@ -40,11 +40,9 @@ class VectorIndex:
         `query` is a unit vector (float32). The cosines differ from exact ones by less than 0.01. A row whose cosine is
         not positive is left out.
         """
-        try:
-            import numpy as np  # of the extra `search`; to import them takes longer than most commands
+        with missing_extra("search by meaning", "search"):
+            import numpy as np  # to import them takes longer than most commands
             import simsimd
-        except ImportError:
-            raise MissingExtra("search by meaning", "search") from None
         with self._lock:
             self._refresh(np, len(query))
             ids, starts, (codes, scales) = self._ids, self._starts, self._passages

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from notebook_sync.files.names import audience
 from notebook_sync.model import CORE_FACTS, PARSER, Note, Stamp
-from notebook_sync.permissions import guarded_key
+from notebook_sync.permissions import fold_name, guarded_key
 from notebook_sync.settings import PromptTable
 from notebook_sync.store.rows import Row
 from notebook_sync.sync.diff import Projection
@@ -104,6 +104,11 @@ def fold_tags(tags: Iterable[str]) -> list[str]:
         parts = [part for part in unicodedata.normalize("NFC", tag).casefold().strip("# ").split("/") if part]
         folded |= dict.fromkeys("/".join(parts[:length]) for length in range(1, len(parts) + 1))
     return list(folded)
+
+
+def fold_label(label: str) -> str:
+    """A domain as it is compared, and a tag that is compared with one."""
+    return fold_name(" ".join(label.split()))
 
 
 def with_words(document: Row, analyzer: WordAnalyzer) -> Row:

@@ -9,6 +9,7 @@ import base64
 import zlib
 from dataclasses import dataclass
 from datetime import UTC
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -46,7 +47,7 @@ def routes(shell: Shell) -> list[BaseRoute]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Draft:
     """What a form holds: the file that it was made from, the anchor of the section that is edited ("" for the whole
     file), and the text as a browser has it. `mine` is the file as somebody had wanted it before it was merged."""
@@ -67,16 +68,20 @@ class Draft:
             raise UsageError("the form has lost a text that it was made from", next="copy what you wrote, and reload")
         return cls(path, base, form.get("section", ""), form.get("text", ""), mine)
 
+    @cached_property
+    def note(self) -> Note:
+        """The file that the form was made from."""
+        return _parsed(self.path, self.base)
+
     @property
     def place(self) -> tuple[int, int]:
         """Where in the file the text belongs. Raises NotFound."""
         if not self.section:
             return len(self.base) - len(self.base.removeprefix(_BOM)), len(self.base)
-        note = _parsed(self.path, self.base)
-        found = next((each for each in note.sections if each.anchor == self.section), None)
+        found = next((each for each in self.note.sections if each.anchor == self.section), None)
         if found is None:
             raise NotFound("section", self.section, next="edit the whole note")
-        start = len(self.base) - len(note.content)
+        start = len(self.base) - len(self.note.content)
         return start + found.start, start + found.end
 
     @property
@@ -169,7 +174,7 @@ class Editor:
             base=packed(draft.base),
             mine=packed(draft.mine) if draft.mine else "",
             digest=digest_of(draft.base.encode()),
-            sections=_parsed(draft.path, draft.base).sections[:100],
+            sections=draft.note.sections[:100],
             error=error,
             is_over_cap=isinstance(error, OverCap),
             **values,

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute
 
 from notebook_sync.errors import NoSuchNote, NotebookError
 from notebook_sync.registry import OPERATIONS, call
-from notebook_sync.services.trust import FOR_TRUST, Trusted, TrustedFile
+from notebook_sync.services.trust import FOR_TRUST, Trusted, TrustedFile, compared, waiting_files
 from notebook_sync.sessions import KINDS, Session
 from notebook_sync.surfaces.dashboard.past import Difference, difference_of
 from notebook_sync.surfaces.dashboard.shell import Ask, Shell
@@ -87,9 +87,8 @@ class PromptPage:
 
     def _waiting(self) -> list[tuple[TrustedFile, Difference]]:
         """Each file with changes that wait, and the difference from its trusted version."""
-        files = self._shell.call("trust", {"dry_run": "true"}).results
-        trials = [self._shell.call("trust", {"file": each.path, "dry_run": "true"}) for each in files]
-        return [(each, difference_of(trial.diff)) for each, trial in zip(files, trials, strict=True)]
+        found = (compared(*each) for each in waiting_files(self._shell.notebook.core))
+        return [(file, difference_of(diff)) for file, diff in found]
 
     def _changes(self, paths: list[str]) -> Iterator[tuple[str, Difference]]:
         """What changed in each file since yesterday at this time."""
