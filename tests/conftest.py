@@ -5,6 +5,7 @@ clears NOTEBOOK_*, XDG_*, GIT_*, MONGODB_URL and REDIS_URL, and gives git an ide
 
     folder              an empty folder for a notebook, outside `state_dir`
     rng                 a `random.Random` seeded by the run's seed and the test's name
+    cpu_limit           fails a test that works for longer than a text of its size may take, on however busy a machine
     mongodb_url         MongoDB shared by all workers; use it with one of these database names:
     mongo_database      this worker's, its documents deleted after each test, collections and indexes kept
     new_mongo_database  does not exist yet, dropped after the test: for tests that make or change indexes
@@ -44,6 +45,7 @@ from tests.servers import (
     start_redis,
 )
 
+CPU_SECONDS = 10.0
 SEED = int(os.environ.get("NOTEBOOK_TEST_SEED", "0"))
 # A busy machine is not a failure: no example has a deadline.
 _patient = hypothesis.settings(
@@ -111,6 +113,20 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> random.Random:
     return random.Random(f"{SEED} {request.node.nodeid}")
+
+
+@pytest.fixture
+def cpu_limit() -> Iterator[None]:
+    """Ten seconds of this process's own work, many times what linear time needs."""
+
+    def fail(*_: object) -> None:
+        pytest.fail(f"more than {CPU_SECONDS:g} s of CPU time: time grows faster than the text")
+
+    before = signal.signal(signal.SIGPROF, fail)
+    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+    yield
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.signal(signal.SIGPROF, before)
 
 
 @pytest.fixture(scope="session")

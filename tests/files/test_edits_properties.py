@@ -263,10 +263,10 @@ HOSTILE = {
     "a deep list": "\n".join("  " * depth + "- x" for depth in range(400)),
     "a comment without end": "<!-- " + "words of the tide table\n" * 20_000,
     "a fence without end": "```\n" + "words of the tide table\n" * 20_000,
-    "a long line": "- [ ] " + "x" * 1_000_000,
-    "a long line of marks": "- " + "*a " * 300_000,
-    "a long line of backticks": "- " + "`a" * 300_000,
-    "a long heading": "## " + "x" * 1_000_000,
+    "a long line": "- [ ] " + "x" * 500_000,
+    "a long line of marks": "- " + "*a " * 100_000,
+    "a long line of backticks": "- " + "`a" * 100_000,
+    "a long heading": "## " + "x" * 500_000,
     "blank lines": "- x\n" + "\n" * 50_000,
     "comments": "- " + "<!-- a -->" * 50_000,
     "open comments": "- a <!-- b\n" * 5_000,
@@ -275,7 +275,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-@pytest.mark.timeout(20)
+@pytest.mark.usefixtures("cpu_limit")
 def test_a_hostile_file_is_edited_or_refused(text: str) -> None:
     raw = f"## Harbour\n\n{text}\n".encode()
     for edit in (

@@ -185,8 +185,9 @@ def test_any_text_can_be_asked(text: str, today: date) -> None:
     ["[until ", "(until ", "[until (until ", "(until until ", "(from [from ", "[from a until ", "[until 2026-02-30",
      "1 March ", "March 1, 20", "2026-02-3", "`[", " ", "9", "📅", "[due: ", "(due::"],
 )  # fmt: skip
+@pytest.mark.usefixtures("cpu_limit")
 def test_hostile_text_takes_linear_time(part: str) -> None:
-    text = part * (400_000 // len(part))  # quadratic time would be hours
+    text = part * (200_000 // len(part))
     found = validity_of(text)
     assert found is None or found.ends is None
     assert (date_in(text), read_moment(text, TODAY), task_dates(text)) == (None, None, {})

@@ -280,11 +280,13 @@ def test_at_any_depth_nothing_hidden_is_shown(depth: int, indent: str) -> None:
 @pytest.mark.parametrize(
     "part", ["- item <!-- note -->\n<!-- alone -->\n", "x <!-- a --> ", "`a` %% b %% ", "- a <!-- pin --> "]
 )
+@pytest.mark.usefixtures("cpu_limit")
 def test_thousands_of_comments_are_taken(part: str) -> None:
-    text = shown("intro\n\n" + part * 20_000)  # quadratic time would be minutes
+    text = shown("intro\n\n" + part * 10_000)
     assert not {"note", "alone", "b", "pin"} & set(text.split())
 
 
 @pytest.mark.parametrize("part", ["<!--", "a%%b ", "data:x, ", "---\n", "[until ", "![a](data:x, "])
+@pytest.mark.usefixtures("cpu_limit")
 def test_thousands_of_marks_that_open_nothing_are_left(part: str) -> None:
-    assert shown("intro " + part * 100_000) == "intro " + part * 100_000
+    assert shown("intro " + part * 50_000) == "intro " + part * 50_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import cache
 from sys import maxsize
@@ -24,6 +24,14 @@ MARKER = regex.compile(r"\[…(?: (?:\d+ )?more(?:: notebook_read runtime/log\.m
 def cut(text: str, cap: int) -> Trimmed:
     shown = visible(text, now=datetime(2026, 3, 1))
     return trim(shown.text, cap, count_tokens, path=PATH, pinned=shown.pinned)
+
+
+def cuts(
+    text: str, caps: Iterable[int], *, path: str = PATH, pinned: frozenset[int] = frozenset()
+) -> Iterator[tuple[int, Trimmed]]:
+    """Each cap, and what is left of a text at it; what does not depend on the cap is found out once."""
+    cutting = Cutting(text, count_tokens(text), count_tokens, path=path, pinned=pinned)
+    return ((cap, cutting.at(cap)) for cap in caps)
 
 
 def golden() -> list[tuple[str, int, str, str]]:
@@ -61,7 +69,7 @@ def test_a_text_that_is_cut_to_several_caps_is_cut_to_each_as_if_to_it_alone(tex
     [count_tokens, len, lambda text: len(text.split()), lambda text: len(text) * 7 % 101],
     ids=["tokens", "characters", "words", "nonsense"],
 )
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(text=DOCUMENTS | ODD_DOCUMENTS, cap=st.integers(0, 500), other=st.integers(0, 500), pin=st.booleans())
 @example(text="**words** " * 900 + "\n\n- [x] done\n- [ ] open\n", cap=50, other=60, pin=True)
 @example(text="> " + "verse of the song\n> " * 200, cap=40, other=90, pin=True)
@@ -84,8 +92,8 @@ def cut_places(result: Trimmed) -> set[int]:
 @pytest.mark.parametrize("entries", [1, 3, 12])
 def test_the_cap_is_used_and_not_wasted(heading: str, entries: int) -> None:
     text = "".join(heading.format(pier) + "- a boat with a lamp\n" * entries + "\n" for pier in range(200))
-    for cap in range(300, 1000, 100):
-        assert cap - 30 < cut(text, cap).tokens <= cap
+    for cap, result in cuts(text, range(300, 1000, 100)):
+        assert cap - 30 < result.tokens <= cap
 
 
 LARGE = {
@@ -121,8 +129,7 @@ def test_a_heading_too_long_to_introduce_anything_is_cut_like_a_paragraph(levels
         text += f"{'#' * int(level)} {title}\n\n" + f"- a boat at {title[:6]}\n" * 30 + "\n"
     pinned = frozenset([text.rindex("\n#") + 1] * pin)
     gone_from_small = set(range(len(text)))
-    for cap in range(40, count_tokens(text), 37):
-        result = trim(text, cap, count_tokens, path=PATH, pinned=pinned)
+    for cap, result in cuts(text, range(40, count_tokens(text), 37), pinned=pinned):
         assert result.tokens == count_tokens(result.text) <= cap
         assert cut_places(result) <= gone_from_small
         gone_from_small = cut_places(result)
@@ -136,11 +143,10 @@ def test_no_reference_to_a_footnote_is_shown_without_it() -> None:
     fares = "".join(f"- fare {number}[^{number % 5}] of the ferry\n" for number in range(20))
     notes = "".join(f"[^{number}]: not on day {number}[^x]\n" for number in range(5))
     text = f"## Fares\n\n{fares}\n## Notes\n\n{notes}\n[^x]: nor in fog\n\n    nor at night\n"
-    for cap in range(20, count_tokens(text), 5):
-        shown = cut(text, cap).text
-        for name in regex.findall(r"\[\^(.)\](?!:)", shown):
-            assert f"[^{name}]:" in shown
-        assert ("nor in fog" in shown) == ("nor at night" in shown)
+    for _, result in cuts(text, range(20, count_tokens(text), 5)):
+        for name in regex.findall(r"\[\^(.)\](?!:)", result.text):
+            assert f"[^{name}]:" in result.text
+        assert ("nor in fog" in result.text) == ("nor at night" in result.text)
 
 
 def test_a_formula_is_one_block_whatever_is_in_it() -> None:
@@ -150,40 +156,37 @@ def test_a_formula_is_one_block_whatever_is_in_it() -> None:
         + "- a boat\n" * 30
         + "\n- in an item\n\n  $$\n  a\n  - b\n  $$\n"
     )
-    for cap in range(20, count_tokens(text), 3):
-        shown = cut(text, cap).text
-        assert (formula in shown) == ("f(x)" in shown) == ("+ c $$" in shown)
-        assert ("  a\n  - b\n  $$" in shown) == ("  $$\n  a" in shown)
+    for _, result in cuts(text, range(20, count_tokens(text), 3)):
+        assert (formula in result.text) == ("f(x)" in result.text) == ("+ c $$" in result.text)
+        assert ("  a\n  - b\n  $$" in result.text) == ("  $$\n  a" in result.text)
 
 
 def test_a_paragraph_of_ordinary_length_is_cut_at_the_end_of_a_sentence() -> None:
     sentence = "The ferry waits for Odile (at the pier), unless the fog is on the water and Ines has gone home."
     text = "".join(f"## Day {day}\n\n" + " ".join([sentence] * 12) + "\n\n" for day in range(9))
-    for cap in range(150, 700, 50):
-        shown = trim(text, cap, count_tokens, path=PATH)
-        assert shown.tokens > cap - 70
-        prose = [line for line in shown.text.split("\n") if line.startswith("The")]
+    for cap, result in cuts(text, range(150, 700, 50)):
+        assert result.tokens > cap - 70
+        prose = [line for line in result.text.split("\n") if line.startswith("The")]
         assert {line.removesuffix("…").replace(sentence, "").strip() for line in prose} == {""}
 
 
 def test_an_item_of_a_list_of_ordinary_length_stays_or_leaves_whole() -> None:
     item = "- " + "The ferry waits for Odile, unless the fog is on the water. " * 20
-    for cap in range(400, 1500, 100):
-        assert "…" not in MARKER.sub("", trim((item + "\n") * 9, cap, count_tokens, path=PATH).text)
+    for _, result in cuts((item + "\n") * 9, range(400, 1500, 100)):
+        assert "…" not in MARKER.sub("", result.text)
 
 
 def test_a_grapheme_is_never_broken() -> None:
     family = "👩‍👩‍👧‍👦"
-    for cap in range(30, 130, 7):
-        shown = trim(family * 200, cap, count_tokens, path=PATH).text.partition("\n")[0]
+    for _, result in cuts(family * 200, range(30, 130, 7)):
+        shown = result.text.partition("\n")[0]
         assert set(regex.findall(r"\X", shown)) <= {family, "…"} or MARKER.fullmatch(shown)
 
 
 def test_a_paragraph_cut_short_does_not_become_another_block() -> None:
     opens_a_fence = "``` that goes on " + "and on " * 120 + "until it `closes`"
-    for cap in range(15, 200):
-        shown = trim(f"A paragraph\n{opens_a_fence}", cap, count_tokens).text
-        assert "fence" not in {token.type for token in MarkdownIt().parse(shown)}
+    for _, result in cuts(f"A paragraph\n{opens_a_fence}", range(15, 200), path=""):
+        assert "fence" not in {token.type for token in MarkdownIt().parse(result.text)}
 
 
 def test_all_open_tasks_are_shown_while_only_done_ones_have_to_leave() -> None:
@@ -202,7 +205,7 @@ def text_of(name: str) -> str:
 def cuts_of(name: str) -> list[str]:
     """What is left of a file as owners write them, at every fourth cap, up to one token under the whole."""
     text = text_of(name)
-    return [trim(text, cap, count_tokens, path=name).text for cap in range(count_tokens(text) - 1, 0, -4)]
+    return [result.text for _, result in cuts(text, range(count_tokens(text) - 1, 0, -4), path=name)]
 
 
 @pytest.mark.parametrize("name", ["log-oldest-first.md", "diary-newest-first.md"])
@@ -225,9 +228,9 @@ def test_a_quote_is_shown_with_its_own_attribution() -> None:
 
 HOSTILE = {
     "flags": "🇳🇴🇸🇪" * 6000,
-    "one line": "word " * 100_000,
-    "digits": "1" * 400_000,
-    "angles": "<" * 200_000,
+    "one line": "word " * 50_000,
+    "digits": "1" * 200_000,
+    "angles": "<" * 100_000,
     "wiki links": "[[" * 20_000,
     "quotes": ">" * 40_000,
     "lone surrogates": "- a \ud800 b\n" * 300,
@@ -241,9 +244,10 @@ HOSTILE = {
 }
 
 
+@pytest.mark.usefixtures("cpu_limit")
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_is_cut(text: str) -> None:
     assert visible(text, now=datetime(2026, 3, 1)).text == text
-    shown = [trim(text, cap, count_tokens, path=PATH) for cap in (20, 60, 400)]
-    assert all(count_tokens(each.text) == each.tokens <= cap for each, cap in zip(shown, (20, 60, 400), strict=True))
-    assert shown[2].cut[:1] != ((0, len(text)),) or "\n" not in text.strip()
+    for cap, result in cuts(text, (20, 60, 400)):
+        assert count_tokens(result.text) == result.tokens <= cap
+    assert result.cut[:1] != ((0, len(text)),) or "\n" not in text.strip()
