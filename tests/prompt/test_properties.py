@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prompt import Trimmed, count_tokens, trim
+from prompt import Cutting, Trimmed, count_tokens
 from prompt.outline import Outline
 from tests.prompt import corpora
 from tests.prompt.block_tree import (
@@ -26,14 +27,21 @@ PATH = "runtime/log.md"
 CAPS = (0, 20, 60, 61, 200, 700)
 BLANK_IN_QUOTE = re.compile(r"^[ \t>]+(?=\r?$)", re.MULTILINE)
 Property = Callable[[str, int], None]
+# Each text is tried at every cap before the next one.
+remembered = lru_cache(maxsize=32)
 
 
-@cache
+@remembered
+def cutting(text: str) -> Cutting:
+    return Cutting(text, count_tokens(text), count_tokens, path=PATH)
+
+
+@remembered
 def cut(text: str, cap: int) -> Trimmed:
-    return trim(text, cap, count_tokens, path=PATH)
+    return cutting(text).at(cap)
 
 
-@cache
+@remembered
 def blocks_of(text: str) -> Node:
     return tree_of(text)
 
@@ -51,7 +59,7 @@ def a_text_within_its_cap_is_unchanged(text: str, cap: int) -> None:
 def what_is_shown_are_blocks_of_the_source_in_their_order(text: str, cap: int) -> None:
     """Nothing has become another block, left the one it was in, or taken in what was outside; what is a beginning reads
     as one: no link, emphasis or code in it is broken."""
-    shown = without_omissions(tree_of(cut(text, cap).text))
+    shown = without_omissions(blocks_of(cut(text, cap).text))
     assert is_left_of(shown, blocks_of(text))
 
 
@@ -59,7 +67,7 @@ def what_is_left_out_is_said_in_lines_that_are_read_as_such(text: str, cap: int)
     result = cut(text, cap)
     if result.text == text or not result.text:
         return
-    read = omissions_in(tree_of(result.text))
+    read = omissions_in(blocks_of(result.text))
     written = [match[0] for match in OMISSION.finditer(result.text)]
     assert [line for line in written if line not in text] == [line for line in read if line not in text]
     assert read or not result.cut or result.cut[0][0] == 0
@@ -94,19 +102,24 @@ def ranges_of(text: str) -> dict[str, tuple[int, int]]:
 
 
 def a_larger_cap_never_shows_less(text: str, cap: int) -> None:
-    shown = shown_places(text, cut(text, cap))
+    shown = shown_places(text, cap)
     for larger in (each for each in CAPS if each > cap):
-        gone = shown - shown_places(text, cut(text, larger))
+        gone = shown - shown_places(text, larger)
         assert not gone, f"{''.join(text[at] for at in sorted(gone))!r} is shown in {cap} tokens and not in {larger}"
 
 
-def shown_places(text: str, result: Trimmed) -> set[int]:
-    """Which characters of `text` are in the result, but for white space and the marks of blank lines in quotes."""
-    if not result.text:
-        return set()
+@remembered
+def shown_places(text: str, cap: int) -> set[int]:
+    """Which of `places_of` the text are in the result."""
+    result = cut(text, cap)
+    return places_of(text).difference(*(range(start, end) for start, end in result.cut)) if result.text else set()
+
+
+@remembered
+def places_of(text: str) -> set[int]:
+    """The characters of a text, but for white space and the marks of blank lines in quotes."""
     blank = {at for line in BLANK_IN_QUOTE.finditer(text) for at in range(*line.span())}
-    places = {at for at, character in enumerate(text) if not character.isspace() and at not in blank}
-    return places.difference(*(range(start, end) for start, end in result.cut))
+    return {at for at, character in enumerate(text) if not character.isspace() and at not in blank}
 
 
 def what_is_said_to_be_shown_is_what_is_shown(text: str, cap: int) -> None:
@@ -114,7 +127,7 @@ def what_is_said_to_be_shown_is_what_is_shown(text: str, cap: int) -> None:
     result = cut(text, cap)
     shown = iter(re.sub(r"\s", "", OMISSION.sub("", result.text)))
     added = []
-    for character in (text[at] for at in sorted(shown_places(text, result))):
+    for character in (text[at] for at in sorted(shown_places(text, cap))):
         for other in shown:
             if other == character:
                 break
@@ -150,10 +163,9 @@ def try_it(text: str, cap: int, *properties: Property) -> None:
             raise
 
 
-@pytest.mark.parametrize("cap", CAPS)
 @pytest.mark.parametrize("corpus", corpora.names())
-def test_of_what_others_wrote(corpus: str, cap: int) -> None:
-    for text in corpora.texts(corpus):
+def test_of_what_others_wrote(corpus: str) -> None:
+    for text, cap in product(corpora.texts(corpus), CAPS):
         try_it(text, cap)
 
 
@@ -166,7 +178,7 @@ def test_of_generated_documents(text: str, cap: int) -> None:
 def test_each_cap_shows_all_that_the_one_below_it_does() -> None:
     text = "".join(f"## Pier {pier}\n\n" + f"- boat {pier} of many\n" * pier + "\n" for pier in range(1, 9))
     for cap in range(count_tokens(text)):
-        assert shown_places(text, cut(text, cap)) <= shown_places(text, cut(text, cap + 1)), cap
+        assert shown_places(text, cap) <= shown_places(text, cap + 1), cap
 
 
 @pytest.mark.parametrize("margin", ["", "- ", "> "])
