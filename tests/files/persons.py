@@ -9,6 +9,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from notebook_sync.errors import Conflict, NoSuchNote, UnsafePath
@@ -16,7 +17,7 @@ from tests.files.notebooks import digest, saver_of, tree_of
 from tests.waiting import eventually
 
 NOTE = "a.md"
-_SEEN_SECONDS = 0.3
+_EDITS = 6
 _LONG = 10_000
 
 
@@ -58,40 +59,36 @@ SAVES: dict[str, Callable[[Path, bytes], None]] = {
 }
 
 
-def person(root: Path, kind: str, seconds: float) -> None:
-    """Save numbered texts; write down how many there were and which were never seen in the file.
+def person(root: Path, kind: str, saves: int) -> None:
+    """Save numbered texts; write down which were never seen in the file.
 
     An agent's edit keeps what it is based on, so that each save can be seen until the next one.
     """
     pace = random.Random(kind)
-    number, unseen = 0, []
-    eventually((root / "ready").exists, "the agent has begun")
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        number += 1
+    unseen = []
+    eventually((root / "begun").exists, "the agent has begun")
+    for number in range(1, saves + 1):
         SAVES[kind](root / NOTE, b"person %d\n" % number)
         if not _is_seen(root / NOTE, number):
             unseen.append(number)
         time.sleep(pace.choice((0, 0.0002, 0.001)))  # a person's pace; nothing is waited for
-    (root / "person.json").write_text(json.dumps({"saves": number, "unseen": unseen}))
+    (root / "unseen.json").write_text(json.dumps(unseen))
 
 
 def agent(root: Path) -> None:
-    """Edit the note until the person is done; write down how many edits were made and how many conflicted."""
+    """Edit the note until the person is done."""
     tree, saver = tree_of(root), saver_of(root)
-    made = conflicts = 0
-    (root / "ready").touch()
-    while not (root / "person.json").exists():
+    made = 0
+    while not (root / "unseen.json").exists():
         try:
             raw = tree.read(NOTE).raw
             kept = raw if len(raw) < _LONG else b"".join(re.findall(rb"^person .*\n", raw, re.MULTILINE))
             saver.replace(NOTE, kept + b"agent %d\n" % made, digest(raw))
             made += 1
-        except (Conflict, NoSuchNote):
-            conflicts += 1
-        except UnsafePath:  # the person's file has two names for a moment
+            if made == _EDITS:
+                (root / "begun").touch()
+        except (Conflict, NoSuchNote, UnsafePath):  # UnsafePath: the person's file has two names for a moment
             continue
-    (root / "agent.json").write_text(json.dumps({"made": made, "conflicts": conflicts}))
 
 
 def numbers_in(raw: bytes) -> set[int]:
@@ -100,11 +97,14 @@ def numbers_in(raw: bytes) -> set[int]:
 
 
 def _is_seen(path: Path, number: int) -> bool:
-    end = time.monotonic() + _SEEN_SECONDS
-    while time.monotonic() < end:
-        try:
-            if number in numbers_in(path.read_bytes()):
-                return True
-        except FileNotFoundError:
-            continue
-    return False
+    """Whether a save is in the note, if not at once, then before the agent has made some more edits: what the agent was
+    doing meanwhile is done by then."""
+    texts = [b""]
+
+    def is_decided() -> bool:
+        with suppress(FileNotFoundError):
+            texts.append(path.read_bytes())
+        return number in numbers_in(texts[-1]) or len(set(texts)) > _EDITS
+
+    eventually(is_decided, "the agent edits the note")
+    return number in numbers_in(texts[-1])
