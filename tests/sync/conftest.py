@@ -27,8 +27,8 @@ from tests.waiting import eventually
 class Following:
     """A running watcher. Its timer is far away: what it finds, it finds by file events or by a doubt about them."""
 
-    def __init__(self, folder: Path, **options: Any) -> None:
-        self.world = World(folder, settle_ms=300)
+    def __init__(self, folder: Path, *, settle_ms: int = 300, **options: Any) -> None:
+        self.world = World(folder, settle_ms=settle_ms)
         self.root = self.world.root
         self.engine = self.world.other
         self.lock = FollowLock(self.world.place)
