@@ -10,6 +10,7 @@ from typing import Any
 
 import pymongo
 import redis
+from msgspec.structs import replace
 
 from notebook_sync.files.state import Place
 from notebook_sync.settings import MirrorTable, PromptTable, RefsTable
@@ -29,15 +30,19 @@ def line(name: str, content: str = "something happened", **fields: Any) -> Any:
     return entry(name, content, **{"day": TODAY, "at": NOW, **fields})
 
 
+# Seconds: a busy machine is not a server that hangs.
+PATIENCE = 30.0
+
+
 class World:
-    """One notebook, its index scanned, published to the servers that are named. Times out soon."""
+    """One notebook, its index scanned, published to the servers that are named."""
 
     def __init__(self, root: Path, *, mongodb: str = "", database: str = "", redis: str = "", prefix: str = "") -> None:
         root.mkdir(exist_ok=True)
         self.place = Place.open(root)
         self.database, self.prefix = database, prefix
-        self.mirror = MirrorTable(url=mongodb, database=database, timeout_seconds=1.0)
-        self.refs = RefsTable(url=redis, prefix=prefix, timeout_seconds=1.0)
+        self.mirror = MirrorTable(url=mongodb, database=database, timeout_seconds=PATIENCE)
+        self.refs = RefsTable(url=redis, prefix=prefix, timeout_seconds=PATIENCE)
         self.open()
         self.index.counters.put([{"id": "adopted", "value": 1}])
 
@@ -50,6 +55,13 @@ class World:
         if self.refs.url:
             targets.append(RedisTarget(self.refs, PromptTable(), self.index))
         self.publisher = Publisher(self.index, targets, self.place)
+
+    def reopen(self, *, mongodb: float = PATIENCE, redis: float = PATIENCE) -> None:
+        """Go on as another process, which waits so many seconds for each server."""
+        self.close()
+        self.mirror = replace(self.mirror, timeout_seconds=mongodb)
+        self.refs = replace(self.refs, timeout_seconds=redis)
+        self.open()
 
     def lose_index(self) -> None:
         """Begin with an empty index, as another process would."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from notebook_sync.settings import PromptTable, RefsTable, Settings
+from notebook_sync.store import publish
 from notebook_sync.store.publish import Publisher, targets_of
 from notebook_sync.store.redis import RedisTarget
 from tests.servers import Server, free_port
@@ -39,6 +40,12 @@ def test_changes_arrive_in_both_and_a_second_run_writes_nothing(world: World, mo
     assert {kind: done.published for kind, done in world.publish().items()} == {"mongodb": 0, "redis": 0}
     assert [each["behind"] for each in world.publisher.state()] == [0, 0]
     assert world.is_equal()
+
+
+def test_when_the_time_is_over_the_batch_in_hand_is_the_last(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publish, "_BATCH", 2)
+    world.put(*(document(name) for name in "abc"))
+    assert [world.publisher.publish(0.0)["mongodb"].published for _ in range(3)] == [2, 1, 0]
 
 
 def test_private_notes_stay_here_unless_the_mirror_may_have_them(

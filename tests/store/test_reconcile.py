@@ -64,8 +64,7 @@ def test_a_line_that_another_program_cut_does_not_come_back(world: World, keys: 
     keys.client.lpop(f"{keys.prefix}:daily:{line('x')['day']}")
     world.put(document("a"))
     world.publisher.reconcile_all()
-    world.close()
-    world.open()
+    world.reopen()
     world.publish_well(lines=[line("third")])
     assert keys.ids() == ["second", "third"]
 
@@ -77,6 +76,14 @@ def test_a_lost_mark_fills_again_without_repeating_lines(world: World, mongo: Da
     mongo.db.pages.delete_many({})
     world.publish_well()
     assert (mongo.texts(), keys.ids()) == ({"pages/a": "first text"}, ["first"])
+
+
+def test_a_cursor_so_old_that_the_index_may_have_forgotten_ends_proves_nothing(world: World, mongo: Database) -> None:
+    world.publish_well(document("a"), document("b"))
+    mongo.db.pages.delete_one({"_id": "pages/a"})
+    mongo.db.meta.update_one({"_id": "owner"}, {"$set": {"at": "2024-01-01T00:00:00+00:00"}})
+    world.publish_well()
+    assert set(mongo.texts()) == {"pages/a", "pages/b"}
 
 
 def test_a_change_that_comes_while_rows_are_compared_is_published(

@@ -32,6 +32,7 @@ def test_reads_status_and_writes_go_on_while_both_servers_hang(
     world: World, own_mongod: Server, own_redis: Server, mongo: Database, keys: Keys
 ) -> None:
     world.publish_well(document("plan", "one"))
+    world.reopen(mongodb=1.0, redis=0.2)
     with hung(own_mongod), hung(own_redis), ThreadPoolExecutor() as pool:
         publishing = pool.submit(world.publish)
         world.put(document("plan", "two"))
@@ -43,6 +44,7 @@ def test_reads_status_and_writes_go_on_while_both_servers_hang(
         states = world.publisher.state()
         assert [(bool(each["trouble"]), each["behind"]) for each in states] == [(True, 1), (True, 2)]
         world.publisher.publish_inline(0.2)
+    world.reopen()
     world.publish_well()
     assert (mongo.texts(), keys.ids()) == ({"pages/plan": "two"}, ["during"])
     assert world.is_equal()
@@ -61,6 +63,7 @@ def test_status_asks_a_server_that_hangs_only_now_and_then(
 
 
 def test_a_write_that_hangs_is_given_up_and_never_raises(world: World, own_mongod: Server) -> None:
+    world.reopen(mongodb=1.0)
     world.put(document("plan"))
     with hung(own_mongod):
         world.publisher.publish_inline(0.05)
@@ -88,15 +91,16 @@ def test_a_write_publishes_unless_somebody_follows_the_notebook(world: World, mo
 @pytest.mark.parametrize("mode", ["refuse", "reset", "hang"])
 def test_a_server_behind_a_broken_line_gets_everything_later(
     mode: Mode,
+    proxy_to: Callable[[str], FaultProxy],
     open_world: OpenWorld,
     servers: dict[str, str],
     mongo: Database,
     keys: Keys,
-    proxy_to: Callable[[str], FaultProxy],
 ) -> None:
     proxies = [proxy_to(servers["mongodb"]), proxy_to(servers["redis"])]
     world = open_world(**{**servers, "mongodb": proxies[0].url, "redis": proxies[1].url})
     world.publish_well(document("plan", "one"))
+    world.reopen(mongodb=0.3, redis=0.3)
     for proxy in proxies:
         proxy.mode = mode
     world.put(document("plan", "two"))
@@ -110,7 +114,10 @@ def test_a_server_behind_a_broken_line_gets_everything_later(
     assert (mongo.texts(), keys.ids()) == ({"pages/plan": "two"}, ["during"])
 
 
-def test_pauses_grow_and_end_with_the_first_success(world: World, own_redis: Server) -> None:
+def test_pauses_grow_and_end_with_the_first_success(
+    world: World, own_redis: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publish.random, "uniform", lambda *_: 1000.0)
     own_redis.kill()
     pauses = []
     for _ in range(9):
@@ -160,8 +167,9 @@ def test_restarted_servers_keep_their_data_and_go_on(
 def test_a_write_that_the_server_carries_out_late_is_undone(
     world: World, own_mongod: Server, mongo: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publish, "_LATE_SECONDS", 0.0)
     world.publish_well(document("plan", "one"))
+    world.publisher.reconcile_all()
+    world.reopen(mongodb=0.3)
     target = world.publisher._targets[0]
     write = target.write
 
@@ -172,12 +180,15 @@ def test_a_write_that_the_server_carries_out_late_is_undone(
     world.put(document("late", "late text"))
     monkeypatch.setattr(target, "write", into_the_void)
     assert "mongodb" in world.troubles()
-    monkeypatch.setattr(target, "write", write)
     own_mongod.resume()
+    world.reopen()
     world.index.documents.delete(["pages/late"])
+    world.publish_well()
     # What was on its way arrives when everything else is done.
     row = {"_id": "pages/late", "content": "late text", "notebook": world.place.notebook_id, "rev": 2, "published": 1}
     mongo.db.pages.replace_one({"_id": "pages/late"}, {**row, "metadata": {"version": 1}}, upsert=True)
+    later = time.time() + 61
+    monkeypatch.setattr(publish.time, "time", lambda: later)
     world.publish_well()
     assert (mongo.texts(), world.publisher._noted(target)["doubt"]) == ({"pages/plan": "one"}, None)
 
@@ -186,6 +197,7 @@ def test_a_line_that_was_pushed_by_a_batch_in_doubt_is_not_pushed_twice(
     world: World, own_redis: Server, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.publish_well()
+    world.reopen(redis=0.3)
     target = world.publisher._targets[1]
     write_mark = target.write_mark
     world.index.stream.put([line("first"), line("second")])
@@ -197,7 +209,7 @@ def test_a_line_that_was_pushed_by_a_batch_in_doubt_is_not_pushed_twice(
     monkeypatch.setattr(target, "write_mark", lose_the_answer)
     assert "redis" in world.troubles()
     own_redis.resume()
-    monkeypatch.setattr(target, "write_mark", write_mark)
+    world.reopen()
     world.publish_well()
     world.publish_well()
     assert keys.ids() == ["first", "second"]
@@ -207,6 +219,7 @@ def test_refs_wait_for_mongodb_and_go_on_as_pending_when_it_takes_long(
     world: World, own_mongod: Server, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.publish_well(document("old"))
+    world.reopen(mongodb=0.3)
     own_mongod.kill()
     world.put(document("plan"))
     world.index.stream.put([line("first")])
@@ -239,13 +252,14 @@ def test_a_restored_server_continues_from_its_own_cursor(world: World, mongo: Da
 
 
 def test_a_fill_that_was_interrupted_is_done_again(world: World, own_mongod: Server, mongo: Database) -> None:
+    world.reopen(mongodb=0.3)
     world.put(*(document(f"n{n}") for n in range(30)))
     target = world.publisher._targets[0]
     write_mark = target.write_mark
     target.write_mark = lambda mark: own_mongod.pause() or write_mark(mark)  # type: ignore[func-returns-value, method-assign]
     assert "mongodb" in world.troubles()
-    target.write_mark = write_mark  # type: ignore[method-assign]
     own_mongod.resume()
+    world.reopen()
     world.publish_well()
     assert len(mongo.texts()) == 30
     assert world.is_equal()
