@@ -100,13 +100,17 @@ def test_a_replaced_note_keeps_mode_owner_and_attributes(saver: Saver, folder: P
     assert os.getxattr(note, "user.colour") == b"blue"
 
 
-def test_a_new_note_has_the_mode_of_the_umask(saver: Saver, folder: Path) -> None:
+def test_a_new_note_has_the_mode_of_the_umask_and_the_group_of_a_shared_folder(saver: Saver, folder: Path) -> None:
+    group = 4321 if os.getuid() == 0 else os.getgid()
+    os.chown(folder / "harbour", -1, group)
+    (folder / "harbour").chmod(0o2775)
     before = os.umask(0o027)
     try:
-        saver.create("a.md", NEW)
+        saver.create("harbour/a.md", NEW)
     finally:
         os.umask(before)
-    assert stat.S_IMODE((folder / "a.md").stat().st_mode) == 0o640
+    made = (folder / "harbour/a.md").stat()
+    assert (stat.S_IMODE(made.st_mode), made.st_gid) == (0o640, group)
 
 
 def test_what_cannot_be_written_is_refused(folder: Path) -> None:
@@ -120,6 +124,7 @@ def test_what_cannot_be_written_is_refused(folder: Path) -> None:
         with pytest.raises(error):
             saver.create("a.md", b"x" * 11)
     assert files_in(folder) == {NOTE: OLD}
+    saver_of(folder, max_file_bytes=10).create("a.md", b"x" * 10)
 
 
 # Durable: the text before its name, the name before the old text goes.

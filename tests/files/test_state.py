@@ -46,6 +46,23 @@ def test_finding_writes_nothing_and_opening_makes_everything_private(folder: Pat
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
 
 
+@pytest.mark.parametrize(
+    ("variables", "home"),
+    [
+        ({"NOTEBOOK_STATE_DIR": "/named", "XDG_STATE_HOME": "/xdg", "HOME": "/ines"}, "/named"),
+        ({"XDG_STATE_HOME": "/xdg", "HOME": "/ines"}, "/xdg/notebook-sync"),
+        ({"HOME": "/ines"}, "/ines/.local/state/notebook-sync"),
+    ],
+)
+def test_state_is_where_the_environment_says(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], home: str
+) -> None:
+    monkeypatch.delenv("NOTEBOOK_STATE_DIR")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert Place.find(folder).state.parent == Path(home)
+
+
 def test_the_id_in_notebook_toml_wins_and_broken_settings_do_not_matter_here(folder: Path) -> None:
     for toml in ('[notebook]\nid = "harbour"\n', "broken"):
         write(folder, {"notebook.toml": toml})
@@ -68,7 +85,7 @@ def test_nothing_brings_a_lost_root_back(folder: Path) -> None:
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("name", ["notebook", "no\udce9l"])  # the second is not UTF-8
+@pytest.mark.parametrize("name", ["notebook", "no\udce9l", "n" * 255])  # the second is not UTF-8
 def test_a_moved_notebook_takes_its_state_along(folder: Path, name: str) -> None:
     folder = folder.rename(folder.with_name(name))
     place = marked(Place.open(folder))

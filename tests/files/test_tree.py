@@ -104,7 +104,7 @@ def test_what_cannot_be_a_note_is_reported_and_stops_nothing(folder: Path) -> No
     os.mkfifo(folder / "pipe.md")
     for link, to in {"to-file.md": "fine.md", "to-folder": ".", "dangling.txt": "nowhere"}.items():
         (folder / link).symlink_to(to)
-    files = {"fine.md": "x", "large.md": b"x" * 101, os.fsdecode(b"caf\xe9.md"): "x"}
+    files = {"fine.md": b"x" * 100, "large.md": b"x" * 101, os.fsdecode(b"caf\xe9.md"): "x"}
     scan = scanned(folder, files, max_file_bytes=100)
     assert set(scan.seen) == {"fine.md"}
     assert set(scan.refused) == {"pipe.md", "to-file.md", "to-folder", "caf\\xe9.md", "large.md"}
@@ -215,7 +215,7 @@ def test_times_that_no_database_can_count_are_clamped(folder: Path) -> None:
 
 
 def test_what_is_no_readable_note_is_refused(folder: Path) -> None:
-    write(folder, {"a.md": "x", "large.md": "x" * 101, ".hidden.md": "x", ".git/config": "secret", "b/c.md": "x"})
+    write(folder, {"a.md": "x" * 100, "large.md": "x" * 101, ".hidden.md": "x", ".git/config": "secret", "b/c.md": "x"})
     os.mkfifo(folder / "pipe.md")
     (folder / "link").symlink_to("b")
     (folder / "link.md").symlink_to("a.md")
@@ -231,6 +231,7 @@ def test_what_is_no_readable_note_is_refused(folder: Path) -> None:
         for path in paths:
             with pytest.raises(refusal):
                 tree.read(path)
+    assert tree.read("a.md").raw == b"x" * 100
     assert len([*Path("/proc/self/fd").iterdir()]) == opened
 
 

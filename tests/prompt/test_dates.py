@@ -57,9 +57,18 @@ def test_an_entry_holds_from_its_first_day_through_its_last(separator: str) -> N
     assert [found.holds_at(day) for day in days] == [False, False, False, True, True, True, False]
 
 
-def test_a_beginning_alone_has_no_end() -> None:
-    found = valid("[from 2026-03-01]")
-    assert (found.begins, found.ends) == (datetime(2026, 3, 1), None)
+@pytest.mark.parametrize(
+    ("bracket", "begins", "ends"),
+    [
+        ("[from 2026-03-01]", datetime(2026, 3, 1), None),
+        ("[until 9999-12-31]", None, datetime.max),
+    ],
+)
+def test_a_beginning_alone_has_no_end_and_the_last_day_has_one(
+    bracket: str, begins: datetime | None, ends: datetime | None
+) -> None:
+    found = valid(bracket)
+    assert (found.begins, found.ends) == (begins, ends)
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,13 @@ def test_nothing_large_empties_the_rest(large: str, cap: int, pin: bool) -> None
     assert result.tokens <= cap
 
 
+@pytest.mark.parametrize("pinned", [False, True])
+def test_what_is_long_waits_for_what_is_short_unless_it_is_pinned(pinned: bool) -> None:
+    text = "## Rules\n\n```\n" + "never sail in fog\n" * 150 + "```\n\n## Log\n\n" + "- the ferry left\n" * 300
+    result = trim(text, 1_000, count_tokens, path=PATH, pinned=frozenset([0] * pinned))
+    assert ("never sail" in result.text) == pinned
+
+
 @pytest.mark.parametrize("levels", ["12", "1212", "2343", "123456", "312"])
 @pytest.mark.parametrize("long", ["01", "1", "12", "3"])
 @pytest.mark.parametrize("pin", [False, True])

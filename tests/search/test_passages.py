@@ -142,6 +142,7 @@ def test_a_long_paragraph_is_cut_between_words_and_code_between_lines() -> None:
     assert " ".join(prose) == (sentence * 40).strip()
     assert "\n".join(lines) == f"```python\n{code}```"
     assert own_words("fé" * 1_000) == ["fé" * 200] * 5
+    assert len(own_words("Fog.\n\n" + sentence * 6)[0]) > LONGEST // 2
 
 
 def test_a_huge_note_has_longer_passages_and_all_of_its_words() -> None:
@@ -234,19 +235,21 @@ def test_the_nearest_passage_is_quoted_unless_another_one_has_the_words() -> Non
 
 
 @pytest.mark.parametrize(
-    ("before", "word", "query"),
+    ("before", "word", "query", "begins"),
     [
-        ("All the boats lie in the harbour. " * 9, "winch", "winches"),
-        ("渡船早上九点开。票价十二克朗。" * 20, "声呐", "声呐"),
-        ("é" * 330 + " ", "ferry", "ferry"),
+        ("All the boats lie in the harbour. " * 9, "winch", "winches", "… lie in the harbour. "),
+        ("渡船早上九点开。票价十二克朗。" * 20, "声呐", "声呐", "… 渡船"),
+        ("é" * 330 + " ", "ferry", "ferry", "… ferry"),
     ],
 )
-def test_a_quotation_is_short_and_has_what_was_asked_for(before: str, word: str, query: str) -> None:
+def test_a_quotation_is_short_and_has_what_was_asked_for_and_some_of_what_is_before_it(
+    before: str, word: str, query: str, begins: str
+) -> None:
     content = f"{before}{word} {before}"
     passage = Passage("", "", 1, 0, content.strip(), "")
     asked = set(ANALYZER.query_terms(query))
     found = snippet_of(passage, lambda text: ANALYZER.first_place(text, asked))
-    assert (found.text[:2], word in found.text, found.text[-2:]) == ("… ", True, " …")
+    assert (found.text.startswith(begins), word in found.text, found.text[-2:]) == (True, True, " …")
     assert len(found.text) <= LONGEST_SNIPPET
 
 

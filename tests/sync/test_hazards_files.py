@@ -276,6 +276,12 @@ def test_an_emptied_root_deletes_nothing_until_it_is_allowed(world: World) -> No
     assert world.sync(allow_empty=True).deleted == 4
 
 
+def test_a_note_that_is_in_the_cloud_only_is_kept(world: World) -> None:
+    synced(world, {"a.md": "a"})
+    report = synced(world, {"a.md": None, ".a.md.icloud": "x"})
+    assert (report.deleted, "cloud" in report.faults["a.md"], world.texts()["a.md"]) == (0, True, "a")
+
+
 def test_the_last_note_is_deleted_by_a_tool_only(world: World) -> None:
     synced(world)
     world.delete("good.md")
