@@ -61,7 +61,7 @@ def test_an_entry_holds_from_its_first_day_through_its_last(separator: str) -> N
     ("bracket", "begins", "ends"),
     [
         ("[from 2026-03-01]", datetime(2026, 3, 1), None),
-        ("[until 9999-12-31]", None, datetime.max),
+        ("[until 9999-12-31]", None, datetime(9999, 12, 31, 23, 59, 59, 999_999)),
     ],
 )
 def test_a_beginning_alone_has_no_end_and_the_last_day_has_one(
