@@ -104,10 +104,10 @@ class StaticEmbedder:
     @cached_property
     def _table(self) -> WordTable:
         try:
-            from notebook_sync.search.embed_static import WordTable
+            from notebook_sync.search.embed_static import word_table
 
             package = importlib.util.find_spec("wordllama")  # does not import it
-            return WordTable(Path(package.origin or "").parent if package else Path())
+            return word_table(Path(package.origin or "").parent if package else Path())
         except (ImportError, FileNotFoundError):
             raise MissingExtra("search by meaning", "search") from None
         except Exception as error:  # whatever a torn file leads to
