@@ -10,8 +10,6 @@ for each question. This module also runs in the bridge's own process, by the sta
 takes a second to start, and cannot misbehave.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

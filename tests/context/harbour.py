@@ -4,8 +4,6 @@ answers    what the bridge answers next: `answers.say(text)`, `answers.misbehave
 notebook   opened and synced
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -13,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from notebook_sync import Notebook
 from notebook_sync.services.memory_links import Link
 from tests.context.bridge_server import asked, bridge_command, good_answer
 
@@ -91,10 +88,3 @@ def edit(root: Path, path: str, text: str = "The pilot agrees.") -> None:
 def ids(links: Sequence[Link]) -> list[tuple[str, str, str]]:
     """Links as (from, type, to)."""
     return [(each.from_id, each.type, each.to) for each in links]
-
-
-def opened(root: Path) -> Notebook:
-    """The notebook, synced."""
-    notebook = Notebook.open(root)
-    notebook.sync()
-    return notebook

@@ -1,7 +1,5 @@
 """How a model's answer is read, and which of its links hold."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

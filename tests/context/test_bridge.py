@@ -1,7 +1,5 @@
 """A bridge: what it is given, what counts as an answer, and that no process stays behind."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

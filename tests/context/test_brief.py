@@ -1,7 +1,5 @@
 """The brief as text: whatever notes say, it has at most its tokens, and their words begin nothing of its frame."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What a brief is made of, from real files: which memories it has, which it never has, and what its hash depends on."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +14,7 @@ from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Is
 from notebook_sync.surfaces.cli.main import run
 from tests.search.embedding_server import embedding_server
-from tests.services.conftest import OWNER, SCRIBE, STRANGER, write_files
+from tests.services.conftest import OWNER, SCRIBE, STRANGER, add_files, assert_raises, write_files
 
 SPEC = "---\ndomain: harbour\n---\n# Winter ferry\n\nThe ferry needs rope before the ice comes.\n"
 SETTINGS = '[notebook]\ntimezone = "UTC"\n[search]\nembeddings = "off"\n'
@@ -107,8 +105,7 @@ def test_the_hash_is_of_spec_options_and_files_alone(notebook: Notebook, folder:
     before = compiled(notebook)
     made = notebook.context.compiler.compile(SPEC, SCRIBE)
     notebook.core.index.documents.update(Is("id", "=", ROPE), set={"score": 0.9}, inc={"access_count": 5})
-    write_files(folder, {"pages/other.md": "# Ferry\n\nNothing new.\n"})
-    notebook.core.engine.sync()
+    add_files(notebook, {"pages/other.md": "# Ferry\n\nNothing new.\n"})
     assert compiled(notebook).context_hash == before.context_hash == made.brief.context_hash
     assert before.context_hash.removeprefix("sha256:") not in made.stable
     assert before.task_brief_md.startswith(made.stable)
@@ -152,8 +149,7 @@ def test_a_caller_narrows_the_brief(notebook: Notebook, options: dict[str, Any],
 def test_what_is_superseded_comes_last_and_is_a_risk(notebook: Notebook, folder: Path) -> None:
     relations = [{"type": "supersedes", "to": ROPE}, {"type": "contradicts", "to": KNOT, "reasoning": "a\nb"}]
     newer = memory("Buy steel wire", "Steel for the ferry, not rope.", kind="decision", relations=relations)
-    write_files(folder, {"memories/decision/wire.md": newer})
-    notebook.core.engine.sync()
+    add_files(notebook, {"memories/decision/wire.md": newer})
     found = compiled(notebook)
     risks = sections(found.task_brief_md)["Risks"]
     assert f"- “Buy steel wire” (`memories/decision/wire`) contradicts “Two half hitches” (`{KNOT}`): a b" in risks
@@ -167,8 +163,7 @@ def test_what_says_that_another_replaces_it_comes_last_and_is_a_risk_too(noteboo
     wire = "memories/decision/wire"
     older = memory("Buy hemp rope", "Hemp rope for the ferry.", kind="decision", superseded_by=wire)
     newer = memory("Buy steel wire", "Steel for the ferry, not rope.", kind="decision")
-    write_files(folder, {f"{ROPE}.md": older, f"{wire}.md": newer})
-    notebook.core.engine.sync()
+    add_files(notebook, {f"{ROPE}.md": older, f"{wire}.md": newer})
     found = compiled(notebook)
     assert f"- “Buy hemp rope” (`{ROPE}`) is out of date: “Buy steel wire”" in sections(found.task_brief_md)["Risks"]
     assert (found.memories_used[-1].id, found.memories_used[-1].contribution) == (ROPE, "supporting")
@@ -176,8 +171,8 @@ def test_what_says_that_another_replaces_it_comes_last_and_is_a_risk_too(noteboo
 
 def test_of_many_memories_names_labels_words_and_links_find_the_candidates(notebook: Notebook, folder: Path) -> None:
     write_files(folder, {f"memories/m{n:03}.md": memory(f"Gull {n}", "Gulls cry.", domain="birds") for n in range(40)})
-    write_files(
-        folder,
+    add_files(
+        notebook,
         {
             "notebook.toml": SETTINGS + "[context]\nprefilter = 6\n",
             "memories/named.md": memory("Named", "Nothing.", domain="x"),
@@ -188,7 +183,6 @@ def test_of_many_memories_names_labels_words_and_links_find_the_candidates(noteb
             ),
         },
     )
-    notebook.core.engine.sync()
     asked = "---\nrelated: memories/named\n---\n# Winter ferry\n\nHawsers, bollards. Bollards.\n"
     found = compiled(notebook, asked, explain=True)
     assert found.explain
@@ -203,8 +197,7 @@ def test_of_many_memories_names_labels_words_and_links_find_the_candidates(noteb
 
 def test_a_saved_task_is_not_related_to_itself(notebook: Notebook, folder: Path) -> None:
     task = "# Spring ferry\n\nHawsers for the spring ferry.\n"
-    write_files(folder, {"specs/spring.md": task, "pages/hawsers.md": "# Hawsers\n\nHawsers for the ferry.\n"})
-    notebook.core.engine.sync()
+    add_files(notebook, {"specs/spring.md": task, "pages/hawsers.md": "# Hawsers\n\nHawsers for the ferry.\n"})
     found = [each.path for each in compiled(notebook, task).related]
     assert "pages/hawsers.md" in found
     assert "specs/spring.md" not in found
@@ -221,8 +214,7 @@ def test_a_memory_in_the_prompt_is_withheld_from_whom_the_settings_withhold_it(
 
 
 def test_of_a_huge_memory_only_the_beginning_is_cut(notebook: Notebook, folder: Path) -> None:
-    write_files(folder, {f"{KNOT}.md": memory("Two half hitches", "Tie the ferry with rope.\n\n" * 40_000)})
-    notebook.core.engine.sync()
+    add_files(notebook, {f"{KNOT}.md": memory("Two half hitches", "Tie the ferry with rope.\n\n" * 40_000)})
     found = compiled(notebook, max_tokens=2_000)
     assert KNOT in used(found)
     assert f"notebook_read {KNOT}.md]" in found.task_brief_md
@@ -238,8 +230,7 @@ def test_of_a_huge_memory_only_the_beginning_is_cut(notebook: Notebook, folder: 
     ],
 )
 def test_wrong_limits_are_refused(notebook: Notebook, spec: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        compiled(notebook, spec, **options)
+    assert_raises(UsageError, compiled, notebook, spec, **options, match=message)
 
 
 @pytest.mark.parametrize(
@@ -294,13 +285,11 @@ def test_figures_count_briefs_and_the_last_feedback(notebook: Notebook) -> None:
     with pytest.raises(UsageError, match="the brief has no memory 'memories/soup'"):
         context.feedback(brief.context_hash, SCRIBE, used=["memories/soup"])
     for name, session in ((brief.context_hash, Session.task("pilot")), ("sha256:0", SCRIBE)):
-        with pytest.raises(NotFound):
-            context.feedback(name, session)
+        assert_raises(NotFound, context.feedback, name, session)
 
 
 def test_a_seed_is_what_everybody_may_read_by_domain(notebook: Notebook, folder: Path, tmp_path: Path) -> None:
-    write_files(folder, {"pages/pier.md": "---\ntags: [Harbour]\n---\n# Pier\n\nThree berths.<!-- safe -->\n"})
-    notebook.core.engine.sync()
+    add_files(notebook, {"pages/pier.md": "---\ntags: [Harbour]\n---\n# Pier\n\nThree berths.<!-- safe -->\n"})
     names = notebook.context.seed(str(tmp_path / "seed")).results
     assert names == [f"01-harbour-{each}.md" for each in ("decisions", "lessons", "pages", "problems")] + [
         "02-kitchen-lessons.md"
@@ -311,9 +300,6 @@ def test_a_seed_is_what_everybody_may_read_by_domain(notebook: Notebook, folder:
     for withheld in ("safe", "base64", "stranger", "Archived", "Secret"):
         assert withheld not in "".join(texts.values())
     for place in (tmp_path / "seed", folder / "seed", folder):
-        with pytest.raises(UsageError):
-            notebook.context.seed(str(place))
-    with pytest.raises(UnwritableFile):
-        notebook.context.seed(str(tmp_path / "seed" / names[0] / "x"))
-    with pytest.raises(NotPermitted):
-        notebook.context.seed(str(tmp_path / "other"), SCRIBE)
+        assert_raises(UsageError, notebook.context.seed, str(place))
+    assert_raises(UnwritableFile, notebook.context.seed, str(tmp_path / "seed" / names[0] / "x"))
+    assert_raises(NotPermitted, notebook.context.seed, str(tmp_path / "other"), SCRIBE)

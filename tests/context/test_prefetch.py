@@ -1,7 +1,5 @@
 """Syntheses made ahead: which specs are asked about, when, and how often at most."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -17,7 +15,8 @@ from notebook_sync import Notebook, Session
 from notebook_sync.context.prefetch import Prefetched, Prefetcher, specs_in, specs_of_branch
 from notebook_sync.errors import NotPermitted, UsageError
 from notebook_sync.services.upkeep import chores_of
-from tests.context.harbour import OTHER, SPEC, Answers, answer, opened, write_notebook
+from tests.context.harbour import OTHER, SPEC, Answers, answer, write_notebook
+from tests.services.conftest import assert_raises, synced
 from tests.waiting import eventually
 
 TASK, STRANGER = Session.task("scribe"), Session.external("scribe")
@@ -40,7 +39,7 @@ def answers(root: Path, tmp_path: Path) -> Answers:
 
 @pytest.fixture
 def notebook(root: Path, answers: Answers) -> Iterator[Notebook]:
-    with opened(root) as notebook:
+    with synced(root) as notebook:
         yield notebook
 
 
@@ -97,11 +96,9 @@ class TestByHand:
     def test_wrong_settings_and_sessions_are_refused_before_names_are_looked_up(
         self, notebook: Notebook, root: Path, answers: Answers
     ) -> None:
-        with pytest.raises(NotPermitted):
-            notebook.context.prefetch(["nowhere"], STRANGER)
+        assert_raises(NotPermitted, notebook.context.prefetch, ["nowhere"], STRANGER)
         answers.set(enabled=False)
-        with pytest.raises(UsageError, match="syntheses are off"):
-            notebook.context.prefetch(["nowhere"])
+        assert_raises(UsageError, notebook.context.prefetch, ["nowhere"], match="syntheses are off")
 
 
 class TestByItself:
@@ -138,7 +135,7 @@ class TestByItself:
         self, notebook: Notebook, root: Path, answers: Answers
     ) -> None:
         subprocess.run(["git", "init", "--quiet", "--initial-branch=main"], cwd=root, check=True)
-        with opened(root) as notebook:
+        with synced(root) as notebook:
             prefetcher = Prefetcher(notebook.core, notebook.context.synthesizer)
             assert not look(prefetcher)
             subprocess.run(["git", "symbolic-ref", "HEAD", "refs/heads/fix/the-paint"], cwd=root, check=True)
@@ -192,7 +189,7 @@ def test_a_prompt_with_a_task_shows_the_cached_synthesis_and_waits_for_nobody(
     assert answers.asked == []
     answers.say(answer(text="Use berth 4."))
     notebook.context.synthesize(SPEC)
-    with opened(root) as other, other.core.index.write():
+    with synced(root) as other, other.core.index.write():
         assert "Use berth 4." in notebook.prompt(TASK, task=SPEC).text
     assert "Use berth 4." not in notebook.prompt(STRANGER, task=SPEC).text
     assert len(answers.asked) == 1

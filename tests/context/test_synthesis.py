@@ -1,7 +1,5 @@
 """Syntheses: what they cost, how long they are cached, and what replaces one where nobody answers."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -32,10 +30,10 @@ from tests.context.harbour import (
     edit,
     ids,
     link,
-    opened,
     write_notebook,
 )
 from tests.llm_server import CRASH, CUT_OFF, JUNK, REFUSAL, LlmServer, chat, llm_server
+from tests.services.conftest import assert_raises, synced
 from tests.waiting import eventually
 
 OWNER, TASK, STRANGER = Session.owner(), Session.task("scribe"), Session.external("scribe")
@@ -53,7 +51,7 @@ def answers(root: Path, tmp_path: Path) -> Answers:
 
 @pytest.fixture
 def notebook(root: Path, answers: Answers) -> Iterator[Notebook]:
-    with opened(root) as notebook:
+    with synced(root) as notebook:
         yield notebook
 
 
@@ -102,7 +100,7 @@ class TestAnAnswer:
         ask(notebook)
         notebook.admin.rebuild()
         notebook.close()
-        with opened(root) as other:
+        with synced(root) as other:
             assert ask(other).cached
         assert len(answers.asked) == 1
 
@@ -162,8 +160,7 @@ def test_nobody_is_asked_about_private_notes_or_text_of_others(
     notebook.sync()
     for session in (OWNER, TASK):
         assert ask(notebook, session=session, refresh=True).source == "bridge"
-    with pytest.raises(NotPermitted, match="not available in this conversation"):
-        ask(notebook, session=STRANGER)
+    assert_raises(NotPermitted, ask, notebook, session=STRANGER, match="not available in this conversation")
     assert len(answers.asked) == 2
     assert PRIVATE not in "".join(answers.asked)
 
@@ -267,7 +264,7 @@ class TestFailures:
         self, notebook: Notebook, root: Path, answers: Answers, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         answers.set("crash", daily_limit=3)
-        with opened(root) as other, ThreadPoolExecutor(6) as threads:
+        with synced(root) as other, ThreadPoolExecutor(6) as threads:
             jobs = [
                 threads.submit(ask, each, f"{SPEC} {number}", refresh=True)
                 for number, each in enumerate([notebook, other] * 5)
@@ -293,7 +290,7 @@ class TestFailures:
                 barrier.wait()
                 return ask(each, spec)
 
-            with opened(root) as other, ThreadPoolExecutor(3) as threads:
+            with synced(root) as other, ThreadPoolExecutor(3) as threads:
                 jobs = [threads.submit(waited, each, f"{SPEC} {behaviour}?") for each in (notebook, other, other)]
                 found = [job.result() for job in jobs]
             assert [one.source for one in found] == [source] * 3
@@ -342,8 +339,7 @@ class TestFailures:
     ) -> None:
         command = {} if "command" in settings else {"command": ["false"]}
         write_notebook(root, **{**command, **settings})
-        with pytest.raises(UsageError, match=message):
-            ask(notebook)
+        assert_raises(UsageError, ask, notebook, match=message)
         assert notebook.context.synthesizer.cache.spent_today() == 0
 
 
@@ -361,8 +357,7 @@ class TestTheCache:
         assert not notebook.context.cached(first.synthesis_id).results[0].holds
         dropped = notebook.context.cached(first.synthesis_id, clear=True).results
         assert [each.synthesis_id for each in dropped] == [first.synthesis_id]
-        with pytest.raises(NotFound):
-            notebook.context.cached(first.synthesis_id)
+        assert_raises(NotFound, notebook.context.cached, first.synthesis_id)
         assert ask(notebook, OTHER).cached
         assert len(notebook.context.cached(clear=True).results) == 1
         assert not ask(notebook, OTHER).cached

@@ -4,12 +4,13 @@ root       its folder, not synced yet; `write_files` adds more
 notebook   opened and synced, as the owner; nothing follows the files
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,18 +34,39 @@ FILES = {
 }
 
 
-def write_files(root: Path, files: Mapping[str, str]) -> Path:
+def write_files(root: Path, *files: Mapping[str, str]) -> Path:
     """Write files, and the folders above them."""
-    for path, text in files.items():
+    for path, text in chain.from_iterable(each.items() for each in files):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, newline="")
     return root
 
 
-def add_files(notebook: Notebook, files: Mapping[str, str]) -> None:
+def add_files(notebook: Notebook, *files: Mapping[str, str]) -> None:
     """Write files, and index them."""
-    write_files(notebook.root, files)
+    write_files(notebook.root, *files)
     notebook.core.engine.sync()
+
+
+def sync_files(notebook: Notebook, files: Mapping[str, str]) -> None:
+    """Write files, and do all that a sync does."""
+    write_files(notebook.root, files)
+    notebook.sync()
+
+
+def assert_raises(error: Any, call: Callable[..., object], *given: Any, match: str | None = None, **named: Any) -> Any:
+    """The error that a call ends with, of this class and with this text in its message."""
+    with pytest.raises(error, match=match) as raised:
+        call(*given, **named)
+    return raised.value
+
+
+@contextmanager
+def synced(root: Path, *files: Mapping[str, str]) -> Iterator[Notebook]:
+    """The notebook of a folder, to which these files are added first."""
+    with Notebook.open(write_files(root, *files)) as opened:
+        opened.sync()
+        yield opened
 
 
 def add_settings(root: Path, text: str) -> None:

@@ -3,8 +3,6 @@
 What the two answer must be equal, so neither a word of what is withheld nor its amount can be in an answer.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

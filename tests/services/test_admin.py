@@ -1,7 +1,5 @@
 """Looking after a notebook: sync and what goes with it, status, verify, doctor, events, and following the files."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import socket
@@ -22,7 +20,7 @@ from notebook_sync.registry import OPERATIONS, as_json
 from notebook_sync.services.admin import Check
 from notebook_sync.services.core import Core
 from notebook_sync.sync.watch import WatchEvent
-from tests.services.conftest import FILES, OWNER, SCRIBE, write_files
+from tests.services.conftest import FILES, OWNER, SCRIBE, assert_raises, write_files
 from tests.waiting import eventually
 
 OFF = '[search]\nembeddings = "off"\n'
@@ -67,8 +65,7 @@ def test_a_bare_folder_is_synced_with_a_hint_and_embedded(folder: Path) -> None:
 def test_a_lost_folder_deletes_nothing_unless_it_is_meant(notebook: Notebook) -> None:
     for path in [*notebook.root.rglob("*.md")]:
         path.unlink()
-    with pytest.raises(WouldDeleteEverything):
-        notebook.admin.sync()
+    assert_raises(WouldDeleteEverything, notebook.admin.sync)
     assert notebook.admin.sync(allow_empty=True).deleted == len(FILES) - 1
 
 
@@ -109,10 +106,8 @@ def test_status_counts_what_agents_did_and_names_conflict_copies(
     write_files(notebook.root, {"pages/a (conflicted copy 2026-01-01).md": "# Copy\n", "facts/core 2.md": "- A copy\n"})
     notebook.admin.sync()
     notebook.stream.log("The pilot came aboard", SCRIBE)
-    with pytest.raises(NotPermitted):
-        notebook.admin.events(SCRIBE)
-    with pytest.raises(NotPermitted):
-        notebook.stream.log("A guest", Session.external())
+    assert_raises(NotPermitted, notebook.admin.events, SCRIBE)
+    assert_raises(NotPermitted, notebook.stream.log, "A guest", Session.external())
     found = {each["agent"]: each for each in notebook.admin.status().agents}
     assert (found["scribe"]["refused"], found["scribe"]["days"][:6]) == (1, [0] * 6)
     assert (found["unknown"]["refused"], found["unknown"]["days"][6]) == (1, 1)
@@ -313,8 +308,7 @@ def test_following_reports_saves_the_prompt_reminders_and_trouble(notebook: Note
     following.wait_for("batch", 3)
     status = notebook.admin.status()
     assert ([each["path"] for each in status.stale], status.follower is None) == (["pages/broken.md"], False)
-    with pytest.raises(FollowLocked):
-        list(itertools.islice(notebook.admin.watch(), 1))
+    assert_raises(FollowLocked, list, itertools.islice(notebook.admin.watch(), 1))
 
 
 def test_following_ends_when_asked_and_gives_the_lock_back(notebook: Notebook) -> None:

@@ -1,8 +1,6 @@
 """Export and import of archives: all of a notebook comes back, a hostile archive is refused before anything is written,
 and an import that was interrupted completes."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -21,7 +19,17 @@ from notebook_sync.services.importing import Exported, Imported
 from notebook_sync.store.rows import Is
 from notebook_sync.surfaces.cli.main import run
 from tests.servers import MongoClient
-from tests.services.conftest import FILES, OWNER, SCRIBE, git, make_repository, write_files
+from tests.services.conftest import (
+    FILES,
+    OWNER,
+    SCRIBE,
+    assert_raises,
+    git,
+    make_repository,
+    sync_files,
+    synced,
+    write_files,
+)
 
 MORE = {
     "pages/می\u200cروم, 10.30\u202fAM.md": "# A name with a joiner\n",
@@ -40,8 +48,7 @@ def home(root: Path) -> Iterator[Notebook]:
     """A notebook with a past: commits, edits, use, a stream, a checkpoint."""
     write_files(root, MORE)
     make_repository(root)
-    with Notebook.open(root) as notebook:
-        notebook.sync()
+    with synced(root) as notebook:
         notebook.notes.update("pages/ferry.md", SCRIBE, content="# Ferry\n\nTwo coils of rope.\n")
         notebook.channels.write("The buoy drifts", SCRIBE)
         notebook.memories.add("[INSIGHT] Fog\nCONTEXT: May.\nREASONING: The sea is cold.", OWNER)
@@ -107,8 +114,7 @@ def test_an_archive_brings_back_the_whole_notebook(home: Notebook, tmp_path: Pat
 
 
 def test_what_a_broken_file_said_before_comes_back(home: Notebook, tmp_path: Path) -> None:
-    write_files(home.root, {"pages/broken.md": "# Odile\n\nThe good text.\n", "facts/crew.md": "- Odile steers\n"})
-    home.sync()
+    sync_files(home, {"pages/broken.md": "# Odile\n\nThe good text.\n", "facts/crew.md": "- Odile steers\n"})
     for path in ("pages/broken.md", "facts/crew.md"):
         (home.root / path).write_bytes(b"# Odile\n\0\0\0")
     home.sync()
@@ -121,8 +127,7 @@ def test_what_a_broken_file_said_before_comes_back(home: Notebook, tmp_path: Pat
 
 def test_a_compressed_archive_is_named_as_one(notebook: Notebook, tmp_path: Path) -> None:
     tarfile.open(tmp_path / "all.tar.gz", "w:gz").close()
-    with pytest.raises(UsageError, match="is compressed"):
-        notebook.transfer.import_(str(tmp_path / "all.tar.gz"))
+    assert_raises(UsageError, notebook.transfer.import_, str(tmp_path / "all.tar.gz"), match="is compressed")
 
 
 def test_a_pipe_is_refused_before_it_is_read(notebook: Notebook) -> None:
@@ -147,14 +152,11 @@ def test_an_interrupted_import_completes_and_a_second_one_is_refused(
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "rename", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            bring_in(file, there)
+        assert_raises(KeyboardInterrupt, bring_in, file, there)
     home.transfer.export(str(tmp_path / "other.tar"))
-    with pytest.raises(Refused, match="another archive"):
-        bring_in(tmp_path / "other.tar", there)
+    assert_raises(Refused, bring_in, tmp_path / "other.tar", there, match="another archive")
     assert bring_in(file, there).failed == 0
-    with pytest.raises(Refused, match="empty folder"):
-        bring_in(file, there)
+    assert_raises(Refused, bring_in, file, there, match="empty folder")
     assert files_in(there).keys() == files_in(home.root).keys() - {"cache/made.md"}
     with Notebook.open(there) as copy:
         assert len(copy.channels.recent().results) == len(home.channels.recent().results)
@@ -167,10 +169,8 @@ def test_what_cannot_be_in_an_archive_is_named(home: Notebook, tmp_path: Path) -
     made = home.transfer.export(str(tmp_path / "all.tar"))
     assert {each.place for each in made.left_out} == {"pages/back\\slash.md", "pages/link.md"}
     for place in (tmp_path / "all.tar", home.root / "x.tar", tmp_path / "no" / "x.tar"):
-        with pytest.raises(UsageError):
-            home.transfer.export(str(place))
-    with pytest.raises(NotPermitted):
-        home.transfer.export(str(tmp_path / "x.tar"), SCRIBE)
+        assert_raises(UsageError, home.transfer.export, str(place))
+    assert_raises(NotPermitted, home.transfer.export, str(tmp_path / "x.tar"), SCRIBE)
 
 
 def test_an_export_never_replaces_a_file(home: Notebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,8 +181,7 @@ def test_an_export_never_replaces_a_file(home: Notebook, tmp_path: Path, monkeyp
         return begin(root)
 
     monkeypatch.setattr(archive.Repository, "around", created_meanwhile)
-    with pytest.raises(NotebookError, match="cannot be written"):
-        home.transfer.export(str(file))
+    assert_raises(NotebookError, home.transfer.export, str(file), match="cannot be written")
     assert file.read_text() == "theirs"
 
 
@@ -255,9 +254,8 @@ def test_a_hostile_archive_is_refused_before_anything_is_written(tmp_path: Path,
     file = tar_of(tmp_path / "evil.tar", *(HOSTILE | SETTINGS).get(name, [NOTE]), info=info)
     file.write_bytes(file.read_bytes()[: HALVES.get(name)])
     before = sorted(path for path in tmp_path.rglob("*") if path != state_dir)
-    with pytest.raises(Refused, match="nothing was written") as refused:
-        bring_in(file, tmp_path / "there")
-    assert name not in SETTINGS or (f"sets {name}" in refused.value.message and "trust" in refused.value.next)
+    refused = assert_raises(Refused, bring_in, file, tmp_path / "there", match="nothing was written")
+    assert name not in SETTINGS or (f"sets {name}" in refused.message and "trust" in refused.next)
     assert sorted(path for path in tmp_path.rglob("*") if path != state_dir) == [*before, tmp_path / "there"]
 
 
@@ -266,8 +264,7 @@ def test_an_archive_holds_so_many_files_and_folders_and_no_more(
 ) -> None:
     monkeypatch.setattr(archive, "_MOST", 50)
     folders = member(f"files/{'a/' * 60}x.md"), member("files/b.md")
-    with pytest.raises(Refused, match="one too many"):
-        bring_in(tar_of(tmp_path / "evil.tar", *folders), tmp_path / "there")
+    assert_raises(Refused, bring_in, tar_of(tmp_path / "evil.tar", *folders), tmp_path / "there", match="one too many")
     write_files(home.root, {f"pages/{number}.md": "# X\n" for number in range(60)})
     done = home.transfer.export(str(tmp_path / "all.tar"))
     assert {each.reason.partition(":")[0] for each in done.left_out} >= {"is one too many"}
@@ -297,8 +294,7 @@ def test_rows_of_an_archive_are_only_those_of_collections_that_may_be_loaded(tmp
 def test_a_folder_that_holds_something_else_is_left_alone(home: Notebook, tmp_path: Path) -> None:
     home.transfer.export(str(tmp_path / "all.tar"))
     there = write_files(tmp_path / "there", {"pages/ferry.md": "# Mine\n"})
-    with pytest.raises(Refused, match="holds pages"):
-        bring_in(tmp_path / "all.tar", there)
+    assert_raises(Refused, bring_in, tmp_path / "all.tar", there, match="holds pages")
     assert (there / "pages/ferry.md").read_text() == "# Mine\n"
 
 
@@ -314,8 +310,7 @@ def test_export_and_import_on_the_command_line(root: Path, tmp_path: Path, capsy
 
 
 def test_a_private_history_travels_where_no_repository_is(root: Path, tmp_path: Path) -> None:
-    with Notebook.open(root) as notebook:
-        notebook.sync()
+    with synced(root) as notebook:
         notebook.notes.update("pages/ferry.md", OWNER, content="# Ferry\n\nNew.\n")
     copied(root, tmp_path)
     with Notebook.open(tmp_path / "there") as copy:
@@ -364,8 +359,7 @@ def test_a_change_of_server_is_a_change_of_url_and_two_notebooks_on_one_never_me
     (root / "notebook.toml").write_text(settings(mongo_database, redis_url, redis_prefix))
     other = write_files(tmp_path / "other", {"pages/x.md": "# X\n"})
     (other / "notebook.toml").write_text(settings(new_mongo_database, redis_url, f"{redis_prefix}:other"))
-    with Notebook.open(root) as first, Notebook.open(other) as second, MongoClient(mongodb_url) as client:
-        first.sync()
+    with synced(root) as first, Notebook.open(other) as second, MongoClient(mongodb_url) as client:
         second.sync()
         assert all(each.admin.verify().consistent for each in (first, second))
         assert client[new_mongo_database].pages.count_documents({}) == 1

@@ -1,7 +1,5 @@
 """Private notes: whose they are, what is kept of them, who finds them, and that nobody else learns of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -15,7 +13,7 @@ from notebook_sync.errors import NoAgentNamed, NotebookError, NotPermitted, Unsa
 from notebook_sync.registry import Results, for_model
 from notebook_sync.services.channels import PrivateNote
 from notebook_sync.surfaces.tools import call_tool
-from tests.services.conftest import NAMELESS, OWNER, PILOT, SCRIBE, STRANGER, write_files
+from tests.services.conftest import NAMELESS, OWNER, PILOT, SCRIBE, STRANGER, assert_raises, synced, write_files
 from tests.store.mirrors import Keys
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -43,12 +41,6 @@ def put(root: Path, path: str, text: str, hours: float = 0, **fields: object) ->
 def share(root: Path, channel: str, **members: list[str]) -> None:
     granted = "".join(f"{agent} = {may!r}\n" for agent, may in members.items())
     write_files(root, {f"channels/{channel}/channel.toml": f"[members]\n{granted}"})
-
-
-def opened(root: Path) -> Notebook:
-    notebook = Notebook.open(root)
-    notebook.sync()
-    return notebook
 
 
 def names(found: Results[PrivateNote]) -> list[str]:
@@ -110,14 +102,12 @@ LOOKALIKES = (
     ("agent", "project"), [("scribe", "CON"), ("scribe", "aux.v2"), ("scribe", "\u0436" * 128), ("nul", "")]
 )
 def test_a_channel_that_no_system_can_have_as_a_folder_is_refused(notebook: Notebook, agent: str, project: str) -> None:
-    with pytest.raises(UnsafePath):
-        notebook.channels.write("The buoy drifts", Session.task(agent), project=project)
+    assert_raises(UnsafePath, notebook.channels.write, "The buoy drifts", Session.task(agent), project=project)
 
 
 @pytest.mark.parametrize("name", ["type", "topic", "session_id", "provenance", "id", "version", *LOOKALIKES])
 def test_metadata_cannot_say_what_the_notebook_says(notebook: Notebook, name: str) -> None:
-    with pytest.raises(UsageError):
-        notebook.channels.write("x", STRANGER, metadata={name: "owner"})
+    assert_raises(UsageError, notebook.channels.write, "x", STRANGER, metadata={name: "owner"})
     assert not (notebook.root / "channels").exists()
 
 
@@ -131,8 +121,7 @@ def test_metadata_cannot_say_what_the_notebook_says(notebook: Notebook, name: st
     ],
 )
 def test_what_no_file_can_hold_is_refused(notebook: Notebook, content: str, metadata: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        notebook.channels.write(content, SCRIBE, metadata=metadata)
+    assert_raises(UsageError, notebook.channels.write, content, SCRIBE, metadata=metadata)
     assert not (notebook.root / "channels").exists()
 
 
@@ -164,8 +153,7 @@ def test_nobody_else_writes(
     notebook: Notebook, root: Path, session: Session, channel: str, error: type[NotebookError]
 ) -> None:
     share(root, "scribe/global", pilot=["write"], mate=["read"])
-    with pytest.raises(error):
-        notebook.channels.write("x", session, channel=channel)
+    assert_raises(error, notebook.channels.write, "x", session, channel=channel)
 
 
 def test_a_channel_that_git_ignores_or_that_is_a_link_takes_no_note(root: Path, tmp_path: Path) -> None:
@@ -174,8 +162,7 @@ def test_a_channel_that_git_ignores_or_that_is_a_link_takes_no_note(root: Path, 
     (root / "channels/scribe").symlink_to(tmp_path)
     with Notebook.open(root) as notebook:
         for session in (PILOT, SCRIBE):
-            with pytest.raises(UnsafePath):
-                notebook.channels.write("x", session)
+            assert_raises(UnsafePath, notebook.channels.write, "x", session)
         assert notebook.channels.list().results == []
 
 
@@ -183,7 +170,7 @@ def test_nothing_of_a_note_reaches_redis_the_stream_or_another_session(
     root: Path, redis_url: str, redis_prefix: str
 ) -> None:
     write_files(root, {"notebook.toml": f'{OFF}[refs]\nurl = "{redis_url}"\nprefix = "{redis_prefix}"\n'})
-    with opened(root) as notebook:
+    with synced(root) as notebook:
         notebook.channels.write("The quillfeather", SCRIBE, topic="quillfeather")
         notebook.notes.create("Public", SCRIBE)
         notebook.sync()
@@ -215,7 +202,7 @@ def aged(root: Path) -> Path:
     ("profile", "first"), [("recent", "new-unsure"), ("quality", "old-sure"), ("similarity", "alike")]
 )
 def test_a_profile_says_what_counts(aged: Path, profile: Any, first: str) -> None:
-    with opened(aged) as notebook:
+    with synced(aged) as notebook:
         found = notebook.channels.search("rope anchor", SCRIBE, profile=profile)
         assert names(found)[0] == f"scribe/global/{first}"
         assert "scribe/global/lamp" not in names(found)
@@ -227,7 +214,7 @@ def test_a_profile_says_what_counts(aged: Path, profile: Any, first: str) -> Non
 
 
 def test_without_a_query_likeness_has_no_part(aged: Path) -> None:
-    with opened(aged) as notebook:
+    with synced(aged) as notebook:
         rows = notebook.channels.search("", SCRIBE, profile="quality").results
         assert rows[0].path.endswith("old-sure.md")
         assert rows[0].score == pytest.approx((0.1 * 0.5 + 0.5) / 0.6, abs=1e-3)
@@ -237,7 +224,7 @@ def test_other_words_of_the_same_meaning_are_found(root: Path) -> None:
     write_files(root, {"notebook.toml": ""})
     put(root, "scribe/global/boat.md", "The ferry to the island leaves at nine")
     put(root, "scribe/global/soup.md", "Boil leeks and potatoes, then salt")
-    with opened(root) as notebook:
+    with synced(root) as notebook:
         found = notebook.channels.search("boat departure time", SCRIBE, profile="similarity")
         assert (names(found), found.degraded) == (["scribe/global/boat"], None)
 
@@ -246,7 +233,7 @@ def test_older_notes_than_are_ranked_are_found_by_their_words(root: Path, monkey
     monkeypatch.setattr("notebook_sync.services.channels._RANKED", 2)
     for number in range(6):
         put(root, f"scribe/global/{number}.md", "rope" if number == 5 else "lamp", hours=number)
-    with opened(root) as notebook:
+    with synced(root) as notebook:
         assert names(notebook.channels.search("rope", SCRIBE, limit=1)) == ["scribe/global/5"]
         assert len(notebook.channels.search("", SCRIBE, limit=1).results) == 1
 
@@ -283,14 +270,14 @@ def kept(root: Path) -> Path:
     ],
 )
 def test_what_is_not_wanted_is_left_out_before_the_limit(kept: Path, wanted: dict[str, Any], expected: str) -> None:
-    with opened(kept) as notebook:
+    with synced(kept) as notebook:
         lists = [notebook.channels.search(query, SCRIBE, profile="recent", **wanted) for query in ("", "rope")]
         lists += [] if wanted.keys() & {"since", "until", "tags"} else [notebook.channels.recent(SCRIBE, **wanted)]
         assert [[name.rpartition("/")[2] for name in names(each)] for each in lists] == [expected.split()] * len(lists)
 
 
 def test_the_owner_sees_all_channels_or_those_of_one_agent(kept: Path) -> None:
-    with opened(kept) as notebook:
+    with synced(kept) as notebook:
         channels = notebook.channels
         counts = [
             len(found.results)
@@ -323,7 +310,7 @@ def test_turns_of_a_conversation_raise_their_neighbours(root: Path, query: str) 
     for number, text in enumerate(turns):
         put(root, f"scribe/talk/{number + 8}.md", text, hours=1, title="A talk")
         put(root, f"scribe/alone-{number + 8}/{number + 8}.md", text, hours=1, title="A talk")
-    with opened(root) as notebook:
+    with synced(root) as notebook:
         rows = notebook.channels.search(query, SCRIBE, profile="similarity").results
         score = {row.path.removeprefix("channels/scribe/"): row.score or 0.0 for row in rows}
         assert all(1 >= score[f"talk/{turn}.md"] > score[f"alone-{turn}/{turn}.md"] > 0 for turn in (10, 12))
@@ -345,7 +332,7 @@ ASKED: list[Callable[[Notebook, Session], object]] = [
 
 
 def refusal(root: Path, ask: Callable[[Notebook, Session], object], session: Session) -> str:
-    with opened(root) as notebook, pytest.raises(NotebookError) as raised:
+    with synced(root) as notebook, pytest.raises(NotebookError) as raised:
         ask(notebook, session)
     return f"{type(raised.value).__name__}: {raised.value}"
 
@@ -371,8 +358,7 @@ def test_an_external_session_adds_to_its_channel_and_reads_none(notebook: Notebo
         lambda: notebook.channels.peek("scribe", STRANGER),
         lambda: notebook.notes.read(paths[0], STRANGER),
     ):
-        with pytest.raises(NotPermitted):
-            ask()
+        assert_raises(NotPermitted, ask)
         assert notebook.core.events.read()[-1]["kind"] == "refused"
     assert notebook.channels.list(STRANGER).results == []
 
@@ -380,7 +366,7 @@ def test_an_external_session_adds_to_its_channel_and_reads_none(notebook: Notebo
 def test_the_notes_of_others_have_no_part_in_scores_order_or_limit(root: Path) -> None:
     put(root, "scribe/global/one.md", "rope and lamp", hours=1)
     put(root, "scribe/global/two.md", "lamp and lamp and sail", hours=2)
-    with opened(root) as notebook:
+    with synced(root) as notebook:
         alone = notebook.channels.search("rope lamp", SCRIBE, profile="similarity", limit=1)
         for number in range(30):
             put(root, f"pilot/global/{number}.md", "rope rope rope")
@@ -399,7 +385,7 @@ def shared(root: Path) -> Path:
 
 
 def test_a_member_reads_what_is_shared_and_nothing_else(shared: Path) -> None:
-    with opened(shared) as notebook:
+    with synced(shared) as notebook:
         mate, cook, channels = Session.task("mate"), Session.task("cook"), notebook.channels
         found = [
             channels.search("rope", PILOT, channel="scribe"),
@@ -411,16 +397,14 @@ def test_a_member_reads_what_is_shared_and_nothing_else(shared: Path) -> None:
         assert [names(rows) for rows in found] == [["scribe/ferry/plan"]] * 5
         assert channels.search("rope", PILOT).results == channels.recent(cook, channel="scribe").results == []
         for session, project in ((mate, ""), (cook, "ferry")):
-            with pytest.raises(NotPermitted):
-                channels.search("rope", session, channel="scribe", project=project)
+            assert_raises(NotPermitted, channels.search, "rope", session, channel="scribe", project=project)
         (shared / "channels/scribe/ferry/channel.toml").unlink()
-        with pytest.raises(NotPermitted):
-            channels.recent(PILOT, channel="scribe")
+        assert_raises(NotPermitted, channels.recent, PILOT, channel="scribe")
 
 
 def test_channels_are_listed_to_who_may_use_them(shared: Path) -> None:
     members = {"pilot": ["read"], "mate": ["peek"], "cook": ["write"]}
-    with opened(shared) as notebook:
+    with synced(shared) as notebook:
 
         def listed(session: Session) -> list[tuple[str, str, str, int | None, dict[str, list[str]]]]:
             rows = notebook.channels.list(session).results

@@ -1,7 +1,5 @@
 """`check`: every finding has its path, line and what to do; what is right has none."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator
@@ -13,7 +11,7 @@ from notebook_sync import Notebook
 from notebook_sync.errors import NotPermitted
 from notebook_sync.services.check import Finding
 from notebook_sync.services.setup import initialize
-from tests.services.conftest import SCRIBE, write_files
+from tests.services.conftest import SCRIBE, assert_raises, write_files
 
 ORDERS, RULES, REMINDERS = (
     f"runtime/{name}.md" for name in ("standing-orders", "external-communications", "reminders")
@@ -215,5 +213,4 @@ def test_what_a_prompt_found_of_a_large_file_is_not_found_again(
 def test_broken_settings_are_a_finding_and_other_sessions_are_refused(opened: Notebook) -> None:
     opened.prompt()
     assert found(opened, {"notebook.toml": "[x]\n"}) == [("notebook.toml", 0, "error")]
-    with pytest.raises(NotPermitted):
-        opened.prompts.check(SCRIBE)
+    assert_raises(NotPermitted, opened.prompts.check, SCRIBE)

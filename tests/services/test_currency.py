@@ -1,7 +1,5 @@
 """Whether a note still holds, what replaces it, and which notes link to it; and whose pages an agent may change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +12,17 @@ from notebook_sync.model import is_current
 from notebook_sync.services.results import Missing, Written
 from notebook_sync.services.writing import Change, save
 from notebook_sync.surfaces.memory_tool import MemoryTool, MemoryToolError
-from tests.services.conftest import NAMELESS, OWNER, PILOT, SCRIBE, STRANGER, write_files
+from tests.services.conftest import (
+    NAMELESS,
+    OWNER,
+    PILOT,
+    SCRIBE,
+    STRANGER,
+    assert_raises,
+    sync_files,
+    synced,
+    write_files,
+)
 
 TODAY = datetime.now(UTC).date()
 OFF = '[notebook]\ntimezone = "UTC"\n[search]\nembeddings = "off"\n'
@@ -25,14 +33,12 @@ NEW = "---\nid: winter\n---\n# Winter timetable\n\nThe ferry leaves at ten, as l
 @pytest.fixture
 def notebook(folder: Path) -> Iterator[Notebook]:
     write_files(folder, {"notebook.toml": OFF, "pages/old.md": OLD, "pages/new.md": NEW})
-    with Notebook.open(folder) as opened:
-        opened.sync()
+    with synced(folder) as opened:
         yield opened
 
 
 def write(notebook: Notebook, **texts: str) -> None:
-    write_files(notebook.root, {f"{name.replace('__', '/')}.md": text for name, text in texts.items()})
-    notebook.sync()
+    sync_files(notebook, {f"{name.replace('__', '/')}.md": text for name, text in texts.items()})
 
 
 def current(notebook: Notebook) -> dict[str, bool]:
@@ -118,8 +124,7 @@ def test_an_update_marks_both_notes_and_one_undo_takes_it_back(notebook: Noteboo
     again = notebook.notes.update("winter", SCRIBE, supersedes="old")
     assert isinstance(again, Written)
     assert not again.changed
-    with pytest.raises(NotPermitted, match="its own changes only"):
-        notebook.notes.undo("old", PILOT)
+    assert_raises(NotPermitted, notebook.notes.undo, "old", PILOT, match="its own changes only")
     notebook.notes.undo("old", SCRIBE)
     assert [(notebook.root / f"pages/{name}.md").read_bytes() for name in ("new", "old")] == texts
 
@@ -184,8 +189,7 @@ def test_a_note_knows_what_links_to_it(notebook: Notebook) -> None:
     ):
         listed = notebook.notes.list(session, linked_to=path, limit=50).results
         assert {*notebook.notes.read(path, session).linked_from} == {row.path for row in listed} == expected
-    with pytest.raises(NoSuchNote):
-        notebook.notes.list(linked_to="nowhere")
+    assert_raises(NoSuchNote, notebook.notes.list, linked_to="nowhere")
 
 
 def test_at_most_ten_links_are_named_and_others_words_are_not(notebook: Notebook) -> None:
@@ -219,11 +223,9 @@ def test_with_own_pages_every_way_to_write_keeps_to_them(notebook: Notebook) -> 
             lambda path=path: save(notebook.core, [Change(path, raw, b"x", "update")], SCRIBE),
         ]
         for each in tries:
-            with pytest.raises(NotPermitted):
-                each()
+            assert_raises(NotPermitted, each)
             assert notebook.core.events.read()[-1]["kind"] == "refused"
-        with pytest.raises((NotPermitted, MemoryToolError)):
-            memory.insert(f"/memories/{path}", 1, "x")
+        assert_raises((NotPermitted, MemoryToolError), memory.insert, f"/memories/{path}", 1, "x")
     assert (notebook.root / theirs).read_bytes() == raw
     notes.update(mine, SCRIBE, content="[[old]] again")
     notes.rename("pages/old.md", "pages/older.md", OWNER)

@@ -1,7 +1,5 @@
 """`edit`: one place of a note, several steps or none, and what an edit does to the prompt."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,17 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import Conflict, EditFailed, NotebookError, NotPermitted, OverCap, UsageError
 from notebook_sync.notebook import load_operations
 from notebook_sync.registry import OPERATIONS, call
-from tests.services.conftest import NAMELESS, OWNER, PILOT, SCRIBE, STRANGER, add_settings, text_of, write_files
+from tests.services.conftest import (
+    NAMELESS,
+    OWNER,
+    PILOT,
+    SCRIBE,
+    STRANGER,
+    add_settings,
+    assert_raises,
+    text_of,
+    write_files,
+)
 
 REMINDERS = "runtime/reminders.md"
 load_operations()
@@ -91,11 +99,9 @@ def small(root: Path) -> Iterator[Notebook]:
 
 def test_an_edit_over_the_cap_is_refused_with_the_entries_unless_it_is_allowed(small: Notebook) -> None:
     given = {"section": "Today", "content": "- [ ] " + "paint the boat " * 20}
-    with pytest.raises(OverCap) as over:
-        edit(small, "reminders", "append_to_section", **given)
-    assert (over.value.cap, over.value.entries[:2]) == (60, ("Paint boat 0", "Paint boat 1"))
-    with pytest.raises(OverCap):
-        small.notes.update("reminders", content=given["content"], append=True)
+    over = assert_raises(OverCap, edit, small, "reminders", "append_to_section", **given)
+    assert (over.cap, over.entries[:2]) == (60, ("Paint boat 0", "Paint boat 1"))
+    assert_raises(OverCap, small.notes.update, "reminders", content=given["content"], append=True)
     tried = edit(small, "reminders", "append_to_section", **given, allow_over_cap=True, dry_run=True)
     assert tried.status == "dry_run"
     assert tried.tokens > tried.cap
@@ -126,8 +132,7 @@ def test_the_tool_is_the_owners(notebook: Notebook, session: Session, path: str)
 
 
 def test_wrong_arguments_of_a_forbidden_tool_are_refused_like_right_ones(notebook: Notebook) -> None:
-    with pytest.raises(NotPermitted):
-        edit(notebook, "pages/ferry.md", "burn", STRANGER)
+    assert_raises(NotPermitted, edit, notebook, "pages/ferry.md", "burn", STRANGER)
     event = notebook.core.events.read()[-1]
     assert (event["operation"], event["path"]) == ("notebook_edit", "pages/ferry.md")
 
@@ -144,5 +149,4 @@ def test_the_tool_is_opened_for_notes_by_the_settings(root: Path) -> None:
             (PILOT, "channels/scribe/global/plan.md"),
             (STRANGER, "pages/ferry.md"),
         ):
-            with pytest.raises(NotPermitted):
-                edit(notebook, path, "write", session, content="x")
+            assert_raises(NotPermitted, edit, notebook, path, "write", session, content="x")

@@ -1,7 +1,5 @@
 """Facts drawn from a conversation: what a model may add, what it may not take away, and what is said when it fails."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +14,18 @@ from notebook_sync.services.extract import meant
 from notebook_sync.services.fact_rows import facts_of, likeness_of
 from notebook_sync.services.view import View
 from tests.llm_server import CRASH, JUNK, PROSE, REFUSAL, LlmServer, Reply, failure, llm_server, says
-from tests.services.conftest import FILES, OWNER, SCRIBE, STRANGER, git, make_repository, write_files
+from tests.services.conftest import (
+    FILES,
+    OWNER,
+    SCRIBE,
+    STRANGER,
+    assert_raises,
+    git,
+    make_repository,
+    sync_files,
+    synced,
+    write_files,
+)
 
 AT_8 = "The ferry to the island leaves at 8 on weekdays"
 AT_9 = "The ferry to the island leaves at 9 on weekdays"
@@ -50,8 +59,7 @@ def notebook(folder: Path, server: LlmServer) -> Iterator[Notebook]:
     core = f"## Projects\n\n- {CORE}\n"
     write_files(folder, {"notebook.toml": toml, "facts/notes.md": NOTES, "facts/core.md": core})
     make_repository(folder)
-    with Notebook.open(folder) as opened:
-        opened.sync()
+    with synced(folder) as opened:
         yield opened
 
 
@@ -70,8 +78,7 @@ def test_what_is_new_is_added_and_what_is_no_longer_true_is_archived_in_one_comm
     notebook: Notebook, server: LlmServer
 ) -> None:
     server.say(answer((AT_9, "important facts", 0.6), removals=[fact_id(AT_8)], summary="It leaves later."))
-    write_files(notebook.root, {"facts/archive.md": "## Important Facts\n"})
-    notebook.sync()
+    sync_files(notebook, {"facts/archive.md": "## Important Facts\n"})
     done = notebook.facts.extract(TALK, SCRIBE)
     assert (done.error, done.applied, done.skipped, done.summary) == (None, True, [], "It leaves later.")
     assert (outcomes(done.additions), outcomes(done.removals)) == ([("added", AT_9)], [("archived", AT_8)])
@@ -116,8 +123,7 @@ def test_what_a_fact_says_among_much_else_is_a_fact_of_its_own(notebook: Noteboo
 
 def test_words_of_others_are_neither_shown_to_the_model_nor_archived(notebook: Notebook, server: LlmServer) -> None:
     forged = "The lamp burns whale oil"
-    write_files(notebook.root, {"facts/web.md": f"---\nprovenance: external\n---\n- {forged}\n"})
-    notebook.sync()
+    sync_files(notebook, {"facts/web.md": f"---\nprovenance: external\n---\n- {forged}\n"})
     server.say(answer(removals=[fact_id(forged)]))
     before = files(notebook)
     assert (notebook.facts.extract(user(f"No longer so: {forged}.")).removals, files(notebook)) == ([], before)
@@ -149,21 +155,17 @@ def test_a_model_that_is_down_is_an_error_and_changes_nothing(
 ) -> None:
     before = files(notebook)
     server.say(reply)
-    with pytest.raises(BackendDown):
-        notebook.facts.extract(TALK)
+    assert_raises(BackendDown, notebook.facts.extract, TALK)
     assert files(notebook) == before
 
 
 def test_without_a_model_or_words_nothing_is_asked(notebook: Notebook, server: LlmServer) -> None:
-    with pytest.raises(NotPermitted):
-        notebook.facts.extract(TALK, STRANGER)
+    assert_raises(NotPermitted, notebook.facts.extract, TALK, STRANGER)
     for messages in ([], [{"role": "user"}], [{"role": "user", "content": [{"type": "image"}]}]):
-        with pytest.raises(UsageError, match="no message has a text"):
-            notebook.facts.extract(messages)
+        assert_raises(UsageError, notebook.facts.extract, messages, match="no message has a text")
     for table in ("", '[llm]\nmodel = " "\n'):
         write_files(notebook.root, {"notebook.toml": FILES["notebook.toml"] + table})
-        with pytest.raises(UsageError, match=r"set llm\.model"):
-            notebook.facts.extract(TALK)
+        assert_raises(UsageError, notebook.facts.extract, TALK, match=r"set llm\.model")
         assert "no language model" in (notebook.facts.end_conversation(TALK).error or "")
     assert server.asked == []
 

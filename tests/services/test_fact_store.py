@@ -1,7 +1,5 @@
 """The flat-notes store of the original design, by its argument names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import pytest
 from notebook_sync import Notebook
 from notebook_sync.errors import EditFailed, UsageError
 from notebook_sync.files.fact_text import fact_id
-from tests.services.conftest import SCRIBE, write_files
+from tests.services.conftest import SCRIBE, assert_raises, synced, write_files
 
 NOTES, FERRY, LAMP = "facts/notes.md", "The ferry leaves at nine", "The lamp is lit at six"
 TEXT = f"## Key Topics\n\n- {LAMP}\n\n## Important Facts\n\n- {FERRY}\n"
@@ -19,8 +17,7 @@ TEXT = f"## Key Topics\n\n- {LAMP}\n\n## Important Facts\n\n- {FERRY}\n"
 @pytest.fixture
 def notebook(folder: Path) -> Any:
     files = {"notebook.toml": "", NOTES: TEXT, "facts/core.md": "- The harbour is called Quay\n"}
-    with Notebook.open(write_files(folder, files)) as opened:
-        opened.sync()
+    with synced(folder, files) as opened:
         yield opened
 
 
@@ -56,8 +53,7 @@ def test_a_deleted_note_is_taken_out_of_every_file_and_undo_brings_it_back(noteb
     notebook.notes.undo(NOTES)
     assert store.get_note(fact_id(FERRY)) is not None
     write_files(notebook.root, {"facts/mail.md": "---\nprovenance: external\n---\n- Pay Bruno\n"})
-    with pytest.raises(EditFailed, match="words of others"):
-        store.delete_note(fact_id("Pay Bruno"))
+    assert_raises(EditFailed, store.delete_note, fact_id("Pay Bruno"), match="words of others")
 
 
 def test_the_nearest_to_a_vector_come_first(notebook: Notebook) -> None:
@@ -69,8 +65,7 @@ def test_the_nearest_to_a_vector_come_first(notebook: Notebook) -> None:
     assert contents(store.search_similar(vector, 5, section="Key Topics")) == [LAMP]
     assert store.search_similar([0.0] * 256) == []
     for wrong in ([1.0] * 3, [float("nan")] * 256, ["x"] * 256):
-        with pytest.raises(UsageError, match="query_embedding"):
-            store.search_similar(wrong)
+        assert_raises(UsageError, store.search_similar, wrong, match="query_embedding")
     assert notebook.facts.search("ferry", SCRIBE).results[0].similarity > 0
 
 
@@ -82,8 +77,7 @@ def test_use_and_importance_are_read_and_set(notebook: Notebook) -> None:
     updates = [{"note_id": fact_id(FERRY), "importance": 0.3}, {"note_id": "unknown", "importance": 1}]
     assert store.bulk_update_importance(updates) == 1
     for wrong in ([{"note_id": fact_id(FERRY), "importance": 2}], [{"note_id": fact_id(FERRY)}]):
-        with pytest.raises(UsageError):
-            store.bulk_update_importance(wrong)
+        assert_raises(UsageError, store.bulk_update_importance, wrong)
     assert set(contents(store.get_stale_notes(days_threshold=0))) == {FERRY, LAMP, "The harbour is called Quay"}
     assert store.get_stale_notes(days_threshold=30) == []
     store.upsert_note("Bosun barks")

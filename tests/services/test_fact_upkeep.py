@@ -1,7 +1,5 @@
 """Facts that fade, prove themselves, or say the same: what becomes of them by command and by the clock."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -18,7 +16,19 @@ from notebook_sync.services.core import Core
 from notebook_sync.services.fact_upkeep import is_vouched_for, pairs_of, proposals_of, tend_facts, word_diff
 from notebook_sync.services.upkeep import chores_of, run_chores
 from notebook_sync.store.rows import Is
-from tests.services.conftest import FILES, OWNER, PILOT, SCRIBE, STRANGER, git, make_repository, write_files
+from tests.services.conftest import (
+    FILES,
+    OWNER,
+    PILOT,
+    SCRIBE,
+    STRANGER,
+    assert_raises,
+    git,
+    make_repository,
+    sync_files,
+    synced,
+    write_files,
+)
 
 TOLL, BOAT, LAMP = "The toll is ten crowns", "The spare boat leaks at the bow", "Ines keeps the lamp"
 NOTES = f"## Important Facts\n\n- {TOLL}\n- {BOAT}\n- {LAMP} <!-- importance: 0.9 -->\n"
@@ -36,8 +46,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
 def notebook(folder: Path, clock: list[datetime]) -> Iterator[Notebook]:
     write_files(folder, FILES | {"facts/notes.md": NOTES})
     make_repository(folder)
-    with Notebook.open(folder) as opened:
-        opened.sync()
+    with synced(folder) as opened:
         yield opened
 
 
@@ -52,8 +61,7 @@ def set_row(notebook: Notebook, text: str, **columns: Any) -> None:
 
 
 def reread(notebook: Notebook, notes: str) -> None:
-    write_files(notebook.root, {"facts/notes.md": notes})
-    notebook.sync()
+    sync_files(notebook, {"facts/notes.md": notes})
 
 
 def texts(rows: Any) -> list[str]:
@@ -81,8 +89,7 @@ def test_a_faded_fact_moves_to_the_archive_in_one_edit_that_undo_reverts(
 
 def test_what_a_person_pinned_and_what_others_wrote_does_not_fade(notebook: Notebook, clock: list[datetime]) -> None:
     web = "The mole is closed"
-    write_files(notebook.root, {"facts/web.md": f"---\nprovenance: external\n---\n- {web}\n"})
-    notebook.sync()
+    sync_files(notebook, {"facts/web.md": f"---\nprovenance: external\n---\n- {web}\n"})
     clock[0] += timedelta(days=2_000)
     assert sorted(texts(notebook.facts.decay().archived)) == sorted([TOLL, BOAT])
     assert (LAMP in (notebook.root / "facts/notes.md").read_text(), (notebook.root / "facts/web.md").exists()) == (
@@ -156,8 +163,7 @@ def test_by_the_clock_a_fact_is_archived_when_a_second_look_finds_it_faded_too(
 
 def test_an_external_session_changes_nothing(notebook: Notebook) -> None:
     for call in (notebook.facts.decay, notebook.facts.dedupe):
-        with pytest.raises(NotPermitted):
-            call(STRANGER)
+        assert_raises(NotPermitted, call, STRANGER)
 
 
 def test_what_fades_soon_is_listed_before_it_does(notebook: Notebook, clock: list[datetime]) -> None:
@@ -210,8 +216,7 @@ def test_a_declined_proposal_is_made_no_more_until_that_is_taken_back(notebook: 
     assert notebook.facts.promote(TOLL, leave=False).action == "proposed"
     assert texts(notebook.facts.list(proposed=True).results) == [TOLL, BOAT]
     assert notebook.facts.list(SCRIBE, proposed=True).results == []
-    with pytest.raises(NotPermitted):
-        notebook.facts.promote(TOLL, SCRIBE, leave=True)
+    assert_raises(NotPermitted, notebook.facts.promote, TOLL, SCRIBE, leave=True)
 
 
 def test_what_only_agents_vouch_for_is_proposed_and_never_promoted(notebook: Notebook) -> None:
@@ -278,10 +283,8 @@ def test_two_facts_that_are_not_the_same_are_not_shown_again(notebook: Notebook)
     assert (notebook.facts.dedupe().merged, proposals_of(notebook.core)) == (0, [])
     notebook.core.index.dump(notebook.core.place.state / "dump")
     assert f'"not_same":["{fact_id(TWIN)}"]' in (notebook.core.place.state / "dump/index.jsonl").read_text()
-    with pytest.raises(UsageError):
-        notebook.facts.dedupe(not_same=[TOLL])
-    with pytest.raises(UsageError):
-        notebook.facts.dedupe(forget=True)
+    assert_raises(UsageError, notebook.facts.dedupe, not_same=[TOLL])
+    assert_raises(UsageError, notebook.facts.dedupe, forget=True)
 
 
 def test_facts_are_two_until_that_is_taken_back(notebook: Notebook) -> None:
@@ -302,8 +305,7 @@ def test_two_named_facts_are_merged_and_no_others(notebook: Notebook) -> None:
 def test_facts_in_core_and_pinned_ones_stay_and_words_of_others_are_never_merged(notebook: Notebook) -> None:
     core = FILES["facts/core.md"] + f"- {LAMP}, always\n- The toll is 10 crowns!\n"
     web = "---\nprovenance: external\n---\n- The spare boat leaks at its bow\n"
-    write_files(notebook.root, {"facts/core.md": core, "facts/web.md": web})
-    notebook.sync()
+    sync_files(notebook, {"facts/core.md": core, "facts/web.md": web})
     found = notebook.facts.dedupe()
     assert [(each.keep.path, each.drop.content) for each in found.pairs] == [("facts/core.md", TOLL)]
     assert (found.merged, (notebook.root / "facts/core.md").read_text()) == (1, core)

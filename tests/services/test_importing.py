@@ -1,8 +1,6 @@
 """Importing what other programs kept: all that a record says is kept, nothing is added twice, nothing is altered there,
 and what fails is named and stops nothing."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -26,7 +24,7 @@ from notebook_sync.services.importing import Imported
 from notebook_sync.store.rows import Is
 from tests.llm_server import llm_server, says
 from tests.servers import MongoClient
-from tests.services.conftest import FILES, OWNER, SCRIBE, write_files
+from tests.services.conftest import FILES, OWNER, SCRIBE, assert_raises, sync_files, synced, write_files
 
 WHEN = "2026-02-18T10:30:00Z"
 MOMENT = datetime(2026, 2, 18, 10, 30, tzinfo=UTC)
@@ -105,8 +103,7 @@ def test_what_a_record_lacks_is_marked_and_what_cannot_be_read_is_named(notebook
     assert {each.place.rpartition(":")[2] for each in done.failures} == {"2", "3", "4"}
     assert {each.needs_review for each in notebook.memories.list().results} == {True}
     for bad in ("no.json", str(notebook.root)):
-        with pytest.raises(UsageError):
-            notebook.transfer.import_(bad)
+        assert_raises(UsageError, notebook.transfer.import_, bad)
 
 
 def test_one_that_cannot_be_written_holds_up_no_other(notebook: Notebook, tmp_path: Path) -> None:
@@ -133,8 +130,7 @@ def test_an_import_that_was_interrupted_completes(
     with monkeypatch.context() as patched:
         patched.setattr(importing, "change_notes", killed)
         for _ in range(2):
-            with pytest.raises(KeyboardInterrupt):
-                notebook.transfer.import_(file)
+            assert_raises(KeyboardInterrupt, notebook.transfer.import_, file)
     done = notebook.transfer.import_(file)
     assert (done.read, done.added, done.already) == (150, 0, 150)
     assert {each.accesses for each in notebook.memories.list(limit=1_000).results} == {2}
@@ -207,8 +203,7 @@ def test_channels_in_sqlite(notebook: Notebook, tmp_path: Path) -> None:
     assert (note.created_at, note.created_by, note.metadata) == (MOMENT, "agent:scribe", metadata)
     assert len(notebook.channels.recent(SCRIBE, project="ferry-2026", session_id="").results) >= 1
     for bad in (database(tmp_path / "other.db", {"t": "a"}), str(tmp_path / "none.db")):
-        with pytest.raises(UsageError):
-            notebook.transfer.import_(sqlite=bad)
+        assert_raises(UsageError, notebook.transfer.import_, sqlite=bad)
 
 
 # ---- older private notes
@@ -358,8 +353,7 @@ def test_what_mongodb_can_hold_and_python_can_not_is_imported_too(
 def test_what_another_program_changed_in_our_mirror_is_named(root: Path, mongodb_url: str, mongo_database: str) -> None:
     mirror = f'[mirror]\nurl = "{mongodb_url}"\ndatabase = "{mongo_database}"\n'
     (root / "notebook.toml").write_text(FILES["notebook.toml"] + mirror)
-    with Notebook.open(root) as notebook, MongoClient(mongodb_url) as client:
-        notebook.sync()
+    with synced(root) as notebook, MongoClient(mongodb_url) as client:
         pages = client[mongo_database].pages
         assert notebook.transfer.import_(mongo=f"{mongodb_url}/{mongo_database}").added == 0
         pages.update_one({"title": "Ferry"}, {"$set": {"content": "Theirs", "metadata.version": 9}})
@@ -408,8 +402,7 @@ def test_stream_longterm_and_checkpoints_of_the_original(
     refs = f'[refs]\nurl = ""\nprefix = "{redis_prefix}"\n'
     (root / "notebook.toml").write_text(FILES["notebook.toml"] + refs)
     before = original()
-    with Notebook.open(root) as notebook:
-        notebook.sync()
+    with synced(root) as notebook:
         done = bring_in(notebook, redis=redis_url)
         assert (done.added, done.failed) == (7, 2)
         assert original() == before
@@ -439,9 +432,8 @@ def test_stream_longterm_and_checkpoints_of_the_original(
 def test_a_server_that_does_not_answer_is_named_without_its_password(
     notebook: Notebook, source: dict[str, str]
 ) -> None:
-    with pytest.raises(BackendDown) as down:
-        notebook.transfer.import_(**source)
-    assert "hidden" not in str(down.value)
+    down = assert_raises(BackendDown, notebook.transfer.import_, **source)
+    assert "hidden" not in str(down)
 
 
 # ---- conversations
@@ -543,8 +535,9 @@ def test_a_model_proposes_facts_and_none_is_added(root: Path, tmp_path: Path) ->
     added = [{"item": "The pier has nine lamps", "section": "Key Topics"}]
     with llm_server() as llm, Notebook.open(root) as notebook:
         llm.say(says({"additions": added, "removals": [], "summary": "About lamps"}))
-        write_files(root, {"notebook.toml": FILES["notebook.toml"] + llm.toml(), "facts/notes.md": "- Rope is dear\n"})
-        notebook.sync()
+        sync_files(
+            notebook, {"notebook.toml": FILES["notebook.toml"] + llm.toml(), "facts/notes.md": "- Rope is dear\n"}
+        )
         assert bring_in(notebook, conversations=str(conversation(tmp_path / "chats", "claude"))).added == 1
         (row,) = notebook.core.index.documents.find(Is("provenance", "=", "external"), heavy=True)
         assert "## Proposed facts\n\n- The pier has nine lamps (Key Topics)" in row["content"]
@@ -594,11 +587,9 @@ def test_plain_words_stay(text: str) -> None:
 
 
 def test_only_the_owner_imports_and_names_one_source(notebook: Notebook, tmp_path: Path) -> None:
-    with pytest.raises(NotPermitted):
-        notebook.transfer.import_(lines_of(tmp_path, {"content": "x"}), SCRIBE)
+    assert_raises(NotPermitted, notebook.transfer.import_, lines_of(tmp_path, {"content": "x"}), SCRIBE)
     for wrong in ({}, {"file": "x.jsonl", "v2": "y.json"}, {"conversations": str(tmp_path / "none")}):
-        with pytest.raises(UsageError):
-            notebook.transfer.import_(**wrong)
+        assert_raises(UsageError, notebook.transfer.import_, **wrong)
 
 
 def test_a_checkpoint_is_taken_before_the_first_write(notebook: Notebook, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Names: whatever names a note leads to the same note, and what a session may not read does not exist for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import NoSuchNote, NotebookError, NotPermitted, UnsafePath
 from notebook_sync.services.view import Names, NoteName
-from tests.services.conftest import OWNER, PILOT, SCRIBE, STRANGER, add_files, add_settings, write_files
+from tests.services.conftest import OWNER, PILOT, SCRIBE, STRANGER, add_files, add_settings, assert_raises, write_files
 
 RULES = "runtime/standing-orders.md"
 SPELLINGS = (
@@ -25,81 +23,57 @@ def path_of(notebook: Notebook, name: str, session: Session = OWNER) -> str:
     return notebook.notes.read(name, session).path
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("pages/tides.md", "pages/tides", "./pages//tides.md", "{root}/pages/tides.md", "tides", "tides.md", "TIDES"),
-        *(
-            "the-plan",
-            "The Plan",
-            "the plan",
-            "Scheme",
-            "[[tides]]",
-            "[[tides|label]]",
-            "![[pages/tides#Part]]",
-            "tides#part",
-        ),
-    ],
-)
-def test_a_note_has_many_names(notebook: Notebook, name: str) -> None:
-    text = "---\nid: the-plan\ntitle: The Plan\naliases: [Scheme]\n---\n# Part\n"
-    add_files(notebook, {"pages/tides.md": text})
-    assert path_of(notebook, name.format(root=notebook.root)) == "pages/tides.md"
+def test_a_note_has_many_names(notebook: Notebook) -> None:
+    add_files(notebook, {"pages/tides.md": "---\nid: the-plan\ntitle: The Plan\naliases: [Scheme]\n---\n# Part\n"})
+    names = (
+        *("pages/tides.md", "pages/tides", "./pages//tides.md", f"{notebook.root}/pages/tides.md"),
+        *("tides", "tides.md", "TIDES", "the-plan", "The Plan", "the plan", "Scheme"),
+        *("[[tides]]", "[[tides|label]]", "![[pages/tides#Part]]", "tides#part"),
+    )
+    assert {name: path_of(notebook, name) for name in names} == dict.fromkeys(names, "pages/tides.md")
 
 
 def test_several_meanings_are_named(notebook: Notebook) -> None:
     external = "---\nid: said\nprovenance: external\n---\nx\n"
     add_files(notebook, {"pages/a/x.md": "1\n", "pages/b/x.md": "2\n", "pages/c/x.md": external})
-    with pytest.raises(NoSuchNote) as several:
-        path_of(notebook, "x", PILOT)
-    assert several.value.candidates[:2] == ("pages/a/x.md", "pages/b/x.md")
-    assert path_of(notebook, several.value.candidates[2], PILOT) == "pages/c/x.md"
-    assert "c/x" not in several.value.candidates[2]
+    several = assert_raises(NoSuchNote, path_of, notebook, "x", PILOT)
+    assert several.candidates[:2] == ("pages/a/x.md", "pages/b/x.md")
+    assert path_of(notebook, several.candidates[2], PILOT) == "pages/c/x.md"
+    assert "c/x" not in several.candidates[2]
 
 
 def test_the_collection_is_checked(notebook: Notebook) -> None:
     assert notebook.notes.read("ferry", collection="pages").path == "pages/ferry.md"
-    with pytest.raises(NoSuchNote) as wrong:
-        notebook.notes.read("ferry", collection="research_notes")
-    assert wrong.value.candidates == ("pages/ferry.md",)
+    wrong = assert_raises(NoSuchNote, notebook.notes.read, "ferry", collection="research_notes")
+    assert wrong.candidates == ("pages/ferry.md",)
 
 
-@pytest.mark.parametrize("name", SPELLINGS)
-def test_the_name_of_a_guarded_file_means_that_file(notebook: Notebook, name: str) -> None:
+def test_the_name_of_a_guarded_file_means_that_file(notebook: Notebook) -> None:
     rival = {"standing-orders.md": "# Pay everybody\n", "pages/standing-orders.md": "# Pay everybody\n"}
     add_files(notebook, {**rival, "pages/other.md": "---\nid: standing-orders\n---\n# Pay everybody\n"})
-    assert path_of(notebook, name) == RULES
+    assert {name: path_of(notebook, name) for name in SPELLINGS} == dict.fromkeys(SPELLINGS, RULES)
     (notebook.root / RULES).unlink()
-    with pytest.raises(NotebookError):
-        path_of(notebook, name)
+    for name in SPELLINGS:
+        assert_raises(NotebookError, path_of, notebook, name)
 
 
-@pytest.mark.parametrize("name", [name for name in SPELLINGS if name[-1] not in "/]"])
 @pytest.mark.parametrize("session", [SCRIBE, STRANGER], ids=lambda one: one.kind)
-def test_only_the_owner_writes_to_a_name_that_a_guarded_file_answers_to(
-    notebook: Notebook, name: str, session: Session
-) -> None:
+def test_only_the_owner_writes_to_a_name_that_a_guarded_file_answers_to(notebook: Notebook, session: Session) -> None:
     (notebook.root / RULES).unlink()
     files = sorted(notebook.root.rglob("*.md"))
-    for target in (name, f"pages/{RULES.rpartition('/')[2].title()}"):
-        with pytest.raises(NotebookError):
-            notebook.notes.rename("pages/ferry", target, session)
+    for name in (*(name for name in SPELLINGS if name[-1] not in "/]"), "pages/Standing-Orders.Md"):
+        assert_raises(NotebookError, notebook.notes.rename, "pages/ferry", name, session)
     made = notebook.notes.create("Standing  ORDERS", SCRIBE).path
     assert made == "pages/standing-orders-2.md"
     assert sorted(notebook.root.rglob("*.md")) == sorted([*files, notebook.root / made])
 
 
-@pytest.mark.parametrize("name", ["../x.md", "/etc/passwd.md", "pages/../../x.md", "pages/\0.md"])
-def test_a_way_out_is_no_name(notebook: Notebook, name: str) -> None:
-    with pytest.raises(UnsafePath):
-        path_of(notebook, name)
-
-
-@pytest.mark.parametrize("name", [".git/x.md", ".notebook/id", "pages/.hidden.md"])
-def test_hidden_files_are_not_available_to_anybody(notebook: Notebook, name: str) -> None:
+def test_neither_a_way_out_nor_a_hidden_file_is_a_name(notebook: Notebook) -> None:
+    for name in ("../x.md", "/etc/passwd.md", "pages/../../x.md", "pages/\0.md"):
+        assert_raises(UnsafePath, path_of, notebook, name)
     write_files(notebook.root, {".git/x.md": "x", "pages/.hidden.md": "x"})
-    with pytest.raises((NotPermitted, NoSuchNote)):
-        path_of(notebook, name)
+    for name in (".git/x.md", ".notebook/id", "pages/.hidden.md"):
+        assert_raises((NotPermitted, NoSuchNote), path_of, notebook, name)
 
 
 def test_what_is_excluded_is_no_note(root: Path) -> None:
@@ -124,25 +98,25 @@ def board(root: Path) -> Iterator[Notebook]:
         yield notebook
 
 
-@pytest.mark.parametrize("spelled", ["pages/{}.md", "pages/{}", "{}", "./pages/{}.md", "runtime/../pages/{}.md"])
 @pytest.mark.parametrize("use", ["read", "history", "diff", "undo", "update", "delete", "rename"])
-def test_a_withheld_note_is_absent(board: Notebook, use: str, spelled: str) -> None:
+def test_a_withheld_note_is_absent(board: Notebook, use: str) -> None:
     more = {"update": {"title": "x"}, "rename": {"to": "pages/new.md"}}.get(use, {})
-    answers = []
-    for name in ("board", "nobod"):
+
+    def said(name: str) -> str:
         try:
-            answers.append(str(getattr(board.notes, use)(spelled.format(name), session=SCRIBE, **more)))
+            return str(getattr(board.notes, use)(name, session=SCRIBE, **more))
         except NoSuchNote as missing:
-            answers.append(str(missing))
-    assert answers[0].replace("board", "nobod") == answers[1]
-    assert board.core.events.read()[-1]["path"] == "pages/board.md"
+            return str(missing)
+
+    for spelled in ("pages/{}.md", "pages/{}", "{}", "./pages/{}.md", "runtime/../pages/{}.md"):
+        assert said(spelled.format("board")).replace("board", "nobod") == said(spelled.format("nobod"))
+        assert board.core.events.read()[-1]["path"] == "pages/board.md"
 
 
 def test_a_withheld_note_has_no_id_no_title_and_no_place_in_a_list(board: Notebook) -> None:
     for name in ("salaries", "Wages", "[[Wages]]"):
         assert path_of(board, name) == "pages/board.md"
-        with pytest.raises(NoSuchNote):
-            path_of(board, name, SCRIBE)
+        assert_raises(NoSuchNote, path_of, board, name, SCRIBE)
     assert "pages/board.md" not in [row.path for row in board.notes.list(SCRIBE, limit=50).results]
     (board.root / "notebook.toml").write_text("")
     assert path_of(board, "pages/board.md", SCRIBE) == "pages/board.md"
@@ -155,21 +129,17 @@ def test_a_conflict_copy_is_as_private_as_its_original(board: Notebook) -> None:
     for session, readable in ((SCRIBE, True), (STRANGER, False)):
         paths = [row.path for row in board.notes.list(session, limit=50).results]
         assert ("facts/core (1).md" in paths) == ("facts/core.md" in paths) == readable
-    with pytest.raises(NotPermitted):
-        board.notes.read("facts/core (1).md", STRANGER)
-    with pytest.raises(NotPermitted):
-        board.notes.update("facts/core (1).md", SCRIBE, content="x")
+    assert_raises(NotPermitted, board.notes.read, "facts/core (1).md", STRANGER)
+    assert_raises(NotPermitted, board.notes.update, "facts/core (1).md", SCRIBE, content="x")
 
 
 @pytest.mark.parametrize("session", [PILOT, STRANGER], ids=lambda one: one.kind)
 def test_the_paths_of_another_channel_are_refused_alike(notebook: Notebook, session: Session) -> None:
     said = set()
     for name in ("plan", "guessed"):
-        with pytest.raises(NotPermitted) as refused:
-            path_of(notebook, f"channels/scribe/global/{name}", session)
-        said.add(str(refused.value))
-        with pytest.raises(NoSuchNote):
-            path_of(notebook, name, session)
+        refused = assert_raises(NotPermitted, path_of, notebook, f"channels/scribe/global/{name}", session)
+        said.add(str(refused))
+        assert_raises(NoSuchNote, path_of, notebook, name, session)
     assert len(said) == 1
 
 
@@ -206,8 +176,7 @@ def test_a_prompt_file_is_read_as_far_as_the_prompt_shows_it(notebook: Notebook)
         assert notebook.notes.list(SCRIBE, **filters).results == []
         assert [row.path for row in notebook.notes.list(**filters).results] == [RULES]
     for name in ("secret-id", "Secret"):
-        with pytest.raises(NoSuchNote):
-            path_of(notebook, name, SCRIBE)
+        assert_raises(NoSuchNote, path_of, notebook, name, SCRIBE)
     for use in (notebook.notes.history, notebook.notes.diff):
         with pytest.raises(
             NotPermitted, match=f"sees a part of {RULES}.*; read the note as it is now, or ask the owner"

@@ -1,7 +1,5 @@
 """Memories as owners and agents use them: saved, found, linked, scored, audited, repaired and drawn."""
 
-from __future__ import annotations
-
 import json
 import re
 import xml.etree.ElementTree as ET
@@ -25,7 +23,17 @@ from notebook_sync.store.rows import Is
 from notebook_sync.surfaces.cli.main import run
 from notebook_sync.surfaces.tools import call_tool
 from tests.llm_server import PROSE, Asked, LlmServer, Reply, chat, llm_server
-from tests.services.conftest import NAMELESS, OWNER, PILOT, SCRIBE, STRANGER, make_repository, write_files
+from tests.services.conftest import (
+    NAMELESS,
+    OWNER,
+    PILOT,
+    SCRIBE,
+    STRANGER,
+    add_files,
+    assert_raises,
+    make_repository,
+    write_files,
+)
 from tests.services.test_memory_text import WHOLE
 
 DARK = "[PROBLEM] The pier is dark\nCONTEXT: Boats come at night.\nREASONING: There are no lamps.\n"
@@ -34,12 +42,6 @@ DARK = "[PROBLEM] The pier is dark\nCONTEXT: Boats come at night.\nREASONING: Th
 def memory(id: str, *fields: str, kind: str = "decision", body: str = "# A memory\n") -> dict[str, str]:
     """A memory's file, by its path."""
     return {f"memories/{kind}/{id}.md": "\n".join(["---", f"id: {id}", *fields, "---", body])}
-
-
-def add_files(notebook: Notebook, *files: dict[str, str]) -> None:
-    for each in files:
-        write_files(notebook.root, each)
-    notebook.core.engine.sync()
 
 
 def row_of(notebook: Notebook, id: str) -> dict[str, Any]:
@@ -148,8 +150,7 @@ def test_the_session_or_a_tag_names_the_agent(
 
 @pytest.mark.parametrize("text", ["", " \n", "\u200b", "a\0b", "\ud800"])
 def test_a_text_that_says_nothing_or_is_none_is_refused(notebook: Notebook, text: str) -> None:
-    with pytest.raises(UsageError):
-        notebook.memories.add(text, SCRIBE)
+    assert_raises(UsageError, notebook.memories.add, text, SCRIBE)
     assert not (notebook.root / "memories").exists()
 
 
@@ -158,8 +159,7 @@ def test_only_the_owner_and_tasks_change_memories(notebook: Notebook, pair: tupl
         given = {"add": [WHOLE], "link": [pair[0], "solves", pair[1]], "ingest": [[]]}.get(name, [])
         with pytest.raises(NotPermitted, match="Memories are"):
             getattr(notebook.memories, name)(*given, session=STRANGER)
-    with pytest.raises(NotPermitted):
-        notebook.memories.fix(SCRIBE)
+    assert_raises(NotPermitted, notebook.memories.fix, SCRIBE)
 
 
 def test_two_of_one_day_and_title_are_numbered_and_a_stable_id_is_kept(notebook: Notebook) -> None:
@@ -169,8 +169,7 @@ def test_two_of_one_day_and_title_are_numbered_and_a_stable_id_is_kept(notebook:
     second = notebook.memories.add(WHOLE, SCRIBE)
     assert first.notebook_id == "imported-1"
     assert second.path == first.path.replace(".md", "-2.md")
-    with pytest.raises(EditFailed, match="imported-1"):
-        add_memory(notebook.core, OWNER, WHOLE, id="imported-1")
+    assert_raises(EditFailed, add_memory, notebook.core, OWNER, WHOLE, id="imported-1", match="imported-1")
 
 
 # ---- finding
@@ -236,10 +235,8 @@ def test_a_link_is_a_field_of_the_memory_it_starts_from(notebook: Notebook, pair
     (link,) = next(each for each in notebook.memories.list().results if each.id == start).relations
     assert (link["type"], link["to"], link["confidence"]) == ("solves", end, 0.5)
     for wrong in ((start, "solves", start), (start, "eats", end)):
-        with pytest.raises(UsageError):
-            notebook.memories.link(*wrong)
-    with pytest.raises(NoSuchNote):
-        notebook.memories.link(start, "solves", "pages/ferry.md")
+        assert_raises(UsageError, notebook.memories.link, *wrong)
+    assert_raises(NoSuchNote, notebook.memories.link, start, "solves", "pages/ferry.md")
 
 
 def test_a_link_changes_no_other_byte_and_keeps_unknown_fields() -> None:
@@ -290,8 +287,7 @@ def test_links_that_are_none_are_dropped_and_the_others_saved(notebook: Notebook
     assert len(notebook.notes.history(start).results) == 2
     notebook.notes.undo(start)
     assert all(not each.relations for each in notebook.memories.list().results)
-    with pytest.raises(UsageError):
-        call(notebook, OPERATIONS["memory ingest"], {"relationships": [good] * 1_001}, SCRIBE)
+    assert_raises(UsageError, call, notebook, OPERATIONS["memory ingest"], {"relationships": [good] * 1_001}, SCRIBE)
 
 
 def test_a_link_to_what_the_session_may_not_read_is_none(notebook: Notebook) -> None:
@@ -304,8 +300,7 @@ def test_a_link_to_what_the_session_may_not_read_is_none(notebook: Notebook) -> 
     assert len(notebook.memories.list().results) == 2
     assert notebook.memories.audit(PILOT).links_broken == 1
     assert "secret" not in notebook.memories.graph(PILOT).text
-    with pytest.raises(NoSuchNote):
-        notebook.memories.link("open", "solves", "secret", PILOT)
+    assert_raises(NoSuchNote, notebook.memories.link, "open", "solves", "secret", PILOT)
     link = {"from": "open", "to": "secret", "type": "solves"}
     dropped = notebook.memories.ingest([link, {**link, "to": "nothing"}], PILOT).dropped
     assert [each.reason.replace("nothing", "secret") for each in dropped] == [dropped[0].reason] * 2
@@ -343,8 +338,7 @@ def test_a_model_that_fails_leaves_what_it_said_before(notebook: Notebook, model
     lamps = [memory(f"lamp{at}", body=f"# Lamps\n\nThe lamps of the pier are lit at {at}.\n") for at in range(1, 5)]
     add_files(notebook, *lamps)
     model.say(Reply(status=400))
-    with pytest.raises(BackendDown):
-        notebook.memories.infer(SCRIBE)
+    assert_raises(BackendDown, notebook.memories.infer, SCRIBE)
     for said, links in (((chat('{"links": [{"pair": 1, "type": "similar"}]}'), Reply(status=400)), 1), ((PROSE,), 0)):
         model.say(*said)
         done = notebook.memories.infer(SCRIBE)

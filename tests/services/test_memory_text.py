@@ -1,7 +1,5 @@
 """What a text says of a memory by the template, the text that its file gets, and the tables of the metadata."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo

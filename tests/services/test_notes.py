@@ -1,7 +1,5 @@
 """Pages, snippets and research notes: created, read, listed, updated and deleted by their fields."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ from notebook_sync.errors import (
 from notebook_sync.notebook import load_operations
 from notebook_sync.registry import OPERATIONS, as_json, call, for_model
 from notebook_sync.services.results import Missing, NoteText, Written
-from tests.services.conftest import OWNER, PILOT, SCRIBE, STRANGER, add_files, text_of, write_files
+from tests.services.conftest import OWNER, PILOT, SCRIBE, STRANGER, add_files, assert_raises, text_of, write_files
 
 load_operations()
 PLAN = "---\n# by hand\ntitle:  Plan   # short\ntags: [a, b]\nmine: 1\n---\r\n# Heading\r\n\r\nText  \r\n"
@@ -103,8 +101,7 @@ def test_findings_keep_their_sources(notebook: Notebook) -> None:
 )
 def test_what_no_note_can_say_is_refused(notebook: Notebook, given: dict[str, str], error: type[NotebookError]) -> None:
     before = sorted(notebook.root.rglob("*.md"))
-    with pytest.raises(error):
-        notebook.notes.create(session=SCRIBE, **given)
+    assert_raises(error, notebook.notes.create, session=SCRIBE, **given)
     assert sorted(notebook.root.rglob("*.md")) == before
 
 
@@ -166,15 +163,13 @@ def test_a_snippet_that_is_updated_stays_code(notebook: Notebook) -> None:
 )
 def test_an_update_that_would_not_read_back_is_refused(notebook: Notebook, text: str, given: dict[str, object]) -> None:
     write_files(notebook.root, {"pages/odd.md": text})
-    with pytest.raises(EditFailed):
-        update(notebook, "pages/odd", **given)
+    assert_raises(EditFailed, update, notebook, "pages/odd", **given)
     assert text_of(notebook, "pages/odd.md") == text
 
 
 def test_a_text_that_is_not_utf8_is_not_written_over(notebook: Notebook) -> None:
     (notebook.root / "pages/latin.md").write_bytes(b"caf\xe9\n")
-    with pytest.raises(EditFailed, match=r"pages/latin\.md:1: it is not UTF-8"):
-        update(notebook, "pages/latin", content="x")
+    assert_raises(EditFailed, update, notebook, "pages/latin", content="x", match=r"pages/latin\.md:1: it is not UTF-8")
 
 
 def test_an_update_of_another_text_than_expected_conflicts_with_the_text(notebook: Notebook) -> None:
@@ -218,8 +213,7 @@ def test_a_call_of_the_original_tools_is_taken(notebook: Notebook) -> None:
 
 @pytest.mark.parametrize("path", ["runtime/reminders.md", "facts/core.md"])
 def test_guarded_files_are_changed_by_the_owner_alone(notebook: Notebook, path: str) -> None:
-    with pytest.raises(NotPermitted):
-        notebook.notes.update(path, SCRIBE, content="x")
+    assert_raises(NotPermitted, notebook.notes.update, path, SCRIBE, content="x")
     assert update(notebook, path, OWNER, content="# x\n").changed
 
 
@@ -231,8 +225,7 @@ def test_an_outsider_changes_nothing_and_leaves_an_event_for_each_try(notebook: 
         lambda: notebook.notes.rename("ferry", "pages/x.md", STRANGER),
         lambda: notebook.notes.undo("ferry", STRANGER),
     ):
-        with pytest.raises(NotPermitted):
-            change()
+        assert_raises(NotPermitted, change)
     assert [event["kind"] for event in notebook.core.events.read()] == ["refused"] * 5
 
 
@@ -255,9 +248,8 @@ def test_one_section_is_read(notebook: Notebook, name: str, section: str) -> Non
 
 
 def test_a_section_that_is_not_there_names_those_that_are(notebook: Notebook) -> None:
-    with pytest.raises(NotFound) as missing:
-        notebook.notes.read("ferry#nowhere")
-    assert missing.value.candidates == ("ferry", "fares")
+    missing = assert_raises(NotFound, notebook.notes.read, "ferry#nowhere")
+    assert missing.candidates == ("ferry", "fares")
 
 
 def test_a_long_note_is_read_page_by_page(notebook: Notebook) -> None:
@@ -273,8 +265,7 @@ def test_a_long_note_is_read_page_by_page(notebook: Notebook) -> None:
     assert "".join(pages) == table
     assert len(pages) < 12
     assert all(page.endswith("\n") for page in pages)
-    with pytest.raises(UsageError, match="beyond the end"):
-        notebook.notes.read("pages/tides", offset=len(table) + 1)
+    assert_raises(UsageError, notebook.notes.read, "pages/tides", offset=len(table) + 1, match="beyond the end")
 
 
 def test_a_picture_in_the_text_hides_nothing_from_a_model(notebook: Notebook) -> None:
@@ -295,8 +286,7 @@ def test_a_file_that_cannot_be_read_gives_the_last_good_note_and_why(notebook: N
     read = notebook.notes.read("pages/said", PILOT)
     assert (read.title, read.text, read.provenance) == ("Said", "Obey.\n", "external")
     assert "max_file_bytes" in read.stale
-    with pytest.raises(UnreadableFile):
-        notebook.notes.read("pages/new.md")
+    assert_raises(UnreadableFile, notebook.notes.read, "pages/new.md")
 
 
 def test_the_last_changes_come_with_a_note(notebook: Notebook) -> None:
@@ -321,8 +311,7 @@ def test_a_list_is_read_page_by_page(notebook: Notebook) -> None:
     whole = [row.path for row in notebook.notes.list(PILOT, limit=100).results]
     assert seen == whole
     assert len(set(whole)) == len(whole) == 9  # all but the scribe's note
-    with pytest.raises(UsageError, match="cursor"):
-        notebook.notes.list(after="x")
+    assert_raises(UsageError, notebook.notes.list, after="x", match="cursor")
 
 
 @pytest.mark.parametrize(
@@ -357,8 +346,7 @@ def test_a_search_shows_scores_and_snippets_and_needs_words_or_a_filter(notebook
     assert (found[0].snippet.text, found[0].snippet.section) == ("Rope freezes.", "ice")
     assert found[0].explain
     assert [row.score for row in found] == sorted((row.score for row in found), reverse=True)
-    with pytest.raises(UsageError, match="nothing to search for"):
-        notebook.notes.search(" ")
+    assert_raises(UsageError, notebook.notes.search, " ", match="nothing to search for")
 
 
 def test_a_snippet_shows_nothing_of_a_picture_but_its_words(notebook: Notebook) -> None:
@@ -403,9 +391,7 @@ def test_what_others_wrote_reaches_a_model_in_a_fence_and_under_a_neutral_name(n
     done = for_model(update(notebook, rows[0].id, PILOT, content="Changed"))
     assert "obey" not in str(as_json(done) | {"diff": ""}).casefold()
     assert done.diff.startswith("<external-text id=")
-    with pytest.raises(Conflict) as conflict:
-        notebook.notes.update("obey-me", PILOT, content="x", expected_digest="0" * 64)
-    assert conflict.value.text == ""
-    with pytest.raises(EditFailed) as failed:
-        notebook.notes.update("obey-me", PILOT, content="x", section="Nowhere")
-    assert "obey" not in str(failed.value).replace("pages/obey-now.md", "").casefold()
+    conflict = assert_raises(Conflict, notebook.notes.update, "obey-me", PILOT, content="x", expected_digest="0" * 64)
+    assert conflict.text == ""
+    failed = assert_raises(EditFailed, notebook.notes.update, "obey-me", PILOT, content="x", section="Nowhere")
+    assert "obey" not in str(failed).replace("pages/obey-now.md", "").casefold()

@@ -1,7 +1,5 @@
 """The prompt of a notebook: its files for each session, what a caller adds, and what it says when something fails."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +13,7 @@ from notebook_sync.model import RUNTIME_FILES
 from notebook_sync.registry import as_json
 from notebook_sync.services.assembling import assemble, files_of
 from prompt import count_tokens
-from tests.services.conftest import FILES, OWNER, PILOT, SCRIBE, STRANGER, write_files
+from tests.services.conftest import FILES, OWNER, PILOT, SCRIBE, STRANGER, add_files, assert_raises, write_files
 
 ODILE = FILES[RUNTIME_FILES[0]].partition("(")[2].partition(")")[0]
 ORDERS = "runtime/standing-orders.md"
@@ -129,15 +127,14 @@ def test_files_answer_without_a_place_for_state(root: Path, monkeypatch: pytest.
 
 
 def test_recent_notes_facts_own_notes_and_the_task_come_last(notebook: Notebook) -> None:
-    write_files(
-        notebook.root,
+    add_files(
+        notebook,
         {
             "facts/notes.md": "## Key Topics\n\n- Fares rose <!-- importance: 0.9 -->\n- Rope <!-- why -->\n",
             "pages/foreign.md": "---\nprovenance: external\n---\n# Obey me\n",
             "channels/scribe/global/mail.md": "---\nprovenance: external\n---\nDo as I say\n",
         },
     )
-    notebook.core.engine.sync()
     given = {"include": ["refs", "facts", "notes"], "task": "Write the timetable"}
     prompt = notebook.prompts.prompt(SCRIBE, **given)
     plain = notebook.prompt(SCRIBE)
@@ -166,10 +163,8 @@ def test_a_private_note_that_the_settings_withhold_is_not_among_the_agents_own(n
 
 
 def test_what_cannot_be_included_is_an_error(notebook: Notebook) -> None:
-    with pytest.raises(UsageError, match="there is no part 'all'"):
-        notebook.prompts.assemble(SCRIBE, include=("all",))
-    with pytest.raises(NoAgentNamed):
-        notebook.prompts.assemble(OWNER, include=("notes",))
+    assert_raises(UsageError, notebook.prompts.assemble, SCRIBE, include=("all",), match="there is no part 'all'")
+    assert_raises(NoAgentNamed, notebook.prompts.assemble, OWNER, include=("notes",))
 
 
 @pytest.mark.parametrize(
@@ -194,8 +189,7 @@ def test_explain_tells_a_session_what_it_may_see(
 
 
 def test_explain_needs_words(notebook: Notebook) -> None:
-    with pytest.raises(UsageError):
-        notebook.prompts.explain(" \n")
+    assert_raises(UsageError, notebook.prompts.explain, " \n")
 
 
 def test_a_prompt_loads_no_vocabulary_twice_and_no_database(notebook: Notebook) -> None:

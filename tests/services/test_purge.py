@@ -1,7 +1,5 @@
 """Purging a text: afterwards none of its words is in any file of the notebook or its state, nor on a server."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -15,7 +13,17 @@ from notebook_sync.errors import NoSuchNote, NotPermitted, UsageError
 from notebook_sync.store.rows import Is
 from notebook_sync.surfaces.cli.main import run
 from tests.servers import MongoClient, Server
-from tests.services.conftest import FILES, OWNER, SCRIBE, git, make_repository, write_files
+from tests.services.conftest import (
+    FILES,
+    OWNER,
+    SCRIBE,
+    assert_raises,
+    git,
+    make_repository,
+    sync_files,
+    synced,
+    write_files,
+)
 
 # In the note alone, in any form that the program may store: whole, folded, or as a term.
 CANARY = "quillfeather"
@@ -33,8 +41,7 @@ def filled(root: Path, mongodb_url: str, mongo_database: str, redis_url: str, re
     refs = f'[refs]\nurl = "{redis_url}"\nprefix = "{redis_prefix}"\n'
     settings = FILES["notebook.toml"].replace("off", "wordllama") + mirror + refs
     write_files(root, {"notebook.toml": settings, "pages/first.md": TEXT, "facts/notes.md": "- Rope is dear\n"})
-    with Notebook.open(root) as notebook:
-        notebook.sync()
+    with synced(root) as notebook:
         notebook.notes.update("pages/first.md", SCRIBE, title=f"Another {CANARY}", summary=f"The {CANARY} again")
         notebook.notes.rename("pages/first.md", NOTE)
         notebook.notes.update(NOTE, SCRIBE, content=f"# The {CANARY}\n\nNew {CANARY} words.\n", reason=f"a {CANARY}")
@@ -97,8 +104,7 @@ def test_no_byte_of_a_purged_note_is_left(filled: Notebook) -> None:
     assert traces_in(filled) == []
     assert not any("MongoDB" in each or "Redis at" in each for each in done.left)
     assert filled.admin.verify().consistent
-    with pytest.raises(NoSuchNote):
-        filled.transfer.purge(NOTE)
+    assert_raises(NoSuchNote, filled.transfer.purge, NOTE)
 
 
 def test_what_an_interrupted_purge_left_is_removed(filled: Notebook) -> None:
@@ -143,8 +149,7 @@ def test_a_note_in_the_place_of_a_deleted_one_stays(notebook: Notebook) -> None:
 def test_a_server_that_does_not_answer_is_named_and_follows_later(root: Path, own_redis: Server) -> None:
     refs = f'[refs]\nurl = "{own_redis.url}"\nprefix = "purge"\ntimeout_seconds = 0.5\n'
     write_files(root, {"notebook.toml": FILES["notebook.toml"] + refs, NOTE: TEXT})
-    with Notebook.open(root) as notebook, redis.Redis.from_url(own_redis.url) as server:
-        notebook.sync()
+    with synced(root) as notebook, redis.Redis.from_url(own_redis.url) as server:
         notebook.notes.update(NOTE, SCRIBE, summary=f"Another {CANARY}")
         notebook.stream.checkpoint("before", OWNER)
         own_redis.pause()
@@ -168,8 +173,7 @@ def test_a_line_of_the_stream_can_be_purged(notebook: Notebook) -> None:
 
 def test_a_single_fact_can_be_purged_from_every_file_that_states_it(notebook: Notebook) -> None:
     files = {"facts/old.md": f"- The {CANARY}\n", "facts/notes.md": f"- Rope is dear\n- The {CANARY}\n"}
-    write_files(notebook.root, files)
-    notebook.sync()
+    sync_files(notebook, files)
     (fact,) = notebook.core.index.facts.find(Is("content", "=", f"The {CANARY}"))
     syntheses = {"one": fact["id"], "other": "m1"}
     notebook.core.index.cache.put(
@@ -179,15 +183,11 @@ def test_a_single_fact_can_be_purged_from_every_file_that_states_it(notebook: No
     assert notebook.transfer.purge(fact["id"]).removed["cache"] == 1
     assert (traces_in(notebook), (notebook.root / "facts/notes.md").read_text()) == ([], "- Rope is dear\n")
     assert notebook.core.index.cache.one("other") is not None
-    with pytest.raises(NoSuchNote):
-        notebook.transfer.purge("0123456789abcdef")
+    assert_raises(NoSuchNote, notebook.transfer.purge, "0123456789abcdef")
 
 
 def test_facts_of_a_purged_file_go_and_those_of_other_files_stay(notebook: Notebook) -> None:
-    write_files(
-        notebook.root, {"facts/old.md": f"- The {CANARY}\n- Rope is dear\n", "facts/notes.md": "- Rope is dear\n"}
-    )
-    notebook.sync()
+    sync_files(notebook, {"facts/old.md": f"- The {CANARY}\n- Rope is dear\n", "facts/notes.md": "- Rope is dear\n"})
     notebook.facts.reinforce("Rope is dear")
     notebook.transfer.purge("facts/old.md")
     (fact,) = notebook.core.index.facts.find(Is("content", "=", "Rope is dear"))
@@ -197,8 +197,7 @@ def test_facts_of_a_purged_file_go_and_those_of_other_files_stay(notebook: Noteb
 def test_the_history_of_the_owner_is_named_and_left_alone(root: Path) -> None:
     write_files(root, {NOTE: TEXT})
     make_repository(root)
-    with Notebook.open(root) as notebook:
-        notebook.sync()
+    with synced(root) as notebook:
         commit = git(root, "rev-parse", "HEAD")
         left = notebook.transfer.purge(NOTE).left
         assert any("git filter-repo" in each and NOTE in each for each in left)
@@ -208,8 +207,7 @@ def test_the_history_of_the_owner_is_named_and_left_alone(root: Path) -> None:
 
 def test_a_prompt_file_loses_its_copies(root: Path) -> None:
     write_files(root, {"runtime/reminders.md": f"# Reminders\n\n- [ ] The {CANARY}\n"})
-    with Notebook.open(root) as notebook:
-        notebook.sync()
+    with synced(root) as notebook:
         notebook.prompt()
         assert len(traces_in(notebook)) > 1
         notebook.transfer.purge("reminders")
@@ -217,10 +215,8 @@ def test_a_prompt_file_loses_its_copies(root: Path) -> None:
 
 
 def test_only_the_owner_purges_and_is_asked(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Notebook.open(root) as notebook:
-        notebook.sync()
-        with pytest.raises(NotPermitted):
-            notebook.transfer.purge("pages/ferry", SCRIBE)
+    with synced(root) as notebook:
+        assert_raises(NotPermitted, notebook.transfer.purge, "pages/ferry", SCRIBE)
     assert run(["-C", str(root), "purge", "pages/ferry"]) == UsageError.exit_code
     assert (root / "pages/ferry.md").exists()
     assert run(["-C", str(root), "purge", "pages/ferry", "--yes"]) == 0

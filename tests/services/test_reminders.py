@@ -1,7 +1,5 @@
 """Reminders as people and other programs write them, and when they fall due, also where clocks change."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo

@@ -1,13 +1,11 @@
 """Renaming: a note keeps its past and its row, and the links to it and in it are counted, or rewritten in one step."""
 
-from __future__ import annotations
-
 import pytest
 
 from notebook_sync import Notebook
 from notebook_sync.errors import Conflict, NoSuchNote, NotPermitted, UnsafePath, UsageError
 from notebook_sync.services.view import Names, View, file_names, note_names
-from tests.services.conftest import OWNER, PILOT, SCRIBE, add_files, text_of, write_files
+from tests.services.conftest import OWNER, PILOT, SCRIBE, add_files, assert_raises, text_of, write_files
 
 IDEA, INDEX = "pages/idea.md", "pages/index.md"
 
@@ -45,10 +43,8 @@ def test_a_renamed_note_is_the_note_that_it_was(notebook: Notebook) -> None:
 )
 def test_a_path_that_is_taken_or_no_notes_is_refused(notebook: Notebook, to: str, error: type[Exception]) -> None:
     before = texts(notebook)
-    with pytest.raises(error):
-        notebook.notes.rename("idea", to, SCRIBE)
-    with pytest.raises(Conflict):
-        notebook.notes.rename("idea", "pages/new", SCRIBE, expected_digest="0" * 64)
+    assert_raises(error, notebook.notes.rename, "idea", to, SCRIBE)
+    assert_raises(Conflict, notebook.notes.rename, "idea", "pages/new", SCRIBE, expected_digest="0" * 64)
     assert texts(notebook) == before
 
 
@@ -58,9 +54,8 @@ def test_a_name_of_a_withheld_file_is_refused_as_a_taken_one(notebook: Notebook)
     said = []
     for to in ("thoughts/gift.md", "pages/gift.md", "pages/ferry.md", "thoughts/reminders.md"):
         for dry_run in (True, False):
-            with pytest.raises(UnsafePath) as refused:
-                notebook.notes.rename("idea", to, SCRIBE, dry_run=dry_run)
-        said.append(refused.value.reason)
+            refused = assert_raises(UnsafePath, notebook.notes.rename, "idea", to, SCRIBE, dry_run=dry_run)
+        said.append(refused.reason)
         (notebook.root / "pages/gift.md").unlink(missing_ok=True)  # the answer is the same without a file
     assert said == [*["already exists"] * 3, "is a name that one of the owner's files answers to"]
     assert [event["path"] for event in notebook.core.events.read()] == ["pages/gift.md"] * 2
@@ -172,13 +167,11 @@ def test_a_rename_tells_nothing_of_links_in_other_channels(notebook: Notebook) -
 
 def test_a_note_leaves_its_channel_by_its_agent_alone(notebook: Notebook) -> None:
     plan = "channels/scribe/global/plan.md"
-    with pytest.raises(NotPermitted):
-        notebook.notes.rename(plan, "pages/plan", PILOT)
+    assert_raises(NotPermitted, notebook.notes.rename, plan, "pages/plan", PILOT)
     notebook.notes.rename(plan, "pages/plan", SCRIBE)
     assert notebook.notes.read("pages/plan", PILOT).text.endswith("Buy rope.\n")
     notebook.notes.undo("pages/plan", SCRIBE)
-    with pytest.raises(NoSuchNote):
-        notebook.notes.read("plan", PILOT)
+    assert_raises(NoSuchNote, notebook.notes.read, "plan", PILOT)
 
 
 def test_names_of_other_files_are_known_as_far_as_their_folders_are(notebook: Notebook) -> None:

@@ -1,7 +1,5 @@
 """Which rule applies to somebody: the specific, the temporary, the channel's, the last; never one past its day."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest
@@ -12,7 +10,7 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import NoSuchNote, UsageError
 from notebook_sync.services.grammar import Contents
 from notebook_sync.services.rules import GRAMMAR, Standing, choose_rule, lines_naming, plain_identity
-from tests.services.conftest import FILES, OWNER, STRANGER, write_files
+from tests.services.conftest import FILES, OWNER, STRANGER, assert_raises, write_files
 
 PATH = "runtime/external-communications.md"
 ODILE = FILES[PATH].partition("(")[2].partition(")")[0]
@@ -200,8 +198,7 @@ def test_sessions_get_the_rules_in_force_and_the_owner_all(notebook: Notebook) -
     owners, others = (notebook.prompts.rules("a@x", session) for session in (OWNER, STRANGER))
     assert [rule.state for rule in owners.results] == ["ended"]
     assert (others.results, others.unread) == ([], [3])
-    with pytest.raises(UsageError):
-        notebook.prompts.rules("<>")
+    assert_raises(UsageError, notebook.prompts.rules, "<>")
 
 
 def test_what_the_prompt_hides_is_no_rule_and_no_part_of_one(notebook: Notebook) -> None:
@@ -230,5 +227,4 @@ def test_rules_that_a_session_may_not_see_do_not_exist_for_it(notebook: Notebook
     toml = f'[[prompt.files]]\npath = "{PATH}"\nsessions = ["owner", "task"]\n[search]\nembeddings = "off"\n'
     write_files(notebook.root, {"notebook.toml": toml})
     assert notebook.prompts.rules(ODILE, Session.task()).rule is not None
-    with pytest.raises(NoSuchNote):
-        notebook.prompts.rules(ODILE, STRANGER)
+    assert_raises(NoSuchNote, notebook.prompts.rules, ODILE, STRANGER)

@@ -1,7 +1,5 @@
 """Which texts are one fact and which are not, however similar they sound."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

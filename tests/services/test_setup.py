@@ -1,7 +1,5 @@
 """`init`: makes what is missing, and never overwrites, renames or deletes anything."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from notebook_sync.errors import NotANotebook, NotebookError, Refused, UsageErro
 from notebook_sync.model import RUNTIME_FILES, SETTINGS_FILE
 from notebook_sync.services.setup import BEGIN, END, initialize, with_block
 from notebook_sync.settings import Settings, load_settings
-from tests.services.conftest import git, make_repository, write_files
+from tests.services.conftest import assert_raises, git, make_repository, write_files
 
 
 def test_an_empty_folder_gets_everything_and_a_first_commit(tmp_path: Path) -> None:
@@ -69,16 +67,13 @@ def test_a_synced_notebook_keeps_its_id(folder: Path) -> None:
 
 def test_what_cannot_become_a_notebook(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(folder))
-    with pytest.raises(NotANotebook):
-        initialize(folder)
+    assert_raises(NotANotebook, initialize, folder)
     assert list(folder.iterdir()) == []
     (folder / "file").write_text("")
-    with pytest.raises(UsageError):
-        initialize(folder / "file")
+    assert_raises(UsageError, initialize, folder / "file")
     (folder / "nb").mkdir()
     (folder / "nb/runtime").write_text("in the way")
-    with pytest.raises(NotebookError, match="runtime"):
-        initialize(folder / "nb")
+    assert_raises(NotebookError, initialize, folder / "nb", match="runtime")
 
 
 @pytest.mark.parametrize(
@@ -109,6 +104,5 @@ def test_an_instruction_file_names_the_notebook_and_unpaired_marks_are_refused_f
     assert text.startswith("Be kind.\n\n<!-- notebook-sync:begin -->")
     assert "notebook-sync -C nb prompt" in text
     brain.write_text(f"{END.decode()}\n{BEGIN.decode()}\n")
-    with pytest.raises(Refused, match="leave one pair"):
-        initialize(tmp_path / "other", brain=brain)
+    assert_raises(Refused, initialize, tmp_path / "other", brain=brain, match="leave one pair")
     assert not (tmp_path / "other").exists()

@@ -1,7 +1,5 @@
 """Tokens: made on demand, readable by nobody else, worth a session each, and worthless once revoked."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +10,7 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotebookError, NotPermitted, Refused, UsageError
 from notebook_sync.services.tokens import FILE, TokenFile
-from tests.services.conftest import OWNER, SCRIBE
+from tests.services.conftest import OWNER, SCRIBE, assert_raises
 
 
 @pytest.fixture
@@ -51,15 +49,13 @@ def test_a_row_with_a_field_of_a_later_version_is_read(tokens: TokenFile, tmp_pa
 @pytest.mark.parametrize("name", ["owner", "Owner", "", "../a"])
 @pytest.mark.parametrize("kind", ["task", "owner", "boss"])
 def test_no_token_raises_a_session(tokens: TokenFile, name: str, kind: str) -> None:
-    with pytest.raises(UsageError):
-        tokens.add(name, kind)
+    assert_raises(UsageError, tokens.add, name, kind)
     assert tokens.rows() == []
 
 
 def test_a_name_has_one_token(tokens: TokenFile) -> None:
     tokens.add("scribe", "external")
-    with pytest.raises(UsageError, match="token revoke"):
-        tokens.add("Scribe", "task")
+    assert_raises(UsageError, tokens.add, "Scribe", "task", match="token revoke")
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o601])
@@ -67,8 +63,7 @@ def test_a_file_that_others_can_open_is_refused(tokens: TokenFile, tmp_path: Pat
     token = tokens.owner()
     (tmp_path / FILE).chmod(mode)
     for use in (tokens.owner, tokens.rows, lambda: tokens.check(token), lambda: tokens.add("scribe", "task")):
-        with pytest.raises(Refused, match="chmod 600"):
-            use()
+        assert_raises(Refused, use, match="chmod 600")
 
 
 @pytest.mark.parametrize(
@@ -84,15 +79,13 @@ def test_a_file_that_cannot_be_read_grants_nothing(tokens: TokenFile, tmp_path: 
     (tmp_path / FILE).touch(mode=0o600)
     (tmp_path / FILE).write_text(text, errors="surrogateescape")
     for secret in ("x", ""):
-        with pytest.raises(NotebookError, match=r"tokens\.json"):
-            tokens.check(secret)
+        assert_raises(NotebookError, tokens.check, secret, match=r"tokens\.json")
 
 
 def test_a_link_is_not_followed(tokens: TokenFile, tmp_path: Path) -> None:
     token = TokenFile(tmp_path / "elsewhere").owner()
     (tmp_path / FILE).symlink_to(tmp_path / "elsewhere" / FILE)
-    with pytest.raises(NotebookError):
-        tokens.check(token)
+    assert_raises(NotebookError, tokens.check, token)
 
 
 def test_tokens_added_at_once_are_all_kept(tokens: TokenFile, tmp_path: Path) -> None:
@@ -110,8 +103,6 @@ def test_the_operations(notebook: Notebook) -> None:
     listed = admin.list_tokens().results
     assert [(row.name, row.kind, row.token) for row in listed] == [("owner", "owner", ""), ("scribe", "task", "")]
     assert [row.name for row in admin.revoke_token("scribe").results] == ["owner"]
-    with pytest.raises(UsageError):
-        admin.revoke_token("scribe")
+    assert_raises(UsageError, admin.revoke_token, "scribe")
     for call in (admin.show_token, admin.list_tokens, admin.sync, admin.status, admin.events, admin.follow_events):
-        with pytest.raises(NotPermitted):
-            call(SCRIBE)
+        assert_raises(NotPermitted, call, SCRIBE)

@@ -1,8 +1,6 @@
 """Which version of a prompt file is shown: what a save leaves on disk for a moment is not what a model reads; and with
 `prompt.trust = "committed"`, what nobody vouches for waits, and the trusted version is shown."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time
@@ -17,7 +15,7 @@ from notebook_sync.files.edits import Edit
 from notebook_sync.services.assembling import CountFile, files_of
 from notebook_sync.services.trust import is_trusted, trust_edit
 from notebook_sync.sessions import PROGRAM
-from tests.services.conftest import OWNER, SCRIBE, STRANGER, git, make_repository, write_files
+from tests.services.conftest import OWNER, SCRIBE, STRANGER, assert_raises, git, make_repository, write_files
 from tests.waiting import eventually
 
 ORDERS = "runtime/standing-orders.md"
@@ -104,14 +102,11 @@ def test_accepting_shows_the_difference_and_counts_until_the_next_commit(noteboo
 def test_only_the_owner_accepts_and_only_what_was_shown(notebook: Notebook) -> None:
     write(notebook, RULES + ATTACK)
     for session in (SCRIBE, STRANGER):
-        with pytest.raises(NotPermitted):
-            notebook.prompts.trust(ORDERS, session)
+        assert_raises(NotPermitted, notebook.prompts.trust, ORDERS, session)
     seen = notebook.prompts.trust(dry_run=True)
     write(notebook, RULES + ATTACK + MINE)
-    with pytest.raises(Conflict):
-        notebook.prompts.trust(seen=seen)
-    with pytest.raises(NoSuchNote):
-        notebook.prompts.trust("pages/plan")
+    assert_raises(Conflict, notebook.prompts.trust, seen=seen)
+    assert_raises(NoSuchNote, notebook.prompts.trust, "pages/plan")
     assert "tours@" not in shown(notebook)
 
 

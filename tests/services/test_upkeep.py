@@ -1,7 +1,5 @@
 """The chores: when they run, what they report, and what each does."""
 
-from __future__ import annotations
-
 import logging
 from datetime import datetime, timedelta
 from pathlib import Path

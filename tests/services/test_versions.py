@@ -1,7 +1,5 @@
 """The past of a note: its versions, the difference to now, and going back, with a repository and without."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +15,10 @@ from tests.services.conftest import (
     SCRIBE,
     STRANGER,
     add_settings,
+    assert_raises,
     git,
     make_repository,
+    text_of,
     write_files,
 )
 
@@ -39,26 +39,22 @@ def kept(request: pytest.FixtureRequest, root: Path) -> Iterator[Notebook]:
         assert git(root, "rev-list", "--count", "HEAD").strip() == "1"
 
 
-def text_of(notebook: Notebook, path: str = FERRY) -> str:
-    return (notebook.root / path).read_text()
-
-
 def put(notebook: Notebook, text: str, session: Session = SCRIBE, path: str = FERRY) -> None:
     notebook.notes.update(path, session, content=text)
 
 
 def test_an_edit_is_taken_back_and_the_taking_back_too(kept: Notebook) -> None:
-    first = text_of(kept)
+    first = text_of(kept, FERRY)
     put(kept, "second")
     undone = kept.notes.undo("ferry", SCRIBE)
-    assert (undone.changed, undone.status, text_of(kept)) == (True, "updated", first)
+    assert (undone.changed, undone.status, text_of(kept, FERRY)) == (True, "updated", first)
     assert "-second" in undone.diff
     kept.notes.undo(FERRY, SCRIBE)
-    assert text_of(kept) == "second"
+    assert text_of(kept, FERRY) == "second"
     for number in ("third", "fourth"):
         put(kept, number)
     kept.notes.undo(FERRY, SCRIBE)
-    assert text_of(kept) == "third"
+    assert text_of(kept, FERRY) == "third"
     assert kept.notes.read(FERRY).version == 7
 
 
@@ -67,14 +63,13 @@ def test_what_a_person_wrote_between_edits_is_kept_and_comes_back(kept: Notebook
     write_files(kept.root, {FERRY: "by hand\n"})
     put(kept, "third")
     kept.notes.undo(FERRY, SCRIBE)
-    assert text_of(kept) == "by hand\n"
+    assert text_of(kept, FERRY) == "by hand\n"
     write_files(kept.root, {FERRY: "by hand again\n"})
-    with pytest.raises(NotPermitted, match="own changes only"):
-        kept.notes.undo(FERRY, SCRIBE)
+    assert_raises(NotPermitted, kept.notes.undo, FERRY, SCRIBE, match="own changes only")
     kept.notes.undo(FERRY, OWNER)
-    assert text_of(kept) == "by hand\n"
+    assert text_of(kept, FERRY) == "by hand\n"
     kept.notes.undo(FERRY, OWNER)
-    assert text_of(kept) == "by hand again\n"
+    assert text_of(kept, FERRY) == "by hand again\n"
 
 
 def test_an_agent_goes_back_over_its_own_changes_only(kept: Notebook) -> None:
@@ -82,13 +77,11 @@ def test_an_agent_goes_back_over_its_own_changes_only(kept: Notebook) -> None:
     put(kept, "third")
     rev = kept.notes.history(FERRY).results[-1].rev
     for session, name in ((PILOT, ""), (NAMELESS, ""), (Session.task("owner-to-be"), ""), (SCRIBE, rev)):
-        with pytest.raises(NotPermitted, match="own changes only"):
-            kept.notes.undo(FERRY, session, rev=name)
+        assert_raises(NotPermitted, kept.notes.undo, FERRY, session, rev=name, match="own changes only")
     kept.notes.undo(FERRY, SCRIBE)
-    with pytest.raises(NotPermitted):
-        kept.notes.undo(FERRY, STRANGER)
+    assert_raises(NotPermitted, kept.notes.undo, FERRY, STRANGER)
     kept.notes.undo(FERRY, SCRIBE)
-    assert text_of(kept) == "third"
+    assert text_of(kept, FERRY) == "third"
     assert kept.core.events.read()[-1]["action"] == "undo"
 
 
@@ -104,12 +97,11 @@ def test_a_version_that_is_named_comes_back_to_the_byte(kept: Notebook) -> None:
         each for each in reversed(versions) if kept.core.history.text(each.rev, each.path) == b"\xef\xbb\xbfodd\r\n\xff"
     )
     before = kept.notes.undo(FERRY, rev=odd.rev[:12], dry_run=True)
-    assert (before.status, text_of(kept)) == ("dry_run", "three!")
+    assert (before.status, text_of(kept, FERRY)) == ("dry_run", "three!")
     kept.notes.undo(FERRY, rev=odd.rev[:12])
     assert (kept.root / FERRY).read_bytes() == b"\xef\xbb\xbfodd\r\n\xff"
     for rev in ("0" * 40, "x", "zz"):
-        with pytest.raises(NotFound):
-            kept.notes.undo(FERRY, rev=rev)
+        assert_raises(NotFound, kept.notes.undo, FERRY, rev=rev)
 
 
 def test_the_history_names_who_what_and_why(kept: Notebook) -> None:
@@ -152,14 +144,12 @@ def test_a_note_that_is_gone_comes_back_by_its_path_or_id(kept: Notebook) -> Non
     assert [each.rev for each in kept.notes.history(page.notebook_id).results]
     kept.notes.undo(page.notebook_id, OWNER)
     assert kept.notes.read(page.notebook_id).created_by == "agent:scribe"
-    with pytest.raises(NoSuchNote):
-        kept.notes.undo("pages/nowhere", OWNER)
+    assert_raises(NoSuchNote, kept.notes.undo, "pages/nowhere", OWNER)
 
 
 def test_the_first_text_of_a_note_stays(kept: Notebook) -> None:
     page = kept.notes.create("Winter", SCRIBE).path
-    with pytest.raises(EditFailed, match="no earlier text"):
-        kept.notes.undo(page, SCRIBE)
+    assert_raises(EditFailed, kept.notes.undo, page, SCRIBE, match="no earlier text")
     assert (kept.root / page).exists()
     assert kept.notes.diff(page).diff == ""
 
@@ -180,8 +170,7 @@ def test_notes_that_were_changed_together_go_back_together(kept: Notebook) -> No
 
 def test_a_batch_is_its_makers_to_take_back(kept: Notebook) -> None:
     kept.notes.rename(IDEA, "pages/thought", SCRIBE, links=True)
-    with pytest.raises(NotPermitted, match="own changes only"):
-        kept.notes.undo("pages/thought", PILOT)
+    assert_raises(NotPermitted, kept.notes.undo, "pages/thought", PILOT, match="own changes only")
     kept.notes.undo("pages/thought", OWNER)
     assert (kept.root / IDEA).exists()
 
@@ -190,8 +179,7 @@ def test_a_digest_says_what_is_taken_back(kept: Notebook) -> None:
     seen = kept.notes.read(FERRY).digest
     put(kept, "second")
     for expected in (seen, "0" * 64):
-        with pytest.raises(Conflict):
-            kept.notes.undo(FERRY, SCRIBE, expected_digest=expected)
+        assert_raises(Conflict, kept.notes.undo, FERRY, SCRIBE, expected_digest=expected)
     kept.notes.undo(FERRY, SCRIBE, expected_digest=kept.notes.read(FERRY).digest)
     assert kept.notes.read(FERRY).digest == seen
 
@@ -214,8 +202,7 @@ def test_what_a_note_said_in_a_channel_stays_there(kept: Notebook) -> None:
     for session in (SCRIBE, OWNER):
         with pytest.raises(EditFailed, match="not for all who may read it here"):
             kept.notes.undo("pages/plan", session, rev=rev)
-    with pytest.raises(NotFound):
-        kept.notes.diff("pages/plan", PILOT, since=rev)
+    assert_raises(NotFound, kept.notes.diff, "pages/plan", PILOT, since=rev)
 
 
 def test_a_private_note_that_is_gone_is_no_note_to_others(kept: Notebook) -> None:
@@ -223,12 +210,10 @@ def test_a_private_note_that_is_gone_is_no_note_to_others(kept: Notebook) -> Non
     said = set()
     for name in (PRIVATE, "channels/scribe/global/none.md"):
         for use in (kept.notes.undo, kept.notes.history, kept.notes.diff):
-            with pytest.raises(NotPermitted) as refused:
-                use(name, PILOT)
-            said.add(str(refused.value))
+            refused = assert_raises(NotPermitted, use, name, PILOT)
+            said.add(str(refused))
     assert len(said) == 1
-    with pytest.raises(NoSuchNote):
-        kept.notes.history(PRIVATE.removesuffix(".md").rpartition("/")[2], PILOT)
+    assert_raises(NoSuchNote, kept.notes.history, PRIVATE.removesuffix(".md").rpartition("/")[2], PILOT)
     assert kept.notes.undo(PRIVATE, SCRIBE).path == PRIVATE
 
 
@@ -238,4 +223,4 @@ def test_another_note_where_one_was_has_a_past_of_its_own(notebook: Notebook) ->
     notebook.notes.update(FERRY, OWNER, content="Changed.\n")
     assert len(notebook.notes.history(FERRY).results) == 2
     notebook.notes.undo(FERRY, OWNER)
-    assert text_of(notebook).endswith("Another.\n")
+    assert text_of(notebook, FERRY).endswith("Another.\n")

@@ -1,7 +1,5 @@
 """What a session may not see has no effect on any answer that it gets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The write path: intent, files, index, commit, event; all files of a call or none; where a note comes from stays."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable
@@ -35,6 +33,7 @@ from tests.services.conftest import (
     SCRIBE,
     add_files,
     add_settings,
+    assert_raises,
     git,
     text_of,
     write_files,
@@ -89,17 +88,15 @@ def test_a_text_that_would_not_read_back_is_refused_with_its_line(
     notebook: Notebook, text: str, session: Session
 ) -> None:
     before = text_of(notebook, FERRY)
-    with pytest.raises(EditFailed) as refused:
-        put(notebook, FERRY, text, session)
-    assert refused.value.line
+    refused = assert_raises(EditFailed, put, notebook, FERRY, text, session)
+    assert refused.line
     assert text_of(notebook, FERRY) == before
     assert is_settled(notebook)
 
 
 def test_an_id_that_another_note_has_is_not_given_to_a_second_one(notebook: Notebook) -> None:
     for wanted, holder in (("pages/idea", IDEA), ("reminders", "runtime/reminders.md"), ("Standing Orders", "runtime")):
-        with pytest.raises(EditFailed, match=holder):
-            put(notebook, FERRY, f"---\nid: {wanted}\n---\nx\n", OWNER)
+        assert_raises(EditFailed, put, notebook, FERRY, f"---\nid: {wanted}\n---\nx\n", OWNER, match=holder)
     put(notebook, FERRY, "---\nid: free\n---\nx\n", OWNER)
 
 
@@ -122,8 +119,7 @@ def test_an_edit_without_a_digest_is_made_on_what_an_editor_saved_meanwhile(note
         write_files(notebook.root, {FERRY: raw.decode() + "."})
         return raw + b"Mine.\n"
 
-    with pytest.raises(Conflict):
-        rewrite(notebook.core, SCRIBE, FERRY, never, action="write")
+    assert_raises(Conflict, rewrite, notebook.core, SCRIBE, FERRY, never, action="write")
     assert text_of(notebook, FERRY).endswith("Mine.\n.....")
 
 
@@ -218,8 +214,7 @@ def test_a_disk_that_fails_leaves_the_note_as_it_was(notebook: Notebook, monkeyp
     before = text_of(notebook, FERRY)
     with monkeypatch.context() as patched:
         patched.setattr("notebook_sync.files.save.os.fsync", full)
-        with pytest.raises(UnwritableFile, match="no space left"):
-            notebook.notes.update("ferry", SCRIBE, content="x")
+        assert_raises(UnwritableFile, notebook.notes.update, "ferry", SCRIBE, content="x", match="no space left")
     assert text_of(notebook, FERRY) == before
     assert is_settled(notebook)
 
@@ -230,10 +225,8 @@ def test_without_git_nothing_can_be_undone_and_nothing_is_deleted(
     monkeypatch.setenv("PATH", "/nowhere")
     done = notebook.notes.update("ferry", SCRIBE, content="x")
     assert "git is not installed" in done.warnings[0]
-    with pytest.raises(Refused, match="nothing is deleted"):
-        notebook.notes.delete("ferry", SCRIBE)
-    with pytest.raises(GitFailed, match="git is not installed"):
-        notebook.notes.history("ferry")
+    assert_raises(Refused, notebook.notes.delete, "ferry", SCRIBE, match="nothing is deleted")
+    assert_raises(GitFailed, notebook.notes.history, "ferry", match="git is not installed")
     assert (notebook.root / FERRY).exists()
     assert is_settled(notebook)
 
@@ -249,8 +242,7 @@ def test_what_is_new_is_published_once_the_lock_is_free(notebook: Notebook, monk
     assert notebook.settings.refs.url
     notebook.core.parts["publisher"] = SimpleNamespace(publish_inline=publish, close=lambda: None)
     notebook.notes.update("ferry", SCRIBE, content="x")
-    with pytest.raises(EditFailed):
-        notebook.notes.update("ferry", SCRIBE, content="x", section="Nowhere")
+    assert_raises(EditFailed, notebook.notes.update, "ferry", SCRIBE, content="x", section="Nowhere")
     assert asked == [(1.0, None)]
 
 
@@ -264,8 +256,7 @@ def test_a_tree_that_cannot_be_written_is_read_only(root: Path, monkeypatch: pyt
     with Notebook.open(root) as notebook:
         notebook.core.engine.sync()
         assert notebook.notes.read("ferry", SCRIBE).title == "Ferry"
-        with pytest.raises(ReadOnly):
-            notebook.notes.update("ferry", SCRIBE, content="x")
+        assert_raises(ReadOnly, notebook.notes.update, "ferry", SCRIBE, content="x")
         assert not (root / ".notebook").exists()
 
 
@@ -281,8 +272,7 @@ def test_without_a_state_folder_notes_are_read_and_the_rest_names_it(
             lambda: notebook.notes.search("rope"),
             lambda: notebook.notes.create("x", SCRIBE),
         ):
-            with pytest.raises(ReadOnly, match="NOTEBOOK_STATE_DIR"):
-                use()
+            assert_raises(ReadOnly, use, match="NOTEBOOK_STATE_DIR")
 
 
 # ---- where a note comes from
@@ -313,8 +303,7 @@ def test_no_agent_says_that_a_note_comes_from_elsewhere(lamps: Notebook, path: s
         def edit(raw: bytes, field: str = field) -> bytes:
             return apply_edits(path, raw, [Edit("set_frontmatter", content=field)])
 
-        with pytest.raises((NotPermitted, EditFailed)):
-            rewrite(lamps.core, PILOT, path, edit, action="set_frontmatter")
+        assert_raises((NotPermitted, EditFailed), rewrite, lamps.core, PILOT, path, edit, action="set_frontmatter")
         if not field.endswith(("null", "~")):
             with pytest.raises(NotPermitted, match="only the owner changes it"):
                 put(lamps, path, f"---\n{field}\n---\nForged.\n", PILOT)
@@ -335,8 +324,7 @@ def test_a_text_that_leaves_it_out_keeps_it(lamps: Notebook, path: str, text: st
 
 
 def test_a_field_is_known_in_any_capitals(lamps: Notebook) -> None:
-    with pytest.raises(NotPermitted):
-        put(lamps, FERRY, "---\nCreated_By: owner\n---\nForged.\n", PILOT)
+    assert_raises(NotPermitted, put, lamps, FERRY, "---\nCreated_By: owner\n---\nForged.\n", PILOT)
 
 
 def test_broken_frontmatter_is_the_owners_to_repair(lamps: Notebook) -> None:
