@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -95,19 +95,21 @@ class StaticEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """As `Embedder.embed`."""
-        return self._table.embed(texts)
+        return self._table().embed(texts)
 
     def embed_query(self, query: str, rarity: Rarity) -> Vector:
         """As `Embedder.embed_query`."""
-        return self._table.embed_query(query, rarity)
+        return self._table().embed_query(query, rarity)
 
-    @cached_property
-    def _table(self) -> WordTable:
+    @staticmethod
+    @cache
+    def _table() -> WordTable:
+        """The table, which a process reads once: its vocabulary alone takes some time."""
         try:
-            from notebook_sync.search.embed_static import word_table
+            from notebook_sync.search.embed_static import WordTable
 
             package = importlib.util.find_spec("wordllama")  # does not import it
-            return word_table(Path(package.origin or "").parent if package else Path())
+            return WordTable(Path(package.origin or "").parent if package else Path())
         except (ImportError, FileNotFoundError):
             raise MissingExtra("search by meaning", "search") from None
         except Exception as error:  # whatever a torn file leads to

@@ -6,7 +6,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from functools import cache
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -98,12 +97,6 @@ class WordTable:
                 return pieces
             at = first[1]
             pieces[at : at + 2] = ["".join(pieces[at : at + 2])]
-
-
-@cache
-def word_table(package: Path) -> WordTable:
-    """The table of a package, which a process reads once."""
-    return WordTable(package)
 
 
 def _lower(text: str) -> str:

@@ -1,7 +1,6 @@
 """Syntheses: what they cost, how long they are cached, and what replaces one where nobody answers."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -298,12 +297,11 @@ class TestFailures:
 
     def test_another_process_waits_as_well(self, notebook: Notebook, root: Path, answers: Answers) -> None:
         script = (
-            "import sys; from notebook_sync import Notebook; from tests.context.test_synthesis import ask\n"
-            "with Notebook.open(sys.argv[1]) as nb: print(ask(nb).source)"
+            "import sys; from notebook_sync import Notebook\n"
+            "with Notebook.open(sys.argv[1]) as nb: print(nb.context.synthesize(sys.argv[2]).source)"
         )
-        command = [sys.executable, "-c", script, str(root)]
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-        running = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(2)]
+        command = [sys.executable, "-c", script, str(root), SPEC]
+        running = [subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE) for _ in range(2)]
         assert [process.communicate()[0].decode().strip() for process in running] == ["bridge"] * 2
         assert len(answers.asked) == 1
 

@@ -20,7 +20,6 @@ from tokenizers import Tokenizer
 
 from notebook_sync.errors import BackendDown
 from notebook_sync.search.embed import Embedder, Rarity, StaticEmbedder, TextRefused, embedder_of
-from notebook_sync.search.embed_static import word_table
 from notebook_sync.search.meaning import pack_vectors
 from notebook_sync.settings import SearchTable
 from tests.search.embedding_server import EmbeddingServer, Reply, embedding_server, vectors
@@ -110,7 +109,7 @@ def test_a_text_has_its_vector_whatever_is_embedded_with_it(others: list[str], t
 
 def test_threads_get_the_vectors_that_one_gets() -> None:
     texts = [f"berth {number} harbour{number} ferry" for number in range(500)]
-    word_table.cache_clear()
+    StaticEmbedder._table.cache_clear()
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(StaticEmbedder().embed, [texts] * 4))
     assert all(np.array_equal(each, WORDS.embed(texts)) for each in found)

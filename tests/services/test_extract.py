@@ -57,9 +57,7 @@ def server() -> Iterator[LlmServer]:
 def notebook(folder: Path, server: LlmServer) -> Iterator[Notebook]:
     toml = FILES["notebook.toml"] + server.toml()
     core = f"## Projects\n\n- {CORE}\n"
-    write_files(folder, {"notebook.toml": toml, "facts/notes.md": NOTES, "facts/core.md": core})
-    make_repository(folder)
-    with synced(folder) as opened:
+    with synced(folder, {"notebook.toml": toml, "facts/notes.md": NOTES, "facts/core.md": core}) as opened:
         yield opened
 
 
@@ -77,6 +75,7 @@ def outcomes(rows: Any) -> list[tuple[str, str]]:
 def test_what_is_new_is_added_and_what_is_no_longer_true_is_archived_in_one_commit(
     notebook: Notebook, server: LlmServer
 ) -> None:
+    make_repository(notebook.root)
     server.say(answer((AT_9, "important facts", 0.6), removals=[fact_id(AT_8)], summary="It leaves later."))
     sync_files(notebook, {"facts/archive.md": "## Important Facts\n"})
     done = notebook.facts.extract(TALK, SCRIBE)

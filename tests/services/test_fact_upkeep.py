@@ -44,9 +44,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
 
 @pytest.fixture
 def notebook(folder: Path, clock: list[datetime]) -> Iterator[Notebook]:
-    write_files(folder, FILES | {"facts/notes.md": NOTES})
-    make_repository(folder)
-    with synced(folder) as opened:
+    with synced(folder, FILES | {"facts/notes.md": NOTES}) as opened:
         yield opened
 
 
@@ -146,6 +144,7 @@ def test_one_run_archives_ten_facts_at_most_the_least_important_first(
 def test_by_the_clock_a_fact_is_archived_when_a_second_look_finds_it_faded_too(
     notebook: Notebook, clock: list[datetime]
 ) -> None:
+    make_repository(notebook.root)
     set_row(notebook, TOLL, base=1.0)
     clock[0] += timedelta(days=5_000)  # the machine's clock is wrong for a moment
     tend_facts(notebook.core)

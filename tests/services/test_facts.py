@@ -156,12 +156,6 @@ def test_what_the_owner_says_of_importance_is_written_and_what_an_agent_says_is_
     assert again.base == 0.7
 
 
-@pytest.mark.parametrize("importance", ["great", "", 1.1, -1, "nan", True])
-def test_an_importance_that_is_none_is_refused(harbour: Notebook, importance: Any) -> None:
-    assert_raises(UsageError, harbour.facts.add, "Bosun barks", SCRIBE, importance=importance, match="importance")
-    assert text_of(harbour, NOTES) == TEXT
-
-
 @pytest.mark.parametrize(
     "text", ["one\n- two", "one\n## Heading\ntwo", "- [ ] a task", "# a heading", "> quoted", "{{7*7}}", "- - x y"]
 )
@@ -174,17 +168,17 @@ def test_whatever_a_text_holds_it_is_one_fact(harbour: Notebook, text: str) -> N
     assert text_of(harbour, NOTES).startswith(TEXT)
 
 
-@pytest.mark.parametrize(
-    ("text", "section"),
-    [
-        *((text, "") for text in ("", " \n\t", "half \ud800", "a\0b", "one <!-- two --> three", "x" * 10_001)),
-        *(("fine", section) for section in ("<!-- x -->", "x" * 201, "\ud800", "a\0b")),
-    ],
-)
-def test_what_cannot_be_a_fact_or_a_heading_is_refused_and_nothing_is_written(
-    harbour: Notebook, text: str, section: str
-) -> None:
-    assert_raises(UsageError, harbour.facts.add, text, SCRIBE, section=section)
+REFUSED: list[dict[str, Any]] = [
+    *({"content": text} for text in ("", " \n\t", "half \ud800", "a\0b", "one <!-- two --> three", "x" * 10_001)),
+    *({"content": "fine", "section": section} for section in ("<!-- x -->", "x" * 201, "\ud800", "a\0b")),
+    *({"content": "fine", "importance": importance} for importance in ("great", "", 1.1, -1, "nan", True)),
+]
+
+
+def test_what_cannot_be_a_fact_a_heading_or_an_importance_is_refused_and_nothing_is_written(harbour: Notebook) -> None:
+    for given in REFUSED:
+        refused = assert_raises(UsageError, harbour.facts.add, session=SCRIBE, **given)
+        assert ("importance" in str(refused)) == ("importance" in given)
     assert text_of(harbour, NOTES) == TEXT
 
 
@@ -277,12 +271,12 @@ def test_a_term_of_a_script_without_spaces_is_found_first(folder: Path, embeddin
             assert term in notebook.facts.search(term, SCRIBE).results[0].content
 
 
-@pytest.mark.parametrize("query", ["don't", '{"$ne": 1}', "a-b OR *", "%' --", "🚢", "\0", "x" * 20_000])
-def test_a_query_is_data(harbour: Notebook, query: str) -> None:
-    assert harbour.facts.search(query, SCRIBE).results is not None
-    assert harbour.facts.verify(query, SCRIBE).verdict == "NEW"
-    for change in (harbour.facts.reinforce, harbour.facts.archive):
-        assert_raises(NotFound, change, query, SCRIBE)
+def test_a_query_is_data(harbour: Notebook) -> None:
+    for query in ("don't", '{"$ne": 1}', "a-b OR *", "%' --", "🚢", "\0", "x" * 20_000):
+        assert harbour.facts.search(query, SCRIBE).results is not None
+        assert harbour.facts.verify(query, SCRIBE).verdict == "NEW"
+        for change in (harbour.facts.reinforce, harbour.facts.archive):
+            assert_raises(NotFound, change, query, SCRIBE)
     assert text_of(harbour, NOTES) == TEXT
 
 
@@ -438,21 +432,21 @@ def test_the_last_fact_of_a_file_can_be_moved_and_a_missing_place_is_made_again(
     assert harbour.core.engine.verify().differences == []
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        *("../../etc/x.md", "pages/x.md", "/etc/x.md", "facts/.x.md", ARCHIVE, "a\0b", "", CORE, "facts/CORE.md"),
-        *("facts/shown.md", "../facts/core.md", "facts/notes.sync-conflict-20261120-093012-ABCD123.md"),
-    ],
+PLACES = (
+    *("../../etc/x.md", "pages/x.md", "/etc/x.md", "facts/.x.md", ARCHIVE, "a\0b", "", CORE, "facts/CORE.md"),
+    *("facts/shown.md", "../facts/core.md", "facts/notes.sync-conflict-20261120-093012-ABCD123.md"),
 )
+
+
 @pytest.mark.parametrize("how", ["add", "restore"])
-def test_an_archive_that_names_a_strange_or_guarded_place_brings_nothing_there(
-    harbour: Notebook, place: str, how: str
-) -> None:
-    archived = f"## Crew\n\n- Odile steers <!-- archived: 2031-03-01; reason: x; from: {place} -->\n"
-    sync_files(harbour, {"notebook.toml": '[[prompt.files]]\npath = "facts/shown.md"\n', ARCHIVE: archived})
-    done = harbour.facts.add("Odile steers", OWNER) if how == "add" else harbour.facts.restore("Odile steers", OWNER)
-    assert (done.action, done.path) == ("restored", NOTES)
+def test_an_archive_that_names_a_strange_or_guarded_place_brings_nothing_there(harbour: Notebook, how: str) -> None:
+    steer = {f"Odile steers boat {number}": place for number, place in enumerate(PLACES)}
+    lines = [f"- {text} <!-- archived: 2031-03-01; reason: x; from: {place} -->\n" for text, place in steer.items()]
+    toml = '[[prompt.files]]\npath = "facts/shown.md"\n'
+    sync_files(harbour, {"notebook.toml": toml, ARCHIVE: f"## Crew\n\n{''.join(lines)}"})
+    for text in steer:
+        done = getattr(harbour.facts, how)(text, OWNER)
+        assert (done.action, done.content, done.path) == ("restored", text, NOTES)
     assert "Odile steers" not in harbour.prompt(OWNER).text
 
 

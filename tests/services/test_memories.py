@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from notebook_sync import Notebook, Session
+from notebook_sync import Notebook
 from notebook_sync.errors import BackendDown, EditFailed, NoSuchNote, NotPermitted, UsageError
 from notebook_sync.notebook import load_operations
 from notebook_sync.registry import OPERATIONS, as_json, call, for_model
@@ -134,23 +134,16 @@ def test_wrong_metadata_is_marked_or_refused(notebook: Notebook) -> None:
         notebook.memories.add(WHOLE, SCRIBE, created_at="in spring", strict=True)
 
 
-@pytest.mark.parametrize(
-    ("session", "given", "agent"),
-    [
-        (SCRIBE, {"said_by": "owner", "strict": True}, "scribe"),
-        (OWNER, {"strict": True}, "owner"),
-        (NAMELESS, {"tags": ["agent:pilot"]}, "pilot"),
-    ],
-)
-def test_the_session_or_a_tag_names_the_agent(
-    notebook: Notebook, session: Session, given: dict[str, Any], agent: str
-) -> None:
-    assert notebook.memories.add(WHOLE, session, **given).agent == agent
+def test_the_session_or_a_tag_names_the_agent(notebook: Notebook) -> None:
+    add = notebook.memories.add
+    assert add(WHOLE, SCRIBE, said_by="owner", strict=True).agent == "scribe"
+    assert add(WHOLE, OWNER, strict=True).agent == "owner"
+    assert add(WHOLE, NAMELESS, tags=["agent:pilot"]).agent == "pilot"
 
 
-@pytest.mark.parametrize("text", ["", " \n", "\u200b", "a\0b", "\ud800"])
-def test_a_text_that_says_nothing_or_is_none_is_refused(notebook: Notebook, text: str) -> None:
-    assert_raises(UsageError, notebook.memories.add, text, SCRIBE)
+def test_a_text_that_says_nothing_or_is_none_is_refused(notebook: Notebook) -> None:
+    for text in ("", " \n", "\u200b", "a\0b", "\ud800"):
+        assert_raises(UsageError, notebook.memories.add, text, SCRIBE)
     assert not (notebook.root / "memories").exists()
 
 
@@ -187,24 +180,20 @@ def test_a_search_finds_by_words_and_counts_good_matches_as_used(notebook: Noteb
     assert (memories.search("zanzibar").results, len(memories.search(" ").results)) == ([], 2)
 
 
-@pytest.mark.parametrize(
-    ("given", "ids"),
-    [
-        ({}, ["two", "one"]),
-        ({"domain": "harbour"}, ["one"]),
-        ({"tags": ["#Boat"], "limit": 1}, ["two"]),
-        ({"tags": ["boat/ferry"], "kind": "decision"}, ["one"]),
-    ],
-)
-def test_filters_are_by_kind_domain_and_tags_with_what_is_below_them(
-    notebook: Notebook, given: dict[str, Any], ids: list[str]
-) -> None:
+def test_filters_are_by_kind_domain_and_tags_with_what_is_below_them(notebook: Notebook) -> None:
     add_files(
         notebook,
         memory("one", "domain: Harbour", "tags: [boat/ferry]", "priority: 3"),
         memory("two", "kind: insight", "tags: [boat]", "priority: 9"),
     )
-    assert [each.id for each in notebook.memories.list(**given).results] == ids
+
+    def listed(**given: Any) -> list[str]:
+        return [each.id for each in notebook.memories.list(**given).results]
+
+    assert listed() == ["two", "one"]
+    assert listed(domain="harbour") == ["one"]
+    assert listed(tags=["#Boat"], limit=1) == ["two"]
+    assert listed(tags=["boat/ferry"], kind="decision") == ["one"]
 
 
 def test_the_words_of_others_are_fenced_or_neutral_for_a_model(notebook: Notebook) -> None:

@@ -8,7 +8,6 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import (
     Conflict,
     EditFailed,
-    NotebookError,
     NotFound,
     NotPermitted,
     UnreadableFile,
@@ -48,19 +47,18 @@ def test_a_page_is_a_file_with_what_was_given(notebook: Notebook) -> None:
     assert (read.title, read.tags, read.created_by) == ("Winter timetable", ["ferry"], "agent:scribe")
 
 
-@pytest.mark.parametrize(
-    ("title", "name"),
-    [
-        ("Ünïcode & Straße", "ünïcode-strasse"),
-        ("渡船 时刻表", "渡船-时刻表"),
-        ("!!!", "page"),
-        ("CON", "page"),
-        ("../../etc/passwd", "etc-passwd"),
-        ("Reminders", "reminders-2"),  # a guarded file answers to the plain name
-    ],
-)
-def test_a_file_is_named_after_its_title(notebook: Notebook, title: str, name: str) -> None:
-    assert notebook.notes.create(title, SCRIBE).path == f"pages/{name}.md"
+def test_a_file_is_named_after_its_title(notebook: Notebook) -> None:
+    names = {
+        "Ünïcode & Straße": "ünïcode-strasse",
+        "渡船 时刻表": "渡船-时刻表",
+        "!!!": "page",
+        "../../etc/passwd": "etc-passwd",
+        "Reminders": "reminders-2",  # a guarded file answers to the plain name
+    }
+    for title, name in names.items():
+        assert notebook.notes.create(title, SCRIBE).path == f"pages/{name}.md"
+    notebook.notes.delete("pages/page", SCRIBE)
+    assert notebook.notes.create("CON", SCRIBE).path == "pages/page.md"
 
 
 def test_a_name_that_is_taken_gets_a_number(notebook: Notebook) -> None:
@@ -69,18 +67,16 @@ def test_a_name_that_is_taken_gets_a_number(notebook: Notebook) -> None:
     assert paths == ["pages/ferry-2.md", "pages/ferry-3.md", "pages/two-2.md"]
 
 
-@pytest.mark.parametrize(
-    ("content", "written"),
-    [
-        ("x = 1", "```python\nx = 1\n```\n"),
-        ("a ``` b", "````python\na ``` b\n````\n"),
-        ("Uses:\n\n~~~sh\nls\n~~~\n", "Uses:\n\n~~~sh\nls\n~~~\n"),
-    ],
-)
-def test_code_gets_a_fence_that_it_does_not_close(notebook: Notebook, content: str, written: str) -> None:
-    done = notebook.notes.create("Code", SCRIBE, collection="code_snippets", content=content, language="python")
-    assert text_of(notebook, done.path).endswith(f"---\n{written}")
-    assert notebook.notes.read(done.path).fields["language"] == "python"
+def test_code_gets_a_fence_that_it_does_not_close(notebook: Notebook) -> None:
+    fenced = {
+        "x = 1": "```python\nx = 1\n```\n",
+        "a ``` b": "````python\na ``` b\n````\n",
+        "Uses:\n\n~~~sh\nls\n~~~\n": "Uses:\n\n~~~sh\nls\n~~~\n",
+    }
+    for content, written in fenced.items():
+        done = notebook.notes.create("Code", SCRIBE, collection="code_snippets", content=content, language="python")
+        assert text_of(notebook, done.path).endswith(f"---\n{written}")
+        assert notebook.notes.read(done.path).fields["language"] == "python"
 
 
 def test_findings_keep_their_sources(notebook: Notebook) -> None:
@@ -90,18 +86,16 @@ def test_findings_keep_their_sources(notebook: Notebook) -> None:
     assert {name: fields[name] for name in given} == given
 
 
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
-        ({"title": " "}, UsageError),
-        ({"title": "x", "content": "---\ntitle: Plan: phase two\n---\nx"}, UsageError),
-        ({"title": "x", "content": "half \ud800"}, UsageError),
-        ({"title": "x", "language": "python"}, UsageError),  # a page has no language
-    ],
-)
-def test_what_no_note_can_say_is_refused(notebook: Notebook, given: dict[str, str], error: type[NotebookError]) -> None:
+def test_what_no_note_can_say_is_refused(notebook: Notebook) -> None:
     before = sorted(notebook.root.rglob("*.md"))
-    assert_raises(error, notebook.notes.create, session=SCRIBE, **given)
+    wrong = (
+        {"title": " "},
+        {"title": "x", "content": "---\ntitle: Plan: phase two\n---\nx"},
+        {"title": "x", "content": "half \ud800"},
+        {"title": "x", "language": "python"},  # a page has no language
+    )
+    for given in wrong:
+        assert_raises(UsageError, notebook.notes.create, session=SCRIBE, **given)
     assert sorted(notebook.root.rglob("*.md")) == before
 
 
@@ -149,9 +143,8 @@ def test_a_snippet_that_is_updated_stays_code(notebook: Notebook) -> None:
     assert text_of(notebook, path).endswith("---\n```sh\nb\n```\n")
 
 
-@pytest.mark.parametrize(
-    ("text", "given"),
-    [
+def test_an_update_that_would_not_read_back_is_refused(notebook: Notebook) -> None:
+    wrong: list[tuple[str, dict[str, object]]] = [
         ("Text\n", {"content": "---\ntitle: x\n---\nText"}),
         ("---\ntitle: A\n---\nText\n", {"content": "---\ntitle: B: two\n---\nText"}),
         ("![map](data:image/png;base64,QUJDREVGR0hJSktMTU5PUA==)\n", {"content": "# Map\n\n![map](…)\n"}),
@@ -159,12 +152,11 @@ def test_a_snippet_that_is_updated_stays_code(notebook: Notebook) -> None:
         ("---\ntitle: [\n---\nText\n", {"tags": ["x"]}),
         ("Text\n", {"content": "x\0"}),
         ("# A\n\n# A\n", {"content": "x", "section": "A"}),
-    ],
-)
-def test_an_update_that_would_not_read_back_is_refused(notebook: Notebook, text: str, given: dict[str, object]) -> None:
-    write_files(notebook.root, {"pages/odd.md": text})
-    assert_raises(EditFailed, update, notebook, "pages/odd", **given)
-    assert text_of(notebook, "pages/odd.md") == text
+    ]
+    for text, given in wrong:
+        write_files(notebook.root, {"pages/odd.md": text})
+        assert_raises(EditFailed, update, notebook, "pages/odd", **given)
+        assert text_of(notebook, "pages/odd.md") == text
 
 
 def test_a_text_that_is_not_utf8_is_not_written_over(notebook: Notebook) -> None:
@@ -211,21 +203,19 @@ def test_a_call_of_the_original_tools_is_taken(notebook: Notebook) -> None:
 # ---- who may
 
 
-@pytest.mark.parametrize("path", ["runtime/reminders.md", "facts/core.md"])
-def test_guarded_files_are_changed_by_the_owner_alone(notebook: Notebook, path: str) -> None:
-    assert_raises(NotPermitted, notebook.notes.update, path, SCRIBE, content="x")
-    assert update(notebook, path, OWNER, content="# x\n").changed
+def test_guarded_files_are_changed_by_the_owner_alone(notebook: Notebook) -> None:
+    for path in ("runtime/reminders.md", "facts/core.md"):
+        assert_raises(NotPermitted, notebook.notes.update, path, SCRIBE, content="x")
+        assert update(notebook, path, OWNER, content="# x\n").changed
 
 
 def test_an_outsider_changes_nothing_and_leaves_an_event_for_each_try(notebook: Notebook) -> None:
-    for change in (
-        lambda: notebook.notes.create("x", STRANGER),
-        lambda: notebook.notes.update("ferry", STRANGER, title="x"),
-        lambda: notebook.notes.delete("ferry", STRANGER),
-        lambda: notebook.notes.rename("ferry", "pages/x.md", STRANGER),
-        lambda: notebook.notes.undo("ferry", STRANGER),
-    ):
-        assert_raises(NotPermitted, change)
+    notes = notebook.notes
+    assert_raises(NotPermitted, notes.create, "x", STRANGER)
+    assert_raises(NotPermitted, notes.update, "ferry", STRANGER, title="x")
+    assert_raises(NotPermitted, notes.delete, "ferry", STRANGER)
+    assert_raises(NotPermitted, notes.rename, "ferry", "pages/x.md", STRANGER)
+    assert_raises(NotPermitted, notes.undo, "ferry", STRANGER)
     assert [event["kind"] for event in notebook.core.events.read()] == ["refused"] * 5
 
 
@@ -240,14 +230,11 @@ def test_a_note_is_read_as_its_file_is_now(notebook: Notebook) -> None:
     assert read.tokens is None
 
 
-@pytest.mark.parametrize(("name", "section"), [("ferry#fares", ""), ("ferry", "Fares"), ("[[ferry#Fares|x]]", "")])
-def test_one_section_is_read(notebook: Notebook, name: str, section: str) -> None:
-    read = notebook.notes.read(name, section=section)
-    assert (read.text, read.section) == ("## Fares\n\n- Three crowns\n", "fares")
-    assert [each.anchor for each in read.sections] == ["ferry", "fares"]
-
-
-def test_a_section_that_is_not_there_names_those_that_are(notebook: Notebook) -> None:
+def test_one_section_is_read_and_one_that_is_not_there_names_those_that_are(notebook: Notebook) -> None:
+    for name, section in (("ferry#fares", ""), ("ferry", "Fares"), ("[[ferry#Fares|x]]", "")):
+        read = notebook.notes.read(name, section=section)
+        assert (read.text, read.section) == ("## Fares\n\n- Three crowns\n", "fares")
+        assert [each.anchor for each in read.sections] == ["ferry", "fares"]
     missing = assert_raises(NotFound, notebook.notes.read, "ferry#nowhere")
     assert missing.candidates == ("ferry", "fares")
 
