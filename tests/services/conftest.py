@@ -8,6 +8,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 import pytest
 
 from notebook_sync import Notebook, Session
+from notebook_sync.files.locks import write_lock
+from notebook_sync.store import publish
 
 OWNER, SCRIBE, PILOT = Session.owner(), Session.task("scribe"), Session.task("pilot")
 NAMELESS, STRANGER = Session.task(), Session.external("scribe")
@@ -69,6 +72,16 @@ def synced(root: Path, *files: Mapping[str, str]) -> Iterator[Notebook]:
         yield opened
 
 
+def on_mongodb(url: str, database: str) -> str:
+    """Settings of a notebook whose mirror is there."""
+    return f'[mirror]\nurl = "{url}"\ndatabase = "{database}"\ntimeout_seconds = 60\n'
+
+
+def on_redis(url: str, prefix: str) -> str:
+    """Settings of a notebook whose refs are there."""
+    return f'[refs]\nurl = "{url}"\nprefix = "{prefix}"\ntimeout_seconds = 60\n'
+
+
 def add_settings(root: Path, text: str) -> None:
     """Add lines to the settings."""
     with (root / "notebook.toml").open("a") as settings:
@@ -97,6 +110,16 @@ def git(root: Path, *arguments: str) -> str:
         ["git", *arguments], cwd=root, env={**os.environ, **settings}, check=True, capture_output=True
     )
     return done.stdout.decode()
+
+
+@pytest.fixture(autouse=True)
+def patient(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine is not a failure: git, locks, and servers that are there get a minute to answer."""
+    monkeypatch.setattr("notebook_sync.files.git.ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr("notebook_sync.services.writing.write_lock", partial(write_lock, timeout=60.0))
+    if {"mongodb_url", "redis_url", "plain_redis_url"} & set(request.fixturenames):
+        run_for = publish._run_for
+        monkeypatch.setattr(publish, "_run_for", lambda _, works: run_for(60.0, works))
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from notebook_sync.registry import OPERATIONS, as_json
 from notebook_sync.services.admin import Check
 from notebook_sync.services.core import Core
 from notebook_sync.sync.watch import WatchEvent
-from tests.services.conftest import FILES, OWNER, SCRIBE, assert_raises, write_files
+from tests.services.conftest import FILES, OWNER, SCRIBE, add_settings, assert_raises, on_redis, write_files
 from tests.waiting import eventually
 
 OFF = '[search]\nembeddings = "off"\n'
@@ -141,8 +141,7 @@ def test_a_server_that_does_not_answer_costs_an_exit_code_and_nothing_else(noteb
 
 
 def test_sync_publishes_and_verify_compares(notebook: Notebook, redis_url: str, redis_prefix: str) -> None:
-    toml = f'[refs]\nurl = "{redis_url}"\nprefix = "{redis_prefix}"\n{OFF}'
-    write_files(notebook.root, {"notebook.toml": toml})
+    add_settings(notebook.root, on_redis(redis_url, redis_prefix))
     report = notebook.admin.sync()
     assert (report.warnings, report.targets[0]["behind"], exit_of("sync", report)) == ([], 0, 0)
     verdict = notebook.admin.verify()
@@ -327,7 +326,7 @@ def test_following_goes_on_with_the_last_good_settings(notebook: Notebook, follo
 
 
 def test_following_publishes_what_is_new(notebook: Notebook, redis_url: str, redis_prefix: str) -> None:
-    write_files(notebook.root, {"notebook.toml": f'[refs]\nurl = "{redis_url}"\nprefix = "{redis_prefix}"\n{OFF}'})
+    add_settings(notebook.root, on_redis(redis_url, redis_prefix))
     following = Following(notebook)
     try:
         following.wait_for("published")

@@ -26,6 +26,8 @@ from tests.services.conftest import (
     assert_raises,
     git,
     make_repository,
+    on_mongodb,
+    on_redis,
     sync_files,
     synced,
     write_files,
@@ -353,8 +355,7 @@ def test_a_change_of_server_is_a_change_of_url_and_two_notebooks_on_one_never_me
     plain_redis_url: str,
 ) -> None:
     def settings(database: str, redis: str, prefix: str) -> str:
-        mirror = f'[mirror]\nurl = "{mongodb_url}"\ndatabase = "{database}"\n'
-        return f'{FILES["notebook.toml"]}{mirror}[refs]\nurl = "{redis}"\nprefix = "{prefix}"\n'
+        return FILES["notebook.toml"] + on_mongodb(mongodb_url, database) + on_redis(redis, prefix)
 
     (root / "notebook.toml").write_text(settings(mongo_database, redis_url, redis_prefix))
     other = write_files(tmp_path / "other", {"pages/x.md": "# X\n"})

@@ -14,7 +14,18 @@ from notebook_sync.errors import NoAgentNamed, NotebookError, NotPermitted, Unsa
 from notebook_sync.registry import Results, for_model
 from notebook_sync.services.channels import PrivateNote
 from notebook_sync.surfaces.tools import call_tool
-from tests.services.conftest import NAMELESS, OWNER, PILOT, SCRIBE, STRANGER, assert_raises, synced, write_files
+from tests.services.conftest import (
+    NAMELESS,
+    OWNER,
+    PILOT,
+    SCRIBE,
+    STRANGER,
+    add_settings,
+    assert_raises,
+    on_redis,
+    synced,
+    write_files,
+)
 from tests.store.mirrors import Keys
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -162,7 +173,7 @@ def test_a_channel_that_git_ignores_or_that_is_a_link_takes_no_note(root: Path, 
 def test_nothing_of_a_note_reaches_redis_the_stream_or_another_session(
     root: Path, redis_url: str, redis_prefix: str
 ) -> None:
-    write_files(root, {"notebook.toml": f'{OFF}[refs]\nurl = "{redis_url}"\nprefix = "{redis_prefix}"\n'})
+    add_settings(root, on_redis(redis_url, redis_prefix))
     with synced(root) as notebook:
         notebook.channels.write("The quillfeather", SCRIBE, topic="quillfeather")
         notebook.notes.create("Public", SCRIBE)

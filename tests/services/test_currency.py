@@ -9,7 +9,7 @@ import pytest
 from notebook_sync import Notebook
 from notebook_sync.errors import NoSuchNote, NotPermitted, UsageError
 from notebook_sync.model import is_current
-from notebook_sync.services.results import Missing, Written
+from notebook_sync.services.results import Written
 from notebook_sync.services.writing import Change, save
 from notebook_sync.surfaces.memory_tool import MemoryTool, MemoryToolError
 from tests.services.conftest import (

@@ -37,6 +37,7 @@ from tests.services.conftest import (
     assert_raises,
     git,
     make_repository,
+    on_mongodb,
     sync_files,
     synced,
     text_of,
@@ -591,8 +592,7 @@ def test_a_clock_that_jumps_ahead_changes_no_file(harbour: Notebook, monkeypatch
 
 
 def test_use_and_importance_are_published_by_upkeep(harbour: Notebook, mongodb_url: str, mongo_database: str) -> None:
-    server = f'[mirror]\nurl = "{mongodb_url}"\ndatabase = "{mongo_database}"\ntimeout_seconds = 30\n'
-    sync_files(harbour, {"notebook.toml": server})
+    sync_files(harbour, {"notebook.toml": on_mongodb(mongodb_url, mongo_database)})
     with pymongo.MongoClient(mongodb_url) as client:
         notes: Any = client[mongo_database].notes
         first = notes.find_one({"note_id": fact_id(FERRY)})

@@ -24,7 +24,18 @@ from notebook_sync.services.importing import Imported
 from notebook_sync.store.rows import Is
 from tests.llm_server import llm_server, says
 from tests.servers import MongoClient
-from tests.services.conftest import FILES, OWNER, SCRIBE, assert_raises, sync_files, synced, write_files
+from tests.services.conftest import (
+    FILES,
+    OWNER,
+    SCRIBE,
+    add_settings,
+    assert_raises,
+    on_mongodb,
+    on_redis,
+    sync_files,
+    synced,
+    write_files,
+)
 
 WHEN = "2026-02-18T10:30:00Z"
 MOMENT = datetime(2026, 2, 18, 10, 30, tzinfo=UTC)
@@ -351,8 +362,7 @@ def test_what_mongodb_can_hold_and_python_can_not_is_imported_too(
 
 
 def test_what_another_program_changed_in_our_mirror_is_named(root: Path, mongodb_url: str, mongo_database: str) -> None:
-    mirror = f'[mirror]\nurl = "{mongodb_url}"\ndatabase = "{mongo_database}"\n'
-    (root / "notebook.toml").write_text(FILES["notebook.toml"] + mirror)
+    add_settings(root, on_mongodb(mongodb_url, mongo_database))
     with synced(root) as notebook, MongoClient(mongodb_url) as client:
         pages = client[mongo_database].pages
         assert notebook.transfer.import_(mongo=f"{mongodb_url}/{mongo_database}").added == 0
@@ -399,8 +409,7 @@ def original(redis_url: str, redis_prefix: str) -> Iterator[Callable[[], dict[st
 def test_stream_longterm_and_checkpoints_of_the_original(
     root: Path, original: Callable[[], dict[str, Any]], redis_url: str, redis_prefix: str
 ) -> None:
-    refs = f'[refs]\nurl = ""\nprefix = "{redis_prefix}"\n'
-    (root / "notebook.toml").write_text(FILES["notebook.toml"] + refs)
+    add_settings(root, on_redis("", redis_prefix))
     before = original()
     with synced(root) as notebook:
         done = bring_in(notebook, redis=redis_url)
@@ -413,7 +422,7 @@ def test_stream_longterm_and_checkpoints_of_the_original(
         ]
         assert "before" in {each.name for each in notebook.stream.checkpoints().results}
         # From now on it is the notebook's own server: what is there is neither repeated nor changed.
-        (root / "notebook.toml").write_text(FILES["notebook.toml"] + refs.replace('url = ""', f'url = "{redis_url}"'))
+        write_files(root, {"notebook.toml": FILES["notebook.toml"] + on_redis(redis_url, redis_prefix)})
         assert not any(each["trouble"] for each in notebook.sync().targets)
         notebook.stream.log("Our own line", OWNER)
         after = original()

@@ -20,6 +20,8 @@ from tests.services.conftest import (
     assert_raises,
     git,
     make_repository,
+    on_mongodb,
+    on_redis,
     sync_files,
     synced,
     write_files,
@@ -37,9 +39,8 @@ NOTE = "pages/secret.md"
 @pytest.fixture
 def filled(root: Path, mongodb_url: str, mongo_database: str, redis_url: str, redis_prefix: str) -> Iterator[Notebook]:
     """A notebook on real servers, in which the note left traces wherever a note can."""
-    mirror = f'[mirror]\nurl = "{mongodb_url}"\ndatabase = "{mongo_database}"\n'
-    refs = f'[refs]\nurl = "{redis_url}"\nprefix = "{redis_prefix}"\n'
-    settings = FILES["notebook.toml"].replace("off", "wordllama") + mirror + refs
+    servers = on_mongodb(mongodb_url, mongo_database) + on_redis(redis_url, redis_prefix)
+    settings = FILES["notebook.toml"].replace("off", "wordllama") + servers
     write_files(root, {"notebook.toml": settings, "pages/first.md": TEXT, "facts/notes.md": "- Rope is dear\n"})
     with synced(root) as notebook:
         notebook.notes.update("pages/first.md", SCRIBE, title=f"Another {CANARY}", summary=f"The {CANARY} again")

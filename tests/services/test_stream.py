@@ -25,6 +25,7 @@ from tests.services.conftest import (
     SCRIBE,
     STRANGER,
     assert_raises,
+    on_redis,
     sync_files,
     write_files,
 )
@@ -229,16 +230,15 @@ class TestRecall:
 
 
 def opened_with(root: Path, url: str, prefix: str) -> Notebook:
-    refs = f'[refs]\nurl = "{url}"\nprefix = "{prefix}"\ntimeout_seconds = 30.0\n'
-    write_files(root, {"notebook.toml": FILES["notebook.toml"] + refs})
+    write_files(root, {"notebook.toml": FILES["notebook.toml"] + on_redis(url, prefix)})
     return Notebook.open(root)
 
 
 @pytest.mark.parametrize("modules", [True, False], ids=["stack", "plain"])
 def test_what_other_programs_wrote_is_read_when_asked_for(
-    root: Path, request: pytest.FixtureRequest, redis_prefix: str, modules: bool
+    root: Path, redis_url: str, plain_redis_url: str, redis_prefix: str, modules: bool
 ) -> None:
-    url = request.getfixturevalue("redis_url" if modules else "plain_redis_url")
+    url = redis_url if modules else plain_redis_url
     with opened_with(root, url, redis_prefix) as notebook, closing(Keys(url, redis_prefix).client) as client:
         notebook.stream.log("a gull of ours")
         notebook.sync()

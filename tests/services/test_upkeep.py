@@ -12,7 +12,7 @@ from notebook_sync.services import upkeep
 from notebook_sync.services.upkeep import MODELS, Chore, expire, run_chores
 from notebook_sync.services.watching import Work
 from tests.search.embedding_server import embedding_server, vectors
-from tests.services.conftest import SCRIBE, git, make_repository, write_files
+from tests.services.conftest import SCRIBE, git, make_repository, on_redis, write_files
 
 OFF = '[search]\nembeddings = "off"\n'
 _HOUR, _DAY = 3_600, 86_400
@@ -91,9 +91,8 @@ def test_the_status_has_the_last_and_the_next_run_of_all_that_is_done(
     """Publishing and embedding, too; and how much each model of search has still to do."""
     with embedding_server() as server:
         server.answer = lambda texts: vectors([[1.0, 0.0] for _ in texts])
-        toml = f'[refs]\nurl = "{redis_url}"\nprefix = "{redis_prefix}"\n'
-        toml += f'[search]\nsecond_stage = "openai:any"\nbase_url = "{server.url}"\n'
-        write_files(notebook.root, {"notebook.toml": toml})
+        search = f'[search]\nsecond_stage = "openai:any"\nbase_url = "{server.url}"\n'
+        write_files(notebook.root, {"notebook.toml": on_redis(redis_url, redis_prefix) + search})
         status = notebook.admin.status()
         stages = {"publish", "embeddings", "second_stage"}
         names = {"commit", "usage", "tidy", "expiry", "facts", "scores", "dump", "pack", "prefetch", "reconcile"}
