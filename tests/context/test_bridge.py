@@ -77,7 +77,7 @@ def test_a_failure_is_classified_and_leaves_neither_words_nor_processes(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     log = tmp_path / "asked.jsonl"
-    seconds = 2.0 if misbehaviour in ("hang", "stubborn") else 60.0
+    seconds = 1.0 if misbehaviour in ("hang", "stubborn") else 60.0
     with caplog.at_level(logging.DEBUG), pytest.raises(BackendDown) as down:
         bridge(*bridge_command(misbehaviour, "chatty", log=log), seconds=seconds).ask("", "When?")
     assert reason in down.value.reason

@@ -109,13 +109,20 @@ class TestByItself:
         return prefetcher
 
     def test_a_saved_spec_is_asked_about_after_a_pause(
-        self, prefetcher: Prefetcher, notebook: Notebook, root: Path, answers: Answers
+        self,
+        prefetcher: Prefetcher,
+        notebook: Notebook,
+        root: Path,
+        answers: Answers,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
+        now = datetime.now(UTC)
+        monkeypatch.setattr(type(notebook.core), "now", lambda _: now)
         save(root, "soup.md", "# Soup")
         save(root, "specs/berth.md", f"{SPEC} Now?", seconds_ago=1)
         notebook.sync()
         assert not look(prefetcher)
-        save(root, "specs/berth.md", f"{SPEC} Now?", seconds_ago=11)
+        save(root, "specs/berth.md", f"{SPEC} Now?")
         notebook.sync()
         assert look(prefetcher)
         assert not look(prefetcher)
@@ -168,12 +175,13 @@ class TestByItself:
         self, notebook: Notebook, root: Path, answers: Answers
     ) -> None:
         (chore,) = [each for each in chores_of(notebook.core) if each.name == "prefetch"]
-        answers.set("hang", specs=["specs/"], timeout_seconds=1)
+        answers.set("hang", specs=["specs/"])
         chore.run()
         save(root, "specs/berth.md", f"{SPEC} Now?")
         notebook.sync()
         chore.run()
         eventually(lambda: answers.asked, "the model is asked")
+        answers.kill()
         eventually(lambda: not [each for each in enumerate_threads() if each.name == "prefetch"], "it has ended")
         answers.set()
         save(root, "specs/berth.md", f"{SPEC} Then?")

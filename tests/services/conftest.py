@@ -118,6 +118,7 @@ def patient(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("notebook_sync.files.git.ANSWER_SECONDS", 60.0)
     monkeypatch.setattr("notebook_sync.services.writing.write_lock", partial(write_lock, timeout=60.0))
     if {"mongodb_url", "redis_url", "plain_redis_url"} & set(request.fixturenames):
+        monkeypatch.setattr("notebook_sync.services.originals._SECONDS", 60.0)
         run_for = publish._run_for
         monkeypatch.setattr(publish, "_run_for", lambda _, works: run_for(60.0, works))
 

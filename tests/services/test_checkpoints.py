@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from tests.services.conftest import (
     synced,
     write_files,
 )
-from tests.services.test_stream import NOW, TODAY, contents, opened_with, put_line
+from tests.services.test_stream import contents, opened_with, put_line, today
 from tests.store.mirrors import Keys
 
 PRIVATE = "channels/scribe/global/plan.md"
@@ -40,7 +40,7 @@ def logged(notebook: Notebook) -> list[str]:
 
 def row_of(id: str, milliseconds: int, **fields: Any) -> dict[str, Any]:
     """A checkpoint that holds nothing, made so much later than now."""
-    at = NOW + timedelta(milliseconds=milliseconds)
+    at = datetime.now(UTC) + timedelta(milliseconds=milliseconds)
     return {"id": id, "name": "", "at": at, "created_by": "owner", "commit": "", "body": {}, **fields}
 
 
@@ -147,7 +147,7 @@ class TestKept:
         self, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         first = notebook.stream.checkpoint("first")
-        monkeypatch.setattr(notebook.core, "now", lambda: NOW.replace(year=2020))
+        monkeypatch.setattr(notebook.core, "now", lambda: datetime(2020, 1, 1, tzinfo=UTC))
         second = notebook.stream.checkpoint("second")
         assert ids_of(notebook) == [second.id, first.id]
         assert second.at > first.at
@@ -296,7 +296,7 @@ class TestFiles:
         {},
         {"daily": []},
         {"daily": {"x": []}, "longterm": [], "notebook": []},
-        {"daily": {TODAY: 5}},
+        {"daily": {"2026-02-18": 5}},
         {"daily": 1},
     ],
 )
@@ -310,7 +310,7 @@ def test_a_checkpoint_of_another_shape_harms_nothing(notebook: Notebook, body: A
 
 def test_lines_of_other_programs_go_and_come_back_in_redis(root: Path, redis_url: str, redis_prefix: str) -> None:
     keys = Keys(redis_url, redis_prefix)
-    day, kept = f"{redis_prefix}:daily:{TODAY}", f"{redis_prefix}:longterm:9"
+    day, kept = f"{redis_prefix}:daily:{today()}", f"{redis_prefix}:longterm:9"
 
     def there() -> list[str]:
         notebook.sync()

@@ -303,7 +303,10 @@ def test_without_embeddings_words_alone_decide(harbour: Notebook) -> None:
     assert harbour.facts.add("The ferry leaves at ten", SCRIBE).action == "added"
 
 
-def test_a_server_that_hangs_or_fails_keeps_no_fact_from_its_file(harbour: Notebook) -> None:
+def test_a_server_that_hangs_or_fails_keeps_no_fact_from_its_file(
+    harbour: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("notebook_sync.search.meaning._PAUSE_SECONDS", 3_600.0)
     with embedding_server() as server:
         server.hold.clear()
         toml = f'[search]\nembeddings = "openai:small"\nbase_url = "{server.url}"\ntimeout_seconds = 0.3\n'
@@ -313,6 +316,7 @@ def test_a_server_that_hangs_or_fails_keeps_no_fact_from_its_file(harbour: Noteb
         assert harbour.facts.search("ferry", SCRIBE).degraded
         assert harbour.facts.verify(FERRY, SCRIBE).verdict == "CONFIRMED"
         assert harbour.facts.reinforce(FERRY, SCRIBE).warnings == []
+        eventually(lambda: server.asked, "the server is asked")
         assert len(server.asked) == 1
 
 

@@ -439,8 +439,9 @@ def test_stream_longterm_and_checkpoints_of_the_original(
     "source", [{"mongo": "mongodb://u:hidden@127.0.0.1:1/x"}, {"redis": "redis://:hidden@127.0.0.1:1"}]
 )
 def test_a_server_that_does_not_answer_is_named_without_its_password(
-    notebook: Notebook, source: dict[str, str]
+    notebook: Notebook, source: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("notebook_sync.services.originals._SECONDS", 0.2)
     down = assert_raises(BackendDown, notebook.transfer.import_, **source)
     assert "hidden" not in str(down)
 

@@ -31,13 +31,15 @@ from tests.services.conftest import (
 )
 from tests.store.mirrors import Keys
 
-NOW = datetime.now(UTC)
-TODAY = NOW.date().isoformat()
 Entries = list[tuple[str, str]]
 
 
 def contents(found: Any) -> list[str]:
     return [each.content for each in found.results]
+
+
+def today() -> str:
+    return datetime.now(UTC).date().isoformat()
 
 
 def put_line(notebook: Notebook, id: str, content: str, *, days: float = 0, **fields: Any) -> None:
@@ -99,7 +101,7 @@ class TestShowing:
 
     def test_the_limit_leaves_out_the_earliest(self, notebook: Notebook) -> None:
         for number in range(4):
-            put_line(notebook, f"l{number}", f"line {number}", day=TODAY)
+            put_line(notebook, f"l{number}", f"line {number}", day=today())
         some, every = (notebook.stream.show(SCRIBE, limit=limit) for limit in (3, 4))
         assert (contents(some), contents(every)[1:]) == (["line 1", "line 2", "line 3"],) * 2
         assert (some.degraded, every.degraded) == ("earlier entries that the limit leaves out: 1", None)
@@ -189,7 +191,10 @@ class TestRecall:
     def test_conditions_come_before_limits(self, notebook: Notebook) -> None:
         put_line(notebook, "tagged", "sail", days=3, tags=["Loft"])
         (row,) = notebook.core.index.stream.find(Is("id", "=", "tagged"))
-        more = [{**row, "id": f"n{n}", "tags": ["x"], "at": NOW, "source": "agent:pilot"} for n in range(700)]
+        more = [
+            {**row, "id": f"n{n}", "tags": ["x"], "at": datetime.now(UTC), "source": "agent:pilot"}
+            for n in range(700)
+        ]
         notebook.core.index.stream.put(more)
         assert contents(notebook.stream.recall("sail", SCRIBE, tags=["loft,keel"])) == ["sail"]
         assert contents(notebook.stream.recall("", SCRIBE, tags=["LOFT"])) == ["sail"]
@@ -247,7 +252,7 @@ def test_what_other_programs_wrote_is_read_when_asked_for(
             {"content": "a gull of theirs", "source": "host", "tags": "bird,sea", "score": "0.7"},
             {"type": "notebook_ref", "notebook_id": "channels/pilot/global/berth", "title": "gull leaked"},
         ]
-        client.rpush(f"{redis_prefix}:daily:{TODAY}", *map(json.dumps, lines), "no JSON, a gull")
+        client.rpush(f"{redis_prefix}:daily:{today()}", *map(json.dumps, lines), "no JSON, a gull")
         client.hset(f"{redis_prefix}:longterm:9", mapping={"content": "gulls nest", "source": "host", "tags": "bird"})
         ours, theirs, kept = "a gull of ours", "a gull of theirs", ["gulls nest"] if modules else []
         shown = contents(notebook.stream.show(SCRIBE))
@@ -258,7 +263,7 @@ def test_what_other_programs_wrote_is_read_when_asked_for(
 
 
 def test_a_line_that_another_program_cut_leaves(root: Path, redis_url: str, redis_prefix: str) -> None:
-    day, client = f"{redis_prefix}:daily:{TODAY}", Keys(redis_url, redis_prefix).client
+    day, client = f"{redis_prefix}:daily:{today()}", Keys(redis_url, redis_prefix).client
     with opened_with(root, redis_url, redis_prefix) as notebook, closing(client):
         for text in ("cut heron", "kept heron"):
             notebook.stream.log(text)
@@ -307,8 +312,8 @@ def test_a_server_that_hangs_costs_a_moment_and_is_named(root: Path, own_redis: 
     ids=lambda raw: str(raw[:20]),
 )
 def test_whatever_a_list_holds_is_read(raw: bytes) -> None:
-    line = read_line(raw, TODAY)
-    row = row_of_other(line.id, TODAY, line.value, NOW)
+    line = read_line(raw, "2026-02-18")
+    row = row_of_other(line.id, line.day, line.value, datetime(2026, 2, 18, tzinfo=UTC))
     assert as_json(row)
     assert row["content"].isprintable() or row["content"] == ""
     assert 0 <= row["score"] <= 1

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from notebook_sync import Notebook, Session
-from notebook_sync.errors import Conflict, NoSuchNote, NotPermitted
+from notebook_sync.errors import Conflict, GitFailed, NoSuchNote, NotPermitted
 from notebook_sync.files.edits import Edit
 from notebook_sync.services.assembling import CountFile, files_of
 from notebook_sync.services.trust import is_trusted, trust_edit
@@ -176,13 +176,17 @@ def test_an_unchanged_prompt_asks_git_nothing(notebook: Notebook, monkeypatch: p
 
 
 @pytest.fixture
-def hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+def hang(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """Let git never answer from now on. It is asked once."""
-    (tmp_path / "git").write_text(f"#!/bin/sh\necho >>{tmp_path}/asked\nexec sleep 1000\n")
-    (tmp_path / "git").chmod(0o755)
-    monkeypatch.setattr("notebook_sync.files.git.ANSWER_SECONDS", 0.5)
-    yield lambda: monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert (tmp_path / "asked").read_text() == "\n"
+    asked = list[str]()
+
+    def wait_in_vain(_: Path, command: str, *__: str, **___: object) -> bytes:
+        asked.append(command)
+        raise GitFailed(f"git {command} took longer than 3 s and was stopped")
+
+    monkeypatch.setattr("notebook_sync.services.trust._PAUSE_SECONDS", 3_600.0)
+    yield lambda: monkeypatch.setattr("notebook_sync.files.git.run_git", wait_in_vain)
+    assert len(asked) == 1
 
 
 def test_a_git_that_hangs_holds_up_no_prompt(notebook: Notebook, hang: Callable[[], None]) -> None:
