@@ -56,8 +56,7 @@ class Answers:
 
     def set(self, *misbehaviours: str, **tier2: Any) -> None:
         """How it behaves from now on, and other settings of [tier2]."""
-        command = bridge_command(*misbehaviours, answer=self._file, log=self._log)
-        write_notebook(self._root, command=command, **tier2)
+        write_notebook(self._root, command=bridge_command(*misbehaviours, answer=self._file, log=self._log), **tier2)
 
     def kill(self) -> None:
         """End the bridge that was asked last."""

@@ -201,8 +201,7 @@ def test_a_confidence_is_from_0_to_1(given: object, taken: float) -> None:
 
 
 def test_numbers_that_json_does_not_have_are_none() -> None:
-    text = json.dumps([LINK]).replace("0.8", "NaN")
-    assert [link["confidence"] for link in checked(text=text)[0]] == [0.5]
+    assert [link["confidence"] for link in checked(text=json.dumps([LINK]).replace("0.8", "NaN"))[0]] == [0.5]
     _, huge = checked(text=json.dumps([{**LINK, "to": "ghost"}]).replace("0.8", "1e999"))
     assert isinstance(huge[0].link, str)
 

@@ -82,8 +82,7 @@ def test_a_failure_is_classified_and_leaves_neither_words_nor_processes(
         bridge(*bridge_command(misbehaviour, "chatty", log=log), seconds=seconds).ask("", "When?")
     assert reason in down.value.reason
     assert down.value.backend == f"the bridge {Path(bridge_command()[0]).name}"
-    everything = f"{down.value}{caplog.text}{''.join(capfd.readouterr())}"
-    assert PRIVATE not in everything
+    assert PRIVATE not in f"{down.value}{caplog.text}{''.join(capfd.readouterr())}"
     for noted in asked(log):
         until_ended(noted["pid"])
 

@@ -249,11 +249,9 @@ def test_the_command_reads_a_file_and_the_prompt_has_the_brief(
     answer = json.loads(capsys.readouterr().out)
     assert answer["task_brief_md"] == compiled(notebook).task_brief_md
     assert answer["context_hash"] == compiled(notebook).context_hash
-    prompt = notebook.prompts.assemble(SCRIBE, task=SPEC)
-    assert "> > Hemp rope for the ferry." in prompt.text
+    assert "> > Hemp rope for the ferry." in notebook.prompts.assemble(SCRIBE, task=SPEC).text
     assert "> # Winter ferry" in notebook.prompts.assemble(SCRIBE, task=SPEC, max_tokens=500).text
-    unknown = notebook.prompts.assemble(SCRIBE, task="Quarrel.")
-    assert "## Task Brief\n\n> Quarrel.\n" in unknown.text
+    assert "## Task Brief\n\n> Quarrel.\n" in notebook.prompts.assemble(SCRIBE, task="Quarrel.").text
 
 
 def test_a_prompt_shows_the_task_where_no_brief_can_be_made_and_asks_no_server(folder: Path) -> None:

@@ -195,8 +195,7 @@ class TestWhatItRestsOn:
         ask(notebook, session=TASK)
         settings = root / "notebook.toml"
         settings.write_text(f'{settings.read_text()}[[prompt.files]]\npath = "{BERTH}"\nsessions = ["owner"]\n')
-        found = ask(notebook, session=TASK)
-        assert not found.cached
+        assert not ask(notebook, session=TASK).cached
         assert "Berth 4 is for the ferry" not in answers.asked[1]
 
     def test_an_edit_while_the_model_thinks_is_not_covered_by_its_answer(

@@ -71,14 +71,12 @@ def test_a_lost_folder_deletes_nothing_unless_it_is_meant(notebook: Notebook) ->
 
 def test_verify_rebuild_and_repair(notebook: Notebook) -> None:
     assert exit_of("verify", notebook.admin.verify()) == 0
-    path = notebook.root / "pages/ferry.md"
-    path.write_text("# Boat\n")
+    (notebook.root / "pages/ferry.md").write_text("# Boat\n")
     found = notebook.admin.verify()
     assert (found.consistent, [each["path"] for each in found.differences]) == (False, ["pages/ferry.md"])
     assert exit_of("verify", found) == 1
     assert notebook.admin.verify(repair=True).consistent
-    report = notebook.admin.rebuild()
-    assert (report.failed, notebook.admin.verify().consistent) == ([], True)
+    assert (notebook.admin.rebuild().failed, notebook.admin.verify().consistent) == ([], True)
 
 
 def test_status_shows_what_matters(notebook: Notebook) -> None:
@@ -184,8 +182,7 @@ def test_the_programs_files_are_closed_to_other_users(notebook: Notebook) -> Non
     tokens, copies = notebook.core.place.state / "tokens.json", notebook.root / ".notebook"
     tokens.chmod(0o644)
     copies.chmod(0o755)
-    warnings = notebook.admin.sync().warnings
-    assert [line.partition(" was open")[0] for line in warnings] == [str(copies), str(tokens)]
+    assert [line.partition(" was open")[0] for line in notebook.admin.sync().warnings] == [str(copies), str(tokens)]
     assert (notebook.admin.session_of_token(token), notebook.admin.sync().warnings) == (OWNER, [])
 
 

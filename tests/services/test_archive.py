@@ -105,8 +105,7 @@ def test_an_archive_brings_back_the_whole_notebook(home: Notebook, tmp_path: Pat
     for asked in (["log", "--format=%H %s"], ["status", "--porcelain"]):
         assert git(there, *asked) == git(home.root, *asked)
     with Notebook.open(there) as copy:
-        after = state_of(copy)
-        assert after == before
+        assert state_of(copy) == before
         here, back = home.core.place, copy.core.place
         assert (back.notebook_id == here.notebook_id, back.replica == here.replica) == (True, False)
         assert (copy.notes.history("pages/ferry.md"), copy.notes.undo("pages/ferry.md").changed) == (versions, True)

@@ -32,14 +32,12 @@ def test_a_note_is_a_bullet_and_comes_back_with_what_was_given(notebook: Noteboo
     )
     assert note_id == fact_id("Odile runs the ferry")
     row = store.get_note(note_id=note_id)
-    assert row is not None
     assert row.keys() == {"note_id", "content", "section", "score", "metadata"}
     assert (row["section"], row["score"], row["metadata"]["source"]) == ("People & Entities", 0.8, "chat")
     assert "- Odile runs the ferry\n" in (notebook.root / NOTES).read_text()
     assert store.upsert_note(FERRY, "elsewhere", importance=0.2) == fact_id(FERRY)
     assert (notebook.root / NOTES).read_text().count(FERRY) == 1
     again = store.get_note(fact_id(FERRY))
-    assert again is not None
     assert (again["section"], again["metadata"]["base"]) == ("Important Facts", 0.2)
     assert store.get_note("unknown") is None
 
@@ -58,7 +56,6 @@ def test_a_deleted_note_is_taken_out_of_every_file_and_undo_brings_it_back(noteb
 
 def test_the_nearest_to_a_vector_come_first(notebook: Notebook) -> None:
     store, meaning = notebook.facts.store, notebook.core.searcher.meaning
-    assert meaning is not None
     vector = [float(each) for each in meaning.embedder.embed(["\nwhen does the ferry leave"])[0]]
     found = store.search_similar(query_embedding=vector, limit=2)
     assert (found[0]["content"], found[0]["score"] > found[1]["score"] > 0) == (FERRY, True)

@@ -66,9 +66,8 @@ def fact(notebook: Notebook, content: str) -> FactRow:
 
 
 def actions(notebook: Notebook, content: str) -> list[tuple[str, str]]:
-    row = notebook.core.index.facts.one(fact_id(content))
-    assert row is not None
-    return [(event["action"], event["actor"]) for event in row["source_history"]]
+    events = notebook.core.index.facts.one(fact_id(content))["source_history"]
+    return [(event["action"], event["actor"]) for event in events]
 
 
 # ---- importance
@@ -153,8 +152,7 @@ def test_what_the_owner_says_of_importance_is_written_and_what_an_agent_says_is_
     added = harbour.facts.add("Bosun barks", SCRIBE, importance="0.3")
     assert (added.pin, added.base, added.importance) == (None, 0.3, 0.3)
     assert text_of(harbour, NOTES).endswith("- Odile runs the ferry <!-- importance: 0.9 -->\n- Bosun barks\n")
-    again = harbour.facts.add("Bosun barks", SCRIBE, importance="high")
-    assert again.base == 0.7
+    assert harbour.facts.add("Bosun barks", SCRIBE, importance="high").base == 0.7
 
 
 @pytest.mark.parametrize(
@@ -377,8 +375,7 @@ def test_a_name_that_several_facts_begin_with_or_none_is_an_error_with_what_ther
     texts = sorted((f"buoy number {number}" for number in range(20_000)), key=fact_id)
     one, other = min(pairwise(texts), key=lambda pair: fact_id(pair[0])[:6] != fact_id(pair[1])[:6])
     sync_files(harbour, {NOTES: f"- {one}\n- {other}\n"})
-    several = assert_raises(NotFound, harbour.facts.archive, fact_id(one)[:6], OWNER)
-    assert len(several.candidates) == 2
+    assert len(assert_raises(NotFound, harbour.facts.archive, fact_id(one)[:6], OWNER).candidates) == 2
 
 
 # ---- moving
@@ -519,8 +516,7 @@ def test_others_read_facts_and_change_none(harbour: Notebook) -> None:
     said = set()
     for change in [*calls, service.promote]:
         for name in (LAMP, "no such fact"):
-            refused = assert_raises(NotPermitted, change, name, STRANGER)
-            said.add(str(refused))
+            said.add(str(assert_raises(NotPermitted, change, name, STRANGER)))
     assert len(said) == 1
     assert len([event for event in harbour.core.events.read() if event["kind"] == "refused"]) == 10
 

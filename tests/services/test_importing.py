@@ -58,9 +58,7 @@ def bring_in(notebook: Notebook, **source: Any) -> Imported:
 
 
 def row_of(notebook: Notebook, id: str) -> dict[str, Any]:
-    row = notebook.core.index.documents.one(id)
-    assert row is not None
-    return row
+    return notebook.core.index.documents.one(id)
 
 
 def lines_of(tmp_path: Path, *records: Any) -> str:
@@ -328,8 +326,7 @@ def test_documents_and_facts_of_the_original_are_read_and_never_altered(
         done = bring_in(notebook, mongo=f"{mongodb_url}/{new_mongo_database}")
         assert (done.added, done.failed) == (5, 2)
         assert {name: list(there[name].find()) for name in there.list_collection_names()} == DOCUMENTS
-    fog = notebook.notes.read("note-fog-1")
-    assert "Fog comes in May.\n\n## June\n\nAnd in June." in fog.text
+    assert "Fog comes in May.\n\n## June\n\nAnd in June." in notebook.notes.read("note-fog-1").text
     row = row_of(notebook, "note-fog-1")
     assert (row["path"], row["version"], row["created_at"], row["status"]) == ("pages/fog.md", 4, MOMENT, "complete")
     assert row["extra"]["mood"] == "grey"
@@ -442,8 +439,7 @@ def test_a_server_that_does_not_answer_is_named_without_its_password(
     notebook: Notebook, source: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("notebook_sync.services.originals._SECONDS", 0.2)
-    down = assert_raises(BackendDown, notebook.transfer.import_, **source)
-    assert "hidden" not in str(down)
+    assert "hidden" not in str(assert_raises(BackendDown, notebook.transfer.import_, **source))
 
 
 # ---- conversations

@@ -137,8 +137,7 @@ def test_a_conflict_copy_is_as_private_as_its_original(board: Notebook) -> None:
 def test_the_paths_of_another_channel_are_refused_alike(notebook: Notebook, session: Session) -> None:
     said = set()
     for name in ("plan", "guessed"):
-        refused = assert_raises(NotPermitted, path_of, notebook, f"channels/scribe/global/{name}", session)
-        said.add(str(refused))
+        said.add(str(assert_raises(NotPermitted, path_of, notebook, f"channels/scribe/global/{name}", session)))
         assert_raises(NoSuchNote, path_of, notebook, name, session)
     assert len(said) == 1
 

@@ -109,8 +109,7 @@ def test_a_model_restructures_what_has_no_structure_and_the_text_stays(notebook:
     made = notebook.memories.add(text, SCRIBE)
     assert (made.structured, made.title, made.tags, made.agent) == ("model", "Dark pier", ["pier"], "scribe")
     assert (notebook.root / "pages/idea.md").read_text() == "Another idea.\n"
-    written = (notebook.root / made.path).read_text()
-    assert f"\n---\n\n````text\n{text}\n````\n" in written
+    assert f"\n---\n\n````text\n{text}\n````\n" in (notebook.root / made.path).read_text()
     assert row_of(notebook, made.notebook_id)["fields"]["missing"] == ["outcome"]
     assert "external-text id=" in json.dumps(model.asked[0].body)
 
@@ -429,8 +428,7 @@ def test_repairs_are_proved_by_the_text_git_and_tags(notebook: Notebook) -> None
         assert text in (notebook.root / f"memories/decision/{name}.md").read_text()
     made, agent = row_of(notebook, "odd")["created_at"], row_of(notebook, "tags")["fields"]["agent"]
     assert (made, agent) == (datetime(2026, 2, 16, 9, 30, tzinfo=UTC), "Scribe")
-    left = {each.path for each in done.left if each.field == "created_at"}
-    assert left == {"memories/decision/imported.md"}
+    assert {each.path for each in done.left if each.field == "created_at"} == {"memories/decision/imported.md"}
     assert notebook.memories.fix().repairs == []
 
 

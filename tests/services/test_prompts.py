@@ -158,8 +158,7 @@ def test_a_private_note_that_the_settings_withhold_is_not_among_the_agents_own(n
     shown = notebook.prompt(SCRIBE, include=["notes"])
     hidden = '[[prompt.files]]\npath = "channels/scribe/global/plan.md"\nsessions = ["owner"]\n'
     write_files(notebook.root, {"notebook.toml": f'[search]\nembeddings = "off"\n{hidden}'})
-    withheld = notebook.prompt(SCRIBE, include=["notes"])
-    assert ("Buy rope" in shown.text, "Buy rope" in withheld.text) == (True, False)
+    assert ("Buy rope" in shown.text, "Buy rope" in notebook.prompt(SCRIBE, include=["notes"]).text) == (True, False)
 
 
 def test_what_cannot_be_included_is_an_error(notebook: Notebook) -> None:

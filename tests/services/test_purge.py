@@ -111,8 +111,7 @@ def test_no_byte_of_a_purged_note_is_left(filled: Notebook) -> None:
 def test_what_an_interrupted_purge_left_is_removed(filled: Notebook) -> None:
     private = filled.core.place.state / "history.git"
     old = shutil.copytree(private, private.with_name("history.old"))
-    done = filled.transfer.purge(NOTE)
-    assert not any("private history" in each for each in done.left)
+    assert not any("private history" in each for each in filled.transfer.purge(NOTE).left)
     assert not old.exists()
 
 
@@ -173,8 +172,7 @@ def test_a_line_of_the_stream_can_be_purged(notebook: Notebook) -> None:
 
 
 def test_a_single_fact_can_be_purged_from_every_file_that_states_it(notebook: Notebook) -> None:
-    files = {"facts/old.md": f"- The {CANARY}\n", "facts/notes.md": f"- Rope is dear\n- The {CANARY}\n"}
-    sync_files(notebook, files)
+    sync_files(notebook, {"facts/old.md": f"- The {CANARY}\n", "facts/notes.md": f"- Rope is dear\n- The {CANARY}\n"})
     (fact,) = notebook.core.index.facts.find(Is("content", "=", f"The {CANARY}"))
     syntheses = {"one": fact["id"], "other": "m1"}
     notebook.core.index.cache.put(
@@ -200,8 +198,7 @@ def test_the_history_of_the_owner_is_named_and_left_alone(root: Path) -> None:
     make_repository(root)
     with synced(root) as notebook:
         commit = git(root, "rev-parse", "HEAD")
-        left = notebook.transfer.purge(NOTE).left
-        assert any("git filter-repo" in each and NOTE in each for each in left)
+        assert any("git filter-repo" in each and NOTE in each for each in notebook.transfer.purge(NOTE).left)
         assert git(root, "merge-base", "--is-ancestor", commit.strip(), "HEAD") == ""
         assert traces_in(notebook) == []
 

@@ -99,8 +99,7 @@ def test_links_are_rewritten_in_their_own_form(notebook: Notebook) -> None:
     )
     assert texts(notebook)["notes/far.md"] == "[[big (idea)]] [x](../deep/big%20%28idea%29.md)\n"
     after = texts(notebook)
-    undone = notebook.notes.undo("deep/big (idea)", SCRIBE)
-    assert (undone.path, texts(notebook)) == (IDEA, before)
+    assert (notebook.notes.undo("deep/big (idea)", SCRIBE).path, texts(notebook)) == (IDEA, before)
     notebook.notes.undo("idea", SCRIBE)
     assert texts(notebook) == after
     notebook.notes.undo("deep/big (idea)", SCRIBE)

@@ -162,8 +162,7 @@ def test_entries_in_wrong_places_are_reported_with_a_correction() -> None:
 
 
 def test_without_an_identity_all_rules_in_force_are_listed() -> None:
-    rules = read_rules(RULES, is_all=True).found
-    every, deck = (choose_rule("", rules, channel) for channel in ("", "deck-crew"))
+    every, deck = (choose_rule("", read_rules(RULES, is_all=True).found, channel) for channel in ("", "deck-crew"))
     assert [rule.line for rule in every.results] == [2, 3, 4, 5, 9, 13, 14, 16]
     assert [rule.line for rule in deck.results] == [2, 3, 4, 5, 9, 13, 14]
     assert every.reason == f"8 rules of {PATH} in force"

@@ -16,8 +16,7 @@ def test_an_empty_folder_gets_everything_and_a_first_commit(tmp_path: Path) -> N
     root = tmp_path / "new" / 'nb "x"\\'
     made = initialize(root)
     assert (made.git, made.kept, "pages/" in made.created, "channels/" in made.created) == ("made", [], True, True)
-    tracked = git(root, "ls-files").split()
-    assert set(tracked) == {".gitignore", SETTINGS_FILE, *RUNTIME_FILES}
+    assert set(git(root, "ls-files").split()) == {".gitignore", SETTINGS_FILE, *RUNTIME_FILES}
     assert git(root, "log", "--format=%s").strip() == "Begin the notebook"
     settings = load_settings(root)
     assert (settings.notebook.name, len(settings.notebook.id)) == ('nb "x"\\', 16)

@@ -112,8 +112,7 @@ class TestShowing:
 
     def test_a_line_of_a_note_is_shown_to_those_who_may_read_it_now(self, notebook: Notebook) -> None:
         def seen(session: Session) -> Entries:
-            lines = notebook.stream.show(session).results
-            return sorted((each.action, each.ref.path) for each in lines if each.ref)
+            return sorted((each.action, each.ref.path) for each in notebook.stream.show(session).results if each.ref)
 
         text, root = "# Title of a note\n\nSecret summary.\n", notebook.root
         names = ("kept", "withheld", "hidden", "deleted", "part")
@@ -192,8 +191,7 @@ class TestRecall:
         put_line(notebook, "tagged", "sail", days=3, tags=["Loft"])
         (row,) = notebook.core.index.stream.find(Is("id", "=", "tagged"))
         more = [
-            {**row, "id": f"n{n}", "tags": ["x"], "at": datetime.now(UTC), "source": "agent:pilot"}
-            for n in range(700)
+            {**row, "id": f"n{n}", "tags": ["x"], "at": datetime.now(UTC), "source": "agent:pilot"} for n in range(700)
         ]
         notebook.core.index.stream.put(more)
         assert contents(notebook.stream.recall("sail", SCRIBE, tags=["loft,keel"])) == ["sail"]

@@ -136,7 +136,6 @@ def test_the_dump_is_written_once_a_day_whatever_the_clock_did(
 ) -> None:
     upkeep.write_dump(notebook.core)
     first, written = notebook.core.index.dumped_at(), list[Path]()
-    assert first is not None
     monkeypatch.setattr(notebook.core.index, "dump", written.append)
     for days in (0.5, 2, -2):
         monkeypatch.setattr(notebook.core, "now", lambda days=days: first + timedelta(days=days))

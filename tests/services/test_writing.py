@@ -88,8 +88,7 @@ def test_a_text_that_would_not_read_back_is_refused_with_its_line(
     notebook: Notebook, text: str, session: Session
 ) -> None:
     before = text_of(notebook, FERRY)
-    refused = assert_raises(EditFailed, put, notebook, FERRY, text, session)
-    assert refused.line
+    assert assert_raises(EditFailed, put, notebook, FERRY, text, session).line
     assert text_of(notebook, FERRY) == before
     assert is_settled(notebook)
 
@@ -195,8 +194,7 @@ def test_a_write_that_was_killed_is_finished_or_forgotten(
         with suppress(SystemExit, NotebookError):
             notebook.notes.update("ferry", SCRIBE, content="Mine.\n")
     assert notebook.core.index.intents.count() == 1
-    done = notebook.notes.update("idea", PILOT, content="Later.\n")
-    assert done.warnings == []
+    assert notebook.notes.update("idea", PILOT, content="Later.\n").warnings == []
     notebook.core.engine.sync()
     assert is_settled(notebook)
     is_made = step != "_exchange"
@@ -223,8 +221,7 @@ def test_without_git_nothing_can_be_undone_and_nothing_is_deleted(
     notebook: Notebook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    done = notebook.notes.update("ferry", SCRIBE, content="x")
-    assert "git is not installed" in done.warnings[0]
+    assert "git is not installed" in notebook.notes.update("ferry", SCRIBE, content="x").warnings[0]
     assert_raises(Refused, notebook.notes.delete, "ferry", SCRIBE, match="nothing is deleted")
     assert_raises(GitFailed, notebook.notes.history, "ferry", match="git is not installed")
     assert (notebook.root / FERRY).exists()
