@@ -4,6 +4,7 @@ Every test runs with an environment of its own: `state_dir` (autouse) points NOT
 clears NOTEBOOK_*, XDG_*, GIT_*, MONGODB_URL and REDIS_URL, and gives git an identity.
 
     folder              an empty folder for a notebook, outside `state_dir`
+    copies              `Copies` of notebooks that this worker has made
     rng                 a `random.Random` seeded by the run's seed and the test's name
     cpu_limit           fails a test that works for longer than a text of its size may take, on however busy a machine
     mongodb_url         MongoDB shared by all workers; use it with one of these database names:
@@ -33,6 +34,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.copies import Copies
 from tests.fault_proxy import FaultProxy
 from tests.servers import (
     MongoClient,
@@ -108,6 +110,11 @@ def folder(tmp_path: Path) -> Path:
     path = tmp_path / "notebook"
     path.mkdir()
     return path
+
+
+@pytest.fixture(scope="session")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Copies:
+    return Copies(tmp_path_factory.mktemp("copies"))
 
 
 @pytest.fixture

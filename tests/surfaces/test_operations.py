@@ -24,8 +24,9 @@ from notebook_sync.surfaces.cli.main import run
 from notebook_sync.surfaces.http.app import API, openapi
 from notebook_sync.surfaces.tools import ALL, call_tool, tool_definitions
 from tests.context.bridge_server import bridge_command
+from tests.copies import Copies
 from tests.llm_server import LlmServer, llm_server, says
-from tests.services.conftest import FILES, write_files
+from tests.services.conftest import FILES, add_settings, write_files
 
 load_operations()
 SESSIONS = (Session.owner(), Session.task("scribe"), Session.external("herald"))
@@ -95,6 +96,22 @@ def root(folder: Path) -> Path:
     return write_files(folder, FILES)
 
 
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NOTEBOOK_STATE_DIR", str(tmp_path_factory.mktemp("state")))
+        with Notebook.open(write_files(tmp_path_factory.mktemp("notebook"), FILES)) as notebook:
+            notebook.sync()
+            yield notebook
+
+
+@pytest.fixture
+def shared(opened: Notebook, monkeypatch: pytest.MonkeyPatch) -> Notebook:
+    """One notebook for all tests that change no note of it."""
+    monkeypatch.setenv("NOTEBOOK_STATE_DIR", str(opened.core.place.state.parent))
+    return opened
+
+
 def _by_call(notebook: Notebook, operation: Operation, given: Mapping[str, Any], session: Session) -> Any:
     try:
         return as_json(call(notebook, operation, given, session))
@@ -133,7 +150,7 @@ def _plain(answer: Any) -> Any:
 @pytest.mark.parametrize(("words", "given", "fault"), CALLS, ids=[f"{words}-{given}" for words, given, _ in CALLS])
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda each: each.kind)
 def test_every_way_gives_the_same_answer(
-    notebook: Notebook,
+    shared: Notebook,
     capsys: pytest.CaptureFixture[str],
     words: str,
     given: dict[str, Any],
@@ -141,21 +158,21 @@ def test_every_way_gives_the_same_answer(
     session: Session,
 ) -> None:
     operation = OPERATIONS[words]
-    answer = _by_call(notebook, operation, given, session)
+    answer = _by_call(shared, operation, given, session)
     if session.kind == "owner":
         assert _fault_of(answer) == fault
-    assert _plain(_by_command(notebook, operation, given, session, capsys)) == _plain(answer)
+    assert _plain(_by_command(shared, operation, given, session, capsys)) == _plain(answer)
     if operation.tool:
-        shown = call_tool(notebook, operation.tool, {**operation.for_models, **given}, session)
+        shown = call_tool(shared, operation.tool, {**operation.for_models, **given}, session)
         assert shown.get("error") == answer.get("error")
 
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
-def test_a_session_that_may_not_call_an_operation_does_not_see_it_and_is_refused(notebook: Notebook, name: str) -> None:
+def test_a_session_that_may_not_call_an_operation_does_not_see_it_and_is_refused(shared: Notebook, name: str) -> None:
     operation = OPERATIONS[name]
     for session in SESSIONS:
-        listed = {each["name"] for each in tool_definitions(notebook, session, "mcp", ALL)}
-        is_allowed = operation.is_listed_for(session, notebook.settings)
+        listed = {each["name"] for each in tool_definitions(shared, session, "mcp", ALL)}
+        is_allowed = operation.is_listed_for(session, shared.settings)
         assert (operation.tool in listed) == (bool(operation.tool) and is_allowed)
         if is_allowed or session.kind == "owner":
             continue
@@ -166,8 +183,8 @@ def test_a_session_that_may_not_call_an_operation_does_not_see_it_and_is_refused
         ]
         hints = {each: get_args(plain_type(operation.hints[each])) for each in needed}
         given = {each: next((one for one in values if isinstance(one, str)), "x") for each, values in hints.items()}
-        assert _by_call(notebook, operation, given, session)["error"]["message"] == operation.refusal
-        assert notebook.core.events.read()[-1]["kind"] == "refused"
+        assert _by_call(shared, operation, given, session)["error"]["message"] == operation.refusal
+        assert shared.core.events.read()[-1]["kind"] == "refused"
 
 
 def test_the_index_of_commands_is_the_registry_s() -> None:
@@ -198,64 +215,74 @@ def test_every_operation_explains_itself(name: str) -> None:
         assert "$ref" in responses["201" if operation.creates else "200"]["content"]["application/json"]["schema"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def llm() -> Iterator[LlmServer]:
     with llm_server() as running:
+        running.say(says({"additions": [], "removals": [], "summary": ""}))
         yield running
 
 
-@pytest.mark.parametrize(
-    "example",
-    # Without an end, and without a language model.
-    [
-        each
-        for name, one in OPERATIONS.items()
-        for each in one.examples
-        if "--follow" not in each and "infer" not in name
-    ],
-)
-def test_every_example_runs(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], llm: LlmServer, example: str
-) -> None:
-    plan = "---\ntags: [timetable]\nstatus: draft\n---\n# Plan\n\nThe ferry, a race condition.\n\n## Risks\n\n- Ice\n"
-    orders = f"{FILES['runtime/standing-orders.md']}- Always respond\n- No tea after nine\n"
-    facts = {
+def make_for_examples(root: Path) -> None:
+    """A notebook that has what the examples name."""
+    memory = "---\nid: {}\nkind: {}\n---\n# The dark pier and its lamps\n"
+    files = {
+        "pages/plan.md": (
+            "---\ntags: [timetable]\nstatus: draft\n---\n# Plan\n\nThe ferry, a race condition.\n\n## Risks\n\n- Ice\n"
+        ),
+        "runtime/standing-orders.md": (f"{FILES['runtime/standing-orders.md']}- Always respond\n- No tea after nine\n"),
         "facts/notes.md": "- The ferry leaves at eight\n- Odile runs the ferry\n",
         "facts/archive.md": "- The toll is ten crowns\n",
+        "memories/decision/k3v9x1q8m2ab.md": memory.format("k3v9x1q8m2ab", "decision"),
+        "memories/problem/p7c2w5z4n3de.md": memory.format("p7c2w5z4n3de", "problem"),
+        "draft.md": "A draft.\n",
+        "talk.json": '[{"role": "user", "content": "The ferry is late."}]',
+        "memories.jsonl": '{"content": "Fog"}\n',
+        "notes.json": "[]",
     }
-    llm.say(says({"additions": [], "removals": [], "summary": ""}))
-    talk = {"talk.json": '[{"role": "user", "content": "The ferry is late."}]'}
-    talk |= {"memories.jsonl": '{"content": "Fog"}\n', "notes.json": "[]"}
-    facts |= {**talk, "notebook.toml": FILES["notebook.toml"] + llm.toml()}
-    files = {**facts, "pages/plan.md": plan, "draft.md": "A draft.\n", "runtime/standing-orders.md": orders}
-    memory = "---\nid: {}\nkind: {}\n---\n# The dark pier and its lamps\n"
-    for id, kind in (("k3v9x1q8m2ab", "decision"), ("p7c2w5z4n3de", "problem")):
-        files[f"memories/{kind}/{id}.md"] = memory.format(id, kind)
-    write_files(folder, {**FILES, **files})
-    if "synthesize" in example or "prefetch" in example:
-        command = json.dumps(bridge_command())
-        write_files(
-            folder, {"notebook.toml": f"{FILES['notebook.toml']}[tier2]\nenabled = true\ncommand = {command}\n"}
-        )
+    with Notebook.open(write_files(root, FILES | files)) as notebook:
+        notebook.sync()
+        notebook.notes.update("pages/plan", content="- Fog", section="Risks")
+        notebook.channels.write("A boathouse", Session.owner("scribe"), tags=["key"])
+        notebook.admin.add_token("herald", kind="external")
+
+
+# Without an end, and without a language model.
+EXAMPLES = [
+    example
+    for name, operation in OPERATIONS.items()
+    for example in operation.examples
+    if "--follow" not in example and "infer" not in name
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_runs(
+    copies: Copies,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    llm: LlmServer,
+    example: str,
+) -> None:
+    bridge = f"[tier2]\nenabled = true\ncommand = {json.dumps(bridge_command())}\n"
+    needs_bridge = "synthesize" in example or "prefetch" in example
+    add_settings(copies.put(make_for_examples, folder), bridge if needs_bridge else llm.toml())
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(folder.parent))
     monkeypatch.setenv("NOTEBOOK_SESSION", "owner")
-    made = ("update pages/plan --content '- Fog' --section Risks", "note write 'A boathouse' --tags key --agent scribe")
-    for before in ("sync", *made, "token add herald --kind external"):
-        assert run(shlex.split(before)) == 0
     is_unknown = "1a2b3c4d" in example  # a brief, a version
     assert run(shlex.split(example.replace("revoke scribe", "revoke herald"))[1:]) == int(is_unknown)
     assert ("1a2b3c4d" in capsys.readouterr().err) == is_unknown
 
 
-def test_the_lists_of_tools_are_short_and_use_common_keywords(notebook: Notebook) -> None:
+def test_the_lists_of_tools_are_short_and_use_common_keywords(shared: Notebook) -> None:
     owner = Session.owner()
-    sizes = {sets: len(json.dumps(tool_definitions(notebook, owner, "mcp", sets))) for sets in ("core", ALL)}
+    sizes = {sets: len(json.dumps(tool_definitions(shared, owner, "mcp", sets))) for sets in ("core", ALL)}
     assert sizes["core"] <= 8 * 1024
     assert sizes[ALL] <= 16 * 1024
-    assert len(tool_definitions(notebook, owner, "mcp", ALL)) <= 28
+    assert len(tool_definitions(shared, owner, "mcp", ALL)) <= 28
     known = {"type", "description", "enum", "format", "minimum", "maximum", "items", "properties", "required"}
-    for definition in tool_definitions(notebook, owner, "anthropic", ALL):
+    for definition in tool_definitions(shared, owner, "anthropic", ALL):
         waiting = [definition["input_schema"]]
         while waiting:
             schema = waiting.pop()
@@ -264,12 +291,12 @@ def test_the_lists_of_tools_are_short_and_use_common_keywords(notebook: Notebook
             waiting += [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
 
 
-def test_tools_have_one_order_whatever_was_loaded_first(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tools_have_one_order_whatever_was_loaded_first(shared: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
     services = dict.fromkeys(each.service for each in reversed(OPERATIONS.values()))
     shuffled = [pair for service in services for pair in OPERATIONS.items() if pair[1].service == service]
-    before = tool_definitions(notebook, Session.owner(), toolsets=ALL)
+    before = tool_definitions(shared, Session.owner(), toolsets=ALL)
     monkeypatch.setattr("notebook_sync.surfaces.tools.OPERATIONS", dict(shuffled))
-    assert tool_definitions(notebook, Session.owner(), toolsets=ALL) == before
+    assert tool_definitions(shared, Session.owner(), toolsets=ALL) == before
 
 
 @pytest.mark.parametrize(
@@ -293,8 +320,8 @@ def test_tools_have_one_order_whatever_was_loaded_first(notebook: Notebook, monk
         ("[" * 100_000, "usage_error"),
     ],
 )
-def test_arguments_as_models_send_them(notebook: Notebook, arguments: Any, fault: str) -> None:
-    answer = call_tool(notebook, "notebook_search", arguments, Session.task("scribe"))
+def test_arguments_as_models_send_them(shared: Notebook, arguments: Any, fault: str) -> None:
+    answer = call_tool(shared, "notebook_search", arguments, Session.task("scribe"))
     assert _fault_of(answer) == fault
 
 

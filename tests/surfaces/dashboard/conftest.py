@@ -20,6 +20,8 @@ from starlette.testclient import TestClient
 from notebook_sync import Notebook, Session
 from notebook_sync.store.rows import Is
 from notebook_sync.surfaces.http.app import asgi
+from tests.copies import Copies
+from tests.services.conftest import add_settings, write_files
 from tests.surfaces.serving import make_notebook, on_a_port
 
 PORT = 8765
@@ -50,27 +52,26 @@ class Site:
     link: str
 
 
-@pytest.fixture
-def notebook(folder: Path) -> Iterator[Notebook]:
-    root = make_notebook(folder)
-    (root / "pages/hostile.md").write_text(HOSTILE)
-    (root / "pages/deep.md").write_text(HOSTILE + ">" * 40_000 + "\n")
-    with Notebook.open(root) as opened:
-        opened.sync()
-        opened.facts.add("The ferry leaves at nine")
-        opened.facts.add("<script>alert('fact')</script> is a fact")
-        opened.memories.add("Rope does not rust, and chain does.", title="Rope over chain", kind="decision")
-        yield opened
-
-
 def days_from_now(days: int) -> str:
     """A day, as files name it."""
     return f"{datetime.now(UTC) + timedelta(days=days):%Y-%m-%d}"
 
 
-@pytest.fixture
-def owned(notebook: Notebook) -> Notebook:
-    """The notebook with something on each of the owner's pages."""
+def make_harbour(root: Path) -> None:
+    """The small notebook with hostile notes, facts and a memory."""
+    make_notebook(root)
+    (root / "pages/hostile.md").write_text(HOSTILE)
+    (root / "pages/deep.md").write_text(HOSTILE + ">" * 40_000 + "\n")
+    with Notebook.open(root) as notebook:
+        notebook.sync()
+        notebook.facts.add("The ferry leaves at nine")
+        notebook.facts.add("<script>alert('fact')</script> is a fact")
+        notebook.memories.add("Rope does not rust, and chain does.", title="Rope over chain", kind="decision")
+
+
+def make_owned(root: Path) -> None:
+    """The same with something on each of the owner's pages."""
+    make_harbour(root)
     files = {
         "runtime/reminders.md": (
             f"# Reminders\n\n## Today\n\n- [ ] Call the mill\n- [ ] Pay the toll [due: {days_from_now(-2)}]\n"
@@ -88,31 +89,49 @@ def owned(notebook: Notebook) -> Notebook:
         "pages/broken.md": "---\ntitle: [\n---\nx\n",
         "pages/plan (conflicted copy 2026-01-01).md": "# Copy\n",
     }
-    for path, text in files.items():
-        (notebook.root / path).write_text(text)
-    for fact in ("The toll is ten crowns", "The toll is ten crowns each time", "Oil is sold"):
-        notebook.facts.add(fact, section="Tolls" if "toll" in fact else "Trade")
-    notes = notebook.root / "facts/notes.md"
-    if "each time" not in notes.read_text():  # the second may have reinforced the first
-        notes.write_text(notes.read_text().replace("ten crowns\n", "ten crowns\n- The toll is ten crowns each time\n"))
-    notebook.sync()
-    notebook.core.index.facts.update(Is("content", "=", "Oil is sold"), set={"base": 0.07})
-    notebook.facts.promote("The ferry leaves at nine", Session.task("scribe"))
-    notebook.memories.add("<script>alert('memory')</script> that nobody has confirmed", Session.task("scribe"))
+    with Notebook.open(write_files(root, files)) as notebook:
+        for fact in ("The toll is ten crowns", "The toll is ten crowns each time", "Oil is sold"):
+            notebook.facts.add(fact, section="Tolls" if "toll" in fact else "Trade")
+        notes = root / "facts/notes.md"
+        if "each time" not in notes.read_text():  # the second may have reinforced the first
+            said = "ten crowns\n"
+            notes.write_text(notes.read_text().replace(said, f"{said}- The toll is ten crowns each time\n"))
+        notebook.sync()
+        notebook.core.index.facts.update(Is("content", "=", "Oil is sold"), set={"base": 0.07})
+        notebook.facts.promote("The ferry leaves at nine", Session.task("scribe"))
+        notebook.memories.add("<script>alert('memory')</script> that nobody has confirmed", Session.task("scribe"))
+
+
+def make_trusting(root: Path) -> None:
+    """The same with a prompt that shows what is committed: everything, two days ago."""
+    make_harbour(root)
+    add_settings(root, '[prompt]\ntrust = "committed"\n')
+    then = f"{datetime.now(UTC) - timedelta(days=2):%Y-%m-%dT%H:%M:%SZ}"
+    dated = os.environ | {"GIT_AUTHOR_DATE": then, "GIT_COMMITTER_DATE": then}
+    who = ("-c", "user.name=owner", "-c", "user.email=owner@quay.example")
+    for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "Begin"]):
+        subprocess.run(["git", "-C", root, *words], check=True, env=dated)
+
+
+@pytest.fixture
+def notebook(copies: Copies, folder: Path, request: pytest.FixtureRequest) -> Iterator[Notebook]:
+    """The notebook as `make_harbour` makes it, or as the test asks for it by `owned` or `trusting`."""
+    makers = {"owned": make_owned, "trusting": make_trusting}
+    make = next((makers[name] for name in makers if name in request.fixturenames), make_harbour)
+    with Notebook.open(copies.put(make, folder)) as opened:
+        opened.sync()
+        yield opened
+
+
+@pytest.fixture
+def owned(notebook: Notebook) -> Notebook:
+    """The notebook with something on each of the owner's pages."""
     return notebook
 
 
 @pytest.fixture
 def trusting(notebook: Notebook) -> Notebook:
-    """The notebook with a prompt that shows what is committed: everything, two days ago."""
-    with (notebook.root / "notebook.toml").open("a") as file:
-        file.write('[prompt]\ntrust = "committed"\n')
-    then = f"{datetime.now(UTC) - timedelta(days=2):%Y-%m-%dT%H:%M:%SZ}"
-    dated = os.environ | {"GIT_AUTHOR_DATE": then, "GIT_COMMITTER_DATE": then}
-    who = ("-c", "user.name=owner", "-c", "user.email=owner@quay.example")
-    for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "Begin"]):
-        subprocess.run(["git", "-C", notebook.root, *words], check=True, env=dated)
-    notebook.sync()
+    """The notebook with a prompt that shows what is committed."""
     return notebook
 
 
