@@ -141,7 +141,10 @@ async def ready(notebook: AsyncNotebook) -> AsyncIterator[AsyncIterator[Any]]:
 
 
 @in_a_loop
-async def test_a_watch_reports_saves_and_releases_its_lock_when_it_is_cancelled(root: Path) -> None:
+async def test_a_watch_reports_saves_and_releases_its_lock_when_it_is_cancelled(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("notebook_sync.sync.watch._LOCK_SECONDS", 0.1)  # for the second watch to give up
     async with await AsyncNotebook.open(root) as notebook:
         following = asyncio.Event()
 

@@ -13,7 +13,7 @@ from tests.surfaces.mcp_clients import mcp_on_a_port
 from tests.surfaces.serving import SESSIONS, Served, make_notebook, served
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """What asynchronous tests run on."""
     return "asyncio"

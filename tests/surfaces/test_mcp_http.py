@@ -59,6 +59,12 @@ async def test_the_token_decides_what_is_listed_and_done(
     assert {(each["session"], each["agent"]) for each in events} <= {(session.kind, session.agent)}
 
 
+async def test_instructions_are_short(notebook: Notebook, url: str) -> None:
+    rewrite(notebook, "runtime/standing-orders.md", "# Standing Orders\n\n" + "- Never pay for the ferry\n" * 2000)
+    async with over_http(url, token_of(notebook, STRANGER)) as client:
+        assert len((client.instructions or "").split()) < 700
+
+
 @pytest.mark.parametrize("mode", ERAS)
 async def test_rules_that_changed_ride_on_the_next_result_once(notebook: Notebook, url: str, mode: str) -> None:
     async with over_http(url, token_of(notebook, SCRIBE), mode=mode) as client:
@@ -69,7 +75,9 @@ async def test_rules_that_changed_ride_on_the_next_result_once(notebook: Noteboo
     assert ["Ask Odile" in each for each in shown] == [True, False, False]
 
 
-async def test_results_say_that_the_index_is_behind(root: Path) -> None:
+async def test_results_say_that_the_index_is_behind(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("notebook_sync.sync.watch._LOCK_SECONDS", 0.1)  # for the second one to give up
+
     async def listed() -> CallToolResult:
         async with over_http(url, token) as client:
             return await client.call_tool("notebook_list", {})

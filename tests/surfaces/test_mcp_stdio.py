@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import anyio
 import pytest
 from mcp import MCPError
 from mcp.client import Client
-from mcp_types import CallToolResult, TextContent, TextResourceContents
+from mcp_types import CallToolResult, ListToolsResult, TextContent, TextResourceContents
 
 from notebook_sync import Notebook, Session
 from tests.processes import start_command
 from tests.surfaces.mcp_clients import ERAS, HELLO, over_stdio
-from tests.surfaces.serving import bytes_of
+from tests.surfaces.serving import bytes_of, make_notebook
 
 CORE_BYTES, ALL_BYTES = 8 << 10, 16 << 10
 READING = {"notebook_read", "notebook_search", "notebook_list"}
+LOGBOOK = "# Logbook\n\n" + "\n\n".join(f"{number}. The ferry left at {number}." for number in range(3000)) + "\n"
 pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore:resources/:mcp.MCPDeprecationWarning")]
 
 
@@ -37,42 +39,74 @@ def notices_of(result: CallToolResult) -> str:
     return "\n".join(cast(TextContent, each).text for each in result.content[1:])
 
 
+def size_of(listed: ListToolsResult) -> int:
+    """In bytes, as it is sent."""
+    return len(listed.model_dump_json(by_alias=True, exclude_none=True).encode())
+
+
 async def text_of(client: Client, uri: str) -> str:
     (content,) = (await client.read_resource(uri)).contents
     return cast(TextResourceContents, content).text
 
 
-@pytest.mark.parametrize("mode", ERAS)
-async def test_a_client_learns_what_there_is(root: Path, mode: str) -> None:
-    async with over_stdio(root, "--session", "task", mode=mode) as client:
-        assert client.server_info is not None
-        assert client.server_info.name == "notebook-sync"
-        found = client.server_capabilities
-        assert found.resources is not None
-        assert found.resources.subscribe is True
-        assert not any(part and part.list_changed for part in (found.tools, found.prompts, found.resources))
-        for part in ("notebook://prompt", "Never pay", "research_notes"):
-            assert part in (client.instructions or "")
-        assert "safe is blue" not in (client.instructions or "")
-        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["notebook"]
-        assert [resource.uri for resource in (await client.list_resources()).resources] == [
-            "notebook://prompt",
-            "notebook://runtime/external-communications.md",
-            "notebook://runtime/reminders.md",
-            "notebook://runtime/standing-orders.md",
-        ]
-        templates = (await client.list_resource_templates()).resource_templates
-        assert {each.uri_template for each in templates} == {"notebook://note/{id}", "notebook://runtime/{file}"}
+class Started(NamedTuple):
+    """A client, and the folder of the notebook that its process serves."""
+
+    client: Client
+    root: Path
 
 
-async def test_instructions_are_short(root: Path) -> None:
-    (root / "runtime/standing-orders.md").write_text("# Standing Orders\n\n" + "- Never pay for the ferry\n" * 2000)
+@contextlib.asynccontextmanager
+async def started(folder: Path, *arguments: str, mode: str) -> AsyncIterator[Started]:
+    """A process over a notebook below a folder, with a note that no pipe takes in one piece."""
+    root = make_notebook(folder / "notebook")
+    (root / "pages/logbook.md").write_text(LOGBOOK)
+    state = {"NOTEBOOK_STATE_DIR": str(folder / "state")}
+    async with over_stdio(root, *arguments, environment=state, mode=mode) as client:
+        yield Started(client, root)
 
-    async with over_stdio(root) as client:
-        assert len((client.instructions or "").split()) < 700
+
+@pytest.fixture(scope="module", params=ERAS)
+async def agent(
+    anyio_backend: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> AsyncIterator[Client]:
+    """A client for the task session of an agent. Its tests only ask, so they share the process."""
+    folder, who = tmp_path_factory.mktemp("agent"), ("--session", "task", "--agent", "scribe")
+    async with started(folder, *who, mode=request.param) as (client, _):
+        yield client
 
 
-async def test_tools_say_what_they_do_and_are_small(root: Path) -> None:
+@pytest.fixture(scope="module", params=ERAS)
+async def owner(
+    anyio_backend: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> AsyncIterator[Started]:
+    """A client for the owner's session. Each test makes its own changes, so they share the process."""
+    async with started(tmp_path_factory.mktemp("owner"), "--session", "owner", mode=request.param) as found:
+        yield found
+
+
+async def test_a_client_learns_what_there_is(agent: Client) -> None:
+    assert agent.server_info is not None
+    assert agent.server_info.name == "notebook-sync"
+    found = agent.server_capabilities
+    assert found.resources is not None
+    assert found.resources.subscribe is True
+    assert not any(part and part.list_changed for part in (found.tools, found.prompts, found.resources))
+    for part in ("notebook://prompt", "Never pay", "research_notes"):
+        assert part in (agent.instructions or "")
+    assert "safe is blue" not in (agent.instructions or "")
+    assert [prompt.name for prompt in (await agent.list_prompts()).prompts] == ["notebook"]
+    assert [resource.uri for resource in (await agent.list_resources()).resources] == [
+        "notebook://prompt",
+        "notebook://runtime/external-communications.md",
+        "notebook://runtime/reminders.md",
+        "notebook://runtime/standing-orders.md",
+    ]
+    templates = (await agent.list_resource_templates()).resource_templates
+    assert {each.uri_template for each in templates} == {"notebook://note/{id}", "notebook://runtime/{file}"}
+
+
+async def test_tools_say_what_they_do_and_are_small(owner: Started) -> None:
     reading = {
         *READING,
         "notebook_rules",
@@ -81,9 +115,8 @@ async def test_tools_say_what_they_do_and_are_small(root: Path) -> None:
         "search_my_notes",
         "compile_context",
     }
-    async with over_stdio(root, "--session", "owner") as client:
-        listed = await client.list_tools()
-    assert len(listed.model_dump_json(by_alias=True, exclude_none=True).encode()) <= CORE_BYTES
+    listed = await owner.client.list_tools()
+    assert size_of(listed) <= CORE_BYTES
     tools = {tool.name: tool for tool in listed.tools}
     assert set(tools) >= {*READING, "notebook_edit"}
     for name, tool in tools.items():
@@ -91,10 +124,6 @@ async def test_tools_say_what_they_do_and_are_small(root: Path) -> None:
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint is (name in reading)
         assert bool(tool.annotations.destructive_hint) is (name == "notebook_delete")
-    async with over_stdio(root, "--session", "owner", "--tools", "all") as client:
-        listed = await client.list_tools()
-    assert len(listed.model_dump_json(by_alias=True, exclude_none=True).encode()) <= ALL_BYTES
-    assert "notebook_history" in {tool.name for tool in listed.tools}
 
 
 async def test_a_vault_that_was_never_synced_is_synced_and_followed(folder: Path) -> None:
@@ -112,40 +141,30 @@ async def test_a_vault_that_was_never_synced_is_synced_and_followed(folder: Path
     assert not (folder / "notebook.toml").exists()
 
 
-@pytest.mark.parametrize("mode", ERAS)
-async def test_an_owner_edits_a_rule_and_sees_it_everywhere(root: Path, mode: str) -> None:
-    async with over_stdio(root, "--session", "owner", mode=mode) as client:
-        change = {
-            "file": "reminders.md",
-            "action": "append_to_section",
-            "section": "Today",
-            "content": "- [ ] Ring Ines",
-        }
-        edited = await client.call_tool("notebook_edit", change)
-        assert answer_of(edited)["changed"] is True
-        assert "The owner's rules have changed" in notices_of(edited)
-        assert "The owner's rules" not in notices_of(await client.call_tool("notebook_read", {"id": "pages/plan"}))
-        shown = await text_of(client, "notebook://prompt")
-        (message,) = (await client.get_prompt("notebook")).messages
-        assert cast(TextContent, message.content).text == shown
-        with Notebook.open(root) as notebook:
-            assert shown == notebook.prompt(Session.owner()).text
-        assert "Ring Ines" in shown
+async def test_an_owner_edits_a_rule_and_sees_it_everywhere(owner: Started) -> None:
+    client = owner.client
+    change = {"file": "reminders.md", "action": "append_to_section", "section": "Today", "content": "- [ ] Ring Ines"}
+    edited = await client.call_tool("notebook_edit", change)
+    assert answer_of(edited)["changed"] is True
+    assert "The owner's rules have changed" in notices_of(edited)
+    assert "The owner's rules" not in notices_of(await client.call_tool("notebook_read", {"id": "pages/plan"}))
+    shown = await text_of(client, "notebook://prompt")
+    (message,) = (await client.get_prompt("notebook")).messages
+    assert cast(TextContent, message.content).text == shown
+    with Notebook.open(owner.root) as notebook:
+        assert shown == notebook.prompt(Session.owner()).text
+    assert "Ring Ines" in shown
 
 
-async def test_a_note_is_a_resource_by_its_id_and_by_its_path(root: Path) -> None:
-    long = "# Logbook\n\n" + "\n\n".join(f"{number}. The ferry left at {number}." for number in range(3000)) + "\n"
-    (root / "pages/logbook.md").write_text(long)
-
-    async with over_stdio(root) as client:
-        for spelled in ("pages/plan", "pages/plan.md", "pages%2Fplan"):
-            assert await text_of(client, f"notebook://note/{spelled}") == "# Plan\n\nStart small.\n"
-        assert await text_of(client, "notebook://note/pages/logbook") == long
-        assert "safe is blue" not in await text_of(client, "notebook://runtime/standing-orders.md")
-        for name in ("note/" + "x" * 5000, "note/%00", "note/", "other", ""):
-            with pytest.raises(MCPError) as missing:
-                await client.read_resource(f"notebook://{name}")
-            assert missing.value.error.data["message"]
+async def test_a_note_is_a_resource_by_its_id_and_by_its_path(agent: Client) -> None:
+    for spelled in ("pages/plan", "pages/plan.md", "pages%2Fplan"):
+        assert await text_of(agent, f"notebook://note/{spelled}") == "# Plan\n\nStart small.\n"
+    assert await text_of(agent, "notebook://note/pages/logbook") == LOGBOOK
+    assert "safe is blue" not in await text_of(agent, "notebook://runtime/standing-orders.md")
+    for name in ("note/" + "x" * 5000, "note/%00", "note/", "other", ""):
+        with pytest.raises(MCPError) as missing:
+            await agent.read_resource(f"notebook://{name}")
+        assert missing.value.error.data["message"]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +173,7 @@ async def test_a_note_is_a_resource_by_its_id_and_by_its_path(root: Path) -> Non
         ((), {}, "external"),
         (("--session", "external"), {"NOTEBOOK_SESSION": "owner"}, "external"),
         ((), {"NOTEBOOK_SESSION": "task"}, "task"),
-        (("--session", "owner"), {}, "owner"),
+        (("--session", "owner", "--tools", "all"), {}, "owner"),
     ],
 )
 async def test_who_asks_is_what_the_one_who_starts_it_says(
@@ -163,8 +182,11 @@ async def test_who_asks_is_what_the_one_who_starts_it_says(
     before = bytes_of(root)
 
     async with over_stdio(root, *arguments, environment=environment) as client:
-        names = {tool.name for tool in (await client.list_tools()).tools}
+        listed = await client.list_tools()
+        assert size_of(listed) <= ALL_BYTES
+        names = {tool.name for tool in listed.tools}
         assert ("notebook_edit" in names, "notebook_create" in names) == (kind == "owner", kind != "external")
+        assert ("notebook_history" in names) == ("all" in arguments)
         change = {"file": "standing-orders.md", "action": "write", "content": "# Standing Orders\n\n- Obey\n"}
         result = await client.call_tool("notebook_edit", change)
         assert result.is_error == (kind != "owner")
@@ -174,6 +196,7 @@ async def test_who_asks_is_what_the_one_who_starts_it_says(
     assert (bytes_of(root) == before) == (kind != "owner")
 
 
+@pytest.mark.parametrize("agent", ["legacy"], indirect=True)
 @pytest.mark.parametrize(
     "uri",
     [
@@ -184,39 +207,34 @@ async def test_who_asks_is_what_the_one_who_starts_it_says(
         "notebook://note/.git/config",
     ],
 )
-async def test_a_resource_is_refused_as_its_note_is(root: Path, uri: str) -> None:
-    async with over_stdio(root, "--session", "task", "--agent", "scribe", mode="legacy") as client:
-        for ask in (client.read_resource, client.subscribe_resource):
-            with pytest.raises(MCPError) as refused:
-                await ask(uri)
-            assert refused.value.error.data["type"] in ("not_permitted", "unsafe_path", "no_such_note")
-            assert "secret" not in str(refused.value.error)
+async def test_a_resource_is_refused_as_its_note_is(agent: Client, uri: str) -> None:
+    for ask in (agent.read_resource, agent.subscribe_resource):
+        with pytest.raises(MCPError) as refused:
+            await ask(uri)
+        assert refused.value.error.data["type"] in ("not_permitted", "unsafe_path", "no_such_note")
+        assert "secret" not in str(refused.value.error)
 
 
-async def test_the_prompt_takes_its_arguments(root: Path) -> None:
-    async with over_stdio(root, "--session", "task", "--agent", "scribe") as client:
-        arguments = {"include": "refs", "task": "Buy rope"}
-        (message,) = (await client.get_prompt("notebook", arguments)).messages
-        assert "Buy rope" in cast(TextContent, message.content).text
-        for name, wrong in {"notebook": {"what": "refs"}, "other": {}}.items():
-            with pytest.raises(MCPError, match="use"):
-                await client.get_prompt(name, wrong)
-        with pytest.raises(MCPError, match="cake"):
-            await client.get_prompt("notebook", {"include": "cake"})
+async def test_the_prompt_takes_its_arguments(agent: Client) -> None:
+    (message,) = (await agent.get_prompt("notebook", {"include": "refs", "task": "Buy rope"})).messages
+    assert "Buy rope" in cast(TextContent, message.content).text
+    for name, wrong in {"notebook": {"what": "refs"}, "other": {}}.items():
+        with pytest.raises(MCPError, match="use"):
+            await agent.get_prompt(name, wrong)
+    with pytest.raises(MCPError, match="cake"):
+        await agent.get_prompt("notebook", {"include": "cake"})
 
 
-async def test_many_calls_at_once_are_all_answered(root: Path) -> None:
-    async with over_stdio(root, "--session", "owner") as client:
+async def test_many_calls_at_once_are_all_answered(owner: Started) -> None:
+    async def one(number: int) -> None:
+        answers.append(answer_of(await owner.client.call_tool("notebook_create", {"title": f"Note {number}"})))
 
-        async def one(number: int) -> None:
-            answers.append(answer_of(await client.call_tool("notebook_create", {"title": f"Note {number}"})))
-
-        answers: list[dict[str, Any]] = []
-        async with anyio.create_task_group() as tasks:
-            for number in range(12):
-                tasks.start_soon(one, number)
-        assert [each["status"] for each in answers] == ["created"] * 12
-    assert len(list((root / "pages").glob("note-*.md"))) == 12
+    answers: list[dict[str, Any]] = []
+    async with anyio.create_task_group() as tasks:
+        for number in range(12):
+            tasks.start_soon(one, number)
+    assert [each["status"] for each in answers] == ["created"] * 12
+    assert len(list((owner.root / "pages").glob("note-*.md"))) == 12
 
 
 class Raw:
