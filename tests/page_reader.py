@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
@@ -29,19 +30,20 @@ _SECONDS = 120
 
 
 class Reader:
-    """Follows a page below `home`. `shown` are texts of the page with what is used for them here."""
+    """Follows a page below `home`. `shown` are texts of the page with what is used for them here; `command` is what
+    runs as `notebook-sync`."""
 
-    def __init__(self, home: Path, shown: Mapping[str, str]) -> None:
+    def __init__(self, home: Path, shown: Mapping[str, str], command: Sequence[str]) -> None:
         self._home = home
         self._shown = shown
         self.skipped: list[str] = []
         self._printed = ""
         commands = home.parent / "commands"
         commands.mkdir()
-        for name, options in (("python", ""), ("notebook-sync", "-P -m notebook_sync")):
-            command = commands / name
-            command.write_text(f'#!/bin/sh\nexec "{sys.executable}" {options} "$@"\n')
-            command.chmod(0o755)
+        for name, words in {"python": [sys.executable], "notebook-sync": command}.items():
+            script = commands / name
+            script.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+            script.chmod(0o755)
         kept = {name: os.environ[name] for name in os.environ if name.startswith(("NOTEBOOK_", "GIT_"))}
         self._shell = subprocess.Popen(
             ["timeout", "--foreground", str(_SECONDS), "bash"],

@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from notebook_sync.surfaces.cli.index import ALIASES, NAMES
 from notebook_sync.surfaces.cli.main import arranged, run
 from tests import reference
 from tests.page_reader import Reader
+from tests.processes import quick_command
 from tests.servers import drop_keys
 
 ROOT = Path(__file__).parents[1]
@@ -63,7 +65,7 @@ def test_every_command_and_option_exists(page: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.relative_to(ROOT / "docs").as_posix())
 def test_a_page_does_what_it_shows(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """Its commands and programs, in order, in an empty home."""
+    """Its commands and programs, in order, in an empty home. The first page starts the command as its reader does."""
     home, shown, text = tmp_path / "home", {}, page.read_text(encoding="utf-8")
     home.mkdir()
     if "localhost:27017" in text:
@@ -71,7 +73,8 @@ def test_a_page_does_what_it_shows(page: Path, tmp_path: Path, request: pytest.F
         shown["aether_notebook"] = request.getfixturevalue("new_mongo_database")
     if "localhost:6379" in text:
         shown["redis://localhost:6379"] = request.getfixturevalue("redis_url")
-    with Reader(home, shown) as reader:
+    started = [sys.executable, "-P", "-m", "notebook_sync"] if page.name == "first-notebook.md" else quick_command()
+    with Reader(home, shown, started) as reader:
         reader.follow(page)
     if "localhost:6379" in text:
         drop_keys(request.getfixturevalue("redis_url"), "aether")

@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from notebook_sync import Notebook
 from notebook_sync.surfaces.http.app import asgi
-from tests.processes import command
+from tests.processes import quick_command
 from tests.surfaces.serving import on_a_port
 
 # The handshake of before 2026-07-28, which nearly every client still uses, and what came after it.
@@ -34,7 +34,7 @@ async def over_stdio(
     root: Path, *arguments: str, environment: Mapping[str, str] = {}, **options: Any
 ) -> AsyncIterator[Client]:
     """A client of `notebook-sync mcp`, which ends with it."""
-    program, *given = command()
+    program, *given = quick_command()
     given += ["-C", str(root), "mcp", *arguments]
     variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment}
     async with Client(StdioServerParameters(command=program, args=given, env=variables), **options) as client:

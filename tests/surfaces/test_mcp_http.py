@@ -206,7 +206,7 @@ async def test_subscriptions_are_limited(notebook: Notebook, url: str, monkeypat
         rewrite(notebook, f"pages/{name}.md", "x\n")
 
     async with over_http(url, token_of(notebook, SCRIBE), mode="legacy") as client:
-        for name in "aab":
+        for name in "aaba":
             await client.subscribe_resource(f"notebook://note/pages/{name}")
         with pytest.raises(MCPError, match="at most 2"):
             await client.subscribe_resource("notebook://note/pages/c")
