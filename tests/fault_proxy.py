@@ -10,6 +10,8 @@ import time
 from typing import Literal
 from urllib.parse import urlsplit
 
+from tests.servers import free_port
+
 Mode = Literal["pass", "refuse", "hang", "reset"]
 _CHUNK = 65_536
 # A socket closed with this option sends RST instead of FIN.
@@ -36,8 +38,8 @@ class FaultProxy:
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
         self.delay = 0.0
         self.accepted = 0
-        self._listener = self._listen(0)
-        self.port: int = self._listener.getsockname()[1]
+        self.port = free_port()
+        self._listener = self._listen()
         self.url = parts._replace(netloc=f"127.0.0.1:{self.port}").geturl()
 
     @property
@@ -53,7 +55,7 @@ class FaultProxy:
             _close(self._listener)
             self._end_all()
         elif before == "refuse":
-            self._listener = self._listen(self.port)
+            self._listener = self._listen()
         if mode == "reset":
             self._end_all(reset=True)
 
@@ -74,8 +76,8 @@ class FaultProxy:
         _close(self._listener)
         self._end_all()
 
-    def _listen(self, port: int) -> socket.socket:
-        listener = socket.create_server(("127.0.0.1", port))
+    def _listen(self) -> socket.socket:
+        listener = socket.create_server(("127.0.0.1", self.port))
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
         return listener
 

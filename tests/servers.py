@@ -8,13 +8,14 @@ from __future__ import annotations
 import fcntl
 import importlib.metadata
 import os
+import secrets
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -244,10 +245,14 @@ def roomy_memory() -> str | None:
 
 
 def free_port() -> int:
-    """A loopback port on which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A loopback port on which nothing listens. It is below those that the system gives to connections, which would
+    take it, or even connect to themselves, while its server is down."""
+    while True:
+        port = secrets.choice(range(10_000, 30_000))
+        with socket.socket() as probe, suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def _start_guard(pid: str, folder: Path, lifeline: Path | None) -> subprocess.Popen[bytes]:

@@ -146,7 +146,7 @@ async def test_a_watch_reports_saves_and_releases_its_lock_when_it_is_cancelled(
 ) -> None:
     monkeypatch.setattr("notebook_sync.sync.watch._LOCK_SECONDS", 0.1)  # for the second watch to give up
     async with await AsyncNotebook.open(root) as notebook:
-        following = asyncio.Event()
+        following, reported = asyncio.Event(), asyncio.Event()
 
         async def follow() -> None:
             async with ready(notebook) as events:
@@ -154,13 +154,12 @@ async def test_a_watch_reports_saves_and_releases_its_lock_when_it_is_cancelled(
                 async for event in events:
                     if event.kind == "batch":
                         assert event.fields["paths"] == ["pages/fog.md"]
-                        (root / "seen").touch()
+                        reported.set()
 
         task = asyncio.create_task(follow())
         await following.wait()
         (root / "pages/fog.md").write_text("# Fog\n")
-        while not (root / "seen").exists():
-            await asyncio.sleep(0)
+        await reported.wait()
         with pytest.raises(FollowLocked):
             await anext(notebook.watch())
         task.cancel()

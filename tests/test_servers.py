@@ -25,7 +25,7 @@ from tests.waiting import eventually
 def test_a_hung_server_does_not_answer_until_it_is_resumed(own_redis: Server) -> None:
     with hung(own_redis):
         assert not answers(own_redis.url)
-    assert answers(own_redis.url)
+    eventually(lambda: answers(own_redis.url), "it answers")
 
 
 def test_a_killed_server_is_repaired_at_its_port_with_its_data_unless_emptied(own_redis: Server) -> None:
@@ -41,7 +41,7 @@ def test_a_killed_server_is_repaired_at_its_port_with_its_data_unless_emptied(ow
 
 def test_a_server_that_demands_a_login_answers_and_is_repaired_to_demand_none(own_redis: Server) -> None:
     own_redis.restart("--requirepass", "secret")
-    assert answers(own_redis.url)
+    eventually(lambda: answers(own_redis.url), "it answers")
     own_redis.repair()
     with redis.Redis.from_url(own_redis.url) as client:
         assert client.ping()

@@ -37,6 +37,7 @@ def notebook(root: Path) -> Iterator[Notebook]:
 def url(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Where MCP is served, which looks for changes all the time."""
     monkeypatch.setattr(resources, "_POLL_SECONDS", 0.02)
+    monkeypatch.setattr(resources, "_SEND_SECONDS", 30.0)  # this machine may be busy
     with mcp_on_a_port(notebook) as url:
         yield url
 

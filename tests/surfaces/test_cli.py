@@ -22,7 +22,7 @@ from notebook_sync.__main__ import main
 from notebook_sync.surfaces.cli.index import NAMES
 from notebook_sync.surfaces.cli.main import arranged, run
 from tests.processes import command, run_command, start_command
-from tests.services.conftest import FILES, write_files
+from tests.services.conftest import FILES, write_files, add_settings
 from tests.waiting import eventually
 
 
@@ -71,7 +71,7 @@ def test_watch_prints_one_object_a_line_until_it_is_stopped(root: Path) -> None:
     batch = next(event for event in lines if event["event"] == "batch")
     assert (first["added"], batch["added"], batch["paths"]) == (len(FILES) - 1, 1, ["pages/fog.md"])
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0
+    assert process.wait(30) == 0
     process.communicate()
 
 
@@ -200,9 +200,10 @@ def test_what_is_wrong_is_printed_once(
     root: Path, capsys: pytest.CaptureFixture[str], argv: list[str], code: int, said: str
 ) -> None:
     (root / "runtime/reminders.md").unlink()
-    with (root / "notebook.toml").open("a") as settings, socket.create_server(("127.0.0.1", 0)) as closed:
-        settings.write(f'[refs]\nurl = "redis://127.0.0.1:{closed.getsockname()[1]}"\n')
-    assert run(["-C", str(root), *argv]) == code
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # and nothing listens there
+        add_settings(root, f'[refs]\nurl = "redis://127.0.0.1:{silent.getsockname()[1]}"\n')
+        assert run(["-C", str(root), *argv]) == code
     shown = capsys.readouterr()
     assert (shown.out + shown.err).count(said) == 1
 

@@ -57,7 +57,8 @@ def message(text: str = QUESTION, **said: Any) -> HookEvent:
 def say(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """Runs the hook as an agent program does; what it prints."""
     write_files(folder, NOTES)
-    monkeypatch.setattr(hook, "LIMIT_SECONDS", 60.0)  # this machine may be busy
+    for limit in ("LIMIT_SECONDS", "COMPACTION_SECONDS"):
+        monkeypatch.setattr(hook, limit, 60.0)  # this machine may be busy
 
     def run_hook(given: object, *options: str, at: str = "") -> str:
         raw = given if isinstance(given, bytes) else json.dumps(given).encode()

@@ -8,8 +8,10 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import httpx2
 import pytest
@@ -18,7 +20,7 @@ from fastapi.testclient import TestClient
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from notebook_sync import Notebook, Session
-from notebook_sync.errors import Conflict
+from notebook_sync.errors import Busy, Conflict
 from notebook_sync.registry import OPERATIONS, as_json
 from notebook_sync.surfaces.http import guard, serve
 from notebook_sync.surfaces.http.app import asgi
@@ -122,8 +124,6 @@ class TestOperations:
         assert (error["type"], error["path"]) == ("edit_failed", "pages/plan.md")
 
     def test_busy_says_when_to_come_back(self, server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-        from notebook_sync.errors import Busy
-
         def busy(*_: object, **__: object) -> None:
             raise Busy("pid 1")
 
@@ -185,141 +185,148 @@ class TestMetrics:
         assert "notebook_notes 6" in text
 
 
-class TestEvents:
-    @pytest.fixture
-    def port(self, folder: Path) -> Iterator[tuple[Notebook, tuple[str, int]]]:
-        with Notebook.open(make_notebook(folder)) as notebook:
-            notebook.sync()
-            with on_a_port(asgi(notebook)) as address:
-                yield notebook, address
+class Port(NamedTuple):
+    """A notebook, its application, and where that is served."""
 
-    def test_a_client_that_comes_back_misses_nothing(self, port: Any) -> None:
-        notebook, address = port
-        with stream(notebook, address, OWNER) as events:
-            write(notebook, "pages/plan", "one")
+    notebook: Notebook
+    app: Any
+    address: tuple[str, int]
+
+    def write(self, id: str, content: str) -> None:
+        """Change a note."""
+        self.notebook.notes.update(id, content=content)
+
+    def get(self, path: str) -> httpx2.Response:
+        """The answer to one GET of an agent."""
+        return get(f"http://{self.address[0]}:{self.address[1]}{path}", token_of(self.notebook, SCRIBE))
+
+    @contextlib.contextmanager
+    def stream(self, session: Session, last: str = "") -> Iterator[Iterator[dict[str, Any]]]:
+        """The events of a stream as they arrive, once it has begun."""
+        with contextlib.closing(http.client.HTTPConnection(*self.address, timeout=30)) as connection:
+            headers = {"Authorization": f"Bearer {token_of(self.notebook, session)}"}
+            connection.request("GET", "/api/v1/events", headers=headers | ({"Last-Event-ID": last} if last else {}))
+            answer = connection.getresponse()
+            assert answer.status == 200
+            assert answer.readline() == b": ready\r\n"
+            yield (json.loads(line.removeprefix(b"data:")) for line in answer if line.startswith(b"data:"))
+
+    @contextlib.contextmanager
+    def sending(self, begun: str) -> Iterator[socket.socket]:
+        """A connection of an agent that has sent the beginning of a request, with `{}` for what every head has."""
+        head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token_of(self.notebook, SCRIBE)}\r\n"
+        head += "Content-Type: application/json\r\nContent-Length: 100\r\n"
+        with socket.create_connection(self.address, timeout=30) as client:
+            client.sendall(begun.format(head).encode())
+            yield client
+
+
+@pytest.fixture
+def port(folder: Path) -> Iterator[Port]:
+    with Notebook.open(make_notebook(folder)) as notebook:
+        notebook.sync()
+        app = asgi(notebook)
+        with on_a_port(app) as address:
+            yield Port(notebook, app, address)
+
+
+class TestEvents:
+    def test_a_client_that_comes_back_misses_nothing(self, port: Port) -> None:
+        with port.stream(OWNER) as events:
+            port.write("pages/plan", "one")
             first = next(events)
         for number in range(3):
-            write(notebook, "pages/plan", f"while away {number}")
-        with stream(notebook, address, OWNER, first["id"]) as events:
+            port.write("pages/plan", f"while away {number}")
+        with port.stream(OWNER, first["id"]) as events:
             assert [next(events)["path"] for _ in range(3)] == ["pages/plan.md"] * 3
-            write(notebook, "pages/plan", "again")
+            port.write("pages/plan", "again")
             later = next(events)
             assert later["id"] > first["id"]
             assert (later["kind"], later["action"]) == ("edit", "update")
 
-    def test_a_session_sees_what_it_may_read(self, port: Any) -> None:
-        notebook, address = port
-        with stream(notebook, address, SCRIBE) as events:
-            write(notebook, "channels/pilot/global/berth", "secret")
-            write(notebook, "runtime/standing-orders", "# Standing Orders\n\n- secret\n")
-            write(notebook, "pages/plan", "for all")
+    def test_a_session_sees_what_it_may_read(self, port: Port) -> None:
+        with port.stream(SCRIBE) as events:
+            port.write("channels/pilot/global/berth", "secret")
+            port.write("runtime/standing-orders", "# Standing Orders\n\n- secret\n")
+            port.write("pages/plan", "for all")
             assert next(events)["path"] == "pages/plan.md"
 
-    def test_nothing_is_sent_after_the_token_was_revoked(self, port: Any) -> None:
-        notebook, address = port
-        with stream(notebook, address, SCRIBE) as events:
-            notebook.admin.revoke_token("scribe")
-            write(notebook, "pages/plan", "later")
+    def test_nothing_is_sent_after_the_token_was_revoked(self, port: Port) -> None:
+        with port.stream(SCRIBE) as events:
+            port.notebook.admin.revoke_token("scribe")
+            port.write("pages/plan", "later")
             assert next(events, None) is None
 
-    def test_an_unknown_id_starts_with_what_comes(self, port: Any) -> None:
-        notebook, address = port
-        write(notebook, "pages/plan", "before")
-        with stream(notebook, address, OWNER, "zzzz") as events:
-            write(notebook, "pages/plan", "after")
+    def test_an_unknown_id_starts_with_what_comes(self, port: Port) -> None:
+        port.write("pages/plan", "before")
+        with port.stream(OWNER, "zzzz") as events:
+            port.write("pages/plan", "after")
             assert next(events)["kind"] == "edit"
 
-    def test_streams_have_a_quota(self, port: Any) -> None:
-        notebook, address = port
+    def test_streams_have_a_quota(self, port: Port) -> None:
         with contextlib.ExitStack() as opened:
             for _ in range(STREAMS.each):
-                opened.enter_context(stream(notebook, address, SCRIBE))
-            answer = ask(address, "/api/v1/events", token_of(notebook, SCRIBE))
+                opened.enter_context(port.stream(SCRIBE))
+            answer = port.get("/api/v1/events")
             assert (answer.status_code, answer.headers["retry-after"]) == (429, "5")
-            opened.enter_context(stream(notebook, address, OWNER))
-        assert eventually(
-            lambda: ask(address, "/api/v1/notes", token_of(notebook, SCRIBE)).status_code == 200, "a free turn"
-        )
+            opened.enter_context(port.stream(OWNER))
+        assert eventually(lambda: port.get("/api/v1/notes").status_code == 200, "a free turn")
 
 
 class TestSlowClients:
-    def test_two_costly_requests_run_at_once_and_others_wait(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_two_costly_requests_run_at_once_and_others_wait(self, port: Port, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(guard, "TURN_SECONDS", 0.2)
         begun, release = list[None](), threading.Event()
 
         def slow(*_: object, **__: object) -> Any:
             begun.append(None)
-            release.wait(30)
+            release.wait(60)
             raise Conflict("x", "", "y")
 
         monkeypatch.setattr("notebook_sync.services.finding.search_notes", slow)
-        with Notebook.open(make_notebook(folder)) as notebook, on_a_port(asgi(notebook)) as address:
-            token = token_of(notebook, SCRIBE)
-            statuses: list[int] = []
-
-            def search() -> None:
-                statuses.append(ask(address, "/api/v1/search?query=x", token).status_code)
-
-            threads = [threading.Thread(target=search) for _ in range(COSTLY_AT_ONCE + 1)]
-            for thread in threads:
-                thread.start()
-            eventually(lambda: statuses == [429], "the third was refused after its wait")
-            assert ask(address, "/api/v1/notes/pages/plan", token).status_code == 200  # a quick one needs no turn
+        token_of(port.notebook, SCRIBE)  # made once, for all threads
+        with ThreadPoolExecutor() as threads:
+            searches = [threads.submit(port.get, "/api/v1/search?query=x") for _ in range(COSTLY_AT_ONCE + 1)]
+            refused = next(as_completed(searches)).result()
+            assert refused.status_code == 429  # after its wait
+            assert port.get("/api/v1/notes/pages/plan").status_code == 200  # a quick one needs no turn
             assert len(begun) == COSTLY_AT_ONCE
             release.set()
-            for thread in threads:
-                thread.join(30)
-            assert sorted(statuses) == [409, 409, 429]
+            assert sorted(each.result().status_code for each in searches) == [409, 409, 429]
 
     def test_a_session_has_so_many_requests_at_once(self, server: Served) -> None:
         app: Any = server.client.app
-        held = app._held[REQUESTS]
-        held[SCRIBE] = REQUESTS.each
+        app._held[REQUESTS][SCRIBE] = REQUESTS.each
         answer = server.ask("GET", PLAN, SCRIBE)
         assert (answer.status_code, answer.json()["error"]["type"]) == (429, "too_many_requests")
         assert server.ask("GET", PLAN, STRANGER).status_code == 200
-        held[SCRIBE] = 0
 
-    def test_no_body_is_read_beyond_the_quota(self, folder: Path) -> None:
-        with Notebook.open(make_notebook(folder)) as notebook:
-            app: Any = asgi(notebook)
-            app._held[REQUESTS][SCRIBE] = REQUESTS.each
-            head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token_of(notebook, SCRIBE)}\r\nContent-Length: 100\r\n"
-            with on_a_port(app) as address, socket.create_connection(address, timeout=30) as client:
-                client.sendall(f"POST /mcp HTTP/1.1\r\n{head}Content-Type: application/json\r\n\r\n{{".encode())
-                assert client.recv(12) == b"HTTP/1.1 429"
+    def test_no_body_is_read_beyond_the_quota(self, port: Port) -> None:
+        port.app._held[REQUESTS][SCRIBE] = REQUESTS.each
+        with port.sending("POST /mcp HTTP/1.1\r\n{}\r\n{{") as client:
+            assert client.recv(12) == b"HTTP/1.1 429"
 
     @pytest.mark.parametrize(
-        ("begun", "answer"),
+        ("limit", "begun", "answer"),
         [
-            ("", b""),
-            ("GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n", b""),
-            ("POST /api/v1/edit HTTP/1.1\r\nContent-Length: 100\r\n{}", b"HTTP/1.1 400"),
-            ("GET /api/v1/edit HTTP/1.1\r\nContent-Length: 100\r\n{}", b"HTTP/1.1 400"),
+            ((serve, "HEAD_SECONDS"), "", b""),
+            ((serve, "HEAD_SECONDS"), "GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n", b""),
+            ((guard, "BODY_SECONDS"), "POST /api/v1/edit HTTP/1.1\r\n{}\r\n{{", b"HTTP/1.1 400"),
+            ((guard, "BODY_SECONDS"), "GET /api/v1/edit HTTP/1.1\r\n{}\r\n{{", b"HTTP/1.1 400"),
         ],
     )
     def test_what_is_never_sent_is_not_waited_for(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, begun: str, answer: bytes
+        self, port: Port, monkeypatch: pytest.MonkeyPatch, limit: tuple[ModuleType, str], begun: str, answer: bytes
     ) -> None:
-        for module, name in ((serve, "HEAD_SECONDS"), (guard, "BODY_SECONDS")):
-            monkeypatch.setattr(module, name, 0.2)
-        with Notebook.open(make_notebook(folder)) as notebook, on_a_port(asgi(notebook)) as address:
-            head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token_of(notebook, OWNER)}\r\n"
-            with socket.create_connection(address, timeout=30) as client:
-                client.sendall(begun.format(f"{head}Content-Type: application/json\r\n\r\n{{").encode())
-                assert client.recv(12) == answer
+        monkeypatch.setattr(*limit, 0.2)
+        with port.sending(begun) as client:
+            assert client.recv(12) == answer
 
-    def test_a_client_that_leaves_leaves_no_trace(self, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-        with Notebook.open(make_notebook(folder)) as notebook, on_a_port(asgi(notebook)) as address:
-            token = token_of(notebook, SCRIBE)
-            lines = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
-            lines += "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
-            for _ in range(3):
-                with socket.create_connection(address) as client:
-                    client.sendall(lines.encode())
-            assert eventually(lambda: ask(address, "/api/v1/notes", token).status_code == 200, "it answers others")
+    def test_a_client_that_leaves_leaves_no_trace(self, port: Port, caplog: pytest.LogCaptureFixture) -> None:
+        for _ in range(3):
+            with port.sending("POST /mcp HTTP/1.1\r\n{}\r\n{{"):
+                pass
+        assert eventually(lambda: port.get("/api/v1/notes").status_code == 200, "it answers others")
         assert not [record for record in caplog.records if record.exc_info]
 
 
@@ -348,35 +355,3 @@ def test_a_fastapi_route_returns_results(folder: Path) -> None:
         for name, result in results.items():
             host.add_api_route(f"/{name}", lambda result=result: result, response_model=None)
             assert json.loads(client.get(f"/{name}").text.replace("+00:00", "Z")) == as_json(result)
-
-
-# ---- helpers
-
-
-def write(notebook: Notebook, id: str, content: str) -> None:
-    notebook.notes.update(id, content=content)
-
-
-def ask(address: tuple[str, int], path: str, token: str) -> httpx2.Response:
-    """The answer of a port to one GET."""
-    return get(f"http://{address[0]}:{address[1]}{path}", token)
-
-
-@contextlib.contextmanager
-def stream(
-    notebook: Notebook, address: tuple[str, int], session: Session, last: str = ""
-) -> Iterator[Iterator[dict[str, Any]]]:
-    """The events of a stream as they arrive, once it has begun."""
-    with contextlib.closing(http.client.HTTPConnection(*address, timeout=30)) as connection:
-        headers = {"Authorization": f"Bearer {token_of(notebook, session)}"}
-        connection.request("GET", "/api/v1/events", headers=headers | ({"Last-Event-ID": last} if last else {}))
-        answer = connection.getresponse()
-        assert answer.status == 200
-        assert answer.readline() == b": ready\r\n"
-        yield _events_in(answer)
-
-
-def _events_in(answer: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
-    while line := answer.readline():
-        if line.startswith(b"data:"):
-            yield json.loads(line.removeprefix(b"data:"))

@@ -37,9 +37,8 @@ def test_the_typescript_client_over_stdio(notebook: Notebook, node_modules: Path
     check(conversation(node_modules, notebook.root, "stdio", *started), notebook.root)
 
 
-def test_the_typescript_client_over_http(notebook: Notebook, node_modules: Path) -> None:
-    with mcp_on_a_port(notebook) as url:
-        check(conversation(node_modules, notebook.root, "http", url, token_of(notebook, OWNER)), notebook.root)
+def test_the_typescript_client_over_http(notebook: Notebook, url: str, node_modules: Path) -> None:
+    check(conversation(node_modules, notebook.root, "http", url, token_of(notebook, OWNER)), notebook.root)
 
 
 def conversation(node_modules: Path, root: Path, *how: str) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def test_it_follows_the_files_and_ends_at_a_signal(root: Path, number: signal.Si
 def test_it_ends_although_a_stream_is_open(root: Path) -> None:
     with serving(root, "--no-watch") as (process, url):
         headers = {"Authorization": f"Bearer {owner_token(root)}"}
-        with httpx2.stream("GET", f"{url}/events", headers=headers) as answer:
+        with httpx2.stream("GET", f"{url}/events", headers=headers, timeout=60) as answer:
             assert answer.status_code == 200
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0

@@ -81,7 +81,7 @@ def test_what_happens_elsewhere_is_shown_and_focus_stays(page: Page, site: Site)
     page.locator("input[name=query]").focus()
     page.keyboard.type("fer")
     site.notebook.facts.add("A new lamp is lit")
-    expect(page.locator("#rows")).to_contain_text("A new lamp is lit", timeout=20_000)
+    expect(page.locator("#rows")).to_contain_text("A new lamp is lit")
     expect(page.locator("input[name=query]")).to_be_focused()
     expect(page.locator("input[name=query]")).to_have_value("fer")
 
@@ -90,7 +90,7 @@ def test_a_line_of_an_agent_appears_in_the_stream(page: Page, site: Site) -> Non
     with page.expect_response("**/live"):
         page.goto(f"{site.base}/stream")
     site.notebook.stream.log("The pilot came aboard")
-    expect(page.locator("#rows")).to_contain_text("The pilot came aboard", timeout=20_000)
+    expect(page.locator("#rows")).to_contain_text("The pilot came aboard")
 
 
 def test_the_palette_is_used_by_keys_alone(page: Page, site: Site) -> None:

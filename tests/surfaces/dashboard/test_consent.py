@@ -27,7 +27,7 @@ def test_another_site_leads_through_the_login_to_the_consent_and_back(
         link = notebook.admin.login_link(port)
         public = link.partition("/login")[0]
         apps.append(asgi(notebook, dashboard=True, public_url=public))
-        with httpx2.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
             request = asked(register(client), resource=f"{public}/mcp")
         page = context.new_page()
 

@@ -49,7 +49,7 @@ def test_a_note_is_written_seen_and_saved_by_keys_alone(page: Page, site: Site) 
 def test_a_change_on_disk_is_announced_and_both_texts_are_kept(page: Page, site: Site) -> None:
     edit(page, site, "# Plan\n\nStart big.\n")
     change(site, "tiny")
-    expect(page.locator("#changed")).to_be_visible(timeout=20_000)
+    expect(page.locator("#changed")).to_be_visible()
     expect(page.locator("#text")).to_have_value("# Plan\n\nStart big.\n")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_contain_text("changed by both")
@@ -162,7 +162,7 @@ def test_activity_shows_a_change_as_it_happens_and_takes_it_back(page: Page, sit
     with page.expect_response("**/live"):
         page.goto(f"{site.base}/activity?agent=scribe")
     change(site, "tiny")
-    page.get_by_role("button", name="What changed").click(timeout=20_000)
+    page.get_by_role("button", name="What changed").click()
     expect(page.locator(".diff")).to_contain_text("small.tiny.")
     page.get_by_role("button", name="Undo: pages/plan.md").click()
     expect(page.locator(".toast")).to_contain_text("went back")

@@ -59,7 +59,7 @@ def test_what_an_agent_does_appears_on_today(owned: Notebook, page: Page, site: 
         open_page(page, site, "/")
     (owned.root / "runtime/reminders.md").write_text("# Reminders\n\n## Today\n\n- [ ] A new one\n")
     owned.sync()
-    expect(page.get_by_role("checkbox", name="A new one")).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("checkbox", name="A new one")).to_be_visible()
 
 
 def test_reminders_are_added_moved_and_ticked_by_keys_alone(owned: Notebook, page: Page, site: Site) -> None:
