@@ -9,6 +9,7 @@ import pytest
 
 from notebook_sync import Notebook
 from notebook_sync.surfaces.mcp import resources
+from tests.copies import Copies
 from tests.surfaces.mcp_clients import mcp_on_a_port
 from tests.surfaces.serving import SESSIONS, Served, make_notebook, served
 
@@ -25,10 +26,16 @@ def root(folder: Path) -> Path:
     return make_notebook(folder)
 
 
+def make_synced(root: Path) -> None:
+    """The notebook with its index."""
+    with Notebook.open(make_notebook(root)) as notebook:
+        notebook.sync()
+
+
 @pytest.fixture
-def notebook(root: Path) -> Iterator[Notebook]:
+def notebook(copies: Copies, folder: Path) -> Iterator[Notebook]:
     """The notebook, synced."""
-    with Notebook.open(root) as notebook:
+    with Notebook.open(copies.put(make_synced, folder)) as notebook:
         notebook.sync()
         yield notebook
 

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from notebook_sync import Notebook
 from notebook_sync.surfaces.http.app import asgi
 from tests.processes import quick_command
-from tests.surfaces.serving import on_a_port
+from tests.surfaces.serving import NO_TLS, on_a_port
 
 # The handshake of before 2026-07-28, which nearly every client still uses, and what came after it.
 ERAS = ("legacy", "auto")
@@ -45,7 +45,7 @@ async def over_stdio(
 async def over_http(url: str, token: str, **options: Any) -> AsyncIterator[Client]:
     """A client that sends this token."""
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as sender,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30, verify=NO_TLS) as sender,
         Client(streamable_http_client(url, http_client=sender), **options) as client,
     ):
         yield client

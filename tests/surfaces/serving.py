@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from tests.waiting import eventually
 
 BASE = "http://127.0.0.1:8765"
 OWNER, SCRIBE, STRANGER = Session.owner(), Session.task("scribe"), Session.external("herald")
+# For clients of plain HTTP, which would load the certificates of this machine, each time.
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 SESSIONS = (OWNER, SCRIBE, STRANGER)
 FILES = {
     "notebook.toml": '[notebook]\ntimezone = "UTC"\n[search]\nembeddings = "off"\n',
@@ -62,7 +65,7 @@ def token_of(notebook: Notebook, session: Session) -> str:
 def get(url: str, token: str = "", **headers: str) -> httpx2.Response:
     """The answer of a real port to one GET with this token."""
     bearer = {"Authorization": f"Bearer {token}"} if token else {}
-    return httpx2.get(url, headers=bearer | headers, timeout=60)
+    return httpx2.get(url, headers=bearer | headers, timeout=60, verify=NO_TLS)
 
 
 @dataclass

@@ -6,7 +6,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -22,6 +22,7 @@ from notebook_sync.surfaces.cli.connect import CLIENTS
 from notebook_sync.surfaces.cli.hook import HookEvent, answer_of, event_of
 from notebook_sync.surfaces.cli.main import run
 from prompt import count_tokens
+from tests.copies import Copies
 from tests.services.conftest import OWNER, PILOT, SCRIBE, STRANGER, write_files
 from tests.services.private_world import CANARY, OUTSIDERS, build
 
@@ -44,9 +45,17 @@ NOTES = {
 }
 
 
+def make_notes(root: Path) -> None:
+    """The notes and their index."""
+    with Notebook.open(write_files(root, NOTES)) as notebook:
+        notebook.sync()
+
+
 @pytest.fixture
-def root(folder: Path) -> Path:
-    return write_files(folder, NOTES)
+def notebook(copies: Copies, folder: Path) -> Iterator[Notebook]:
+    with Notebook.open(copies.put(make_notes, folder)) as notebook:
+        notebook.sync()
+        yield notebook
 
 
 def message(text: str = QUESTION, **said: Any) -> HookEvent:

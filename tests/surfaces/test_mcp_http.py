@@ -17,7 +17,7 @@ from notebook_sync.surfaces.background import following
 from notebook_sync.surfaces.http.guard import MCP_SESSIONS
 from notebook_sync.surfaces.mcp import resources
 from tests.surfaces.mcp_clients import ACCEPT, ERAS, HELLO, mcp_on_a_port, over_http
-from tests.surfaces.serving import OWNER, SCRIBE, SESSIONS, STRANGER, bytes_of, token_of
+from tests.surfaces.serving import NO_TLS, OWNER, SCRIBE, SESSIONS, STRANGER, bytes_of, token_of
 from tests.waiting import eventually
 
 PROMPT, PLAN = "notebook://prompt", "notebook://note/pages/plan"
@@ -29,7 +29,7 @@ LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 def post(url: str, token: str, body: Any, session_id: str = "", method: str = "POST") -> httpx2.Response:
     """One request as a program would write it that knows nothing of MCP's SDK."""
     headers = ACCEPT | {"Authorization": f"Bearer {token}"} | ({"Mcp-Session-Id": session_id} if session_id else {})
-    return httpx2.request(method, url, json=body, headers=headers, timeout=30)
+    return httpx2.request(method, url, json=body, headers=headers, timeout=30, verify=NO_TLS)
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -69,7 +69,7 @@ async def test_instructions_are_short(notebook: Notebook, url: str) -> None:
 async def test_rules_that_changed_ride_on_the_next_result_once(notebook: Notebook, url: str, mode: str) -> None:
     async with over_http(url, token_of(notebook, SCRIBE), mode=mode) as client:
         assert "Never pay" in (client.instructions or "")
-        (notebook.root / "runtime/standing-orders.md").write_text("# Standing Orders\n\n- Ask Odile\n")
+        rewrite(notebook, "runtime/standing-orders.md", "# Standing Orders\n\n- Ask Odile\n")
         results = [await client.call_tool("notebook_read", {"id": "pages/plan"}) for _ in range(3)]
     shown = [" ".join(getattr(each, "text", "") for each in result.content[1:]) for result in results]
     assert ["Ask Odile" in each for each in shown] == [True, False, False]
@@ -154,7 +154,10 @@ class Heard:
 
 
 def rewrite(notebook: Notebook, path: str, text: str) -> None:
-    (notebook.root / path).write_text(text)
+    """Replace a file at once: one that is empty first would be two changes."""
+    new = notebook.root.parent / "new.md"
+    new.write_text(text)
+    new.replace(notebook.root / path)
 
 
 async def test_a_change_by_hand_is_sent_to_who_subscribed(notebook: Notebook, url: str) -> None:

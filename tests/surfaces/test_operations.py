@@ -92,8 +92,10 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.fixture
-def root(folder: Path) -> Path:
-    return write_files(folder, FILES)
+def notebook(folder: Path) -> Iterator[Notebook]:
+    with Notebook.open(write_files(folder, FILES)) as notebook:
+        notebook.sync()
+        yield notebook
 
 
 @pytest.fixture(scope="module")
