@@ -22,7 +22,7 @@ from notebook_sync.__main__ import main
 from notebook_sync.surfaces.cli.index import NAMES
 from notebook_sync.surfaces.cli.main import arranged, run
 from tests.processes import command, run_command, start_command
-from tests.services.conftest import FILES, write_files, add_settings
+from tests.services.conftest import FILES, add_settings, write_files
 from tests.waiting import eventually
 
 
