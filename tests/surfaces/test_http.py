@@ -67,6 +67,9 @@ class TestOperations:
         answered(server, "DELETE", path)
         assert answered(server, "GET", path, status=404)["error"]["type"] == "no_such_note"
 
+    def test_an_unknown_route_names_the_document_of_all(self, server: Served) -> None:
+        assert "openapi.json" in answered(server, "GET", "/boats", status=404)["error"]["next"]
+
     @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
     def test_an_unknown_note_is_not_found(self, server: Served, method: str) -> None:
         body: dict[str, Any] = {"json": {"content": "x"}} if method == "PATCH" else {}

@@ -330,7 +330,9 @@ def _known(error: Exception, path: str) -> NotebookError:
         return error
     if isinstance(error, HTTPException):
         allow = (error.headers or {}).get("Allow")
-        return WrongMethod(f"this route takes {allow}", allow=allow) if allow else NotFound("route", path)
+        if allow:
+            return WrongMethod(f"this route takes {allow}", allow=allow)
+        return NotFound("route", path, next="see /api/v1/openapi.json")
     return FAULT
 
 
