@@ -96,6 +96,13 @@ def test_a_moved_notebook_takes_its_state_along(folder: Path, name: str) -> None
     assert (again.notebook_id, again.replica) == (place.notebook_id, place.replica)
 
 
+def test_a_notebook_that_is_mounted_elsewhere_takes_its_state_along(folder: Path) -> None:
+    place = marked(Place.open(folder))
+    mounted = folder.rename(folder.with_name("mounted"))
+    folder.mkdir()  # as where a volume was mounted before
+    assert has_mark_of(Place.open(mounted), place)
+
+
 def test_a_copy_gets_a_state_of_its_own(folder: Path) -> None:
     place = marked(Place.open(folder))
     other = Place.open(Path(shutil.copytree(folder, folder.with_name("copy"))))
