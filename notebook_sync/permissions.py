@@ -73,6 +73,8 @@ _REFUSALS: tuple[tuple[Collection[Resource], frozenset[Verb], str], ...] = (
     (TABLE, _ALL, "Notebook editing is only available in owner conversations"),
 )
 NO_MEMBERS: Members = {}
+# Parts of a path that are no file's or folder's name.
+NO_NAMES = frozenset({"", ".", ".."})
 _STRANGER = Session.external()
 
 
@@ -122,7 +124,10 @@ def plain_parts(path: str) -> tuple[str, ...] | None:
     plain = fold_name(path).replace("\\", "/")
     if plain.startswith("/") or "\0" in path:
         return None
-    plain = posixpath.normpath("/".join(part if set(part) <= {"."} else part.rstrip(". ") for part in plain.split("/")))
+    parts = [part.rstrip(". ") if part.strip(".") else part for part in plain.split("/")]
+    if NO_NAMES.isdisjoint(parts):
+        return tuple(parts)
+    plain = posixpath.normpath("/".join(parts))
     if plain.split("/")[0] == "..":
         return None
     return () if plain == "." else tuple(plain.split("/"))
