@@ -29,6 +29,7 @@ from notebook_sync.context.brief import (
 from notebook_sync.context.candidates import OPEN, Candidates, Wanted, named_notes
 from notebook_sync.context.intent import Intent, intent_of
 from notebook_sync.errors import NotebookError, UnreadableFile, UnwritableFile, UsageError
+from notebook_sync.files.beneath import digest_of
 from notebook_sync.files.parse import parse
 from notebook_sync.files.state import expanded
 from notebook_sync.model import UNSETTLED
@@ -37,7 +38,6 @@ from notebook_sync.services.core import Core
 from notebook_sync.services.finding import any_tag
 from notebook_sync.services.remembering import FOLDER
 from notebook_sync.services.view import View
-from notebook_sync.services.writing import digest_of
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Has, Is, Not, Row, Where, both
 from notebook_sync.sync.project import fold_label, fold_tags, project

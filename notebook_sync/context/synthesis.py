@@ -21,11 +21,11 @@ from notebook_sync.context.brief import one_line
 from notebook_sync.context.compiler import UsedMemory
 from notebook_sync.context.records import SYNTHESIS, SynthesisCache
 from notebook_sync.errors import BackendDown, BadAnswer, MissingExtra, NotebookError, UsageError
+from notebook_sync.files.beneath import digest_of
 from notebook_sync.files.locks import FileLock
 from notebook_sync.registry import Result
 from notebook_sync.services.core import Core
 from notebook_sync.services.memory_links import DroppedLink, IngestedLinks, ingest_links
-from notebook_sync.services.writing import digest_of
 from notebook_sync.sessions import Session
 from notebook_sync.settings import Settings
 from prompt import count_tokens

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 
 from notebook_sync.errors import RootLost
@@ -127,6 +128,11 @@ def read_all(fd: int, limit: int = 1 << 62) -> bytes:
         chunks.append(chunk)
         at += len(chunk)
     return b"".join(chunks)
+
+
+def digest_of(raw: bytes | None) -> str:
+    """What names a text: its SHA-256 in hex, "" for no file."""
+    return "" if raw is None else sha256(raw).hexdigest()
 
 
 def time_of(time_ns: int) -> datetime:

@@ -79,6 +79,14 @@ def slug(title: str, otherwise: str = "note") -> str:
     return otherwise if not name or why_not(f"{name}.md") else name
 
 
+def code_block(code: str, language: str) -> str:
+    """Code to the character in a fenced block that nothing in it ends, on lines of its own."""
+    longest = max((len(run) for run in re.findall("`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    last = "" if code.endswith("\n") or not code else "\n"
+    return f"{fence}{language}\n{code}{last}{fence}\n"
+
+
 def new_id() -> str:
     """A random id of 12 characters that is text in YAML and easy to read aloud: a letter first, no 0 1 i l o."""
     return secrets.choice(_LETTERS) + "".join(secrets.choice(_ALPHABET) for _ in range(_ID_LENGTH - 1))

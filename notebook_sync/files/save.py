@@ -18,7 +18,6 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
@@ -32,7 +31,7 @@ from notebook_sync.errors import (
     UnsafePath,
     UnwritableFile,
 )
-from notebook_sync.files.beneath import opened_file, opened_folder, read_all
+from notebook_sync.files.beneath import digest_of, opened_file, opened_folder, read_all
 from notebook_sync.files.names import is_note_name, twin, why_not
 from notebook_sync.files.private import FOLDER, make_private, write_private
 from notebook_sync.files.state import Place
@@ -226,11 +225,6 @@ class Saver:
 
 class _Changed(Exception):
     """The note is not the one that the change is based on."""
-
-
-def digest_of(raw: bytes) -> str:
-    """SHA-256 in hex."""
-    return sha256(raw).hexdigest()
 
 
 def _is_in_use(fd: int) -> bool:

@@ -19,7 +19,7 @@ from notebook_sync.files.page import plain, shorten
 from notebook_sync.files.state import expanded
 from notebook_sync.llm import llm_of
 from notebook_sync.services.core import Core
-from notebook_sync.services.extract import extract_facts
+from notebook_sync.services.extract import extract_facts, texts_in
 from notebook_sync.services.importers import any_moment, json_values
 from notebook_sync.services.importing import Failure, Item, NewNote
 from notebook_sync.sessions import Session
@@ -101,7 +101,9 @@ def conversations_in(core: Core, session: Session, path: str, *, dry_run: bool) 
 def _note(core: Core, session: Session, place: str, found: Conversation) -> tuple[NewNote, _Said]:
     """The note of a conversation and what was said, without secrets. Raises ValueError where nobody says anything, and
     others for what is in no known form."""
-    texts = [(_PERSONS.get(role, ""), storable(redacted(_text_of(content)))) for role, content in found.said]
+    texts = [
+        (_PERSONS.get(role, ""), storable(redacted("\n\n".join(texts_in(content))))) for role, content in found.said
+    ]
     said = [(role, text) for role, text in texts if role and text.strip()]
     if not said:
         raise ValueError("nobody says anything")
@@ -184,10 +186,3 @@ def _of_claude(found: _Object) -> Conversation:
     """Messages are a list; their text is also in blocks."""
     said = [(each.get("sender"), each.get("content") or each.get("text")) for each in found["chat_messages"]]
     return Conversation("claude", found.get("uuid"), found.get("name"), [found.get("created_at")], said)
-
-
-def _text_of(content: Any) -> str:
-    """The text of a message: a text, or blocks, of which only those of text count."""
-    blocks = content if isinstance(content, list) else [content]
-    texts = [each.get("text") if isinstance(each, dict) else each for each in blocks]
-    return "\n\n".join(each for each in texts if isinstance(each, str) and each.strip())

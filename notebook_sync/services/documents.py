@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from notebook_sync.errors import EditFailed, NoSuchNote, OverCap, UnsafePath, UsageError
-from notebook_sync.files.compose import new_id, note_text, slug
+from notebook_sync.files.beneath import digest_of
+from notebook_sync.files.compose import code_block, new_id, note_text, slug
 from notebook_sync.files.edits import Edit, apply_edits, entries_of, unified_diff
 from notebook_sync.files.fields import FIELDS
 from notebook_sync.files.frontmatter import EXTERNAL, Plain, is_external, read_frontmatter
@@ -27,7 +28,6 @@ from notebook_sync.services.writing import (
     Change,
     Saved,
     change_notes,
-    digest_of,
     owns,
     require_base,
     why_not_free,
@@ -352,10 +352,7 @@ def _as_code(content: str, language: Any) -> str:
     """Code as a fenced block, unless there is one in it."""
     if re.search(r"^ {0,3}(```|~~~)", content, re.MULTILINE):
         return content
-    longest = max((len(run) for run in re.findall(r"`+", content)), default=0)
-    fence = "`" * max(3, longest + 1)
-    last = "" if content.endswith("\n") or not content else "\n"
-    return f"{fence}{language or ''}\n{content}{last}{fence}\n"
+    return code_block(content, language or "")
 
 
 def _with_content(path: str, raw: bytes, content: str, section: str, *, append: bool) -> bytes:

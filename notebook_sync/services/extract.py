@@ -18,16 +18,15 @@ from notebook_sync.files.fact_text import ARCHIVE, HINTS, fact_id, fact_text
 from notebook_sync.files.page import shorten
 from notebook_sync.registry import Result
 from notebook_sync.services.core import Core
-from notebook_sync.services.documents import require_change
 from notebook_sync.services.fact_changes import (
     IMPORTANT,
-    NOTES,
     SECTIONS,
     Draft,
     Outcome,
     change_facts,
     outcome_of,
     record_kept,
+    view_to_change,
 )
 from notebook_sync.services.fact_rows import FactRow, Likeness, clamp, facts_of, likeness_of, nearest
 from notebook_sync.services.memory_text import plain_title
@@ -111,8 +110,7 @@ def extract_facts(
     be used is named in `error`. Raises UsageError without a model, BackendDown, MissingExtra, and what edits raise."""
     from notebook_sync.llm import llm_of  # most commands ask no model
 
-    view = View(core, session)
-    require_change(core, view, NOTES, "fact extract")
+    view = view_to_change(core, session, "fact extract")
     said, llm = _conversation(messages), llm_of(core.settings.llm)
     if llm is None:
         raise UsageError("no language model is set", next="set llm.model and llm.base_url in notebook.toml")
@@ -251,14 +249,18 @@ def _stretches(text: str) -> list[frozenset[str]]:
     return [one | other for one, other in pairwise(pieces)]
 
 
+def texts_in(content: Any) -> list[str]:
+    """The texts of a message: it is one, or has blocks, of which only those of text count."""
+    blocks = content if isinstance(content, list) else [content]
+    texts = [block.get("text") if isinstance(block, Mapping) else block for block in blocks]
+    return [each for each in texts if isinstance(each, str) and each.strip()]
+
+
 def _conversation(messages: Sequence[Mapping[str, Any]]) -> list[_Said]:
     """The last messages that say something: no pictures, and no calls of tools. Raises UsageError where none does."""
     said = []
     for message in messages:
-        content = message.get("content")
-        parts = content if isinstance(content, list) else [content]
-        texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
-        text = "\n".join(each for each in texts if isinstance(each, str)).strip()
+        text = "\n".join(texts_in(message.get("content"))).strip()
         role = str(message.get("role") or "").strip().casefold()
         if text:
             said.append((role if _ROLE.fullmatch(role) else "other", shorten(text, _LONGEST_MESSAGE)))

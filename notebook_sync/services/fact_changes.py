@@ -21,7 +21,7 @@ from notebook_sync.files.page import plain
 from notebook_sync.model import CORE_FACTS, FactLine
 from notebook_sync.registry import Result
 from notebook_sync.services.core import Core
-from notebook_sync.services.documents import changed
+from notebook_sync.services.documents import changed, require_change
 from notebook_sync.services.fact_rows import FactRow, clamp, shown_in
 from notebook_sync.services.view import View
 from notebook_sync.services.writing import Change, Saved, change_notes, save
@@ -73,6 +73,13 @@ def change_facts(
 
     saved = change_notes(core, session, action, plan)
     return decided[0], saved
+
+
+def view_to_change(core: Core, session: Session, operation: str, path: str = NOTES) -> View:
+    """The session's view. Raises NotPermitted where it may not change this file of facts."""
+    view = View(core, session)
+    require_change(core, view, path, operation)
+    return view
 
 
 class Draft:

@@ -26,6 +26,7 @@ from notebook_sync.services.fact_changes import (
     outcome_of,
     record_kept,
     strengthen,
+    view_to_change,
 )
 from notebook_sync.services.fact_rows import (
     DECLINED,
@@ -60,8 +61,7 @@ def add_fact(
 
     What the owner says of its importance is written in its place, what an agent says is only kept in its row.
     """
-    view = View(core, session)
-    require_change(core, view, NOTES, "fact_add")
+    view = view_to_change(core, session, "fact_add")
     weight = None if importance is None else importance_of(importance)
     pin = weight if session.kind == "owner" else None
     text, heading = fact_text(content), one_line("section", section) or IMPORTANT
@@ -79,8 +79,7 @@ def add_fact(
 
 def reinforce_fact(core: Core, session: Session, name: str) -> ChangedFact:
     """Count a use of one fact, and let it count for more: named by id, text, or a text that is near enough."""
-    view = View(core, session)
-    require_change(core, view, NOTES, "fact_reinforce")
+    view = view_to_change(core, session, "fact_reinforce")
     text, facts, likeness = asked(name, "name a fact"), facts_of(core, view), None
     try:
         fact = named(text, facts)
@@ -139,8 +138,7 @@ def promote_fact(core: Core, session: Session, name: str, *, section: str) -> Ch
 
 def leave_fact(core: Core, session: Session, name: str, *, leave: bool) -> ChangedFact:
     """Propose a fact for core.md no more, or again. Nothing moves."""
-    view = View(core, session)
-    require_change(core, view, CORE_FACTS, "fact promote")
+    view = view_to_change(core, session, "fact promote", CORE_FACTS)
     fact = named(name, facts_of(core, view))
     with core.index.write():
         row = core.index.facts.get([fact.id], heavy=False)[fact.id]

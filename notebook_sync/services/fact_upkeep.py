@@ -19,8 +19,7 @@ from notebook_sync.files.fact_text import ARCHIVE, order_of
 from notebook_sync.model import CORE_FACTS
 from notebook_sync.registry import Result
 from notebook_sync.services.core import PROPOSALS, PROPOSED, Core, publish_now
-from notebook_sync.services.documents import require_change
-from notebook_sync.services.fact_changes import NOTES, Draft, change_facts, raised
+from notebook_sync.services.fact_changes import Draft, change_facts, raised, view_to_change
 from notebook_sync.services.fact_rows import (
     FactRow,
     declined,
@@ -94,8 +93,7 @@ def decay_facts(
 ) -> Decayed:
     """Archive facts that faded, the least important first, and move proven ones to core.md or propose them. Only those
     `among` these ids are archived."""
-    view = View(core, session)
-    require_change(core, view, NOTES, "fact decay")
+    view = view_to_change(core, session, "fact decay")
     judged = _judge(core, view)
     faded = [fact for fact in judged.faded if among is None or fact.id in among][: judged.most]
     gone = _moved(core, view, [fact.id for fact in faded], ARCHIVE, dry_run=dry_run)
@@ -174,8 +172,7 @@ def dedupe_facts(
 ) -> Deduped:
     """Find facts that say the same and merge them, the most similar first. `not_same` names two facts that are not:
     that is remembered, or forgotten, and nothing is merged. `merge` names the only two that are."""
-    view = View(core, session)
-    require_change(core, view, NOTES, "fact dedupe")
+    view = view_to_change(core, session, "fact dedupe")
     if forget and not not_same:
         raise UsageError("forget says nothing without not_same", next="name the two facts with --not-same")
     if not_same:

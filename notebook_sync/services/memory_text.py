@@ -14,6 +14,7 @@ from datetime import MAXYEAR, MINYEAR, date, datetime, tzinfo
 from typing import Any, NamedTuple
 
 from notebook_sync.errors import UsageError
+from notebook_sync.files.compose import code_block
 from notebook_sync.files.fields import AGENT, DEFAULT_PRIORITY, HIGHEST_PRIORITY, KINDS
 from notebook_sync.files.frontmatter import as_utc, read_time
 from notebook_sync.files.page import shorten
@@ -134,7 +135,7 @@ def title_of(read: Template, text: str) -> str:
 def body_of(title: str, parts: Mapping[str, str], original: str = "") -> str:
     """The Markdown of a memory with its parts; below a rule, in a fence, the text that they were made of."""
     sections = "".join(f"\n## {name.capitalize()}\n\n{contained(text)}\n" for name, text in parts.items())
-    below = f"\n---\n\n{fenced(original)}" if original else ""
+    below = f"\n---\n\n{code_block(original, 'text')}" if original else ""
     heading = title if plain_text(f"# {title}") == title else _MARK.sub(r"\\\1", title)
     return f"# {heading}\n{sections}{below}"
 
@@ -152,13 +153,6 @@ def contained(text: str) -> str:
     text = "".join(pieces) + text[done:]
     closing = closing_line(text)
     return f"{text}\n{closing}" if closing else text
-
-
-def fenced(text: str) -> str:
-    """The text to the character in a code block that nothing in it ends, on lines of its own."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{text}{'' if text.endswith(chr(10)) else chr(10)}{fence}\n"
 
 
 # ---- metadata

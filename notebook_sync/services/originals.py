@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from notebook_sync.errors import BackendDown
-from notebook_sync.files.compose import slug
+from notebook_sync.files.compose import code_block, slug
 from notebook_sync.files.fact_text import fact_id, fact_text
 from notebook_sync.files.fields import FIELDS
 from notebook_sync.files.frontmatter import storable
@@ -20,7 +20,6 @@ from notebook_sync.model import STATUSES
 from notebook_sync.services.core import Core
 from notebook_sync.services.importers import Fields, Record, any_moment, as_field, number_in, one_of, stable_id, tags_in
 from notebook_sync.services.importing import Failure, Item, NewNote, NewRow
-from notebook_sync.services.memory_text import fenced
 from notebook_sync.store.others import read_line, row_of_other
 from notebook_sync.store.owner import name_of, without_secrets
 from notebook_sync.store.redis import IMPORTED, keys_below, row_of_checkpoint
@@ -71,7 +70,7 @@ def _document(core: Core, place: str, collection: str, found: Record) -> Item:
         "language": language or None,
     }
     content, code = str(fields.take("content") or ""), fields.take("code")
-    texts = [fenced(code).replace("text", language, 1)] if isinstance(code, str) and code not in content else []
+    texts = [code_block(code, language)] if isinstance(code, str) and code not in content else []
     for each in fields.take("sections", read=_records) or ():
         heading, text = str(each.get("heading") or ""), str(each.get("content") or "")
         if text.strip() not in content:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from notebook_sync.errors import GitFailed, NoSuchNote, Refused
+from notebook_sync.files.beneath import digest_of
 from notebook_sync.files.git import LONG_SECONDS, Repository, has_git, run_git
 from notebook_sync.files.history import PRIVATE
 from notebook_sync.files.save import tail_of
@@ -22,7 +23,7 @@ from notebook_sync.services.fact_changes import Draft
 from notebook_sync.services.importing import Purged
 from notebook_sync.services.upkeep import publish_changes
 from notebook_sync.services.view import View, resolve
-from notebook_sync.services.writing import Change, digest_of, finish_writes, write_one, writing
+from notebook_sync.services.writing import Change, finish_writes, write_one, writing
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Either, Is, Not, Row, Where, both
 from notebook_sync.store.tables import as_json

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from notebook_sync.errors import Conflict, EditFailed, GitFailed, NoSuchNote, NotebookError, UnreadableFile, UnsafePath
-from notebook_sync.files.beneath import looks_unfinished, why_unusable
+from notebook_sync.files.beneath import digest_of, looks_unfinished, why_unusable
 from notebook_sync.files.private import read_private, write_private
 from notebook_sync.files.state import Place
 from notebook_sync.files.tree import Tree
@@ -223,8 +223,7 @@ def compared(path: str, trusted: bytes | None, found: bytes | None) -> tuple[Tru
     before, after = ("\n".join(lines_of(raw)) for raw in (trusted, found))
     difference = unified_diff(before, after, path)
     changed = sum(line.startswith(("-", "+")) for line in difference.splitlines()[2:])
-    digest = "" if found is None else sha256(found).hexdigest()
-    return TrustedFile(path, digest, changed, accepted=False), difference
+    return TrustedFile(path, digest_of(found), changed, accepted=False), difference
 
 
 def is_trusted(core: Core, path: str, raw: bytes | None) -> bool:

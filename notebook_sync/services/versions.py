@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from notebook_sync.errors import EditFailed, NoSuchNote, NotebookError, NotFound, UsageError
+from notebook_sync.files.beneath import digest_of
 from notebook_sync.files.edits import unified_diff
 from notebook_sync.files.fields import read_fields
 from notebook_sync.files.frontmatter import EXTERNAL, is_external, read_frontmatter
@@ -40,7 +41,7 @@ from notebook_sync.services.view import (
     resolve,
     split_name,
 )
-from notebook_sync.services.writing import Change, change_notes, digest_of, require_base
+from notebook_sync.services.writing import Change, change_notes, require_base
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Is, both
 from notebook_sync.sync.apply import changed_by
@@ -62,8 +63,7 @@ _Past = Iterator[tuple[Version, bytes | None]]
 
 def list_versions(core: Core, session: Session, name: str, limit: int) -> Results[Version]:
     """The versions of a note, the newest first. Raises GitFailed where git is missing or fails."""
-    view = View(core, session)
-    path = _past_path(core, view, name, _HISTORY)
+    view, path = _past_path(core, session, name, _HISTORY)
     provenance = EXTERNAL if is_external(_bytes_at(core, path) or b"") else ""
     versions = core.history.versions(path, limit=limit, may=partial(view.may, "read"))
     return Results([replace(each, provenance=provenance) for each in versions])
@@ -71,8 +71,7 @@ def list_versions(core: Core, session: Session, name: str, limit: int) -> Result
 
 def compare_versions(core: Core, session: Session, name: str, since: str, until: str) -> Difference:
     """What changed from one version of a note to another. Raises NotFound for a `rev` that the note does not have."""
-    view = View(core, session)
-    path = _past_path(core, view, name, _HISTORY)
+    view, path = _past_path(core, session, name, _HISTORY)
     now = _at_rev(core, view, path, until)[1] if until else _bytes_at(core, path)
     past = iter([_at_rev(core, view, path, since)]) if since else _past(core, view, path)
     found = next((each for each in past if since or each[1] not in (None, now)), None)
@@ -88,8 +87,7 @@ def undo_change(core: Core, session: Session, name: str, *, rev: str, expected_d
 
     Raises EditFailed where there is nothing to go back to, NotFound for an unknown `rev`, NotPermitted, Conflict.
     """
-    view = View(core, session)
-    path = _past_path(core, view, name, _UNDO)
+    view, path = _past_path(core, session, name, _UNDO)
 
     def plan() -> list[Change]:
         require_change(core, view, path, _UNDO)
@@ -196,11 +194,13 @@ def _batch_back(core: Core, view: View, path: str) -> list[Change]:
 # ---- the past of one note
 
 
-def _past_path(core: Core, view: View, name: str, operation: str) -> str:
-    """The path of a note that is there or was: named as any note, or by the path or the id that it had.
+def _past_path(core: Core, session: Session, name: str, operation: str) -> tuple[View, str]:
+    """The session's view, and the path of a note that is there or was: named as any note, or by the path or the id that
+    it had.
 
     Raises NotPermitted where the session sees only a part of the note, NoSuchNote.
     """
+    view = View(core, session)
     try:
         path, _ = resolve(core, view, name, operation=operation)
     except NoSuchNote:
@@ -213,7 +213,7 @@ def _past_path(core: Core, view: View, name: str, operation: str) -> str:
         path = found
     if view.sees_in_part(path):
         raise view.refuse(path, operation, _NO_PAST.format(path), _ASK)
-    return path
+    return view, path
 
 
 def _is_gone(core: Core, view: View, path: str) -> bool:

@@ -11,10 +11,10 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from itertools import groupby
 
 from notebook_sync.errors import Conflict, EditFailed, GitFailed, NotebookError, Refused, UnsafePath
+from notebook_sync.files.beneath import digest_of
 from notebook_sync.files.edits import Edit, apply_edits
 from notebook_sync.files.frontmatter import EXTERNAL, is_external, read_frontmatter, says_external
 from notebook_sync.files.git import NO_GIT, has_git
@@ -99,11 +99,6 @@ def writing(core: Core, operation: str) -> Iterator[None]:
     with write_lock(core.place, operation):
         yield
     publish_now(core)
-
-
-def digest_of(raw: bytes | None) -> str:
-    """SHA-256 of the bytes in hex, "" for no file."""
-    return "" if raw is None else sha256(raw).hexdigest()
 
 
 def save(core: Core, changes: Sequence[Change], session: Session) -> Saved:

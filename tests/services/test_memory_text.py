@@ -17,8 +17,8 @@ from notebook_sync.services.memory_text import (
     Template,
     agent_of,
     body_of,
+    code_block,
     contained,
-    fenced,
     go_moment,
     guarded,
     read_template,
@@ -213,7 +213,7 @@ def test_no_text_makes_another_part_or_ends_its_own(hostile: str) -> None:
 def test_the_original_is_below_to_the_character_and_nothing_in_it_ends_it(hostile: str) -> None:
     body = body_of("Lamps", PARTS, hostile)
     (fence,) = [block for block in Outline(body).root.walk() if block.type == "fence"]
-    assert body.endswith(f"\n---\n\n{fenced(hostile)}")
+    assert body.endswith(f"\n---\n\n{code_block(hostile, 'text')}")
     end = "" if hostile.endswith(("\n", "\r")) else "\n"
     assert fence.content == hostile.replace("\r\n", "\n").replace("\r", "\n") + end
 

@@ -428,7 +428,7 @@ def test_events_are_followed_as_any_process_records_them(notebook: Notebook) -> 
         thread.join(10)
         other.close()
     events = notebook.core.events.read()
-    assert notebook.core.events.knows(events[0]["id"])
+    assert notebook.core.index.events.one(events[0]["id"])
     assert [event["id"] for event in notebook.core.events.read(events[0]["id"])] == [each["id"] for each in events[1:]]
 
 

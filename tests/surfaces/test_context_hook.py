@@ -155,7 +155,7 @@ def test_a_pointer_is_shown_once_in_a_conversation_until_that_is_compacted(noteb
     for event in ({"hook_event_name": "PreCompact"}, {"hook_event_name": "SessionStart", "source": "compact"}):
         assert answer_of(notebook, OWNER, event_of(json.dumps({"session_id": "a", **event}))) == ""
         assert "memories/decision/rope.md" in said("a")
-    assert len(notebook.core.index.cache.find()) == 2 + len(notebook.core.known_faults())
+    assert len(notebook.core.index.cache.find()) == 2 + len(notebook.core.noted("faults"))
 
 
 @pytest.mark.parametrize(

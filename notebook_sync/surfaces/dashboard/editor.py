@@ -19,11 +19,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from notebook_sync.errors import Conflict, EditFailed, GitFailed, NotebookError, NotFound, OverCap, UsageError
+from notebook_sync.files.beneath import digest_of
 from notebook_sync.files.frontmatter import read_frontmatter
 from notebook_sync.files.git import run_git
 from notebook_sync.files.parse import parse
 from notebook_sync.model import Note
-from notebook_sync.services.writing import digest_of
 from notebook_sync.surfaces.dashboard.markdown import note_href, render
 from notebook_sync.surfaces.dashboard.notes import undo_of
 from notebook_sync.surfaces.dashboard.shell import Ask, Shell
