@@ -100,23 +100,25 @@ class Verdict(Result, frozen=True, kw_only=True):
 # ---- found
 
 
-class Chosen(NamedTuple):
-    """Which facts are listed: see `fact list`."""
-
-    scope: Scope = "notes"
-    section: str = ""
-    stale: bool = False
-    fading: int = 0
-    proposed: bool = False
-
-
-def list_facts(core: Core, session: Session, chosen: Chosen, *, limit: int, after: str = "") -> Results[FactRow]:
-    """Facts that the session sees, those first that count for most; `after` is the `next` of the page before."""
-    least = core.settings.memory.stale_days if chosen.stale else 0
-    view, wanted, now = View(core, session), " ".join(chosen.section.split()).casefold(), core.now()
+def list_facts(
+    core: Core,
+    session: Session,
+    scope: Scope,
+    *,
+    limit: int,
+    section: str = "",
+    stale: bool = False,
+    fading: int = 0,
+    proposed: bool = False,
+    after: str = "",
+) -> Results[FactRow]:
+    """Facts that the session sees, those first that count for most; `after` is the `next` of the page before. See
+    `fact list` for the others."""
+    least = core.settings.memory.stale_days if stale else 0
+    view, wanted, now = View(core, session), " ".join(section.split()).casefold(), core.now()
     rows = [
         fact
-        for fact in facts_of(core, view, chosen.scope, _ids_of(core, view, chosen))
+        for fact in facts_of(core, view, scope, _ids_of(core, view, fading, is_proposed=proposed))
         if (not wanted or fact.section.casefold() == wanted) and days_unused(fact, now) >= least
     ]
     rows.sort(key=lambda fact: (-fact.importance, order_of(fact.path), fact.line))
@@ -128,14 +130,14 @@ def list_facts(core: Core, session: Session, chosen: Chosen, *, limit: int, afte
     return Results(page, core.behind() or None, page[-1].id if page and start + limit < len(rows) else None)
 
 
-def _ids_of(core: Core, view: View, chosen: Chosen) -> set[str] | None:
+def _ids_of(core: Core, view: View, fading: int, *, is_proposed: bool) -> set[str] | None:
     """The facts that may be listed, None for all. What others proposed is the owner's to know."""
     is_owner = view.session.kind == "owner"
-    proposed = None if not chosen.proposed else proposed_for_core(core) if is_owner else set[str]()
-    if not chosen.fading:
+    proposed = None if not is_proposed else proposed_for_core(core) if is_owner else set[str]()
+    if not fading:
         return proposed
-    fading = _faded_in(core, view, chosen.fading)
-    return fading if proposed is None else fading & proposed
+    faded = _faded_in(core, view, fading)
+    return faded if proposed is None else faded & proposed
 
 
 def _faded_in(core: Core, view: View, days: int) -> set[str]:
@@ -179,7 +181,7 @@ def search_facts(core: Core, session: Session, query: str, *, scope: Scope, limi
     """Facts that answer a query, best first; without a query, the most important first. For an agent, the best answer
     and each that is related counts as used."""
     if not query.strip():
-        listed = list_facts(core, session, Chosen(scope), limit=limit)
+        listed = list_facts(core, session, scope, limit=limit)
         return Results([_found(fact, 0.0, fact.importance) for fact in listed.results], listed.degraded)
     seen = {fact.id: fact for fact in facts_of(core, View(core, session), scope)}
     where = Is("id", "in", list(seen))

@@ -306,14 +306,6 @@ def _tell_apart(core: Core, view: View, names: Sequence[str], *, is_so: bool) ->
 # ---- by the clock
 
 
-class Proposal(NamedTuple):
-    """What the owner may do with the fact that is at this line."""
-
-    path: str
-    line: int
-    message: str
-
-
 def tend_facts(core: Core) -> None:
     """Look at what faded and what is proposed. A fact is archived when a second look, a period later, finds it faded
     too: a clock that was wrong for a moment archives nothing."""
@@ -329,8 +321,9 @@ def tend_facts(core: Core) -> None:
     core.index.cache.put([{"id": id, "kind": id, "value": value, "made_at": core.now()} for id, value in rows.items()])
 
 
-def proposals_of(core: Core) -> list[Proposal]:
-    """What the last look by the clock proposed and still can be done, by path and line."""
+def proposals_of(core: Core) -> list[tuple[str, int, str]]:
+    """What the last look by the clock proposed and still can be done: path and line of a fact, and what the owner may
+    do with it; in order."""
     pairs = [each for each in core.noted(PROPOSALS) if each[1]]
     proposed = [*((id, "") for id in sorted(proposed_for_core(core))), *pairs]
     ids = set(chain.from_iterable(proposed))
@@ -341,8 +334,8 @@ def proposals_of(core: Core) -> list[Proposal]:
         fact, same = facts.get(id), facts.get(as_id)
         if fact and not as_id:
             message = f"this fact is proposed for {CORE_FACTS}; run: notebook-sync fact promote {id}"
-            found.append(Proposal(fact.path, fact.line, message))
+            found.append((fact.path, fact.line, message))
         if fact and same and as_id not in (apart[id] or ()):
             message = f"this fact says the same as line {same.line} of {same.path}; run: notebook-sync fact dedupe"
-            found.append(Proposal(fact.path, fact.line, message))
+            found.append((fact.path, fact.line, message))
     return sorted(found)

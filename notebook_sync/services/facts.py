@@ -123,10 +123,19 @@ class FactService(NotebookService):
         fact fades when its importance falls below memory.archive_below (0.05) and nobody pinned it; it is archived
         then.
         """
-        from notebook_sync.services.fact_rows import Chosen, list_facts
+        from notebook_sync.services.fact_rows import list_facts
 
-        chosen = Chosen(scope, section, stale, fading, proposed)
-        return list_facts(self.core, session, chosen, limit=limit, after=after)
+        return list_facts(
+            self.core,
+            session,
+            scope,
+            limit=limit,
+            section=section,
+            stale=stale,
+            fading=fading,
+            proposed=proposed,
+            after=after,
+        )
 
     @operation(
         "fact search",

@@ -162,8 +162,7 @@ def pointers_for(core: Core, session: Session, message: str, conversation: str =
     message, key = message[:_LONGEST_MESSAGE], _key_of(conversation)
     if len(core.analyzer.query_terms(message)) < _FEWEST_TERMS:
         return ""
-    held = core.index.cache.one(key) if key else None
-    before = list(held["value"]) if held else []
+    before = core.noted(key)
     lines: dict[str, str] = {}
     for pointer, line in _pointers(core, View(core, session), message)[:MOST_POINTERS]:
         if pointer not in before and _most_tokens(_block([*lines.values(), line])) <= MOST_TOKENS:

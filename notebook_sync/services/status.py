@@ -99,7 +99,7 @@ def _proposals(core: Core) -> list[str]:
         return []
     from notebook_sync.services.fact_upkeep import proposals_of  # loads all that changes facts
 
-    return [f"{each.path}:{each.line}: {each.message}" for each in proposals_of(core)]
+    return [f"{path}:{line}: {message}" for path, line, message in proposals_of(core)]
 
 
 def _agents(core: Core) -> list[dict[str, Any]]:

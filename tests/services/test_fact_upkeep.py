@@ -265,8 +265,8 @@ def test_by_the_clock_duplicates_are_proposed_and_not_merged(notebook: Notebook)
     reread(notebook, notes)
     tend_facts(notebook.core)
     assert (notebook.root / "facts/notes.md").read_text() == notes
-    (proposal,) = proposals_of(notebook.core)
-    assert (proposal.path, "says the same as line" in proposal.message) == ("facts/notes.md", True)
+    ((path, _, message),) = proposals_of(notebook.core)
+    assert (path, "says the same as line" in message) == ("facts/notes.md", True)
     assert [each["kind"] for each in notebook.admin.events().results].count("fact_proposed") == 1
 
 
