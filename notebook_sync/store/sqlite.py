@@ -73,7 +73,7 @@ class Database:
             try:
                 if patience is not None:
                     connection.execute(f"PRAGMA busy_timeout = {patience * 1000:.0f}")
-                with _transaction(connection, "BEGIN IMMEDIATE"):
+                with _transaction(connection):
                     if self._connections[threading.get_ident()][1] != self._identity():
                         raise Busy("the index was replaced")
                     if not upgrade and user_version(connection) != self._version:
@@ -178,7 +178,7 @@ class Database:
             connection.executescript(_SETTINGS)
             if user_version(connection) == 0 and self._mode == "rw":
                 connection.executescript(_FIRST_SETTINGS)
-                with _transaction(connection, "BEGIN IMMEDIATE"):
+                with _transaction(connection):
                     self.recreate(connection)
         return connection
 
@@ -224,8 +224,8 @@ def outdated(path: Path) -> IndexOutdated:
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
-    connection.execute(begin)
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")

@@ -201,13 +201,13 @@ class Table:
         self._compresses = all(self.columns[name].type != "blob" for name in self.heavy)
 
         put = ["rev", "seal", "held", "ended_at", *self.projected]
-        self.insert = _upsert(spec.name, "id", ["n", "rev", "id", *put[1:], *self.kept], put)
+        self.insert = _upsert(spec.name, ["n", "rev", "id", *put[1:], *self.kept], put)
         if spec.versioned_by:
             self.insert += f", version = version + ({spec.versioned_by} IS NOT excluded.{spec.versioned_by})"
         if spec.first_wins:
             self.insert += f' ON CONFLICT ("{spec.unique}") WHERE ended_at IS NULL DO NOTHING'
         self.insert_heavy = f"INSERT OR REPLACE INTO {spec.name}_heavy VALUES (?, ?)"
-        self.insert_waiting = _upsert(spec.name, "id", ["id", "ended_at", *self.known_by, *self.kept], self.kept)
+        self.insert_waiting = _upsert(spec.name, ["id", "ended_at", *self.known_by, *self.kept], self.kept)
         # What came from the file goes, but for what the row is known by if the file comes back.
         blank = "".join(f', "{name}" = NULL' for name in self.projected if name not in self.known_by)
         self.end = f"UPDATE {spec.name} SET ended_at = ?, rev = ?, seal = NULL, held = 0{blank} WHERE n = ?"
@@ -303,11 +303,11 @@ def beyond(order: Sequence[str], after: Sequence[Any]) -> Where:
     return Either((further, All((Is(name, "=", value), beyond(order[1:], after[1:])))))
 
 
-def _upsert(table: str, key: str, columns: Sequence[str], replaced: Sequence[str]) -> str:
+def _upsert(table: str, columns: Sequence[str], replaced: Sequence[str]) -> str:
     names = ", ".join(f'"{column}"' for column in columns)
     changes = ", ".join(f'"{column}" = excluded."{column}"' for column in replaced) or "n = n"
     marks = ", ".join("?" * len(columns))
-    return f"INSERT INTO {table} ({names}) VALUES ({marks}) ON CONFLICT ({key}) DO UPDATE SET {changes}"
+    return f"INSERT INTO {table} ({names}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {changes}"
 
 
 def _list_triggers(name: str, at: int, field: str) -> tuple[str, str]:

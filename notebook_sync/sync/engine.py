@@ -106,9 +106,9 @@ class Engine:
         report.seconds = time.monotonic() - begun
         return report
 
-    def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> Report:
+    def rebuild(self) -> Report:
         """As `sync`, and write every row again from its file. Versions, use and history stay."""
-        return self.sync(force=True, allow_empty=True, progress=progress)
+        return self.sync(force=True, allow_empty=True)
 
     def look(
         self, places: Collection[str] | None = (), *, rehash: bool = False, report: Report | None = None
