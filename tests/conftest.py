@@ -53,9 +53,8 @@ SEED = int(os.environ.get("NOTEBOOK_TEST_SEED", "0"))
 _patient = hypothesis.settings(
     deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], derandomize=SEED == 0
 )
-hypothesis.settings.register_profile("default", _patient, max_examples=100)
-hypothesis.settings.register_profile("ci", _patient, max_examples=50)
-hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
+hypothesis.settings.register_profile("default", _patient, max_examples=50)
+hypothesis.settings.load_profile("default")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -141,8 +141,8 @@ def test_what_cannot_be_edited_is_refused_with_the_reason(raw: bytes, edit: Edit
     [
         ("---\ntitle: a\n\n## Today\n", "append_to_section", 5, "would join, or separate"),
         ("## Later\n\n```\n", "add_section", 3, "opens a code fence"),
-        ("## Today\n\n## Later\n\n" + "- a\n" * 40_000, "add_section", 5, "too many marks to be read as Markdown"),
-        ("## Today\n\n" + "# a\n" * 30_000, "append_to_section", 6_668, "too many marks to be read as Markdown"),
+        ("## Today\n\n## Later\n\n" + "- a\n" * 10_000, "add_section", 5, "too many marks to be read as Markdown"),
+        ("## Today\n\n" + "# a\n" * 10_000, "append_to_section", 6_668, "too many marks to be read as Markdown"),
     ],
     ids=["frontmatter", "fence", "dense list", "dense headings"],
 )

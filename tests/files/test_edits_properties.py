@@ -8,7 +8,7 @@ from datetime import UTC
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from notebook_sync.errors import EditFailed
@@ -44,7 +44,6 @@ documents = st.builds(joined, heads, st.lists(st.sampled_from(LINES), max_size=1
 list_lines = st.lists(st.sampled_from(LINES + LIST_LINES * 3), min_size=5, max_size=14)
 lists = st.builds(joined, heads, list_lines, ends, st.just("- [ ] last"))
 ENTRY = "- [ ] Call Odile about the ropes"
-many = settings(max_examples=75)
 
 
 def edited(raw: bytes, action: Action, section: str = "", content: str = "", **more: str) -> bytes:
@@ -113,7 +112,6 @@ def assert_others_stay(before: bytes, after: bytes, number: int) -> None:
     assert (len(old), [*old[:number], *old[number + 1 :]]) == (len(new), [*new[:number], *new[number + 1 :]])
 
 
-@many
 @given(documents, st.data())
 def test_an_appended_entry_is_one_entry_more_and_all_else_stays(raw: bytes, data: st.DataObject) -> None:
     section = pick_section(data, raw)
@@ -126,7 +124,6 @@ def test_an_appended_entry_is_one_entry_more_and_all_else_stays(raw: bytes, data
 _EMPTY_TOP = re.compile(rb"\A(?:[ \t]*(?:\r\n|\n|\r))+")
 
 
-@many
 @given(documents, st.data())
 @example(b"## A", "a")
 @example(b"## A\n## B\n", "a")
@@ -147,7 +144,6 @@ def test_an_appended_entry_that_is_removed_was_never_there(raw: bytes, data: st.
         assert abs(len(back) - len(raw)) <= 2
 
 
-@many
 @given(documents, st.data())
 def test_prose_is_inserted_and_all_else_stays(raw: bytes, data: st.DataObject) -> None:
     section = pick_section(data, raw)
@@ -157,7 +153,6 @@ def test_prose_is_inserted_and_all_else_stays(raw: bytes, data: st.DataObject) -
     assert items_by_section(after) == items_by_section(raw)
 
 
-@many
 @given(documents, st.data(), st.sampled_from(["", "- new", "Prose.", "```\ncode\n```\n"]))
 def test_a_replaced_text_leaves_the_other_sections(raw: bytes, data: st.DataObject, content: str) -> None:
     section = pick_section(data, raw)
@@ -168,7 +163,6 @@ def test_a_replaced_text_leaves_the_other_sections(raw: bytes, data: st.DataObje
     assert tried(after, "replace_section", section, content) == after
 
 
-@many
 @given(lists, st.data())
 def test_a_removed_entry_is_one_stretch_less_and_all_else_stays(raw: bytes, data: st.DataObject) -> None:
     item = pick_item(data, raw)
@@ -180,7 +174,6 @@ def test_a_removed_entry_is_one_stretch_less_and_all_else_stays(raw: bytes, data
     assert_others_stay(raw, after, number_of(raw, section))
 
 
-@many
 @given(lists, st.data())
 def test_a_box_ticked_twice_is_as_it_was(raw: bytes, data: st.DataObject) -> None:
     item = pick_item(data, raw)
@@ -191,7 +184,6 @@ def test_a_box_ticked_twice_is_as_it_was(raw: bytes, data: st.DataObject) -> Non
     assert again.replace(b"[X]", b"[x]") == raw.replace(b"[X]", b"[x]")
 
 
-@many
 @given(lists, st.data())
 def test_a_moved_entry_is_elsewhere_with_its_children(raw: bytes, data: st.DataObject) -> None:
     assume(anchors_of(raw))
@@ -208,7 +200,6 @@ def test_a_moved_entry_is_elsewhere_with_its_children(raw: bytes, data: st.DataO
     assert all(one == two for one, two in others)
 
 
-@many
 @given(documents, st.data())
 def test_an_added_section_is_one_more_and_all_else_stays(raw: bytes, data: st.DataObject) -> None:
     to = data.draw(st.sampled_from(["", *anchors_of(raw)]))
@@ -227,7 +218,6 @@ FIELDS = (
 )  # fmt: skip
 
 
-@many
 @given(
     st.lists(st.sampled_from(FIELDS), max_size=6, unique=True),
     st.lists(st.sampled_from(FIELDS), min_size=1, max_size=3, unique=True),
@@ -245,7 +235,6 @@ def test_a_set_field_leaves_the_others_and_the_text(old: list[str], new: list[st
     assert "empty:" in new or edited(after, "set_frontmatter", content=content) == after
 
 
-@many
 @given(documents, st.sampled_from(["remove_entry", "toggle_checkbox", "append_to_section"]))
 def test_what_fails_names_what_there_is(raw: bytes, action: Action) -> None:
     with pytest.raises(EditFailed) as failed:

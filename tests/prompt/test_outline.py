@@ -54,7 +54,7 @@ def test_the_blocks_are_those_of_other_parsers(corpus: str, foreign: Micromark |
 
 
 # The same texts in every run: a document that differs and is not in DIFFERENCES is a change, not chance.
-@settings(derandomize=True, max_examples=100)
+@settings(derandomize=True)
 @given(corpora.DOCUMENTS | corpora.ODD_DOCUMENTS)
 @example("\tcode\r- a\r\r\tcode")
 @example("> \u00a0\n> \n> text")

@@ -98,7 +98,7 @@ def filled(rows: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Iterato
     index.close()
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(conditions())
 def test_a_condition_admits_what_it_says(filled: Index, rows: list[Row], where: Where) -> None:
     wanted = sorted(row["id"] for row in rows if matches(where, row))
