@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,10 @@ import yaml
 from notebook_sync.errors import EditFailed
 from notebook_sync.files.edits import ACTIONS, Edit, apply_edits, entries_of
 from notebook_sync.model import Action
+from tests.examples import examples_in
 
-FIXTURES = Path(__file__).parent.parent / "fixtures" / "edits.md"
+EXAMPLES = examples_in(Path(__file__).parent.parent / "fixtures" / "edits.md", 3)
 PATH = "runtime/reminders.md"
-
-
-def fixtures() -> list[tuple[str, str, str, str]]:
-    parts = re.split(r"(?m)^\.\n", FIXTURES.read_text())
-    titles = [part.strip().splitlines()[-1] for part in parts[:-1:4]]
-    return list(zip(titles, parts[1::4], parts[2::4], parts[3::4], strict=True))
 
 
 def edited(raw: bytes, action: Action, section: str = "", content: str = "", **more: Any) -> bytes:
@@ -32,7 +26,7 @@ def bytes_of(text: str, newline: str) -> bytes:
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["lf", "crlf"])
-@pytest.mark.parametrize(("text", "edit", "expected"), [f[1:] for f in fixtures()], ids=[f[0] for f in fixtures()])
+@pytest.mark.parametrize(("text", "edit", "expected"), **EXAMPLES)
 def test_fixture(text: str, edit: str, expected: str, newline: str) -> None:
     raw = bytes_of(text, newline)
     if expected.startswith(PATH) or b"\n" not in raw:
@@ -45,7 +39,7 @@ def test_fixture(text: str, edit: str, expected: str, newline: str) -> None:
 
 
 def test_every_action_has_a_fixture() -> None:
-    assert {yaml.safe_load(edit)["action"] for _, _, edit, _ in fixtures()} == set(ACTIONS)
+    assert {yaml.safe_load(edit)["action"] for _, edit, _ in EXAMPLES["argvalues"]} == set(ACTIONS)
 
 
 @pytest.mark.parametrize(

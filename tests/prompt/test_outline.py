@@ -13,6 +13,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from prompt.outline import Outline, plain_text
+from tests.examples import examples_in
 from tests.prompt import corpora
 from tests.prompt.readers import Micromark, block_set, markdown_it_tree, micromark, outline_tree
 
@@ -164,14 +165,8 @@ def test_plain_text_is_what_a_reader_sees(source: str, text: str) -> None:
     assert plain_text(source) == text
 
 
-def fixtures() -> list[tuple[str, str, str]]:
-    parts = re.split(r"(?m)^\.\n", (corpora.FIXTURES / "outline.md").read_text(encoding="utf-8"))
-    titles = [part.strip().splitlines()[-1] for part in parts[:-1:3]]
-    return list(zip(titles, parts[1::3], parts[2::3], strict=True))
-
-
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
-@pytest.mark.parametrize(("text", "expected"), [f[1:] for f in fixtures()], ids=[f[0] for f in fixtures()])
+@pytest.mark.parametrize(("text", "expected"), **examples_in(corpora.FIXTURES / "outline.md", 2))
 def test_fixture(text: str, expected: str, newline: str) -> None:
     outline = Outline(text.replace("→", "\t").replace("\n", newline))
     lines = [

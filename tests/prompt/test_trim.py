@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from prompt import Cutting, Trimmed, count_tokens, trim, visible
+from tests.examples import examples_in
 from tests.prompt.corpora import DOCUMENTS, FIXTURES, ODD_DOCUMENTS
 
 PATH = "runtime/log.md"
@@ -34,18 +35,10 @@ def cuts(
     return ((cap, cutting.at(cap)) for cap in caps)
 
 
-def golden() -> list[tuple[str, int, str, str]]:
-    """`title . cap . text . result .`, the dots on lines of their own, below an introduction."""
-    with (FIXTURES / "trim.md").open(encoding="utf-8", newline="") as file:
-        body = file.read().partition("\n\n")[2].replace("␍\n", "\r\n")
-    fields = regex.split(r"(?m)^\.\n", body)[:-1]
-    quartets = zip(*(iter(fields),) * 4, strict=True)
-    return [(title.strip(), int(cap), text, result) for title, cap, text, result in quartets]
-
-
-@pytest.mark.parametrize(("cap", "text", "expected"), [pytest.param(*case, id=title) for title, *case in golden()])
-def test_golden(cap: int, text: str, expected: str) -> None:
-    limit = cap if cap >= 0 else cut(text, maxsize).tokens + cap
+@pytest.mark.parametrize(("cap", "text", "expected"), **examples_in(FIXTURES / "trim.md", 3))
+def test_golden(cap: str, text: str, expected: str) -> None:
+    text, expected = (each.replace("␍\n", "\r\n") for each in (text, expected))
+    limit = int(cap) if int(cap) >= 0 else cut(text, maxsize).tokens + int(cap)
     result = cut(text, limit)
     assert result.text.rstrip("\r\n") == expected.rstrip("\r\n")
     assert result.tokens == count_tokens(result.text) <= limit

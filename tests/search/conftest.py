@@ -13,13 +13,21 @@ import numpy as np
 import pytest
 
 from notebook_sync.search.embed import Embedder, Matrix, TextRefused
+from notebook_sync.search.query import Found
 from notebook_sync.search.terms import search_columns
 from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Row
 from prompt.outline import Outline
+from tests.search.embedding_server import EmbeddingServer, embedding_server
 
 ANALYZER = WordAnalyzer()
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with embedding_server() as running:
+        yield running
 
 
 @pytest.fixture
@@ -27,6 +35,11 @@ def index(tmp_path: Path) -> Iterator[Index]:
     """An empty index."""
     with closing(Index(tmp_path / "index.db", ANALYZER)) as made:
         yield made
+
+
+def ids(found: Found) -> list[str]:
+    """The ids of what was found, in order."""
+    return [hit.id.removeprefix("pages/") for hit in found.hits]
 
 
 def sections_of(content: str) -> list[list[Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,17 +23,10 @@ from notebook_sync.errors import BackendDown
 from notebook_sync.search.embed import Embedder, Rarity, StaticEmbedder, TextRefused, embedder_of
 from notebook_sync.search.meaning import pack_vectors
 from notebook_sync.settings import SearchTable
-from tests.search.embedding_server import EmbeddingServer, Reply, embedding_server, vectors
+from tests.search.embedding_server import EmbeddingServer, Reply, vectors
 
 KEY = "sk_harbour_4711"
 WORDS = StaticEmbedder()
-
-
-@pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with embedding_server() as made:
-        made.answer = lambda texts: vectors([[len(text), 1] for text in texts])
-        yield made
 
 
 def remote(url: str, name: str = "openai:small", *, key: str = KEY, seconds: float = 30.0) -> Embedder:
@@ -180,6 +172,7 @@ def test_a_server_is_asked_in_batches_and_may_answer_in_any_order(server: Embedd
 def test_a_server_is_never_asked_for_nothing_and_gets_no_key_that_is_not_set(server: EmbeddingServer) -> None:
     assert [remote(server.url).embed(texts).any() for texts in (["", " "], [])] == [False, False]
     assert server.asked == []
+    server.answer = lambda texts: vectors([[len(text), 1] for text in texts])
     remote(server.url, key="").embed_query("ferry", lambda _word: 1.0)
     assert "authorization" not in server.asked[0][1]
 

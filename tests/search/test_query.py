@@ -16,7 +16,7 @@ from notebook_sync.search.query import Found, Mode, Searcher
 from notebook_sync.search.terms import Snippet
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import EVERYTHING, Either, Is, Where
-from tests.search.conftest import ANALYZER, FakeEmbedder, add, document, fact, sections_of
+from tests.search.conftest import ANALYZER, FakeEmbedder, add, document, fact, ids, sections_of
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 PUBLIC = Is("audience", "=", "")
@@ -47,10 +47,6 @@ def embedder() -> FakeEmbedder:
 def fake(index: Index, embedder: FakeEmbedder) -> Searcher:
     """Of no note yet."""
     return Searcher(index, ANALYZER, embedder)
-
-
-def ids(found: Found) -> list[str]:
-    return [hit.id.removeprefix("pages/") for hit in found.hits]
 
 
 def quotes(found: Found) -> list[str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,8 +24,8 @@ from notebook_sync.services.watching import watch_notebook
 from notebook_sync.settings import SearchTable
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Is
-from tests.search.conftest import ANALYZER, FakeEmbedder, add
-from tests.search.embedding_server import EmbeddingServer, embedding_server, vectors
+from tests.search.conftest import ANALYZER, FakeEmbedder, add, ids
+from tests.search.embedding_server import EmbeddingServer, vectors
 from tests.services.conftest import write_files
 
 NOTES = {
@@ -55,10 +55,6 @@ class Preferring(FakeEmbedder):
     def embed_query(self, query: str, rarity: Any) -> Any:
         self.before([query])
         return np.array([1, 0], np.float32)
-
-
-def ids(found: Found) -> list[str]:
-    return [hit.id.removeprefix("pages/") for hit in found.hits]
 
 
 def embed_all(searcher: Searcher) -> Preferring:
@@ -142,14 +138,8 @@ def test_its_vectors_go_with_their_note(index: Index, searcher: Searcher) -> Non
 # ---- who makes its vectors
 
 
-@pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with embedding_server() as running:
-        running.answer = lambda texts: vectors([[1.0, 0.0] if "Beta" in text else [0.0, 1.0] for text in texts])
-        yield running
-
-
 def test_the_process_that_follows_the_notebook_makes_them(folder: Path, server: EmbeddingServer) -> None:
+    server.answer = lambda texts: vectors([[1.0, 0.0] if "Beta" in text else [0.0, 1.0] for text in texts])
     toml = f'[search]\nsecond_stage = "openai:any"\nbase_url = "{server.url}"\n'
     with Notebook.open(write_files(folder, {**NOTES, "notebook.toml": toml})) as notebook:
         notebook.sync()

@@ -202,42 +202,56 @@ def test_a_note_moved_onto_another_ends_that_one() -> None:
 
 # Ids.
 
+X_AT_A, X_AT_B, LONG = look("a.md", note_id="x"), look("b.md", note_id="x"), look("long.md", note_id="x")
+FAR, PATH_AS_ID = row("far.md", note_id="x"), row("z.md", note_id="a")
+REFUSED, SEEN = row("b.md", note_id="x", has="b"), row("b.md", note_id="x", stamp=NOW)
+# By what is shown: the looks, the rows at their paths, what vanished surely, the other rows, and who gets which id.
+IDS: dict[str, tuple[list[Look], list[Known], list[Known], list[Known], dict[str, str]]] = {
+    "of new files the shorter path, then the first has the id": (
+        [X_AT_B, X_AT_A, LONG], [], [], [], {"a.md": "x", "b.md": "b", "long.md": "long"},
+    ),
+    "who has the id keeps it": ([X_AT_B, X_AT_A], [SEEN], [], [], {"a.md": "a"}),
+    "who has the id keeps it unseen": ([X_AT_A], [], [], [SEEN], {"a.md": "a"}),
+    "the path of a refused file may be an id that another has": (
+        [X_AT_A], [], [], [FAR, PATH_AS_ID], {"a.md": "a.md"},
+    ),
+    "and one that no file can name": (
+        [X_AT_A], [], [], [FAR, PATH_AS_ID, row("far.md", note_id="a.md")], {"a.md": "a.md"},
+    ),
+    "two files exchange their names": (
+        [look("a.md", "two"), look("b.md", "one")], [row("a.md", "one"), row("b.md", "two")], [], [],
+        {"a.md": "a", "b.md": "b"},
+    ),
+    "the note that vanished with the same bytes has the id before a shorter path": (
+        [look("a.md", "other", "x"), look("d/new.md", "same", "x")], [], [row("d/old.md", "same", "x")], [],
+        {"a.md": "a", "d/new.md": "x"},
+    ),
+}  # fmt: skip
 
-def test_of_two_new_files_the_shorter_path_then_the_first_has_the_id() -> None:
-    looks = [look("b.md", note_id="x"), look("a.md", note_id="x"), look("long.md", note_id="x")]
-    assert stored(diff(looks, {})) == {"a.md": "x", "b.md": "b", "long.md": "long"}
+
+@pytest.mark.parametrize(("looks", "rows", "vanished", "others", "expected"), IDS.values(), ids=IDS)
+def test_every_file_gets_an_id(
+    looks: list[Look], rows: list[Known], vanished: list[Known], others: list[Known], expected: dict[str, str]
+) -> None:
+    settled = {each.path: None for each in vanished}
+    assert stored(diff(looks, by_path(*rows), vanished, others, settled=settled)) == expected
 
 
 def test_who_is_refused_an_id_says_who_has_it() -> None:
-    changes = diff([look("a.md", note_id="x"), look("b.md", note_id="x")], {})
+    changes = diff([X_AT_A, X_AT_B], {})
     problems = {each.look.path: each.projection.document["problems"] for each in changes if isinstance(each, Put)}
     assert problems == {"a.md": [], "b.md": [list(contested("x", "a.md"))]}
 
 
-def test_who_has_the_id_keeps_it() -> None:
-    known = by_path(row("b.md", note_id="x", stamp=NOW))
-    looks = [look("b.md", note_id="x"), look("a.md", note_id="x")]
-    assert stored(diff(looks, known)) == {"a.md": "a"}
-    assert stored(diff(looks[1:], {}, (), known.values())) == {"a.md": "a"}
-
-
-def test_the_path_of_a_refused_file_may_be_an_id_that_another_has() -> None:
-    others = [row("far.md", note_id="x"), row("z.md", note_id="a")]
-    assert stored(diff([look("a.md", note_id="x")], {}, (), others)) == {"a.md": "a.md"}
-    others += [row("far.md", note_id="a.md")]  # which no file can name
-    assert stored(diff([look("a.md", note_id="x")], {}, (), others)) == {"a.md": "a.md"}
-
-
 def test_a_free_id_goes_to_who_was_refused_it() -> None:
-    refused = row("b.md", note_id="x", has="b")
-    change = only(diff([look("b.md", note_id="x")], by_path(refused)))
-    assert (change.id, change.was, change.projection.document["problems"]) == ("x", refused, [])
+    change = only(diff([X_AT_B], by_path(REFUSED)))
+    assert (change.id, change.was, change.projection.document["problems"]) == ("x", REFUSED, [])
 
 
 def test_a_refused_file_is_kept_until_another_has_the_id() -> None:
-    refused = by_path(row("b.md", note_id="x", has="b", stamp=NOW))
-    assert diff([look("b.md", note_id="x")], refused, (), [row("there.md", note_id="x")]) == []
-    changes = diff([look("b.md", note_id="x")], refused, (), [row("moved.md", note_id="x")])
+    refused = by_path(REFUSED._replace(stamp=NOW))
+    assert diff([X_AT_B], refused, (), [row("there.md", note_id="x")]) == []
+    changes = diff([X_AT_B], refused, (), [row("moved.md", note_id="x")])
     assert only(changes).projection.document["problems"] == [list(contested("x", "moved.md"))]
 
 
@@ -248,19 +262,7 @@ def test_two_files_exchange_their_ids() -> None:
     assert all(isinstance(change, Put) and change.was is None for change in changes)
 
 
-def test_two_files_without_ids_exchange_their_names() -> None:
-    known = by_path(row("a.md", "one"), row("b.md", "two"))
-    assert stored(diff([look("a.md", "two"), look("b.md", "one")], known)) == {"a.md": "a", "b.md": "b"}
-
-
-def test_the_note_that_vanished_with_the_same_bytes_has_the_id_before_a_shorter_path() -> None:
-    gone = row("d/old.md", "same", "x")
-    looks = [look("a.md", "other", "x"), look("d/new.md", "same", "x")]
-    assert stored(diff(looks, {}, [gone], settled={"d/old.md": None})) == {"a.md": "a", "d/new.md": "x"}
-
-
 def test_a_look_changes_nothing_of_its_own() -> None:
-    one = look("b.md", note_id="x")
-    before = msgspec.structs.replace(one)
-    diff([one], {}, (), [row("a.md", note_id="x")])
-    assert one == before
+    before = msgspec.structs.replace(X_AT_B)
+    diff([X_AT_B], {}, (), [row("a.md", note_id="x")])
+    assert before == X_AT_B
