@@ -44,7 +44,7 @@ class World:
         self.mirror = MirrorTable(url=mongodb, database=database, timeout_seconds=PATIENCE)
         self.refs = RefsTable(url=redis, prefix=prefix, timeout_seconds=PATIENCE)
         self.open()
-        self.index.counters.put([{"id": "adopted", "value": 1}])
+        self.adopt()
 
     def open(self) -> None:
         """Open index and publisher as another process would."""
@@ -74,8 +74,18 @@ class World:
         self.publisher.close()
         self.index.close()
 
-    def put(self, *rows: Any) -> None:
-        self.index.documents.put(rows)
+    def put(
+        self, *documents: Row, facts: Sequence[Row] = (), lines: Sequence[Row] = (), longterm: Sequence[Row] = ()
+    ) -> None:
+        """Put rows into the index; `lines` are of the stream."""
+        self.index.documents.put(documents)
+        self.index.facts.put(facts)
+        self.index.stream.put(lines)
+        self.index.longterm.put(longterm)
+
+    def adopt(self) -> None:
+        """Note that this index has seen every file."""
+        self.index.counters.put([{"id": "adopted", "value": 1}])
 
     def publish(self, **options: bool) -> dict[str, Published]:
         """Publish now, whatever failed before."""
@@ -83,14 +93,10 @@ class World:
             state.retry_at = 0.0
         return self.publisher.publish(10.0, **options)
 
-    def publish_well(
-        self, *documents: Row, facts: Sequence[Row] = (), lines: Sequence[Row] = (), **options: bool
-    ) -> None:
+    def publish_well(self, *documents: Row, claim: bool = False, **others: Sequence[Row]) -> None:
         """Put these rows and publish; nothing may be in trouble."""
-        self.put(*documents)
-        self.index.facts.put(facts)
-        self.index.stream.put(lines)
-        done = self.publish(**options)
+        self.put(*documents, **others)
+        done = self.publish(claim=claim)
         assert not any(each.trouble for each in done.values()), done
 
     def troubles(self) -> dict[str, str]:

@@ -81,21 +81,17 @@ def test_a_clone_is_refused_until_it_claims_and_then_has_what_only_the_servers_h
     world: World, open_world: OpenWorld, servers: dict[str, str], mongo: Database, keys: Keys, tmp_path: Path
 ) -> None:
     world.put(document("plan", "one"), document("secret", "deleted later"))
-    world.put(document("plan", "two"))
     world.index.history.put([{"id": "pages/plan@2", "note": "pages/plan", "version": 2, "at": datetime.now(UTC)}])
-    world.index.facts.put([fact(access_count=7)])
-    world.index.stream.put([line("first")])
-    world.index.longterm.put([line("kept", "long ago")])
     moment = {"name": "before", "at": datetime.now(UTC).replace(microsecond=0), "body": {"daily": {}}}
     world.index.checkpoints.put([{"id": "c1", **moment}])
-    world.publish_well()
+    rows = {"facts": [fact(access_count=7)], "lines": [line("first")], "longterm": [line("kept", "long ago")]}
+    world.publish_well(document("plan", "two"), **rows)
     world.index.documents.delete(["pages/secret"])
     world.publish_well()
 
     shutil.copytree(world.place.root, tmp_path / "clone")  # without its state folder
     clone = open_world("clone", **servers)
-    clone.put(document("plan", "of the clone"))
-    clone.index.facts.put([fact()])
+    clone.put(document("plan", "of the clone"), facts=[fact()])
     assert "another copy of this notebook" in clone.troubles()["mongodb"]
     assert mongo.texts() == {"pages/plan": "two"}
 
@@ -143,7 +139,7 @@ def test_an_index_that_was_built_again_takes_back_what_it_lost(world: World, mon
     world.lose_index()
     # The revs of the new index say nothing about those on the server.
     world.put(document("b", "changed meanwhile"), document("a", "three"))
-    world.index.counters.put([{"id": "adopted", "value": 1}])
+    world.adopt()
     world.publish_well()
     assert mongo.texts() == {"pages/a": "three", "pages/b": "changed meanwhile"}
     assert mongo.db.pages.find_one({"_id": "pages/a"})["metadata"]["version"] == 3
@@ -158,7 +154,7 @@ def test_a_line_that_a_new_index_logged_is_pushed_though_taking_over_was_interru
     world.publish_well(lines=[line("first"), line("second")])
     keys.client.lpop(f"{keys.prefix}:daily:{TODAY}")
     world.lose_index()
-    world.index.stream.put([line("first"), line("new", at=datetime.now(UTC) + timedelta(seconds=1))])
+    world.put(lines=[line("first"), line("new", at=datetime.now(UTC) + timedelta(seconds=1))])
     target = world.publisher._targets[1]
     with monkeypatch.context() as broken:
         broken.setattr(target, "write", Mock(side_effect=BackendDown("Redis", "reset")))

@@ -15,11 +15,13 @@ from notebook_sync.store.publish import Publisher, targets_of
 from notebook_sync.store.redis import RedisTarget
 from tests.servers import Server, free_port
 from tests.store.mirrors import TODAY, Database, Keys, OpenWorld, World, line
-from tests.store.rows_for_tests import document, fact, open_index, private
+from tests.store.rows_for_tests import document, fact, private
 from tests.waiting import eventually
 
 
-def test_nothing_is_published_without_servers(world: World) -> None:
+def test_the_settings_name_the_servers_and_nothing_is_published_without_them(world: World) -> None:
+    settings = Settings(mirror=world.mirror, refs=world.refs)
+    assert [each.kind for each in targets_of(settings, world.place, world.index)] == ["mongodb", "redis"]
     assert targets_of(Settings(), world.place, world.index) == []
     alone = Publisher(world.index, [], world.place)
     alone.publish_inline(1.0)
@@ -137,9 +139,8 @@ def test_a_text_index_of_others_stays(open_world: OpenWorld, new_mongo_database:
 
 
 def test_what_programs_counted_of_facts_is_not_lowered(world: World, mongo: Database) -> None:
-    world.index.facts.put([fact(access_count=2), fact("theirs")])
     mongo.db.notes.insert_one({"_id": "theirs", "note_id": "theirs", "content": "their fact"})
-    world.publish_well()
+    world.publish_well(facts=[fact(access_count=2), fact("theirs")])
     mongo.db.notes.update_one({"_id": "f1"}, {"$inc": {"access_count": 3}})
     world.publish_well(facts=[fact(section="moved")])
     found = mongo.db.notes.find_one({"_id": "f1"})
@@ -170,8 +171,7 @@ def test_checkpoints_and_longterm_memory_are_published(world: World, keys: Keys)
     moment = datetime(2026, 1, 2, tzinfo=UTC)
     body = {"daily": {TODAY: []}, "longterm": [], "notebook": []}
     world.index.checkpoints.put([{"id": "u1", "name": "before", "at": moment, "commit": "abc", "body": body}])
-    world.index.longterm.put([line("kept", tags=["x", "y"])])
-    world.publish_well()
+    world.publish_well(longterm=[line("kept", tags=["x", "y"])])
     blob = keys.client.get(f"{keys.prefix}:checkpoint:u1")
     own = '{"uuid": "u1", "name": "before", "timestamp": "2026-01-02T00:00:00+00:00", "commit": "abc", "daily"'
     assert blob.startswith(own)
@@ -215,10 +215,3 @@ def test_an_address_that_leads_nowhere_is_trouble_without_secrets(url: str, worl
     assert trouble
     assert "s3cret" not in f"{trouble} {publisher.state()}"
     publisher.close()
-
-
-def test_settings_name_the_targets(tmp_path: Any, world: World) -> None:
-    settings = Settings(mirror=world.mirror, refs=world.refs)
-    index = open_index(world.place.state)
-    assert [each.kind for each in targets_of(settings, world.place, index)] == ["mongodb", "redis"]
-    index.close()

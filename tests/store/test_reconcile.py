@@ -54,7 +54,7 @@ def test_nothing_is_deleted_before_this_index_has_seen_every_file(world: World, 
     world.lose_index()
     world.publish_well(document("a"))
     assert set(mongo.texts()) == keys.refs() == {"pages/a", "pages/b"}
-    world.index.counters.put([{"id": "adopted", "value": 1}])
+    world.adopt()
     world.publisher.reconcile_all()
     assert set(mongo.texts()) == keys.refs() == {"pages/a"}
 
@@ -95,8 +95,7 @@ def test_a_change_that_comes_while_rows_are_compared_is_published(
 
     def with_a_change() -> Any:
         found = known()
-        world.put(document("b", "meanwhile"))
-        world.index.stream.put([line("meanwhile")])
+        world.put(document("b", "meanwhile"), lines=[line("meanwhile")])
         return found
 
     monkeypatch.setattr(target, "known", with_a_change)

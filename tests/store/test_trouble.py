@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -28,6 +29,17 @@ def servers(own_mongod: Server, own_redis: Server, redis_prefix: str) -> dict[st
     return {"mongodb": own_mongod.url, "database": name, "redis": own_redis.url, "prefix": redis_prefix}
 
 
+def hang_before(target: Any, method: str, server: Server) -> None:
+    """Let the server hang from the moment on at which the target calls it so."""
+    call = getattr(target, method)
+
+    def call_in_vain(*arguments: Any, **options: Any) -> Any:
+        server.pause()
+        return call(*arguments, **options)
+
+    setattr(target, method, call_in_vain)
+
+
 def test_reads_status_and_writes_go_on_while_both_servers_hang(
     world: World, own_mongod: Server, own_redis: Server, mongo: Database, keys: Keys
 ) -> None:
@@ -35,8 +47,7 @@ def test_reads_status_and_writes_go_on_while_both_servers_hang(
     world.reopen(mongodb=1.0, redis=0.2)
     with hung(own_mongod), hung(own_redis), ThreadPoolExecutor() as pool:
         publishing = pool.submit(world.publish)
-        world.put(document("plan", "two"))
-        world.index.stream.put([line("during")])
+        world.put(document("plan", "two"), lines=[line("during")])
         assert world.index.documents.find(fields=("content",)) == [{"content": "two"}]
         assert world.index.documents.search(["two"])[0].id == "pages/plan"
         assert not publishing.done()
@@ -103,8 +114,7 @@ def test_a_server_behind_a_broken_line_gets_everything_later(
     world.reopen(mongodb=0.3, redis=0.3)
     for proxy in proxies:
         proxy.mode = mode
-    world.put(document("plan", "two"))
-    world.index.stream.put([line("during")])
+    world.put(document("plan", "two"), lines=[line("during")])
     assert set(world.troubles()) == {"mongodb", "redis"}
     with pytest.raises(BackendDown):
         world.publisher.compare()
@@ -136,10 +146,8 @@ def test_emptied_servers_are_filled_again(
     world: World, own_mongod: Server, own_redis: Server, mongo: Database, keys: Keys
 ) -> None:
     old = line("old", day="2026-01-01", at=datetime(2026, 1, 1, tzinfo=UTC))
-    world.put(document("plan", "one"), document("secret", "private", audience="channels/a/global"))
-    world.index.stream.put([old, line("first"), line("second")])
-    world.index.longterm.put([old])
-    world.publish_well()
+    secret = document("secret", "private", audience="channels/a/global")
+    world.publish_well(document("plan", "one"), secret, lines=[old, line("first"), line("second")], longterm=[old])
     own_mongod.restart(emptied=True)
     own_redis.restart(emptied=True)
     eventually(lambda: not world.troubles(), "both servers answer")
@@ -158,8 +166,7 @@ def test_restarted_servers_keep_their_data_and_go_on(
     world.publish_well(lines=[line("first")])
     own_mongod.restart()
     own_redis.restart()
-    world.put(document("plan"))
-    world.index.stream.put([line("second")])
+    world.put(document("plan"), lines=[line("second")])
     eventually(lambda: not world.troubles(), "both servers answer")
     assert (mongo.texts(), keys.ids()) == ({"pages/plan": "first text"}, ["first", "second"])
 
@@ -170,15 +177,9 @@ def test_a_write_that_the_server_carries_out_late_is_undone(
     world.publish_well(document("plan", "one"))
     world.publisher.reconcile_all()
     world.reopen(mongodb=0.3)
-    target = world.publisher._targets[0]
-    write = target.write
-
-    def into_the_void(*arguments: object, **options: bool) -> object:
-        own_mongod.pause()
-        return write(*arguments, **options)  # type: ignore[arg-type]
-
     world.put(document("late", "late text"))
-    monkeypatch.setattr(target, "write", into_the_void)
+    target = world.publisher._targets[0]
+    hang_before(target, "write", own_mongod)
     assert "mongodb" in world.troubles()
     own_mongod.resume()
     world.reopen()
@@ -194,19 +195,12 @@ def test_a_write_that_the_server_carries_out_late_is_undone(
 
 
 def test_a_line_that_was_pushed_by_a_batch_in_doubt_is_not_pushed_twice(
-    world: World, own_redis: Server, keys: Keys, monkeypatch: pytest.MonkeyPatch
+    world: World, own_redis: Server, keys: Keys
 ) -> None:
     world.publish_well()
     world.reopen(redis=0.3)
-    target = world.publisher._targets[1]
-    write_mark = target.write_mark
-    world.index.stream.put([line("first"), line("second")])
-
-    def lose_the_answer(mark: object) -> None:
-        own_redis.pause()
-        write_mark(mark)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(target, "write_mark", lose_the_answer)
+    world.put(lines=[line("first"), line("second")])
+    hang_before(world.publisher._targets[1], "write_mark", own_redis)
     assert "redis" in world.troubles()
     own_redis.resume()
     world.reopen()
@@ -221,8 +215,7 @@ def test_refs_wait_for_mongodb_and_go_on_as_pending_when_it_takes_long(
     world.publish_well(document("old"))
     world.reopen(mongodb=0.3)
     own_mongod.kill()
-    world.put(document("plan"))
-    world.index.stream.put([line("first")])
+    world.put(document("plan"), lines=[line("first")])
     assert (set(world.troubles()), keys.refs()) == ({"mongodb"}, {"pages/old"})
     monkeypatch.setattr(publish, "_ALONE_SECONDS", -1.0)
     world.troubles()
@@ -254,9 +247,7 @@ def test_a_restored_server_continues_from_its_own_cursor(world: World, mongo: Da
 def test_a_fill_that_was_interrupted_is_done_again(world: World, own_mongod: Server, mongo: Database) -> None:
     world.reopen(mongodb=0.3)
     world.put(*(document(f"n{n}") for n in range(30)))
-    target = world.publisher._targets[0]
-    write_mark = target.write_mark
-    target.write_mark = lambda mark: own_mongod.pause() or write_mark(mark)  # type: ignore[func-returns-value, method-assign]
+    hang_before(world.publisher._targets[0], "write_mark", own_mongod)
     assert "mongodb" in world.troubles()
     own_mongod.resume()
     world.reopen()
