@@ -92,22 +92,57 @@ def test_a_rename_by_a_tool_is_followed_although_the_text_changed(repository: Re
     assert history.text(versions[-1].rev, versions[-1].path) == b"old"
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "is_followed"),
-    [
-        ({"a.md": LIKE}, {"b.md": LIKE}, True),
-        ({"a.md": LIKE}, {"b.md": LIKE + "more\n"}, False),
-        ({"a.md": LIKE, "c.md": LIKE}, {"b.md": LIKE}, False),
-        ({"a.md": LIKE}, {"b.md": LIKE, "c.md": LIKE}, False),
-        ({"a.md": "---\nid: x1\n---\nold"}, {"b.md": "---\nid: x1\n---\nnew"}, False),
-    ],
-)
+WITH_ID = "---\nid: x1\n---\n"
+# By what is shown: commits by hand, and the subjects of each note's versions.
+PASTS: dict[str, tuple[dict[str, dict[str, str | None]], dict[str, list[str]]]] = {
+    "the same text": (
+        {"Begin": {"a.md": LIKE}, "Move": {"a.md": None, "b.md": LIKE}},
+        {"b.md": ["Move", "Begin"]},
+    ),
+    "a text that is only alike": (
+        {"Begin": {"a.md": LIKE}, "Move": {"a.md": None, "b.md": LIKE + "more\n"}},
+        {"b.md": ["Move"]},
+    ),
+    "the same id": (
+        {"Begin": {"a.md": WITH_ID + "old"}, "Move": {"a.md": None, "b.md": WITH_ID + "new"}},
+        {"b.md": ["Move"]},
+    ),
+    "two that were the same": (
+        {"Begin": {"a.md": LIKE, "c.md": LIKE}, "Move": {"a.md": None, "c.md": None, "b.md": LIKE}},
+        {"b.md": ["Move"]},
+    ),
+    "two that are the same": (
+        {"Begin": {"a.md": LIKE}, "Move": {"a.md": None, "b.md": LIKE, "c.md": LIKE}},
+        {"b.md": ["Move"]},
+    ),
+    "a chain of names, and swapped names": (
+        {
+            "One": {"a.md": "the first\n"},
+            "Two": {"b.md": "the second\n"},
+            "Away": {"a.md": None, "c.md": "the first\n"},
+            "Over": {"b.md": None, "a.md": "the second\n"},
+            "Back": {"c.md": None, "b.md": "the first\n"},
+        },
+        {"a.md": ["Over", "Two"], "b.md": ["Back", "Away", "One"]},
+    ),
+    "another note at a path begins again, and the same goes on": (
+        {
+            "Begin": {"a.md": "one", "b.md": "same"},
+            "Drop": {"a.md": None, "b.md": None},
+            "Again": {"a.md": "two", "b.md": "same"},
+        },
+        {"a.md": ["Again"], "b.md": ["Again", "Drop", "Begin"]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("commits", "expected"), PASTS.values(), ids=PASTS)
 def test_a_rename_by_hand_is_followed_only_where_it_is_certain(
-    repository: Repository, before: dict[str, str], after: dict[str, str], is_followed: bool
+    repository: Repository, commits: dict[str, dict[str, str | None]], expected: dict[str, list[str]]
 ) -> None:
-    repository.commit("Begin", before)
-    repository.commit("Move", {**dict.fromkeys(before), **after})
-    assert subjects(repository.root, "b.md") == ["Move", *(["Begin"] if is_followed else [])]
+    for message, files in commits.items():
+        repository.commit(message, files)
+    assert {path: subjects(repository.root, path) for path in expected} == expected
 
 
 def test_names_that_may_not_be_known_are_as_if_they_were_not_there(repository: Repository) -> None:
@@ -118,24 +153,6 @@ def test_names_that_may_not_be_known_are_as_if_they_were_not_there(repository: R
     history_of(repository.root).keep([moved], OWNER)
     assert len(subjects(repository.root, "pages/b.md")) == 2
     assert subjects(repository.root, "pages/b.md", may=lambda path: path.startswith("pages/")) == ["rename"]
-
-
-def test_a_chain_of_names_and_swapped_names_are_followed(repository: Repository) -> None:
-    repository.commit("One", {"a.md": "the first\n"})
-    repository.commit("Two", {"b.md": "the second\n"})
-    repository.commit("Away", {"a.md": None, "c.md": "the first\n"})
-    repository.commit("Over", {"b.md": None, "a.md": "the second\n"})
-    repository.commit("Back", {"c.md": None, "b.md": "the first\n"})
-    found = [subjects(repository.root, path) for path in ("a.md", "b.md")]
-    assert found == [["Over", "Two"], ["Back", "Away", "One"]]
-
-
-def test_another_note_at_a_path_begins_again_and_the_same_goes_on(repository: Repository) -> None:
-    repository.commit("Begin", {"a.md": "one", "b.md": "same"})
-    repository.commit("Drop", {"a.md": None, "b.md": None})
-    repository.commit("Again", {"a.md": "two", "b.md": "same"})
-    found = [subjects(repository.root, path) for path in ("a.md", "b.md")]
-    assert found == [["Again"], ["Again", "Drop", "Begin"]]
 
 
 @pytest.mark.parametrize(
