@@ -24,10 +24,10 @@ HEAD = "---\nid: x\n---\n"
 
 
 def die_at_every_step(folder: Path) -> None:
-    """Sync in forks of this process, each of which is killed at another operation on index and disk; after each, this
-    process syncs again, and files and index agree."""
+    """Sync in forks of this process, each of which is killed at another change of the index; after each, this process
+    syncs again, and files and index agree."""
+    world = World(folder)
     for step in count(1):
-        world = World(folder)
         texts = {"a.md": f"{HEAD}# {step}\n", "facts/notes.md": f"- The ferry leaves at {step}\n"}
         write(world.root, {**texts, f"new/{step}.md": f"new {step}"})
         world.rename(f"new/{step - 1}.md", f"moved/{step - 1}.md")
@@ -36,15 +36,15 @@ def die_at_every_step(folder: Path) -> None:
         child = os.fork()
         if not child:
             dying = World(folder)
-            dying.fuse.set(lambda: os.kill(os.getpid(), signal.SIGKILL), at=step)
+            dying.fuse.set(lambda: os.kill(os.getpid(), signal.SIGKILL), at=step, only_changes=True)
             dying.engine.sync()
             os._exit(0)
         _, status = os.waitpid(child, 0)
         world = World(folder)
         world.check()
         assert world.rows()["a.md"]["version"] == step
-        world.close()
         if status == 0:
+            world.close()
             assert step > 20
             return
         assert os.WTERMSIG(status) == signal.SIGKILL

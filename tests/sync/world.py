@@ -39,23 +39,38 @@ class Crash(BaseException):
     """The process was killed at this point."""
 
 
+_CHANGES = frozenset({"put", "delete", "rename", "update", "write"})
+_LOOKS = frozenset({"get", "find", "tuples", "read", "scan", "stat"})
+
+
 class Fuse:
-    """Counts operations; when the count runs out, `act` is called once, before the operation or after it. What another
-    process does to the index (`is_outside`) waits for the end of an open transaction, as it does in SQLite."""
+    """Counts operations, or `only_changes`; when the count runs out, `act` is called once, before the operation or
+    after it. What another process does to the index (`is_outside`) waits for the end of an open transaction, as it does
+    in SQLite."""
 
     def __init__(self) -> None:
         self.open = 0
         self._left = 0
-        self._is_after = self._is_outside = False
+        self._is_after = self._is_outside = self._only_changes = False
         self._act: Callable[[], object] | None = None
 
     def set(
-        self, act: Callable[[], object] | None, *, at: int = 0, is_after: bool = False, is_outside: bool = False
+        self,
+        act: Callable[[], object] | None,
+        *,
+        at: int = 0,
+        is_after: bool = False,
+        is_outside: bool = False,
+        only_changes: bool = False,
     ) -> None:
         self._act, self._left, self._is_after, self._is_outside = act, at, is_after, is_outside
+        self._only_changes = only_changes
 
     @contextlib.contextmanager
-    def around(self) -> Iterator[None]:
+    def around(self, name: str) -> Iterator[None]:
+        if self._only_changes and name in _LOOKS:
+            yield
+            return
         self._left -= 1
         if not self._is_after:
             self._burn()
@@ -79,21 +94,21 @@ class Fused:
         found = getattr(self._inner, name)
         if name in {"documents", "facts", "fact_places", "history", "stream", "events", "intents"}:
             return Fused(found, self._fuse)
-        if name not in {"put", "delete", "rename", "update", "get", "find", "tuples", "write", "read", "scan", "stat"}:
+        if name not in _CHANGES | _LOOKS:
             return found
         return self._write if name == "write" else lambda *args, **more: self._call(found, *args, **more)
 
     def _call(self, method: Callable[..., Any], *args: Any, **more: Any) -> Any:
-        with self._fuse.around():
+        with self._fuse.around(method.__name__):
             return method(*args, **more)
 
     @contextlib.contextmanager
     def _write(self, **more: Any) -> Iterator[None]:
-        with self._fuse.around(), self._inner.write(**more):
+        with self._fuse.around("write"), self._inner.write(**more):
             self._fuse.open += 1
             try:
                 yield
-                with self._fuse.around():  # before the commit
+                with self._fuse.around("write"):  # before the commit
                     pass
             finally:
                 self._fuse.open -= 1
