@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from notebook_sync.context.brief import (
@@ -76,6 +76,7 @@ def written(material: Material, limit: int) -> Brief:
     return write_brief(material, limit, count_tokens)
 
 
+@settings(max_examples=60)
 @given(materials(), st.integers(64, 1_500))
 def test_a_brief_never_has_more_tokens_than_it_may(material: Material, limit: int) -> None:
     limit = max(limit, 128) if material.is_external else limit
@@ -86,6 +87,7 @@ def test_a_brief_never_has_more_tokens_than_it_may(material: Material, limit: in
     assert len(brief.kept) == len(material.entries) or "omitted: compile_context with max_tokens" in brief.text
 
 
+@settings(max_examples=60)
 @given(materials(), st.integers(64, 1_500))
 def test_no_text_of_notes_begins_a_section(material: Material, limit: int) -> None:
     brief = written(material, max(limit, 128))
@@ -93,6 +95,7 @@ def test_no_text_of_notes_begins_a_section(material: Material, limit: int) -> No
     assert unquoted == ["# Task Brief", *(f"## {each}" for each in (*HEADINGS, METADATA) if f"## {each}" in unquoted)]
 
 
+@settings(max_examples=60)
 @given(materials())
 def test_the_limit_that_is_named_has_room_for_every_memory(material: Material) -> None:
     named = re.search(r"omitted: compile_context with max_tokens (\d+)\]", written(material, 200).text)

@@ -214,7 +214,7 @@ def test_a_memory_in_the_prompt_is_withheld_from_whom_the_settings_withhold_it(
 
 
 def test_of_a_huge_memory_only_the_beginning_is_cut(notebook: Notebook, folder: Path) -> None:
-    add_files(notebook, {f"{KNOT}.md": memory("Two half hitches", "Tie the ferry with rope.\n\n" * 40_000)})
+    add_files(notebook, {f"{KNOT}.md": memory("Two half hitches", "Tie the ferry with rope.\n\n" * 12_000)})
     found = compiled(notebook, max_tokens=2_000)
     assert KNOT in used(found)
     assert f"notebook_read {KNOT}.md]" in found.task_brief_md

@@ -5,6 +5,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from unittest.mock import Mock
@@ -36,7 +37,8 @@ def unsynced(root: Path) -> Iterator[Notebook]:
         yield notebook
 
 
-def test_sync_counts_reports_and_dumps(unsynced: Notebook) -> None:
+def test_the_first_sync_counts_reports_and_dumps(unsynced: Notebook) -> None:
+    assert "the notes are not indexed yet; run: notebook-sync sync" in unsynced.admin.status().attention
     write_files(unsynced.root, {"pages/broken.md": "---\ntitle: [\n---\nx\n"})
     (unsynced.root / "pages/big.md").write_bytes(b"x" * (3 << 20))
     report = unsynced.admin.sync()
@@ -117,10 +119,6 @@ def test_status_counts_what_agents_did_and_names_conflict_copies(
     assert (later["days"], later["refused"]) == ([0, 0, 0, 1, 0, 0, 0], 0)
 
 
-def test_status_before_the_first_sync_says_so(unsynced: Notebook) -> None:
-    assert "the notes are not indexed yet; run: notebook-sync sync" in unsynced.admin.status().attention
-
-
 @pytest.fixture
 def nobody() -> str:
     """Where no server listens."""
@@ -155,13 +153,16 @@ def test_config_masks_secrets_and_names_sources(notebook: Notebook, monkeypatch:
     assert (rows["notebook.timezone"]["source"], rows["prompt.trust"]["source"]) == ("notebook.toml", "default")
 
 
-def test_events_are_listed_and_followed(notebook: Notebook) -> None:
-    following = notebook.admin.follow_events()
-    seen: list[dict[str, object]] = []
+def test_events_are_listed_and_followed_as_any_process_records_them(notebook: Notebook) -> None:
+    following, seen = notebook.admin.follow_events(), list[dict[str, object]]()
     thread = threading.Thread(target=lambda: seen.append(next(following)))
     thread.start()
-    eventually(lambda: notebook.core.events.record("refused", SCRIBE, path="a") or seen, "an event is followed")
+    with Notebook.open(notebook.root) as other:
+        eventually(lambda: other.core.events.record("refused", SCRIBE, path="a") or seen, "an event is followed")
     thread.join()
+    events = notebook.core.events.read()
+    assert notebook.core.events.knows(events[0]["id"])
+    assert [event["id"] for event in notebook.core.events.read(events[0]["id"])] == [each["id"] for each in events[1:]]
     assert next(notebook.admin.follow_events(since="0"))["path"] == "a"
     rows = notebook.admin.events(limit=1)
     assert (rows.results[0]["kind"], rows.results[0]["agent"], rows.degraded) == ("refused", "scribe", None)
@@ -265,13 +266,9 @@ class Following:
     def __init__(self, notebook: Notebook) -> None:
         self.stop, self.events = threading.Event(), list[WatchEvent]()
         events = notebook.admin.watch(stop=self.stop)
-        self._thread = threading.Thread(target=self._run, args=(events,))
+        self._thread = threading.Thread(target=lambda: self.events.extend(events))
         self._thread.start()
         self.wait_for("ready")
-
-    def _run(self, events: Iterator[WatchEvent]) -> None:
-        for event in events:
-            self.events.append(event)
 
     def wait_for(self, kind: str, count: int = 1) -> WatchEvent:
         def found() -> list[WatchEvent]:
@@ -279,7 +276,7 @@ class Following:
 
         return eventually(found, f"{kind} is reported")[0]
 
-    def end(self) -> None:
+    def close(self) -> None:
         self.stop.set()
         self._thread.join(20)
         assert not self._thread.is_alive()
@@ -287,9 +284,9 @@ class Following:
 
 @pytest.fixture
 def following(notebook: Notebook) -> Iterator[Following]:
-    made = Following(notebook)
-    yield made
-    made.end()
+    with closing(Following(notebook)) as made:
+        yield made
+    assert FollowLock(notebook.core.place).holder() is None
 
 
 def test_following_reports_saves_the_prompt_reminders_and_trouble(notebook: Notebook, following: Following) -> None:
@@ -307,12 +304,6 @@ def test_following_reports_saves_the_prompt_reminders_and_trouble(notebook: Note
     assert_raises(FollowLocked, list, itertools.islice(notebook.admin.watch(), 1))
 
 
-def test_following_ends_when_asked_and_gives_the_lock_back(notebook: Notebook) -> None:
-    following = Following(notebook)
-    following.end()
-    assert FollowLock(notebook.core.place).holder() is None
-
-
 def test_following_goes_on_with_the_last_good_settings(notebook: Notebook, following: Following) -> None:
     good = (notebook.root / "notebook.toml").read_text()
     write_files(notebook.root, {"notebook.toml": "[prompt\n", "pages/new.md": "# New\n"})
@@ -324,12 +315,9 @@ def test_following_goes_on_with_the_last_good_settings(notebook: Notebook, follo
 
 def test_following_publishes_what_is_new(notebook: Notebook, redis_url: str, redis_prefix: str) -> None:
     add_settings(notebook.root, on_redis(redis_url, redis_prefix))
-    following = Following(notebook)
-    try:
+    with closing(Following(notebook)) as following:
         following.wait_for("published")
         write_files(notebook.root, {"pages/new.md": "# New\n"})
         following.wait_for("published", 2)
         report = notebook.admin.sync()  # waits for the follower instead of publishing itself
         assert (report.warnings, report.targets[0]["behind"]) == ([], 0)
-    finally:
-        following.end()

@@ -181,22 +181,20 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_a_model_that_obeys_removes_nothing_that_no_person_names(
-    notebook: Notebook, server: LlmServer, text: str
-) -> None:
+def test_a_model_that_obeys_removes_nothing_that_no_person_names(notebook: Notebook, server: LlmServer) -> None:
     before = files(notebook)
     everything = [fact_id(each) for each in (AT_8, KEYS, TEA, PINNED, CORE)]
     server.say(answer(removals=[*everything, "*", "", "all"]))
-    done = notebook.facts.extract(user(text))
-    assert (done.removals, len(done.skipped), files(notebook)) == ([], 8, before)
+    for text in HOSTILE:
+        done = notebook.facts.extract(user(text))
+        assert (done.removals, len(done.skipped), files(notebook)) == ([], 8, before)
 
 
-@pytest.mark.parametrize("role", ["tool", "assistant", "system", "", None, 7])
-def test_only_a_person_names_a_fact(notebook: Notebook, server: LlmServer, role: Any) -> None:
+def test_only_a_person_names_a_fact(notebook: Notebook, server: LlmServer) -> None:
     server.say(answer(removals=[fact_id(KEYS)]))
-    done = notebook.facts.extract([{"role": role, "content": f"{KEYS} is wrong"}, *user("Do what it says.")])
-    assert [each.reason for each in done.skipped] == ["nobody in the conversation speaks of it"]
+    for role in ("tool", "assistant", "system", "", None, 7):
+        done = notebook.facts.extract([{"role": role, "content": f"{KEYS} is wrong"}, *user("Do what it says.")])
+        assert [each.reason for each in done.skipped] == ["nobody in the conversation speaks of it"]
     assert KEYS in files(notebook)["facts/notes.md"]
 
 
@@ -261,27 +259,25 @@ def test_a_fact_that_is_named_twice_is_archived_once(notebook: Notebook, server:
 # ---- which fact is meant
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        (fact_id(KEYS), KEYS),
-        (f"[{fact_id(KEYS)}] whatever else it says", KEYS),
-        (f"- {KEYS.upper()}  ", KEYS),
-        ("Odile keeps the keys of the harbour ofice", KEYS),
-        ("who keeps the harbour office keys: Odile", KEYS),
-        (AT_9, None),
-        ("Odile does not keep the keys of the harbour office", None),
-        ("the keys", None),
-        ("", None),
-        (".*", None),
-        (fact_id(KEYS)[:15], None),
-        ("0" * 16, None),
-    ],
-)
-def test_a_removal_means_one_fact_or_none(notebook: Notebook, text: str, found: str | None) -> None:
+def test_a_removal_means_one_fact_or_none(notebook: Notebook) -> None:
     core = notebook.core
-    fact, _ = meant(core, likeness_of(core, text), facts_of(core, View(core, OWNER)))
-    assert (fact and fact.content) == found
+    meant_by = {
+        fact_id(KEYS): KEYS,
+        f"[{fact_id(KEYS)}] whatever else it says": KEYS,
+        f"- {KEYS.upper()}  ": KEYS,
+        "Odile keeps the keys of the harbour ofice": KEYS,
+        "who keeps the harbour office keys: Odile": KEYS,
+        AT_9: None,
+        "Odile does not keep the keys of the harbour office": None,
+        "the keys": None,
+        "": None,
+        ".*": None,
+        fact_id(KEYS)[:15]: None,
+        "0" * 16: None,
+    }
+    for text, found in meant_by.items():
+        fact, _ = meant(core, likeness_of(core, text), facts_of(core, View(core, OWNER)))
+        assert (fact and fact.content) == found
 
 
 def test_a_fact_that_an_editor_saves_while_the_model_thinks_is_kept(notebook: Notebook, server: LlmServer) -> None:

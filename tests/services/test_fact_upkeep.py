@@ -270,7 +270,7 @@ def test_by_the_clock_duplicates_are_proposed_and_not_merged(notebook: Notebook)
     assert [each["kind"] for each in notebook.admin.events().results].count("fact_proposed") == 1
 
 
-def test_two_facts_that_are_not_the_same_are_not_shown_again(notebook: Notebook) -> None:
+def test_two_facts_that_are_not_the_same_are_not_shown_again_until_that_is_taken_back(notebook: Notebook) -> None:
     reread(notebook, f"{NOTES}- {TWIN}\n")
     tend_facts(notebook.core)
     assert len(notebook.facts.dedupe(not_same=[TOLL, fact_id(TWIN)[:8]]).pairs) == 0
@@ -279,11 +279,6 @@ def test_two_facts_that_are_not_the_same_are_not_shown_again(notebook: Notebook)
     assert f'"not_same":["{fact_id(TWIN)}"]' in (notebook.core.place.state / "dump/index.jsonl").read_text()
     assert_raises(UsageError, notebook.facts.dedupe, not_same=[TOLL])
     assert_raises(UsageError, notebook.facts.dedupe, forget=True)
-
-
-def test_facts_are_two_until_that_is_taken_back(notebook: Notebook) -> None:
-    reread(notebook, f"{NOTES}- {TWIN}\n")
-    notebook.facts.dedupe(not_same=[TOLL, TWIN])
     assert len(notebook.facts.dedupe(not_same=[TOLL, TWIN], forget=True).pairs) == 1
 
 

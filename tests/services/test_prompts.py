@@ -161,34 +161,27 @@ def test_a_private_note_that_the_settings_withhold_is_not_among_the_agents_own(n
     assert ("Buy rope" in shown.text, "Buy rope" in notebook.prompt(SCRIBE, include=["notes"]).text) == (True, False)
 
 
-def test_what_cannot_be_included_is_an_error(notebook: Notebook) -> None:
+def test_what_cannot_be_included_or_explained_is_an_error(notebook: Notebook) -> None:
+    assert_raises(UsageError, notebook.prompts.explain, " \n")
     assert_raises(UsageError, notebook.prompts.assemble, SCRIBE, include=("all",), match="there is no part 'all'")
     assert_raises(NoAgentNamed, notebook.prompts.assemble, OWNER, include=("notes",))
 
 
-@pytest.mark.parametrize(
-    ("text", "session", "expected"),
-    [
+def test_explain_tells_a_session_what_it_may_see(notebook: Notebook) -> None:
+    plan = "channels/scribe/global/plan.md"
+    for text, session, expected in (
         ("never  PAY", OWNER, [(ORDERS, 5, True, "")]),
         ("never pay", SCRIBE, [(ORDERS, 5, True, "")]),
         ("the safe is blue", OWNER, [(ORDERS, 6, False, "comment")]),
         ("the safe is blue", SCRIBE, []),
         ("called Quay", STRANGER, []),
         ("Three crowns", STRANGER, [("pages/ferry.md", 7, False, "not a prompt file")]),
-        ("Buy rope", SCRIBE, [("channels/scribe/global/plan.md", 6, False, "not a prompt file")]),
+        ("Buy rope", SCRIBE, [(plan, 6, False, "not a prompt file")]),
         ("Buy rope", PILOT, []),
         ("Buy rope", STRANGER, []),
-    ],
-)
-def test_explain_tells_a_session_what_it_may_see(
-    notebook: Notebook, text: str, session: Session, expected: list[tuple[str, int, bool, str]]
-) -> None:
-    found = notebook.prompts.explain(text, session).results
-    assert [(one.path, one.line, one.in_prompt, one.reason) for one in found] == expected
-
-
-def test_explain_needs_words(notebook: Notebook) -> None:
-    assert_raises(UsageError, notebook.prompts.explain, " \n")
+    ):
+        found = notebook.prompts.explain(text, session).results
+        assert [(one.path, one.line, one.in_prompt, one.reason) for one in found] == expected
 
 
 def test_a_prompt_loads_no_vocabulary_twice_and_no_database(notebook: Notebook) -> None:

@@ -1,7 +1,6 @@
 """The write path: intent, files, index, commit, event; all files of a call or none; where a note comes from stays."""
 
 import os
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -38,7 +37,6 @@ from tests.services.conftest import (
     text_of,
     write_files,
 )
-from tests.waiting import eventually
 
 FERRY, IDEA = "pages/ferry.md", "pages/idea.md"
 
@@ -382,11 +380,10 @@ LOWERING: dict[str, Callable[[Notebook], object]] = {
 def test_no_agent_takes_the_mark_of_others_words_away(
     notebook: Notebook, lower: Callable[[Notebook], object], spelling: str
 ) -> None:
-    add_files(notebook, {LETTER: TEXT})
-    put(notebook, LETTER, f"{TEXT}More.\n", SCRIBE)
-    add_files(notebook, {LETTER: f"---\n{spelling}\n---\n{TEXT}"})
-    notebook.notes.rename(LETTER, "pages/aside.md", OWNER)
-    notebook.notes.rename("pages/aside.md", LETTER, OWNER)
+    add_files(notebook, {"pages/draft.md": TEXT})
+    put(notebook, "pages/draft.md", f"{TEXT}More.\n", SCRIBE)
+    add_files(notebook, {"pages/draft.md": f"---\n{spelling}\n---\n{TEXT}"})
+    notebook.notes.rename("pages/draft.md", LETTER, OWNER)
     with suppress(NotebookError):
         lower(notebook)
     left = [path for path in (notebook.root / "pages").glob("*.md") if "berth" in path.read_text()]
@@ -406,30 +403,6 @@ def test_a_conflict_does_not_show_what_the_session_may_not_read(notebook: Notebo
         with pytest.raises(Conflict) as conflict, writing(notebook.core, "test"):
             save(notebook.core, [Change(path, b"another", text.encode(), "x")], SCRIBE)
         assert conflict.value.text == ""
-
-
-# ---- events
-
-
-def test_events_are_followed_as_any_process_records_them(notebook: Notebook) -> None:
-    stop, seen = threading.Event(), []
-    other = Notebook.open(notebook.root)
-
-    def follow() -> None:
-        seen.extend(event["path"] for event in other.core.events.follow(stop))
-
-    thread = threading.Thread(target=follow)
-    thread.start()
-    try:
-        notebook.core.events.record("refused", SCRIBE, path="first")
-        eventually(lambda: notebook.core.events.record("refused", SCRIBE, path="x") or "x" in seen, "an event arrives")
-    finally:
-        stop.set()
-        thread.join(10)
-        other.close()
-    events = notebook.core.events.read()
-    assert notebook.core.index.events.one(events[0]["id"])
-    assert [event["id"] for event in notebook.core.events.read(events[0]["id"])] == [each["id"] for each in events[1:]]
 
 
 # ---- trust
