@@ -39,8 +39,8 @@ def logged(notebook: Notebook) -> list[str]:
 
 
 def row_of(id: str, milliseconds: int, **fields: Any) -> dict[str, Any]:
-    """A checkpoint that holds nothing, made so much later than now."""
-    at = datetime.now(UTC) + timedelta(milliseconds=milliseconds)
+    """A checkpoint that holds nothing, made so much later than an hour ago."""
+    at = datetime.now(UTC) + timedelta(hours=-1, milliseconds=milliseconds)
     return {"id": id, "name": "", "at": at, "created_by": "owner", "commit": "", "body": {}, **fields}
 
 
@@ -135,7 +135,7 @@ class TestKept:
 
     def test_the_target_and_the_files_of_those_that_are_kept_stay(self, notebook: Notebook) -> None:
         first = notebook.stream.checkpoint("first")
-        put(notebook, *(row_of(f"o{at:03}", at + 60_000) for at in range(MOST - 1)))
+        put(notebook, *(row_of(f"o{at:03}", at + 7_200_000) for at in range(MOST - 1)))
         done = notebook.stream.rollback(first.id, files=True)
         assert {first.id, done.before} <= {*ids_of(notebook)}
         notebook.stream.checkpoint("later")
@@ -162,11 +162,8 @@ class TestKept:
         assert notebook.stream.rollback(made.id, files=True).files == []
 
     def test_a_snapshot_without_notes_knows_what_it_is_silent_about(self, notebook: Notebook) -> None:
-        assert (
-            notebook.core.snapshots.take("a", {}, ["pages/b"], "Empty"),
-            {},
-            {"pages/b"},
-        ) == notebook.core.snapshots.read("a")
+        commit = notebook.core.snapshots.take("a", {}, ["pages/b"], "Empty")
+        assert notebook.core.snapshots.read("a") == (commit, {}, {"pages/b"})
 
     def test_no_agent_learns_a_commit_and_nobody_a_private_note(self, notebook: Notebook) -> None:
         assert notebook.stream.checkpoint(session=SCRIBE).commit == ""
