@@ -22,9 +22,6 @@ from typing import Any
 # What it may be asked to do, in addition to answering well or instead of it.
 MISBEHAVIOURS = {
     "nag": "asks for another question at the end of each answer, and marks it as generated",
-    "lies": "links memories that do not exist, and by unknown relations",
-    "prose": "answers without headings",
-    "recites": "repeats the question as its answer",
     "chatty": "prints what is no message",
     "junk": "replies in broken JSON",
     "limit": "mentions its limit where its answer should be, as a success",
@@ -72,15 +69,8 @@ def good_answer(links: Sequence[dict[str, Any]] = (), text: str = "The ferry lea
 def _answer(question: str, how: Sequence[str]) -> str:
     if "limit" in how:
         return LIMIT
-    if "prose" in how:
-        return "The ferry leaves at nine, whatever the weather."
-    if "recites" in how:
-        return question
     found = list(dict.fromkeys(_MEMORY.findall(question)))
     links = [{"from": found[0], "type": "causes", "to": found[1], "confidence": 0.8}] if len(found) > 1 else []
-    if "lies" in how:
-        links += [{"from": "memories/decision/nowhere", "type": "causes", "to": each} for each in found[:1]]
-        links += [{"from": each, "type": "dislikes", "to": each} for each in found[:1]]
     return good_answer(links)
 
 

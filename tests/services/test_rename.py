@@ -7,7 +7,7 @@ from notebook_sync.errors import Conflict, NoSuchNote, NotPermitted, UnsafePath,
 from notebook_sync.services.view import Names, View, file_names, note_names
 from tests.services.conftest import OWNER, PILOT, SCRIBE, add_files, assert_raises, text_of, write_files
 
-IDEA, INDEX = "pages/idea.md", "pages/index.md"
+IDEA = "pages/idea.md"
 
 
 def texts(notebook: Notebook) -> dict[str, str]:

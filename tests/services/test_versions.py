@@ -25,6 +25,10 @@ from tests.services.conftest import (
 FERRY, IDEA = "pages/ferry.md", "pages/idea.md"
 
 
+# For rules that hold wherever texts are kept.
+some_stores = pytest.mark.parametrize("kept", ["git", "commits off"], indirect=True)
+
+
 @pytest.fixture(params=["git", "commits off", "no git"])
 def kept(request: pytest.FixtureRequest, root: Path) -> Iterator[Notebook]:
     """A notebook whose texts are kept in the user's repository, or in the private one."""
@@ -72,6 +76,7 @@ def test_what_a_person_wrote_between_edits_is_kept_and_comes_back(kept: Notebook
     assert text_of(kept, FERRY) == "by hand again\n"
 
 
+@some_stores
 def test_an_agent_goes_back_over_its_own_changes_only(kept: Notebook) -> None:
     put(kept, "second", OWNER)
     put(kept, "third")
@@ -168,6 +173,7 @@ def test_notes_that_were_changed_together_go_back_together(kept: Notebook) -> No
     write_files(kept.root, {IDEA: texts[IDEA].decode()})
 
 
+@some_stores
 def test_a_batch_is_its_makers_to_take_back(kept: Notebook) -> None:
     kept.notes.rename(IDEA, "pages/thought", SCRIBE, links=True)
     assert_raises(NotPermitted, kept.notes.undo, "pages/thought", PILOT, match="own changes only")
@@ -175,6 +181,7 @@ def test_a_batch_is_its_makers_to_take_back(kept: Notebook) -> None:
     assert (kept.root / IDEA).exists()
 
 
+@some_stores
 def test_a_digest_says_what_is_taken_back(kept: Notebook) -> None:
     seen = kept.notes.read(FERRY).digest
     put(kept, "second")
@@ -187,6 +194,7 @@ def test_a_digest_says_what_is_taken_back(kept: Notebook) -> None:
 PRIVATE = "channels/scribe/global/plan.md"
 
 
+@some_stores
 def test_what_a_note_said_in_a_channel_stays_there(kept: Notebook) -> None:
     put(kept, "# Plan\n\n## Hush\n\nsecret\n", path=PRIVATE)
     put(kept, "# Plan\n\nopen\n", path=PRIVATE)
@@ -204,6 +212,7 @@ def test_what_a_note_said_in_a_channel_stays_there(kept: Notebook) -> None:
     assert_raises(NotFound, kept.notes.diff, "pages/plan", PILOT, since=rev)
 
 
+@some_stores
 def test_a_private_note_that_is_gone_is_no_note_to_others(kept: Notebook) -> None:
     kept.notes.delete(PRIVATE, SCRIBE)
     said = set()
