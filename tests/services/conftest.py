@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -137,8 +138,21 @@ def committed(root: Path) -> Iterator[Notebook]:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The notebook, synced once, and its state. Nothing is left where it was: a copy of both is the notebook, moved."""
+    made = tmp_path_factory.mktemp("office")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("NOTEBOOK_STATE_DIR", str(made / "state"))
+        with Notebook.open(write_files(made / "notebook", FILES)) as opened:
+            opened.core.engine.sync()
+    return (made / "notebook").rename(made / "root").parent
+
+
 @pytest.fixture
-def notebook(root: Path) -> Iterator[Notebook]:
+def notebook(root: Path, state_dir: Path, office: Path) -> Iterator[Notebook]:
+    copytree(office / "root", root, dirs_exist_ok=True)
+    copytree(office / "state", state_dir)
     with Notebook.open(root) as opened:
-        opened.core.engine.sync()
+        assert opened.core.index.rev()
         yield opened
