@@ -14,7 +14,7 @@ from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Is
 from notebook_sync.surfaces.cli.main import run
 from tests.search.embedding_server import embedding_server
-from tests.services.conftest import OWNER, SCRIBE, STRANGER, add_files, assert_raises, write_files
+from tests.services.conftest import OWNER, SCRIBE, STRANGER, add_files, assert_raises, synced, write_files
 
 SPEC = "---\ndomain: harbour\n---\n# Winter ferry\n\nThe ferry needs rope before the ice comes.\n"
 SETTINGS = '[notebook]\ntimezone = "UTC"\n[search]\nembeddings = "off"\n'
@@ -50,8 +50,7 @@ FILES = {
 
 @pytest.fixture
 def notebook(folder: Path) -> Iterator[Notebook]:
-    with Notebook.open(write_files(folder, FILES)) as opened:
-        opened.core.engine.sync()
+    with synced(folder, FILES) as opened:
         yield opened
 
 

@@ -81,8 +81,8 @@ def test_problems_of_files(opened: Notebook) -> None:
         "pages/a.md": "---\nid: x\n---\n",
         "pages/bb.md": "---\nid: x\n---\n",
         "pages/c.md": "---\ntitle: [\n---\n",
+        "pages/merge.md": "text\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n",
     }
-    files["pages/merge.md"] = "text\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n"
     (opened.root / "pages/link.md").symlink_to("a.md")
     assert found(opened, files) == [
         ("pages/bad.md", 2, "error"),

@@ -18,6 +18,7 @@ from tests.services.conftest import (
     STRANGER,
     add_settings,
     assert_raises,
+    synced,
     text_of,
     write_files,
 )
@@ -88,8 +89,7 @@ def small(root: Path) -> Iterator[Notebook]:
     """Reminders of at most 60 tokens are shown."""
     write_files(root, {REMINDERS: "# Reminders\n\n## Today\n\n" + "".join(f"- [ ] Paint boat {n}\n" for n in range(6))})
     add_settings(root, f'[[prompt.files]]\npath = "{REMINDERS}"\nmax_tokens = 60\n')
-    with Notebook.open(root) as notebook:
-        notebook.core.engine.sync()
+    with synced(root) as notebook:
         yield notebook
 
 

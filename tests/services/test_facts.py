@@ -95,9 +95,15 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 def test_importance_rises_with_use_and_fades_with_time(
     base: float, age: float, unused: float | None, uses: int, rate: float, expected: float
 ) -> None:
-    row = {"base": base, "pin": None, "path": NOTES, "access_count": uses, "decay_rate": rate}
-    row |= {"created_at": NOW - timedelta(days=age)}
-    row |= {"last_accessed": None if unused is None else NOW - timedelta(days=unused)}
+    row = {
+        "base": base,
+        "pin": None,
+        "path": NOTES,
+        "access_count": uses,
+        "decay_rate": rate,
+        "created_at": NOW - timedelta(days=age),
+        "last_accessed": None if unused is None else NOW - timedelta(days=unused),
+    }
     assert importance(row, NOW) == pytest.approx(expected, abs=1e-12)
     assert importance({**row, "base": 0.0, "pin": base}, NOW) == pytest.approx(expected, abs=1e-12)
     assert importance({**row, "path": CORE}, NOW) == pytest.approx(min(1, base + min(0.5, 0.05 * uses)))

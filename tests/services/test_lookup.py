@@ -8,7 +8,17 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import NoSuchNote, NotebookError, NotPermitted, UnsafePath
 from notebook_sync.services.view import Names, NoteName
-from tests.services.conftest import OWNER, PILOT, SCRIBE, STRANGER, add_files, add_settings, assert_raises, write_files
+from tests.services.conftest import (
+    OWNER,
+    PILOT,
+    SCRIBE,
+    STRANGER,
+    add_files,
+    add_settings,
+    assert_raises,
+    synced,
+    write_files,
+)
 
 RULES = "runtime/standing-orders.md"
 SPELLINGS = (
@@ -93,8 +103,7 @@ def board(root: Path) -> Iterator[Notebook]:
         '[[prompt.files]]\npath = "pages/board.md"\nsessions = ["owner"]\n[[prompt.files]]\npath = "pages/core.md"\n',
     )
     write_files(root, {"pages/board.md": "---\nid: salaries\n---\n# Wages\n", "facts/core (1).md": "# Core\n\n- x\n"})
-    with Notebook.open(root) as notebook:
-        notebook.core.engine.sync()
+    with synced(root) as notebook:
         yield notebook
 
 

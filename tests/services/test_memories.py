@@ -32,7 +32,6 @@ from tests.services.conftest import (
     add_files,
     assert_raises,
     make_repository,
-    write_files,
 )
 from tests.services.test_memory_text import WHOLE
 
@@ -403,11 +402,15 @@ def test_an_audit_counts_what_memories_lack_by_line(notebook: Notebook, pair: tu
 
 def test_repairs_are_proved_by_the_text_git_and_tags(notebook: Notebook) -> None:
     body = "# One\n\nKept to the byte  \n"
-    files = memory("git", body=body) | memory("odd", "created_at: 2026-02-16 10:30:00 +0100 CET m=+0.1")
-    files |= memory("spring", "created_at: in spring") | memory("imported", "imported: 2026-05-01")
-    files |= memory("tags", "created_at: 2026-02-16", "agent: unknown", "tags: [agent:Scribe, problem]", kind="x")
-    make_repository(write_files(notebook.root, files))
-    notebook.core.engine.sync()
+    add_files(
+        notebook,
+        memory("git", body=body),
+        memory("odd", "created_at: 2026-02-16 10:30:00 +0100 CET m=+0.1"),
+        memory("spring", "created_at: in spring"),
+        memory("imported", "imported: 2026-05-01"),
+        memory("tags", "created_at: 2026-02-16", "agent: unknown", "tags: [agent:Scribe, problem]", kind="x"),
+    )
+    make_repository(notebook.root)
     tried = notebook.memories.fix(dry_run=True)
     assert not tried.applied
     assert "created_at" not in (notebook.root / "memories/decision/git.md").read_text()

@@ -149,16 +149,18 @@ def test_a_note_in_the_place_of_a_deleted_one_stays(notebook: Notebook) -> None:
 def test_a_server_that_does_not_answer_is_named_and_follows_later(
     root: Path, own_redis: Server, redis_prefix: str
 ) -> None:
-    refs = f'[refs]\nurl = "{own_redis.url}"\nprefix = "{redis_prefix}"\ntimeout_seconds = 0.5\n'
-    write_files(root, {"notebook.toml": FILES["notebook.toml"] + refs, NOTE: TEXT})
-    with synced(root) as notebook, redis.Redis.from_url(own_redis.url) as server:
+    patient = FILES["notebook.toml"] + on_redis(own_redis.url, redis_prefix)
+    files = {"notebook.toml": patient, NOTE: TEXT}
+    with synced(root, files) as notebook, redis.Redis.from_url(own_redis.url) as server:
         notebook.notes.update(NOTE, SCRIBE, summary=f"Another {CANARY}")
         notebook.stream.checkpoint("before", OWNER)
+        write_files(root, {"notebook.toml": patient.replace("= 60", "= 0.5")})
         own_redis.pause()
         left = notebook.transfer.purge(NOTE).left
         own_redis.resume()
         assert any(each.startswith("Redis at") for each in left)
         assert traces_on(server, redis_prefix)
+        write_files(root, {"notebook.toml": patient})
         notebook.core.forget()
         assert not any(each["trouble"] for each in notebook.sync().targets)
         assert traces_on(server, redis_prefix) == []
