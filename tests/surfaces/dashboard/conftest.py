@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from httpx2 import Response
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from starlette.testclient import TestClient
 
@@ -150,6 +151,13 @@ def pages(notebook: Notebook, guest: TestClient) -> TestClient:
     guest.get(notebook.admin.login_link(PORT))
     guest.headers["Origin"] = str(guest.base_url).rstrip("/")
     return guest
+
+
+def shown(answer: Response, *texts: str, status: int = 200) -> str:
+    """The text of an answer, which must have this status and show these texts."""
+    assert answer.status_code == status, answer.text
+    assert [each for each in texts if each not in answer.text] == []
+    return answer.text
 
 
 @pytest.fixture(scope="module")  # while it is there, an event loop runs in this thread

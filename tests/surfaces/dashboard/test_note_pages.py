@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from notebook_sync import Notebook, Session
 from notebook_sync.surfaces.dashboard.editor import packed, unpacked, why_not_here
 from notebook_sync.surfaces.dashboard.past import difference_of
+from tests.surfaces.dashboard.conftest import shown
 from tests.surfaces.dashboard.test_pages import fields_of, undo_of
 
 SCRIBE = Session.task("scribe")
@@ -45,12 +46,10 @@ def test_notes_are_listed_by_folder_tag_and_words(notebook: Notebook, pages: Tes
     assert set(found_in(pages.get("/notes?tag=sea").text)) == {"Note one", "Note deep/two"}
     assert found_in(pages.get("/notes?tag=sea&folder=pages/deep").text) == ["Note deep/two"]
     assert found_in(pages.get("/notes?query=winches&tag=land").text) == ["Note deep/three"]
-    text = pages.get("/notes?query=winches").text
-    assert "<mark>winches</mark>" in text
-    assert "<b>" not in text
-    assert 'href="/notes?folder=pages">pages</a> <span class="dim">6</span>' in text
-    assert "No note fits" in pages.get("/notes?folder=../..&query=zeppelin").text
-    assert pages.get("/notes?after=wrong").status_code == 400
+    folder = 'href="/notes?folder=pages">pages</a> <span class="dim">6</span>'
+    assert "<b>" not in shown(pages.get("/notes?query=winches"), "<mark>winches</mark>", folder)
+    shown(pages.get("/notes?folder=../..&query=zeppelin"), "No note fits")
+    shown(pages.get("/notes?after=wrong"), status=400)
 
 
 def test_long_lists_of_notes_have_pages(notebook: Notebook, pages: TestClient) -> None:
@@ -71,11 +70,9 @@ def test_a_note_shows_fields_backlinks_and_problems(notebook: Notebook, pages: T
     write(notebook, "pages/one.md", "---\ntitle: One\nharbour: Quay\n---\n# One\n\n## Part\n\nSee [[plan]].\n")
     text = pages.get("/note/pages/plan").text
     assert 'href="/note/pages/one.md">pages/one.md</a>' in text.partition("Linked from")[2]
-    one = pages.get("/note/pages/one").text
-    assert "Quay" in one
-    assert 'href="/edit/pages/one.md?section=part"' in one
+    shown(pages.get("/note/pages/one"), "Quay", 'href="/edit/pages/one.md?section=part"')
     write(notebook, "pages/one.md", "---\ntitle: [One\n---\nText\n")
-    assert "The file cannot be read now" in pages.get("/note/pages/one").text
+    shown(pages.get("/note/pages/one"), "The file cannot be read now")
 
 
 def test_a_text_is_saved_as_its_file_has_it(notebook: Notebook, pages: TestClient) -> None:
@@ -83,13 +80,11 @@ def test_a_text_is_saved_as_its_file_has_it(notebook: Notebook, pages: TestClien
     form = form_in(pages.get("/edit/pages/dos").text)
     assert form["text"] == "# Dos\n\nOne & <two>\n"
     form["text"] = form["text"].replace("One", "Zero").replace("\n", "\r\n")  # as browsers send it
-    answer = pages.post("/edit/pages/dos.md", data=form)
-    assert "Done: saved the note" in answer.text
+    saved = shown(pages.post("/edit/pages/dos.md", data=form), "Done: saved the note")
     assert (notebook.root / "pages/dos.md").read_bytes() == "\ufeff# Dos\r\n\r\nZero & <two>\r\n".encode()
-    assert "Done: saved" in pages.post("/edit/pages/dos.md", data=form).text  # sent twice
-    action, undo = undo_of(answer.text)
-    undone = pages.post(action, data=undo)
-    assert undone.status_code == 200
+    shown(pages.post("/edit/pages/dos.md", data=form), "Done: saved")  # sent twice
+    action, undo = undo_of(saved)
+    shown(pages.post(action, data=undo))
     assert (notebook.root / "pages/dos.md").read_bytes() == "\ufeff# Dos\r\n\r\nOne & <two>\r\n".encode()
 
 
@@ -102,23 +97,24 @@ def test_a_section_is_edited_by_itself(notebook: Notebook, pages: TestClient) ->
     after = before.replace("First\n\n### Child\n\nSmall\n\n", "Changed\n")
     assert (notebook.root / "pages/parts.md").read_text() == after
     assert notebook.core.events.read()[-1]["section"] == "one"
-    assert pages.get("/edit/pages/parts?section=none").status_code == 404
+    shown(pages.get("/edit/pages/parts?section=none"), status=404)
     write(notebook, "pages/parts.md", before + "x" * 400_000)
-    assert "edit one of its sections" in pages.get("/edit/pages/parts").text
-    assert pages.get("/edit/pages/parts?section=one").status_code == 200
+    shown(pages.get("/edit/pages/parts"), "edit one of its sections", status=422)
+    shown(pages.get("/edit/pages/parts?section=one"))
 
 
 def test_the_preview_is_what_the_page_will_show(notebook: Notebook, pages: TestClient) -> None:
     text = "# Plan\n\n**Bold** [[hostile]] <b>tag</b>\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
     form = form_in(pages.get("/edit/pages/plan").text) | {"text": text}
-    shown = pages.post("/edit/pages/plan.md", data=form | {"preview": "yes"}, headers={"Accept": "text/fragment"}).text
-    whole = pages.post("/edit/pages/plan.md", data=form | {"preview": "yes"}).text
+    part, whole = (
+        pages.post("/edit/pages/plan.md", data=form | {"preview": "yes"}, headers=headers)
+        for headers in ({"Accept": "text/fragment"}, {})
+    )
     pages.post("/edit/pages/plan.md", data=form)
     article = re.search(r'class="prose">(.*?)</article>', pages.get("/note/pages/plan").text, re.DOTALL)
     assert article
-    assert article[1].strip() in shown
-    assert article[1].strip() in whole
-    assert form_in(whole)["text"] == text
+    shown(part, article[1].strip())
+    assert form_in(shown(whole, article[1].strip()))["text"] == text
 
 
 def test_changes_of_other_lines_fit_together(notebook: Notebook, pages: TestClient) -> None:
@@ -126,9 +122,8 @@ def test_changes_of_other_lines_fit_together(notebook: Notebook, pages: TestClie
     form = form_in(pages.get("/edit/pages/long").text)
     form["text"] = form["text"].replace("Three", "Four")
     write(notebook, "pages/long.md", "# Long\r\n\r\nZero\r\n\r\nTwo\r\n\r\nThree\r\n")
-    answer = pages.post("/edit/pages/long.md", data=form)
-    assert "Both changes fit together" in answer.text
-    pages.post("/edit/pages/long.md", data=form_in(answer.text))
+    merged = shown(pages.post("/edit/pages/long.md", data=form), "Both changes fit together", status=409)
+    pages.post("/edit/pages/long.md", data=form_in(merged))
     assert (notebook.root / "pages/long.md").read_bytes() == b"# Long\r\n\r\nZero\r\n\r\nTwo\r\n\r\nFour\r\n"
 
 
@@ -147,13 +142,12 @@ def test_a_note_that_is_gone_keeps_what_was_typed(notebook: Notebook, pages: Tes
     form = form_in(pages.get("/edit/pages/plan").text) | {"text": "# Plan\n\nTyped\n"}
     asked = pages.post("/delete/pages/plan.md", data={"confirmed": ""})
     assert (notebook.root / "pages/plan.md").exists()
-    assert "Done: deleted pages/plan.md" in pages.post("/delete/pages/plan.md", data=fields_of(asked.text)).text
-    assert "The note is gone" in pages.get("/history/pages/plan.md").text
-    answer = pages.post("/edit/pages/plan.md", data=form)
-    assert answer.status_code == 404
-    assert form_in(answer.text)["text"] == "# Plan\n\nTyped\n"
+    shown(pages.post("/delete/pages/plan.md", data=fields_of(asked.text)), "Done: deleted pages/plan.md")
+    shown(pages.get("/history/pages/plan.md"), "The note is gone")
+    kept = form_in(shown(pages.post("/edit/pages/plan.md", data=form), status=404))
+    assert kept["text"] == "# Plan\n\nTyped\n"
     pages.post("/note-undo", data={"id": "pages/plan.md"})
-    pages.post("/edit/pages/plan.md", data=form_in(answer.text))
+    pages.post("/edit/pages/plan.md", data=kept)
     assert (notebook.root / "pages/plan.md").read_text() == "# Plan\n\nTyped\n"
 
 
@@ -173,26 +167,22 @@ def test_a_text_that_a_browser_would_change_is_not_edited(
 ) -> None:
     assert reason in why_not_here(raw)
     write(notebook, "pages/odd.md", raw)
-    answer = pages.get("/edit/pages/odd.md")
-    assert answer.status_code == (422 if reason else 200)
-    assert reason in answer.text
+    shown(pages.get("/edit/pages/odd.md"), reason, status=422 if reason else 200)
 
 
 def test_a_prompt_file_beyond_its_cap_is_saved_only_on_purpose(notebook: Notebook, pages: TestClient) -> None:
     form = form_in(pages.get("/edit/runtime/reminders").text)
     form["text"] += "".join(f"- [ ] Call number {number} of the many mills by the river\n" for number in range(900))
-    refused = pages.post("/edit/runtime/reminders.md", data=form)
-    assert refused.status_code == 409
-    assert 'name="allow_over_cap"' in refused.text
-    assert form_in(refused.text)["text"] == form["text"]
-    assert "Done: saved" in pages.post("/edit/runtime/reminders.md", data=form | {"allow_over_cap": "true"}).text
+    refused = shown(pages.post("/edit/runtime/reminders.md", data=form), 'name="allow_over_cap"', status=409)
+    assert form_in(refused)["text"] == form["text"]
+    shown(pages.post("/edit/runtime/reminders.md", data=form | {"allow_over_cap": "true"}), "Done: saved")
 
 
 def test_a_form_without_its_base_saves_nothing(notebook: Notebook, pages: TestClient) -> None:
     form = form_in(pages.get("/edit/pages/plan").text) | {"text": "Gone"}
     for base in ("", "x", packed("another text")):
-        assert pages.post("/edit/pages/plan.md", data=form | {"base": base}).status_code == 400
-    assert pages.post("/edit/pages/plan.md", data=form | {"keep": "mine", "mine": "x"}).status_code == 400
+        shown(pages.post("/edit/pages/plan.md", data=form | {"base": base}), status=400)
+    shown(pages.post("/edit/pages/plan.md", data=form | {"keep": "mine", "mine": "x"}), status=400)
     assert unpacked(packed("ä\r\n")) == "ä\r\n"
     assert (notebook.root / "pages/plan.md").read_text() == "# Plan\n\nStart small.\n"
 
@@ -213,24 +203,21 @@ def test_undo_takes_back_nothing_that_was_written_since(
         write(notebook, path, "# List\n\n- [ ] Buy rope\n")
     _, undo = undo_of(pages.post(address, data=form).text)
     write(notebook, path, (notebook.root / path).read_text() + "\nMuch work.\n")
-    assert pages.post("/note-undo", data=undo).status_code == 409
+    shown(pages.post("/note-undo", data=undo), status=409)
     assert "Much work." in (notebook.root / path).read_text()
 
 
 def test_a_note_is_renamed_with_its_links_after_a_dry_run(notebook: Notebook, pages: TestClient) -> None:
     write(notebook, "pages/one.md", "# One\n\nSee [[pages/plan]].\n")
     asked = pages.post("/rename/pages/plan.md", data={"to": "pages/scheme", "links": "true"})
-    assert "Nothing has been changed yet" in asked.text
-    assert "<ins>" in asked.text
+    confirmed = fields_of(shown(asked, "Nothing has been changed yet", "<ins>"))
     assert (notebook.root / "pages/plan.md").exists()
-    done = pages.post("/rename/pages/plan.md", data=fields_of(asked.text))
+    done = pages.post("/rename/pages/plan.md", data=confirmed)
     assert str(done.url).partition("?")[0].endswith("/note/pages/scheme.md")
     assert "scheme" in (notebook.root / "pages/one.md").read_text()
     pages.post("/note-undo", data={"id": "pages/scheme.md"})
     assert "[[pages/plan]]" in (notebook.root / "pages/one.md").read_text()
-    taken = pages.post("/rename/pages/plan.md", data={"to": "pages/one"})
-    assert taken.status_code == 400
-    assert "already exists" in taken.text
+    shown(pages.post("/rename/pages/plan.md", data={"to": "pages/one"}), "already exists", status=400)
 
 
 def test_history_shows_who_changed_which_words_and_restores(notebook: Notebook, pages: TestClient) -> None:
@@ -238,21 +225,18 @@ def test_history_shows_who_changed_which_words_and_restores(notebook: Notebook, 
     for hour in ("ten", "noon"):
         content = f"The ferry leaves at {hour} today."
         notebook.notes.update("pages/times", SCRIBE, content=content, reason="<i>fog</i>")
-    text = pages.get("/history/pages/times").text
-    assert "<del>ten</del><ins>noon</ins>" in text
-    assert "agent:scribe" in text
-    assert "&lt;i&gt;fog&lt;/i&gt;" in text
-    first = re.findall(r'name="rev" value="([0-9a-f]+)"', text)[-1]
-    assert "<del>nine</del><ins>noon</ins>" in pages.get(f"/history/pages/times?since={first}").text
-    assert "Times" in pages.get(f"/history/pages/times?rev={first}").text
+    last = ("<del>ten</del><ins>noon</ins>", "agent:scribe", "&lt;i&gt;fog&lt;/i&gt;")
+    first = re.findall(r'name="rev" value="([0-9a-f]+)"', shown(pages.get("/history/pages/times"), *last))[-1]
+    shown(pages.get(f"/history/pages/times?since={first}"), "<del>nine</del><ins>noon</ins>")
+    shown(pages.get(f"/history/pages/times?rev={first}"), "Times")
     here = {"Referer": f"{pages.base_url}/history/pages/times.md"}
     digest = notebook.read("pages/times").digest
     given = {"id": "pages/times.md", "rev": first, "expected_digest": digest}
     answer = pages.post("/note-undo", data=given, headers=here)
     assert "nine" in notebook.read("pages/times").text
     assert "/history/pages/times.md" in str(answer.url)
-    assert pages.post("/note-undo", data=given, headers=here).status_code == 409  # changed since
-    assert pages.get("/history/pages/times?rev=ffff").status_code == 404
+    shown(pages.post("/note-undo", data=given, headers=here), status=409)  # changed since
+    shown(pages.get("/history/pages/times?rev=ffff"), status=404)
 
 
 def test_activity_shows_edits_and_refusals_by_agent_kind_and_day(notebook: Notebook, pages: TestClient) -> None:
@@ -271,11 +255,10 @@ def test_activity_shows_edits_and_refusals_by_agent_kind_and_day(notebook: Noteb
     }
     for query, wanted in every.items():
         text = pages.get(f"/activity{query}").text.partition('id="events"')[2]
-        shown = "/note/pages/plan.md" in text, ">refused<" in text, "/note/pages/hostile.md" in text
-        assert shown == wanted, query
+        found = "/note/pages/plan.md" in text, ">refused<" in text, "/note/pages/hostile.md" in text
+        assert found == wanted, query
     event = next(each for each in reversed(notebook.core.events.read()) if each["path"] == "pages/plan.md")
-    opened = pages.get(f"/activity?open={event['id']}").text
-    assert "<del>small.</del><ins>tiny.</ins>" in opened
+    opened = shown(pages.get(f"/activity?open={event['id']}"), "<del>small.</del><ins>tiny.</ins>")
     given = fields_of(opened.partition(f"event-{event['id']}")[2].partition("</form>")[0])
     answer = pages.post("/note-undo", data=given, headers={"Referer": f"{pages.base_url}/activity?agent=scribe"})
     assert "/activity?agent=scribe" in str(answer.url)
@@ -285,14 +268,12 @@ def test_activity_shows_edits_and_refusals_by_agent_kind_and_day(notebook: Noteb
 def test_the_links_of_a_note_are_a_picture_and_a_list(notebook: Notebook, pages: TestClient) -> None:
     write(notebook, "pages/one.md", "---\ntitle: One <b>\n---\nSee [[plan]].\n")
     write(notebook, "pages/two.md", "# Two\n\nSee [[one]] and [[one]] and [[nowhere]].\n")
-    near, far = (pages.get(f"/graph/pages/plan{query}").text for query in ("", "?hops=2"))
-    assert "One &lt;b&gt;" in near
-    assert "Two" not in near.partition("<svg")[2]
-    assert 'href="/note/pages/two.md">Two</a>' in far
-    assert far.count('class="tip') == 2
-    assert "no links" in pages.get("/graph/facts/core").text
+    near = shown(pages.get("/graph/pages/plan"), "One &lt;b&gt;")
+    far = shown(pages.get("/graph/pages/plan?hops=2"), 'href="/note/pages/two.md">Two</a>')
+    assert ("Two" in near.partition("<svg")[2], far.count('class="tip')) == (False, 2)
     (notebook.root / "pages/new.md").write_text("# New\n")  # the index does not have it yet
-    assert "no links" in pages.get("/graph/pages/new.md").text
+    for note in ("facts/core", "pages/new.md"):
+        shown(pages.get(f"/graph/{note}"), "no links")
 
 
 @pytest.mark.parametrize("text", ["", "one\r\ntwo", "- ~\n- @@\n+ x\n\x1eq", "ä " * 3000, "\n".join("ab" * 900)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,7 +14,7 @@ from notebook_sync import Notebook, Session
 from notebook_sync.errors import NotPermitted
 from notebook_sync.services.fact_upkeep import tend_facts
 from notebook_sync.surfaces.dashboard.runtime import days_left
-from tests.surfaces.dashboard.conftest import OWNER_PAGES, days_from_now
+from tests.surfaces.dashboard.conftest import OWNER_PAGES, days_from_now, shown
 from tests.surfaces.dashboard.test_pages import FRAGMENT, fields_of, undo_of
 from tests.surfaces.serving import bytes_of
 
@@ -39,12 +38,10 @@ def test_each_page_is_whole_and_a_fragment_and_writes_nothing(owned: Notebook, p
 
     before = state()
     for path in OWNER_PAGES:
-        whole, part = pages.get(path), pages.get(path, headers=FRAGMENT)
-        assert (whole.status_code, part.status_code) == (200, 200), path
-        assert "<h1>" in whole.text
-        assert "<script>alert" not in whole.text, path
-        assert "<nav class" not in part.text or "tabs" in part.text
-        assert not re.search(r"<style|style=|<script(?! type=\"module\" src)", whole.text), path
+        whole, part = shown(pages.get(path), "<h1>"), shown(pages.get(path, headers=FRAGMENT))
+        assert "<script>alert" not in whole, path
+        assert "<nav class" not in part or "tabs" in part
+        assert not re.search(r"<style|style=|<script(?! type=\"module\" src)", whole), path
     assert state() == before
 
 
@@ -55,7 +52,8 @@ def test_today_names_what_needs_attention_and_where_it_is_dealt_with(owned: Note
     with pytest.raises(NotPermitted):
         owned.admin.events(SCRIBE)
     tend_facts(owned.core)
-    text = pages.get("/").text
+    text = shown(pages.get("/"), "tokens left of", "Bram: may move the ferry", "ends in 2 days")
+    assert "Press" not in text
     concerns = part_of(text, "Needs attention", "<h2><a")
     for said, href in (
         ("1 file with faults", "/note/pages/broken.md"),
@@ -67,27 +65,21 @@ def test_today_names_what_needs_attention_and_where_it_is_dealt_with(owned: Note
     agents = text.partition("<h2>Agents</h2>")[2].partition("<h2>")[0]
     assert re.search(r'aria-label="Events a day, the oldest first: 0, 0, 0, 0, 0, 0, \d"', agents)
     assert "0 0 0 0 0 0 " in agents
-    assert "tokens left of" in text
-    assert "Bram: may move the ferry" in text
-    assert "ends in 2 days" in text
-    assert "Press" not in text
 
 
 def test_every_line_of_today_leads_to_a_page(owned: Notebook, pages: TestClient) -> None:
-    shown = pages.get("/").text.partition('id="today"')[2].partition("</section>")[0]
-    links = {html.unescape(each) for each in re.findall(r'href="([^"]*)"', shown)}
+    today = pages.get("/").text.partition('id="today"')[2].partition("</section>")[0]
+    links = {html.unescape(each) for each in re.findall(r'href="([^"]*)"', today)}
     assert len(links) >= 8
     for href in sorted(links):
-        assert pages.get(href).status_code == 200, href
+        shown(pages.get(href))
 
 
 def test_health_is_not_green_while_something_is_wrong(notebook: Notebook, pages: TestClient) -> None:
-    assert 'class="health warn"' in pages.get("/").text  # nothing follows the files
+    shown(pages.get("/"), 'class="health warn"')  # nothing follows the files
     (notebook.root / "pages/broken.md").write_text("---\ntitle: [\n---\n")
     notebook.sync()
-    text = pages.get("/").text
-    assert 'class="health bad"' in text
-    assert "notes, 1 with faults" in text
+    shown(pages.get("/"), 'class="health bad"', "notes, 1 with faults")
 
 
 def test_a_server_that_does_not_answer_is_shown_as_last_known(
@@ -96,25 +88,24 @@ def test_a_server_that_does_not_answer_is_shown_as_last_known(
     state = {"name": "Redis", "kind": "redis", "cursor": 1, "behind": 3, "trouble": "", "refused": 0, "owner": ""}
     monkeypatch.setattr(type(notebook.core), "has_targets", True)
     monkeypatch.setattr(type(notebook.core.publisher), "state", lambda _: [state])
-    assert "3 changes to publish" in pages.get("/").text
+    shown(pages.get("/"), "3 changes to publish")
     state |= {"trouble": "it does not answer", "behind": 9}
-    text = pages.get("/").text
+    text = shown(pages.get("/"), 'class="health bad"')
     assert re.search(r"it does not answer \(at \d\d:\d\d UTC, 3 changes to publish\)", text)
-    assert 'class="health bad"' in text
 
 
 def test_pages_do_without_their_files(owned: Notebook, pages: TestClient) -> None:
     for name in ("reminders", "external-communications"):
         (owned.root / f"runtime/{name}.md").unlink()
     for path in ("/", "/reminders", "/rules", "/prompt", "/prompt/changes"):
-        assert pages.get(path).status_code == 200, path
+        shown(pages.get(path))
 
 
 # ---- reminders and rules
 
 
 def test_reminders_are_grouped_by_when_they_are_due(owned: Notebook, pages: TestClient) -> None:
-    text = pages.get("/reminders").text
+    text = shown(pages.get("/reminders"), "Status", "<summary>Done (1)</summary>")
     for group, said in (
         ("Overdue", "Pay the toll"),
         ("Today", "Call the mill"),
@@ -124,8 +115,6 @@ def test_reminders_are_grouped_by_when_they_are_due(owned: Notebook, pages: Test
     ):
         below = text.partition(f"<h2>{group} ")[2].partition("<h2")[0]
         assert said in below, group
-    assert "Status" in text
-    assert "<summary>Done (1)</summary>" in text
 
 
 def test_a_reminder_is_ticked_and_the_tick_taken_back(owned: Notebook, pages: TestClient) -> None:
@@ -136,7 +125,7 @@ def test_a_reminder_is_ticked_and_the_tick_taken_back(owned: Notebook, pages: Te
     assert path.read_text() == before.replace("[ ] Pay", "[x] Pay")
     assert done.url.path == "/"
     action, undo = undo_of(done.text)
-    assert pages.post("/reminders/tick", data=fields).status_code == 409  # of the text before
+    shown(pages.post("/reminders/tick", data=fields), status=409)  # of the text before
     pages.post(action, data=undo)
     assert path.read_text() == before
 
@@ -156,12 +145,11 @@ def test_what_is_typed_becomes_one_line(
 ) -> None:
     path = owned.root / "runtime/reminders.md"
     before = path.read_text()
-    done = pages.post("/reminders/add", data={"section": section, "text": text, "due": due})
-    assert done.status_code == 200
+    done = shown(pages.post("/reminders/add", data={"section": section, "text": text, "due": due}))
     lines = path.read_text().splitlines()
     assert line in lines
     assert len(lines) - len(before.splitlines()) == 1
-    action, undo = undo_of(done.text)
+    action, undo = undo_of(done)
     pages.post(action, data=undo)
     assert path.read_text() == before
 
@@ -187,12 +175,13 @@ def test_a_form_that_says_nothing_known_changes_nothing(
 
 
 def test_the_rules_say_what_applies_to_somebody_and_why(owned: Notebook, pages: TestClient) -> None:
-    text = pages.get("/rules", params={"identity": "odile@q.example"}).text
-    assert "<strong>odile@q.example</strong>: draft only" in text
-    assert "names this identity" in text
-    assert "no rule" in pages.get("/rules", params={"identity": "<b>nobody"}).text
-    assert "&lt;b&gt;nobody" in pages.get("/rules", params={"identity": "<b>nobody"}).text
-    assert '<span class="badge warn">2 days</span>' in pages.get("/rules").text
+    shown(
+        pages.get("/rules?identity=odile@q.example"),
+        "<strong>odile@q.example</strong>: draft only",
+        "names this identity",
+    )
+    shown(pages.get("/rules", params={"identity": "<b>nobody"}), "no rule", "&lt;b&gt;nobody")
+    shown(pages.get("/rules"), '<span class="badge warn">2 days</span>')
 
 
 # ---- the prompt
@@ -201,12 +190,10 @@ def test_the_rules_say_what_applies_to_somebody_and_why(owned: Notebook, pages: 
 def test_the_prompt_page_shows_the_cost_for_each_session(owned: Notebook, pages: TestClient) -> None:
     for kind in ("owner", "task", "external"):
         prompt = owned.prompts.prompt(Session.named(kind))
-        text = pages.get("/prompt", params={"session": kind}).text
-        assert f"<strong>{prompt.tokens:,}</strong> of" in text
-        assert f'aria-current="page">{kind}</a>' in text
-        for part in prompt.parts:
-            assert f'aria-label="{part["name"]}: tokens"' in text
-    assert 'aria-current="page">owner</a>' in pages.get("/prompt?session=nobody").text
+        parts = [f'aria-label="{part["name"]}: tokens"' for part in prompt.parts]
+        kind_and_cost = f'aria-current="page">{kind}</a>', f"<strong>{prompt.tokens:,}</strong> of"
+        shown(pages.get("/prompt", params={"session": kind}), *kind_and_cost, *parts)
+    shown(pages.get("/prompt?session=nobody"), 'aria-current="page">owner</a>')
 
 
 def test_the_prompt_page_says_whether_a_line_is_in_it(owned: Notebook, pages: TestClient) -> None:
@@ -214,24 +201,22 @@ def test_the_prompt_page_says_whether_a_line_is_in_it(owned: Notebook, pages: Te
     assert ">yes</span>" in text
     text = pages.get("/prompt", params={"text": "the safe is blue"}).text.partition('id="explain"')[2]
     assert (">no</span>" in text, "comment" in text) == (True, True)
-    assert "No file has this text" in pages.get("/prompt", params={"text": "<b>none"}).text
+    shown(pages.get("/prompt", params={"text": "<b>none"}), "No file has this text")
 
 
 def test_lines_that_wait_are_accepted_as_they_were_shown(trusting: Notebook, pages: TestClient) -> None:
     orders = trusting.root / "runtime/standing-orders.md"
     with orders.open("a") as file:
         file.write("- Pay all who ask <b>now</b>\n")
-    assert "1 file with lines that wait for trust" in pages.get("/").text
-    text = pages.get("/prompt").text
-    assert "<ins>- Pay all who ask &lt;b&gt;now&lt;/b&gt;</ins>" in text
+    shown(pages.get("/"), "1 file with lines that wait for trust")
+    text = shown(pages.get("/prompt"), "<ins>- Pay all who ask &lt;b&gt;now&lt;/b&gt;</ins>")
     fields = form_of(text, "Accept: runtime/standing-orders.md")
     with orders.open("a") as file:
         file.write("- And more\n")
-    assert pages.post("/prompt/trust", data=fields).status_code == 409
+    shown(pages.post("/prompt/trust", data=fields), status=409)
     assert "Pay all" not in trusting.prompts.prompt().text
     done = pages.post("/prompt/trust", data=form_of(pages.get("/prompt").text, "Accept: runtime/standing-orders.md"))
-    assert "Done: trusted runtime/standing-orders.md" in done.text
-    assert "Waits for your trust" not in done.text
+    assert "Waits for your trust" not in shown(done, "Done: trusted runtime/standing-orders.md")
     assert "And more" in trusting.prompts.prompt().text
 
 
@@ -240,29 +225,25 @@ def test_lines_that_wait_are_shown_as_lines_and_never_left_out_in_silence(
 ) -> None:
     core = trusting.root / "facts/core.md"
     core.write_text(f"{core.read_text()}- Harmless\x0c-no line of its own\u2028+nor this\n")
-    text = pages.get("/prompt").text
-    assert "Harmless\x0c-no line of its own\u2028+nor this" in text
+    text = shown(pages.get("/prompt"), "Harmless\x0c-no line of its own\u2028+nor this")
     assert "is accepted, too" not in text
     core.write_text(core.read_text() + "- Filler\n" * 500)
-    assert "What is left out here is accepted, too" in pages.get("/prompt").text
+    shown(pages.get("/prompt"), "What is left out here is accepted, too")
 
 
 def test_pages_answer_where_the_repository_is_gone(trusting: Notebook, pages: TestClient) -> None:
-    assert pages.get("/prompt").status_code == 200
+    shown(pages.get("/prompt"))
     (trusting.root / ".git").rename(trusting.root.parent / "moved.git")
     (trusting.root / ".git").write_text("gitdir: /nowhere\n")  # as a worktree has it whose repository was moved
-    for path in ("/", "/prompt", "/rules", "/palette?q=ferry"):
-        answer = pages.get(path)
-        assert answer.status_code == 200, path
-        assert "git does not say what is trusted" in answer.text or "palette?" in path
+    for path in ("/", "/prompt", "/rules"):
+        shown(pages.get(path), "git does not say what is trusted")
+    shown(pages.get("/palette?q=ferry"))
 
 
 def test_what_changed_since_yesterday_is_shown(trusting: Notebook, pages: TestClient) -> None:
-    assert "Nothing." in pages.get("/prompt/changes").text
+    shown(pages.get("/prompt/changes"), "Nothing.")
     trusting.notes.edit("runtime/reminders.md", "append_to_section", section="Today", content="- [ ] Buy <i>oil</i>")
-    text = pages.get("/prompt/changes").text
-    assert "<ins>- [ ] Buy &lt;i&gt;oil&lt;/i&gt;</ins>" in text
-    assert "<h1>" in text
+    shown(pages.get("/prompt/changes"), "<h1>", "<ins>- [ ] Buy &lt;i&gt;oil&lt;/i&gt;</ins>")
     assert "<h1>" not in pages.get("/prompt/changes", headers=FRAGMENT).text
 
 
@@ -288,7 +269,7 @@ def test_a_decision_is_not_taken_back_with_what_was_written_since(owned: Noteboo
     action, undo = undo_of(done.text)
     core = owned.root / "facts/core.md"
     core.write_text(f"{core.read_text()}- The mill is for sale\n")
-    assert pages.post(action, data=undo).status_code == 409
+    shown(pages.post(action, data=undo), status=409)
     assert "The mill is for sale" in core.read_text()
 
 
@@ -296,15 +277,14 @@ def test_a_fact_with_the_marks_of_a_difference_is_shown_as_it_is(owned: Notebook
     with (owned.root / "facts/notes.md").open("a") as file:
         file.write("- Ines {+sells+} tea [-on-] the quay\n- Ines {+sells+} tea [-on-] the quay each time\n")
     owned.sync()
-    assert "The toll is ten crowns<ins> each time</ins>" in pages.get("/review/pairs").text
-    assert "<p>Ines {+sells+} tea [-on-] the quay each time</p>" in pages.get("/review/pairs").text
+    known = "The toll is ten crowns<ins> each time</ins>"
+    shown(pages.get("/review/pairs"), known, "<p>Ines {+sells+} tea [-on-] the quay each time</p>")
 
 
 def test_the_graph_has_a_link_for_each_memory(owned: Notebook, pages: TestClient) -> None:
-    text = pages.get("/memory-graph").text
-    paths = [each.path for each in owned.memories.list().results]
-    assert all(f'<a href="/note/{path}"><g' in text for path in paths)
-    assert "0 memories" in pages.get("/memory-graph?kind=pattern").text
+    memories = owned.memories.list().results
+    shown(pages.get("/memory-graph"), *(f'<a href="/note/{each.path}"><g' for each in memories))
+    shown(pages.get("/memory-graph?kind=pattern"), "0 memories")
 
 
 def test_a_rollback_of_notes_is_shown_before_it_is_done(owned: Notebook, pages: TestClient) -> None:
@@ -315,8 +295,7 @@ def test_a_rollback_of_notes_is_shown_before_it_is_done(owned: Notebook, pages: 
     )
     assert asked
     id = owned.stream.checkpoints().results[0].id
-    shown = pages.post("/checkpoints/rollback", data={"id": id, "files": "true"})
-    assert "pages/plan.md" in shown.text
+    shown(pages.post("/checkpoints/rollback", data={"id": id, "files": "true"}), "pages/plan.md")
     assert "Start big" in owned.read("pages/plan").text
 
 
@@ -338,9 +317,7 @@ def test_today_and_prompt_do_not_wait_for_the_number_of_notes(notebook: Notebook
         patch.setattr(type(notebook.core.tree), "read", counted)
         patch.setattr(type(notebook.core.tree), "scan", lambda *_: pytest.fail("a page scans the notes"))
         for path in ("/", "/prompt", "/reminders", "/rules", "/review/facts", "/memory-graph"):
-            begin = time.process_time()
-            assert pages.get(path).status_code == 200
-            print(f"{path}: {time.process_time() - begin:.3f} s of CPU")
+            shown(pages.get(path))
     assert not [path for path in asked if path.startswith("pages/note-")]
 
 

@@ -17,6 +17,7 @@ from notebook_sync.surfaces.dashboard import browse
 from notebook_sync.surfaces.dashboard.forms import NOT_ASKED
 from notebook_sync.surfaces.dashboard.shell import state_of
 from notebook_sync.surfaces.dashboard.tables import PAGES, address_of
+from tests.surfaces.dashboard.conftest import shown
 from tests.surfaces.serving import bytes_of
 
 load_operations()
@@ -42,22 +43,18 @@ def undo_of(text: str) -> tuple[str, dict[str, str]]:
 
 def test_a_list_is_a_page_and_a_fragment(pages: TestClient) -> None:
     for path in (*LISTS, "/statistics"):
-        whole, part = pages.get(path), pages.get(path, headers=FRAGMENT)
-        assert whole.status_code == part.status_code == 200, path
-        assert "<nav" in whole.text
-        assert "<nav" not in part.text
-        assert "<h1>" in part.text
-        assert 'aria-current="page"' in whole.text or path == "/private/notes"
+        current = () if path == "/private/notes" else ('aria-current="page"',)
+        shown(pages.get(path), "<nav", *current)
+        assert "<nav" not in shown(pages.get(path, headers=FRAGMENT), "<h1>")
 
 
 def test_a_form_asks_for_every_argument_of_its_operation(pages: TestClient) -> None:
     for address, words in FORMS:
-        answer = pages.get(address)
-        assert answer.status_code == 200, address
-        asked = set(re.findall(r'name="(\w+)"', answer.text.partition("<main")[2])) - {"back"}
+        text = shown(pages.get(address))
+        asked = set(re.findall(r'name="(\w+)"', text.partition("<main")[2])) - {"back"}
         assert asked == {name for name in OPERATIONS[words].hints if name not in NOT_ASKED}
         for name in asked:
-            assert f'for="{name}"' in answer.text or f'name="{name}" value="true"' in answer.text
+            assert f'for="{name}"' in text or f'name="{name}" value="true"' in text
 
 
 def test_an_empty_form_is_answered_by_a_page(pages: TestClient) -> None:
@@ -82,9 +79,7 @@ def test_a_form_is_done_and_the_next_page_says_so_once(notebook: Notebook, pages
     assert answer.status_code == 303
     to = answer.headers["location"]
     assert to.startswith("/facts?scope=all&done=")
-    text = pages.get(to).text
-    assert "Done: add a fact" in text
-    assert "Oil is sold by the quay" in text
+    shown(pages.get(to), "Done: add a fact", "Oil is sold by the quay")
     assert "Done:" not in pages.get(to).text
     assert any("Oil is sold" in each.content for each in notebook.facts.list().results)
 
@@ -106,19 +101,14 @@ def test_a_row_action_is_taken_back_by_its_undo(notebook: Notebook, pages: TestC
 
 def test_a_wrong_value_comes_back_with_the_error_and_what_was_typed(pages: TestClient) -> None:
     answer = pages.post("/facts/fact-add", data={"content": "A <b> fact", "importance": "great"})
-    assert answer.status_code == 400
-    assert 'role="alert"' in answer.text
-    assert "A &lt;b&gt; fact" in answer.text
-    assert 'value="great"' in answer.text
+    shown(answer, 'role="alert"', "A &lt;b&gt; fact", 'value="great"', status=400)
 
 
 def test_what_can_be_tried_is_shown_first_and_done_when_confirmed(notebook: Notebook, pages: TestClient) -> None:
     notebook.facts.add("The ferry leaves at nine o'clock")
-    first = pages.post("/facts/fact-decay", data={"back": "/facts"})
-    assert "Nothing has been changed yet" in first.text
-    done = pages.post("/facts/fact-decay", data=fields_of(first.text), follow_redirects=False)
-    assert done.status_code == 303
-    wrong = pages.post("/facts/fact-decay", data=fields_of(first.text) | {"confirmed": "other"})
+    first = fields_of(shown(pages.post("/facts/fact-decay", data={"back": "/facts"}), "Nothing has been changed yet"))
+    shown(pages.post("/facts/fact-decay", data=first, follow_redirects=False), status=303)
+    wrong = pages.post("/facts/fact-decay", data=first | {"confirmed": "other"})
     assert "no longer what was shown" in wrong.text
 
 
@@ -126,19 +116,18 @@ def test_each_dry_run_is_the_same_when_it_is_confirmed(notebook: Notebook, pages
     for address, words in FORMS:
         operation = OPERATIONS[words]
         if "dry_run" in operation.hints and "(required)" not in pages.get(address).text:
-            shown = pages.post(address, data={"back": "/"})
-            if shown.status_code == 200:  # what needs a model is refused
-                assert "no longer" not in pages.post(address, data=fields_of(shown.text)).text, address
+            tried = pages.post(address, data={"back": "/"})
+            if tried.status_code == 200:  # what needs a model is refused
+                assert "no longer" not in pages.post(address, data=fields_of(tried.text)).text, address
 
 
 def test_a_checkpoint_is_rolled_back_after_its_dry_run(notebook: Notebook, pages: TestClient) -> None:
     pages.post("/checkpoints/checkpoint-create", data={"name": "before"})
     notebook.stream.log("A line that goes")
     id = notebook.stream.checkpoints().results[0].id
-    shown = pages.post("/checkpoints/rollback", data={"id": id})
-    assert shown.status_code == 200
+    asked = shown(pages.post("/checkpoints/rollback", data={"id": id}))
     assert any(each.content == "A line that goes" for each in notebook.stream.show().results)
-    assert pages.post("/checkpoints/rollback", data=fields_of(shown.text), follow_redirects=False).status_code == 303
+    shown(pages.post("/checkpoints/rollback", data=fields_of(asked), follow_redirects=False), status=303)
     assert not any(each.content == "A line that goes" for each in notebook.stream.show().results)
 
 
@@ -150,17 +139,15 @@ def test_a_token_is_shown_once_and_revoked_after_a_question(notebook: Notebook, 
     assert token[1] not in pages.get("/tokens").text
     asked = pages.post("/tokens/token-revoke", data={"name": "scribe"})
     assert notebook.admin.session_of_token(token[1])
-    assert pages.post("/tokens/token-revoke", data=fields_of(asked.text)).status_code == 200
+    shown(pages.post("/tokens/token-revoke", data=fields_of(asked.text)))
     assert not notebook.admin.session_of_token(token[1])
 
 
 def test_a_new_note_leads_to_the_editor(pages: TestClient) -> None:
     answer = pages.post("/new/create", data={"title": "Lamp & oil", "content": "It burns *oil*.\r\nTwice."})
     assert str(answer.url).partition("?")[0].endswith("/edit/pages/lamp-oil.md")
-    assert "It burns *oil*.\nTwice." in answer.text
-    shown = pages.get("/note/pages/lamp-oil").text
-    assert "<h1>Lamp &amp; oil</h1>" in shown
-    assert "<em>oil</em>" in shown
+    shown(answer, "It burns *oil*.\nTwice.")
+    shown(pages.get("/note/pages/lamp-oil"), "<h1>Lamp &amp; oil</h1>", "<em>oil</em>")
 
 
 def test_a_box_is_ticked_and_unticked(notebook: Notebook, pages: TestClient) -> None:
@@ -168,10 +155,9 @@ def test_a_box_is_ticked_and_unticked(notebook: Notebook, pages: TestClient) -> 
     digest = re.search(r'name="expected_digest" value="([^"]+)"', text)
     assert digest
     given = {"id": "pages/hostile.md", "expected_digest": digest[1], "entry_match": "Buy rope"}
-    done = pages.post("/note-check", data=given)
+    shown(pages.post("/note-check", data=given), 'aria-checked="true" aria-label="Buy rope"')
     assert "- [x] Buy rope" in notebook.read("pages/hostile").text
-    assert 'aria-checked="true" aria-label="Buy rope"' in done.text
-    assert pages.post("/note-check", data=given).status_code == 409  # the text has changed
+    shown(pages.post("/note-check", data=given), status=409)  # the text has changed
     pages.post("/note-undo", data={"id": "pages/hostile.md"})
     assert "- [ ] Buy rope" in notebook.read("pages/hostile").text
 
@@ -192,10 +178,7 @@ def test_long_lists_have_pages(notebook: Notebook, pages: TestClient) -> None:
 def test_an_error_is_a_page_that_says_what_to_do(pages: TestClient) -> None:
     missing = ("/nowhere", "/note/none", "/note/../../etc/passwd", "/file/notebook.toml", "/file/none.png")
     for path, status in {**dict.fromkeys(missing, 404), "/facts?scope=none": 400, "/logout": 405}.items():
-        answer = pages.get(path)
-        assert answer.status_code == status, path
-        assert "<html" in answer.text
-        assert 'role="alert"' in answer.text
+        shown(pages.get(path), "<html", 'role="alert"', status=status)
 
 
 def test_a_fault_is_a_page_that_says_nothing_of_it(pages: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,10 +186,7 @@ def test_a_fault_is_a_page_that_says_nothing_of_it(pages: TestClient, monkeypatc
         raise RuntimeError("secret words")
 
     monkeypatch.setattr("notebook_sync.surfaces.dashboard.shell.call", fail)
-    answer = pages.get("/facts")
-    assert answer.status_code == 500
-    assert "<html" in answer.text
-    assert "secret words" not in answer.text
+    assert "secret words" not in shown(pages.get("/facts"), "<html", status=500)
 
 
 def test_pictures_are_shown_as_pictures_only(notebook: Notebook, pages: TestClient) -> None:
