@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from notebook_sync import Notebook, Session
+from notebook_sync.store.rows import Is
 from tests.benchmarks.measure import timed
 
 EDITS = 10
@@ -17,8 +19,6 @@ EDITS = 10
 
 def prompts(root: Path, runs: int, orders: bytes = b"") -> list[float]:
     """Task prompts; with `orders`, each after they were saved again with one line changed."""
-    from notebook_sync import Notebook, Session
-
     file = root / "runtime/standing-orders.md"
     before = file.read_bytes()
     seconds = []
@@ -33,16 +33,12 @@ def prompts(root: Path, runs: int, orders: bytes = b"") -> list[float]:
 
 
 def searches(root: Path, queries: list[str], limit: int, mode: str) -> list[float]:
-    from notebook_sync import Notebook
-
     with Notebook.open(root) as notebook:
         return _each([partial(notebook.search, query, limit=limit, mode=mode) for query in queries])
 
 
 def edits(root: Path, note: str) -> int:
     """Edit one note ten times; how many of the edits it has then."""
-    from notebook_sync import Notebook
-
     with Notebook.open(root) as notebook:
         for _ in range(EDITS):
             notebook.notes.edit(note, "add_section", section=f"By tool at {time.time_ns()}", content="An edit.\n")
@@ -50,8 +46,6 @@ def edits(root: Path, note: str) -> int:
 
 
 def briefs(root: Path, specs: list[str]) -> list[float]:
-    from notebook_sync import Notebook, Session
-
     with Notebook.open(root) as notebook:
         notebook.sync()
         return _each([partial(notebook.context.brief, spec, Session.task()) for spec in specs])
@@ -59,9 +53,6 @@ def briefs(root: Path, specs: list[str]) -> list[float]:
 
 def scores(root: Path) -> float:
     """CPU seconds to score all memories, each of which moved."""
-    from notebook_sync import Notebook
-    from notebook_sync.store.rows import Is
-
     with Notebook.open(root) as notebook:
         notebook.sync()
         notebook.core.index.documents.update(Is("collection", "=", "memories"), set={"score": 1.0})
@@ -71,8 +62,6 @@ def scores(root: Path) -> float:
 
 
 def statuses(root: Path, runs: int) -> list[float]:
-    from notebook_sync import Notebook
-
     with Notebook.open(root) as notebook:
         return _each([notebook.admin.status] * runs)
 

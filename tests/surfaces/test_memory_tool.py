@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from notebook_sync import Notebook, Session
 from notebook_sync.surfaces.memory_tool import LONGEST_VIEW, MOST_LINES, MemoryTool, MemoryToolError
+from tests.surfaces.serving import bytes_of
 
 FERRY = "/memories/pages/ferry.md"
 ORDERS = b"<!-- how to -->\n\n## Preferences\n\n- Tea\n"
@@ -50,11 +51,6 @@ def memory(notebook: Notebook) -> MemoryTool:
 def write(root: Path, path: str, raw: bytes) -> None:
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_bytes(raw)
-
-
-def bytes_of(root: Path) -> dict[str, bytes]:
-    files = (path for path in root.rglob("*") if path.is_file() and ".notebook" not in path.parts)
-    return {str(path.relative_to(root)): path.read_bytes() for path in files}
 
 
 def refusals(notebook: Notebook) -> list[dict[str, Any]]:
@@ -165,22 +161,32 @@ class TestCreate:
         assert bytes_of(root) == before
 
 
-class TestStrReplace:
-    def test_the_change_is_shown_among_its_lines(self, memory: MemoryTool, root: Path) -> None:
+class TestEdits:
+    def test_a_replacement_is_shown_among_its_lines(self, memory: MemoryTool) -> None:
         assert memory.str_replace(FERRY, "nine", "ten") == (
             "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
             "     1\t# Ferry\n     2\t\n     3\tAt ten.\n     4\tAt noon."
         )
-        assert (root / "pages/ferry.md").read_bytes() == b"# Ferry\n\nAt ten.\nAt noon.\n"
 
-    def test_without_a_new_text_the_old_one_is_removed(self, memory: MemoryTool, root: Path) -> None:
-        memory.call({"command": "str_replace", "path": FERRY, "old_str": "At noon.\n"})
-        assert (root / "pages/ferry.md").read_bytes() == b"# Ferry\n\nAt nine.\n"
-
-    def test_line_ends_are_those_of_the_file(self, memory: MemoryTool, root: Path) -> None:
-        write(root, "pages/ferry.md", b"\xef\xbb\xbf# Ferry\r\n\r\nAt nine.\r\nAt noon.")
-        memory.str_replace(FERRY, "nine.\nAt", "ten.\n\nAt")
-        assert (root / "pages/ferry.md").read_bytes() == b"\xef\xbb\xbf# Ferry\r\n\r\nAt ten.\r\n\r\nAt noon."
+    @pytest.mark.parametrize(
+        ("before", "change", "after"),
+        [
+            (b"At nine.\nAt noon.\n", {"old_str": "nine", "new_str": "ten"}, b"At ten.\nAt noon.\n"),
+            (b"At nine.\nAt noon.\n", {"old_str": "At noon.\n"}, b"At nine.\n"),
+            # Line ends are those of the file.
+            (
+                b"\xef\xbb\xbf# Ferry\r\n\r\nAt nine.\r\nAt noon.",
+                {"old_str": "nine.\nAt", "new_str": "ten.\n\nAt"},
+                b"\xef\xbb\xbf# Ferry\r\n\r\nAt ten.\r\n\r\nAt noon.",
+            ),
+        ],
+    )
+    def test_a_text_is_replaced_and_no_other_byte_changes(
+        self, memory: MemoryTool, root: Path, before: bytes, change: dict[str, str], after: bytes
+    ) -> None:
+        write(root, "pages/ferry.md", before)
+        memory.call({"command": "str_replace", "path": FERRY, **change})
+        assert (root / "pages/ferry.md").read_bytes() == after
 
     def test_of_very_many_places_the_first_are_named(self, memory: MemoryTool, root: Path) -> None:
         write(root, "pages/ferry.md", b"a\n" * 100_000)
@@ -188,8 +194,6 @@ class TestStrReplace:
         assert "in lines: 1, 2, 3," in answer
         assert "19, 20, …. Please" in answer
 
-
-class TestInsert:
     @pytest.mark.parametrize(
         ("before", "line", "after"),
         [

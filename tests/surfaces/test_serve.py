@@ -71,6 +71,7 @@ def test_it_ends_although_a_stream_is_open(root: Path) -> None:
 
 def test_without_watching_the_index_is_left_as_it_is(root: Path) -> None:
     with serving(root, "--no-watch") as (_, url), Notebook.open(root) as notebook:
+        assert urlsplit(url).hostname == "127.0.0.1"  # on this machine only
         assert get(f"{url}/notes", token_of(notebook, OWNER)).json()["results"] == []
         assert FollowLock(notebook.core.place).holder() is None
 
@@ -84,11 +85,6 @@ def test_a_second_server_waits_to_follow_until_the_first_has_ended(root: Path) -
             first.terminate()
             first.wait(30)
             eventually(lambda: (lock.holder() or {}).get("pid", leading) != leading, "the second follows")
-
-
-def test_it_listens_on_this_machine_only(root: Path) -> None:
-    with serving(root, "--no-watch") as (_, url):
-        assert urlsplit(url).hostname == "127.0.0.1"
 
 
 @pytest.mark.parametrize(
