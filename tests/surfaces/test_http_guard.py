@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from notebook_sync.notebook import load_operations
@@ -40,10 +41,16 @@ WRITING = {"POST", "PUT", "PATCH"}
 
 
 def sent(server: Served, method: str, path: str, headers: dict[str, Any], **more: Any) -> tuple[int, str]:
-    """The answer, by status and error type; one that is no typed JSON error with all headers fails here."""
-    if method in WRITING and not more:
-        more = {"json": {}}
-    answer = server.client.request(method, path, headers=headers, **more)
+    """The answer to one request, by status and error type."""
+    return typed(server.client.request(method, path, headers=headers, **(more or body_for(method))))
+
+
+def body_for(method: str) -> dict[str, Any]:
+    return {"json": {}} if method in WRITING else {}
+
+
+def typed(answer: httpx2.Response) -> tuple[int, str]:
+    """Status and error type of an answer; one that is no typed JSON error with all headers fails here."""
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
@@ -58,8 +65,20 @@ def sent(server: Served, method: str, path: str, headers: dict[str, Any], **more
 def assert_all_answer(
     server: Served, routes: list[Any], expected: tuple[int, str], headers: dict[str, Any], query: str = "", **more: Any
 ) -> None:
-    """Every one of the routes answers so."""
-    found = {(method, path): sent(server, method, path + query, headers, **more) for method, path in routes}
+    """Every one of the routes answers so. They are asked in the event loop of the application: the test's client goes
+    there and back for each message."""
+
+    async def ask_all() -> dict[Any, Any]:
+        transport = httpx2.ASGITransport(server.client.app, raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=transport, base_url=BASE) as client:
+            return {
+                (method, path): typed(
+                    await client.request(method, path + query, headers=headers, **(more or body_for(method)))
+                )
+                for method, path in routes
+            }
+
+    found = server.client.portal.call(ask_all)
     assert {route: answer for route, answer in found.items() if answer != expected} == {}
 
 
