@@ -20,15 +20,26 @@ import time
 from contextlib import suppress
 
 from notebook_sync.__main__ import main
+from notebook_sync.notebook import load_operations
+from prompt import count_tokens
 
-_LOADED = ("cli.commands", "cli.render", "http.serve", "mcp.transports", "dashboard.app")
+_SURFACES = ("cli.commands", "cli.render", "http.serve", "mcp.transports", "dashboard.app")
 _LARGEST = 1 << 20
+
+
+def load() -> None:
+    """Load all that commands load, each when it needs it."""
+    load_operations()
+    for name in _SURFACES:
+        importlib.import_module(f"notebook_sync.surfaces.{name}")
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # no thread outlives a fork
+    with suppress(ImportError):
+        importlib.import_module("notebook_sync.search.embed_static")
+    count_tokens("")
 
 
 def serve(address: str) -> int:
     """Start a process for each client until the input ends. Each is a return from here, too: a fork of this one."""
-    for name in _LOADED:
-        importlib.import_module(f"notebook_sync.surfaces.{name}")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those that look after the commands need no farewell
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(address)
@@ -78,4 +89,5 @@ def run_command(arguments: list[str], folder: str, environment: dict[str, str], 
 
 
 if __name__ == "__main__":
+    load()
     sys.exit(serve(sys.argv[1]))
