@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread, current_thread
 from typing import Any
 
 import pytest
@@ -25,6 +25,7 @@ from prompt import count_tokens
 from tests.copies import Copies
 from tests.services.conftest import OWNER, PILOT, SCRIBE, STRANGER, write_files
 from tests.services.private_world import CANARY, OUTSIDERS, build
+from tests.waiting import eventually
 
 QUESTION = "Which rope does the ferry need at the old pier?"
 NOTES = {
@@ -213,11 +214,19 @@ def test_it_never_fails_and_says_nothing_where_nothing_is_to_be_said(
 def test_a_notebook_that_does_not_answer_in_time_is_not_waited_for(
     say: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    released = Event()
+    released, waiting = Event(), list[Thread]()
+
+    def wait(*_: object) -> str:
+        waiting.append(current_thread())
+        released.wait(60)
+        return ""
+
     monkeypatch.setattr(hook, "LIMIT_SECONDS", 0.01)
-    monkeypatch.setattr(hook, "answer_of", lambda *_: released.wait(30) and "")
+    monkeypatch.setattr(hook, "answer_of", wait)
     assert say({"prompt": QUESTION}) == ""
+    eventually(lambda: waiting, "the notebook is asked")
     released.set()
+    waiting[0].join(60)  # before its notebook is gone
 
 
 def test_a_compaction_takes_a_checkpoint_where_the_session_may(say: Callable[..., str], folder: Path) -> None:
