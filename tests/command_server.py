@@ -23,7 +23,7 @@ from notebook_sync.__main__ import main
 from notebook_sync.notebook import load_operations
 from prompt import count_tokens
 
-_SURFACES = ("cli.commands", "cli.render", "http.serve", "mcp.transports", "dashboard.app")
+_SURFACES = ("cli.commands", "cli.render", "http.serve", "mcp.server", "dashboard.app")
 _LARGEST = 1 << 20
 
 
