@@ -73,8 +73,6 @@ _REFUSALS: tuple[tuple[Collection[Resource], frozenset[Verb], str], ...] = (
     (TABLE, _ALL, "Notebook editing is only available in owner conversations"),
 )
 NO_MEMBERS: Members = {}
-# Parts of a path that are no file's or folder's name.
-NO_NAMES = frozenset({"", ".", ".."})
 _STRANGER = Session.external()
 
 
@@ -122,15 +120,12 @@ def plain_parts(path: str) -> tuple[str, ...] | None:
     end of a name, and other systems read `\\` as `/`.
     """
     plain = fold_name(path).replace("\\", "/")
-    if plain.startswith("/") or "\0" in path:
-        return None
     parts = [part.rstrip(". ") if part.strip(".") else part for part in plain.split("/")]
-    if NO_NAMES.isdisjoint(parts):
-        return tuple(parts)
-    plain = posixpath.normpath("/".join(parts))
-    if plain.split("/")[0] == "..":
+    if not {"", ".", ".."}.isdisjoint(parts):
+        parts = posixpath.normpath("/".join(parts)).split("/")
+    if plain.startswith("/") or "\0" in path or parts[0] == "..":
         return None
-    return () if plain == "." else tuple(plain.split("/"))
+    return () if parts == ["."] else tuple(parts)
 
 
 def guarded_paths(prompt: PromptTable) -> tuple[str, ...]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
@@ -189,7 +188,6 @@ class Assembler:
         shown = visible(text, now=now)
         tokens = self.count(shown.text) if shown.gaps else part.tokens_raw
         is_utf8 = text.isascii() or content == text.encode()
-        undecoded = "" if is_utf8 else "not UTF-8; what could not be read is shown as \ufffd"
         part = part._replace(
             text=shown.text,
             tokens=tokens,
@@ -197,7 +195,7 @@ class Assembler:
             tokens_whole=tokens,
             gaps=shown.gaps,
             expired=shown.expired,
-            problem=part.problem or undecoded,
+            problem=part.problem or ("" if is_utf8 else "not UTF-8; what could not be read is shown as \ufffd"),
         )
         return _View(part, self.count(omission_line(0, file.path)) if tokens else 0, shown.pinned)
 
@@ -211,11 +209,16 @@ class Assembler:
             return part._replace(closing=closing_line(part.text))
         if not part.whole:  # a line about the file, which cannot be cut
             return part._replace(text="", tokens=0)
-        with _without_collector():
-            cutting = self._cuttings.get(
+        # For each quarter that is added to a tree, all of it would be searched for cycles.
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            cut = self._cuttings.get(
                 view, lambda: Cutting(part.whole, part.tokens_whole, self.count, path=part.path, pinned=view.pinned)
-            )
-            cut = cutting.at(cap)
+            ).at(cap)
+        finally:
+            if was_enabled:
+                gc.enable()
         before = Positions(part.gaps).before
         gaps = [Gap(before(start), before(end - 1) + 1, "cap") for start, end in cut.cut if start < end]
         return part._replace(
@@ -226,19 +229,6 @@ class Assembler:
             cut=cut.cut,
             closing=closing_line(cut.text),
         )
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """No search for cycles in memory while a tree is made: of a large file, all of it would be looked through for each
-    quarter that is added."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _dependence(content: bytes) -> tuple[bool, bool]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from notebook_sync.model import CORE_FACTS, RUNTIME_FILES
-from notebook_sync.permissions import NO_NAMES, audience_of, guarded_paths, may
+from notebook_sync.permissions import audience_of, guarded_paths, may
 from notebook_sync.sessions import Session
 from notebook_sync.settings import PromptTable
 
@@ -130,6 +130,7 @@ def folded(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
+NO_NAMES = frozenset({"", ".", ".."})
 # Control characters, surrogates (bytes that are not UTF-8), line and paragraph separators.
 UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 # What shows text in another order than it is written in.

@@ -23,16 +23,6 @@ _REMEMBERED = 50_000
 _FIRST_TOKEN, _SPACE = 259, "▁"
 
 
-class _Model(msgspec.Struct):
-    vocab: dict[str, int]
-
-
-class _Tokenizer(msgspec.Struct):
-    """What is read of `tokenizer.json`. Its merges are in the order of the tokens that they make."""
-
-    model: _Model
-
-
 class WordTable:
     """A vector for each token of a vocabulary, from the files of wordllama's package. Rows take memory when they are
     first used."""
@@ -42,12 +32,15 @@ class WordTable:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
             (tensor,) = json.loads(file.read(size)).values()
-        offset = 8 + size + tensor["data_offsets"][0]
-        self._stored = np.memmap(path, np.float16, mode="r", offset=offset, shape=tuple(tensor["shape"]))
+        self._stored = np.memmap(
+            path, np.float16, mode="r", offset=8 + size + tensor["data_offsets"][0], shape=tuple(tensor["shape"])
+        )
         self._vectors = np.zeros(self._stored.shape, np.float32)
         self._is_ready = np.zeros(len(self._stored), bool)
         vocabulary = package / "tokenizers" / "l2_supercat_tokenizer_config.json"
-        self._tokens_by_text = msgspec.json.decode(vocabulary.read_bytes(), type=_Tokenizer).model.vocab
+        model = msgspec.json.decode(vocabulary.read_bytes(), type=dict[str, msgspec.Raw])["model"]
+        known = msgspec.json.decode(model, type=dict[str, msgspec.Raw])["vocab"]
+        self._tokens_by_text = msgspec.json.decode(known, type=dict[str, int])
         self._known: dict[str, tuple[int, ...]] = {}
 
     def embed(self, texts: Sequence[str]) -> Matrix:
@@ -88,15 +81,13 @@ class WordTable:
         return list(chain.from_iterable(map(known.__getitem__, words)))
 
     def _pieces(self, word: str) -> list[str]:
-        """A word cut by byte-pair encoding. The package `tokenizers` cuts it so too, but takes 70 ms to start."""
+        """A word cut by byte-pair encoding: the merges of this model are in the order of the tokens that they make. The
+        package `tokenizers` cuts it so, too, but takes 70 ms to start."""
         known, pieces = self._tokens_by_text, [_SPACE, *word]
-        while True:
-            merged = enumerate(map("".join, pairwise(pieces)))
-            first = min(((known[text], at) for at, text in merged if text in known), default=None)
-            if first is None:
-                return pieces
-            at = first[1]
+        while merges := [(known[text], at) for at, text in enumerate(map("".join, pairwise(pieces))) if text in known]:
+            _, at = min(merges)
             pieces[at : at + 2] = ["".join(pieces[at : at + 2])]
+        return pieces
 
 
 def _lower(text: str) -> str:

@@ -26,11 +26,11 @@ import msgspec
 from notebook_sync.errors import NotebookError, Refused, UsageError
 from notebook_sync.files.git import LONG_SECONDS, Repository, has_git, run_git
 from notebook_sync.files.history import PRIVATE
-from notebook_sync.files.names import GITIGNORE, UNPRINTABLE, folded, is_hidden, is_too_long
+from notebook_sync.files.names import GITIGNORE, NO_NAMES, UNPRINTABLE, folded, is_hidden, is_too_long
 from notebook_sync.files.private import FOLDER, make_private, write_private
 from notebook_sync.files.state import Place, expanded
 from notebook_sync.model import ADOPTED, SETTINGS_FILE
-from notebook_sync.permissions import CHANNEL_FILE, NO_NAMES, is_ignorable
+from notebook_sync.permissions import CHANNEL_FILE, is_ignorable
 from notebook_sync.services.core import Core
 from notebook_sync.services.importing import Exported, Failure, Imported
 from notebook_sync.services.upkeep import finish_open_writes, sync_notebook

@@ -102,9 +102,8 @@ class Index:
         asked = f"""SELECT id FROM {collection} AS row WHERE ended_at IS NULL AND (rev > ? OR id IN {LISTED})
             AND NOT EXISTS (SELECT 1 FROM vectors WHERE id = ? || row.id AND model = ?
                 AND digest IS row."{column}" AND audience IS row.audience)"""
-        values = since, as_json(list(ids)), f"{stage}{collection}:", model
         with self._db.read() as db:
-            return {row_id for (row_id,) in db.execute(asked, values)}
+            return {id for (id,) in db.execute(asked, (since, as_json(list(ids)), f"{stage}{collection}:", model))}
 
     # ---- the feed
 

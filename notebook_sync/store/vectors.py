@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator
-from itertools import islice, takewhile
+from itertools import accumulate, islice, takewhile
 from typing import Any
 
 from notebook_sync.errors import missing_extra
@@ -53,8 +53,9 @@ class VectorIndex:
         products = np.asarray(simsimd.cdist(asked, codes, "dot"))[0] * step
         best = np.maximum.reduceat(products * scales, starts)
         order = (int(at) for at in np.argsort(-best, kind="stable"))
-        near = takewhile(lambda at: best[at] > 0, order)
-        found = ((ids[at].removeprefix(self._prefix), float(best[at])) for at in near)
+        found = (
+            (ids[at].removeprefix(self._prefix), float(best[at])) for at in takewhile(lambda at: best[at] > 0, order)
+        )
         return list(islice((each for each in found if among is None or each[0] in among), count))
 
     def cosines(self, query: Any, ids: AnyCollection[str]) -> dict[str, float]:
@@ -90,20 +91,22 @@ class VectorIndex:
             self._passages = np.zeros((0, dimensions), np.int8), np.zeros(0, np.float32)
         there = dict(self._rows.tuples(["id", "rev"], self._wanted))
         sizes = {key: end - start for key, (rev, start, end) in self._held.items() if there.get(key) == rev}
-        lengths = [end - start for _, start, end in self._held.values()]
-        keep = np.repeat(np.array([key in sizes for key in self._held], bool), np.array(lengths, np.int64))
+        keep = np.repeat(
+            np.array([key in sizes for key in self._held], bool),
+            np.array([end - start for _, start, end in self._held.values()], np.int64),
+        )
         codes, scales = (bytearray(each[keep]) for each in self._passages)
         changed = [key for key in there if key not in sizes]
         for at in range(0, len(changed), _AT_ONCE):
-            listed = Is("id", "in", changed[at : at + _AT_ONCE])
-            for key, more_codes, more_scales in self._rows.tuples(["id", "codes", "scales"], listed):
+            for key, more_codes, more_scales in self._rows.tuples(
+                ["id", "codes", "scales"], Is("id", "in", changed[at : at + _AT_ONCE])
+            ):
                 if len(more_codes) * 4 == len(more_scales) * dimensions:
                     codes += more_codes
                     scales += more_scales
                     sizes[key] = len(more_scales) // 4
         self._passages = np.frombuffer(codes, np.int8).reshape(-1, dimensions), np.frombuffer(scales, np.float32)
-        ends = np.cumsum(np.array(list(sizes.values()), np.int64)).tolist()
-        places = zip(sizes.items(), ends, strict=True)
+        places = zip(sizes.items(), accumulate(sizes.values()), strict=True)
         self._held = {key: (there[key], end - size, end) for (key, size), end in places}
         self._ids = [key for key, size in sizes.items() if size]
         self._starts = np.array([start for _, start, end in self._held.values() if start < end], np.int64)

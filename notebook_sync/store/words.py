@@ -124,11 +124,11 @@ class WordTables:
             newest = f"SELECT rowid FROM ({match} ORDER BY rowid DESC LIMIT {_MOST})"
             narrow = f"AND +rowid IN ({newest} UNION ALL {match})"
             values += [_any_of(few), f'{{"{next(iter(self._fields))}"}} : ({_any_of(rarest)})']
-        condition = self._table.compile(where, values)
         scored = f"""SELECT rowid AS n, -bm25({table}, {", ".join(map(str, self._fields.values()))}) AS points
             FROM {table} WHERE {table} MATCH ? {narrow} ORDER BY points DESC LIMIT -1"""
         # Rows are looked up best first, until there are enough: to look up one costs as much as to score it.
-        asked = f"SELECT id, points FROM ({scored}) CROSS JOIN {self._name} USING (n) WHERE {condition} LIMIT ?"
+        asked = f"""SELECT id, points FROM ({scored}) CROSS JOIN {self._name} USING (n)
+            WHERE {self._table.compile(where, values)} LIMIT ?"""
         return db.execute(asked, (*values, limit)).fetchall() if rarest else []
 
     def _among_private(

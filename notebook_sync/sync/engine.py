@@ -144,8 +144,10 @@ class Engine:
                     found.append((path, "orphan", "the file is not there"))
         found += [(path, "missing", reason) for path, reason in missing.items()]
         mongodb, redis, others = compare_servers() if compare_servers is not None else (None, None, ())
-        differences = [{"path": path, "what": what, "detail": detail} for path, what, detail in sorted(found)]
-        differences += others
+        differences = [
+            *({"path": path, "what": what, "detail": detail} for path, what, detail in sorted(found)),
+            *others,
+        ]
         return Verified(not differences, len(scan.seen), len(ids), mongodb, redis, differences)
 
     def _look_everywhere(self, report: Report, **options: Any) -> set[str]:
@@ -219,10 +221,9 @@ class Engine:
             projection = projection.with_problem(contested(row["wanted_id"], holder["path"]))
         # As the index can hold it: no value has a NUL.
         values = {name: as_json(value).replace("\\u0000", "\ufffd") for name, value in projection.document.items()}
-        wrong = [
+        if wrong := [
             name for name in values.keys() - _SEEN if values[name] != as_json(row[name]).replace("\\u0000", "\ufffd")
-        ]
-        if wrong:
+        ]:
             yield "differs", f"in {', '.join(sorted(wrong))}"
         places = self.index.fact_places.find(Is("path", "=", row["path"]))
         stated, held = (

@@ -66,8 +66,7 @@ class Reader(msgspec.Struct, frozen=True):
             return Look(path, fault=f"cannot be parsed: {type(error).__name__}: {error}")
         is_guarded = note.collection in ("runtime", "facts") or projection.document["audience"] == "apart"
         is_emptied = is_guarded and not read.raw.removeprefix(_BOM).strip()
-        is_unfinished = looks_unfinished(read.raw)
-        return Look(path, read.stamp, read.mtime, projection, fault or unnamed, is_emptied, is_unfinished)
+        return Look(path, read.stamp, read.mtime, projection, fault or unnamed, is_emptied, looks_unfinished(read.raw))
 
     def looks(self, orders: Sequence[Order]) -> Iterator[list[Look]]:
         """Looks at many files in order, a batch of the settings' size at a time."""

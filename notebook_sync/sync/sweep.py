@@ -279,8 +279,7 @@ class Sweep:
         gone = [row.path for row in self._vanished.values()] if self.places is None else None
         held, warnings = suspect_losses(self.index, by_hand, gone, is_last=self.is_last)
         self.report.warnings += warnings
-        expected = {row.id: row for row in ends if row.path in missing - held}
-        if expected:
+        if expected := {row.id: row for row in ends if row.path in missing - held}:
             with self.index.write():
                 current = self._rows(Is("id", "in", list(expected)))
                 certain = [Delete(row) for row in current if row == expected[row.id]]
@@ -336,8 +335,9 @@ class Sweep:
 
 def _has_its_id(row: Known, held: Mapping[str, str]) -> bool:
     """Whether the row has the id that its file wants, or says which file has it now."""
-    wanted = row.wanted_id
-    return row.id == wanted or (wanted in held and contested(wanted, held[wanted]) in row.problems)
+    return row.id == row.wanted_id or (
+        row.wanted_id in held and contested(row.wanted_id, held[row.wanted_id]) in row.problems
+    )
 
 
 def _would_delete(known: int) -> WouldDeleteEverything:

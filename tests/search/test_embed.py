@@ -9,14 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from subprocess import run
-from unicodedata import normalize
 
 import numpy as np
 import pytest
-import regex
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from notebook_sync.errors import BackendDown
@@ -80,19 +77,13 @@ def test_a_text_of_any_length_and_kind_has_a_vector_of_length_one_or_zero() -> N
 
 
 def test_words_are_cut_as_the_tokenizer_of_the_model_cuts_them() -> None:
-    found = find_spec("wordllama")
-    package = Path((found and found.origin) or "").parent
+    package = Path(getattr(find_spec("wordllama"), "origin", "")).parent
     tokenizer = Tokenizer.from_file(str(package / "tokenizers" / "l2_supercat_tokenizer_config.json"))
-    (rows,) = load_file(package / "weights" / "l2_supercat_256.safetensors").values()
-    rng, pieces = Random(7), sorted(text.strip("\u2581") for text in tokenizer.get_vocab())
-    made = (normalize("NFC", "".join(rng.choices(pieces, k=rng.randint(1, 4)))).lower()[:40] for _ in range(5_000))
-    words = [word for word in made if regex.fullmatch(r"[\p{Latin}\p{Greek}\p{Cyrillic}\p{Nd}]+", word)]
-    cut = [[token for token in each.ids if token >= 259 and token != 29871] for each in tokenizer.encode_batch(words)]
-    vectors = [rows[tokens].astype(np.float32) for tokens in cut]
-    sums = np.array([(each / np.sqrt(np.linalg.norm(each, axis=1, keepdims=True))).sum(axis=0) for each in vectors])
-    assert len(words) > 1_000
-    assert 500 < sum(map(str.isascii, words)) < len(words) - 500
-    assert np.abs(WORDS.embed(words) - sums / np.linalg.norm(sums, axis=1, keepdims=True)).max() < 1e-5
+    texts = sorted(text.strip("\u2581") for text in tokenizer.get_vocab())
+    words = ["".join(Random(seed).choices(texts, k=1 + seed % 4)) for seed in range(5_000)]
+    words = [word for word in words if word.isalnum()]
+    ids = [token for each in tokenizer.encode_batch(words, add_special_tokens=False) for token in each.ids]
+    assert WORDS._table()._tokens(words) == [token for token in ids if token >= 259 and token != 29871]
 
 
 @settings(max_examples=50)
