@@ -120,8 +120,8 @@ class FactService(NotebookService):
         """List facts, the most important first.
 
         `scope`: core is core.md, archive is archive.md, notes are all other files. Nothing counts as used by this. A
-        fact fades when its importance falls below memory.archive_below (0.05) and nobody pinned it; it is archived
-        then.
+        fact fades when its importance falls below memory.archive_below (0.05); it is archived then, unless somebody
+        pinned it, or brought it back in the last memory.stale_days (30).
         """
         from notebook_sync.services.fact_rows import list_facts
 
