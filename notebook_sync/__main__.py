@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
-_INTERRUPTED, _TERMINATED = 130, 143
+_INTERRUPTED = 130
 
 
 def main() -> int:
@@ -16,10 +15,6 @@ def main() -> int:
         if sys.stdout is not None:  # closed by the caller, as in `notebook-sync --version >&-`
             sys.stdout.write(f"notebook-sync {__version__}\n")
         return 0
-    if os.getpid() == 1:
-        import signal  # few processes are the first one of a container, which gets only signals that it handles
-
-        signal.signal(signal.SIGTERM, lambda *_: os._exit(_TERMINATED))
     import gc
 
     gc.set_threshold(200_000)  # most objects of a command live until it ends, and few are in cycles

@@ -176,21 +176,15 @@ def _folder_name(root: Path) -> str:
 
 
 def _moved(notebook_id: str) -> tuple[Path, dict[str, str]] | None:
-    """The state folder of a notebook with this id that is no longer where it was, or was set aside there."""
+    """The state folder of a notebook with this id that is no longer where it was, or was set aside there. An empty
+    folder is where a disk or a volume was mounted."""
     for place in sorted(state_home().glob(f"*/{_PLACE}")):
         known = _known(place.parent)
         root = Path(known.get("root", "/"))
-        if known.get("notebook_id") == notebook_id and (_is_gone(root) or place.parent.name != _folder_name(root)):
+        has_left = not any(root.glob("*")) or place.parent.name != _folder_name(root)
+        if known.get("notebook_id") == notebook_id and has_left:
             return place.parent, known
     return None
-
-
-def _is_gone(root: Path) -> bool:
-    """Whether no notebook is there any more. An empty folder is where a disk or a volume was mounted."""
-    try:
-        return not any(root.iterdir())
-    except OSError:
-        return not root.is_dir()
 
 
 def _known(state: Path) -> dict[str, str]:

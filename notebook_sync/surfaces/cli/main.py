@@ -16,7 +16,7 @@ from notebook_sync import __version__
 from notebook_sync.errors import LONGEST_NAME, NotebookError, UsageError, did_you_mean
 from notebook_sync.surfaces.cli.index import ALIASES, NAMES, PROGRAM, module_of, overview
 
-_PIPE_CLOSED = 141
+_PIPE_CLOSED, _TERMINATED = 141, 143
 _WITH_VALUE = ("--session", "--agent", "--limit", "-n", "--log-level")
 # Groups of commands whose own names are no commands.
 _GROUPS = ("note", "token", "stream", "checkpoint", "fact", "conversation", "memory", "context")
@@ -31,6 +31,10 @@ def run(argv: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if os.getpid() == 1:
+        import signal  # few processes are the first one of a container, which gets only signals that it handles
+
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(_TERMINATED))
     as_json = "--json" in argv
     try:
         code = _dispatch(list(argv))
