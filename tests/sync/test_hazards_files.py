@@ -130,13 +130,6 @@ def test_poison_is_indexed_with_its_text_or_reported(world: World, yaml: str) ->
     assert agrees(world)
 
 
-def test_a_file_over_the_limit_is_refused_and_its_last_good_row_stays(world: World) -> None:
-    synced(world, {"big.md": "small"})
-    assert "max_file_bytes" in synced(world, {"big.md": b"x" * (3 << 20)}).faults["big.md"]
-    assert world.texts()["big.md"] == "small"
-    assert (synced(world, {"big.md": "small again"}).faults, world.texts()["big.md"]) == ({}, "small again")
-
-
 def test_bytes_that_are_no_text_are_indexed_and_reported(world: World) -> None:
     assert synced(world, {"image.md": bytes(range(256)) * 100, "nul.md": b"text\0\0\0"}).faults.keys() == {
         "image.md",
@@ -145,12 +138,22 @@ def test_bytes_that_are_no_text_are_indexed_and_reported(world: World) -> None:
     assert world.texts()["nul.md"].startswith("text")
 
 
-@pytest.mark.parametrize("damage", [b"---\nid: [\n---\nx", b"new \xff\xfe", b"new \0", "new".encode("utf-16")])
-def test_damage_leaves_the_last_good_row_which_is_marked(world: World, damage: bytes) -> None:
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (b"---\nid: [\n---\nx", "line 3: frontmatter is not read"),
+        (b"new \xff\xfe", "not UTF-8"),
+        (b"new \0", "a NUL byte"),
+        ("new".encode("utf-16"), "UTF-16"),
+        (b"x" * (3 << 20), "max_file_bytes"),
+    ],
+    ids=["frontmatter", "not UTF-8", "NUL", "UTF-16", "too large"],
+)
+def test_damage_leaves_the_last_good_row_which_is_marked(world: World, damage: bytes, reason: str) -> None:
     """What a crash or a full disk leaves never replaces what a person wrote."""
     synced(world, {"a.md": "old"})
     for report in (synced(world, {"a.md": damage}), world.engine.rebuild()):
-        assert "a.md" in report.faults
+        assert reason in report.faults["a.md"]
     assert (world.texts()["a.md"], bool(world.rows()["a.md"]["stale"])) == ("old", True)
     assert synced(world, {"a.md": "new"}).faults == {}
     assert (world.texts()["a.md"], world.rows()["a.md"]["stale"]) == ("new", "")

@@ -101,13 +101,13 @@ def always_readers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("always_readers")
 def test_orders_larger_than_a_pipe_are_carried_out(tmp_path: Path) -> None:
-    files = {f"{'f' * 80}/{'g' * 80}/{number:04}.md": f"note {number}" for number in range(1600)}
-    with closing(World(tmp_path, batch=400)) as world:
+    files = {f"{'f' * 80}/{'g' * 80}/{number:04}.md": f"note {number}" for number in range(850)}
+    with closing(World(tmp_path, batch=425)) as world:
         write(world.root, {**files, "bad.md": b"\xff\xfe"})
         reading = threading.Thread(target=world.other.sync, daemon=True)
         reading.start()
         reading.join(90)
-        assert (reading.is_alive(), world.index.documents.count()) == (False, 1601)
+        assert (reading.is_alive(), world.index.documents.count()) == (False, 851)
         assert {path.split("/")[-1] for path in world.engine.sync().faults} == {"bad.md"}
         assert world.other.verify().differences == []
 
