@@ -11,6 +11,7 @@ from types import MappingProxyType
 import pytest
 
 from notebook_sync.errors import RootLost, WouldDeleteEverything
+from notebook_sync.files import beneath
 from notebook_sync.model import UNSETTLED
 from notebook_sync.store.rows import EVERYTHING, Is
 from notebook_sync.sync import losses, sweep
@@ -228,7 +229,10 @@ def test_a_save_without_a_change_is_none(world: World) -> None:
 
 def test_a_save_is_published_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second look at a file that was read right after its save only settles the stamp."""
-    world.engine.look(["good.md"])
+    written = (world.root / "good.md").stat().st_ctime_ns
+    with monkeypatch.context() as right_then:
+        right_then.setattr(beneath.time, "time_ns", lambda: written)
+        world.engine.look(["good.md"])
     rev = world.index.rev()
     world.sync()
     assert (world.index.rev(), world.rows()["good.md"]["stamp"] == list(UNSETTLED)) == (rev + 1, False)
