@@ -474,6 +474,7 @@ HOSTILE: dict[str, Any] = {
     "open fences": "".join(f"{'`' * (n % 50 + 3)}\n" for n in range(25_000)),
     "quotes": ">" * 50_000,
     "deep list": "\n".join("  " * n + "- a" for n in range(500)),
+    "deep list above blank lines": "\n".join("  " * n + "- a" for n in range(500)) + "\n" * 200_000,
     "list of lists": "- " * 5_000 + "x",
     "space lines": (" " * 400 + "\n") * 1000,
     "one line": "word " * 100_000,
