@@ -2,13 +2,15 @@
 
 root       its folder, not synced yet; `write_files` adds more
 notebook   opened and synced, as the owner; nothing follows the files
+committed  the same in a git repository
+synced     a function for notebooks of other files
 """
 
 import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from shutil import copytree
@@ -138,10 +140,9 @@ def committed(root: Path) -> Iterator[Notebook]:
         yield opened
 
 
-@pytest.fixture(scope="session")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@cache
+def office(made: Path) -> Path:
     """The notebook, synced once, and its state. Nothing is left where it was: a copy of both is the notebook, moved."""
-    made = tmp_path_factory.mktemp("office")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("NOTEBOOK_STATE_DIR", str(made / "state"))
         with Notebook.open(write_files(made / "notebook", FILES)) as opened:
@@ -150,9 +151,10 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def notebook(root: Path, state_dir: Path, office: Path) -> Iterator[Notebook]:
-    copytree(office / "root", root, dirs_exist_ok=True)
-    copytree(office / "state", state_dir)
+def notebook(root: Path, state_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    made = office(tmp_path_factory.getbasetemp() / "office")
+    copytree(made / "root", root, dirs_exist_ok=True)
+    copytree(made / "state", state_dir)
     with Notebook.open(root) as opened:
         assert opened.core.index.rev()
         yield opened
