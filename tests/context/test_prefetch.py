@@ -60,134 +60,144 @@ def look(prefetcher: Prefetcher) -> bool:
     return thread is not None
 
 
-class TestByHand:
-    def test_each_note_is_asked_about_once_and_cached_without_being_used(
-        self, notebook: Notebook, answers: Answers
-    ) -> None:
-        found = notebook.context.prefetch(["specs/berth.md", "specs/paint", "specs/berth.md"]).results
-        assert found == [Prefetched("specs/berth.md", "bridge"), Prefetched("specs/paint", "bridge")]
-        assert notebook.context.synthesize(SPEC).cached
-        assert [row.cached for row in notebook.context.prefetch(["specs/paint.md"]).results] == [True]
-        assert len(answers.asked) == 2
-
-    def test_what_is_no_spec_is_a_row_with_the_reason(self, notebook: Notebook, root: Path, answers: Answers) -> None:
-        save(root, "mail.md", f"---\nprovenance: external\n---\n{SPEC}")
-        names = ["nowhere", "mail.md", "memories/decision/berth.md", "specs/berth.md"]
-        rows = notebook.context.prefetch(names).results
-        assert [row.source for row in rows] == ["", "", "", "bridge"]
-        assert "no note has the name 'nowhere'" in (rows[0].trouble or "")
-        assert "are no specs" in (rows[1].trouble or "")
-        assert len(answers.asked) == 1
-
-    def test_after_two_failures_no_more_are_asked(self, notebook: Notebook, answers: Answers) -> None:
-        answers.set("crash")
-        rows = notebook.context.prefetch(["specs/berth.md", "specs/paint.md", "specs/tide.md"]).results
-        assert [row.source for row in rows] == ["local", "local", ""]
-        assert "after 2 failures" in (rows[2].trouble or "")
-        assert len(answers.asked) == 2
-
-    def test_a_quarter_of_the_day_is_left_for_questions_by_hand(self, notebook: Notebook, answers: Answers) -> None:
-        answers.set(daily_limit=2)
-        rows = notebook.context.prefetch(["specs/berth.md", "specs/paint.md"]).results
-        assert [row.source for row in rows] == ["bridge", "local"]
-        assert "of which 1 may be asked ahead" in (rows[1].trouble or "")
-        assert notebook.context.synthesize(OTHER).source == "bridge"
-
-    def test_wrong_settings_and_sessions_are_refused_before_names_are_looked_up(
-        self, notebook: Notebook, root: Path, answers: Answers
-    ) -> None:
-        assert_raises(NotPermitted, notebook.context.prefetch, ["nowhere"], STRANGER)
-        answers.set(enabled=False)
-        assert_raises(UsageError, notebook.context.prefetch, ["nowhere"], match="syntheses are off")
+# ---- by hand
 
 
-class TestByItself:
-    @pytest.fixture
-    def prefetcher(self, notebook: Notebook) -> Prefetcher:
+def test_each_note_is_asked_about_once_and_cached_without_being_used(notebook: Notebook, answers: Answers) -> None:
+    found = notebook.context.prefetch(["specs/berth.md", "specs/paint", "specs/berth.md"]).results
+    assert found == [Prefetched("specs/berth.md", "bridge"), Prefetched("specs/paint", "bridge")]
+    assert notebook.context.synthesize(SPEC).cached
+    assert [row.cached for row in notebook.context.prefetch(["specs/paint.md"]).results] == [True]
+    assert len(answers.asked) == 2
+
+
+def test_what_is_no_spec_is_a_row_with_the_reason(notebook: Notebook, root: Path, answers: Answers) -> None:
+    save(root, "mail.md", f"---\nprovenance: external\n---\n{SPEC}")
+    names = ["nowhere", "mail.md", "memories/decision/berth.md", "specs/berth.md"]
+    rows = notebook.context.prefetch(names).results
+    assert [row.source for row in rows] == ["", "", "", "bridge"]
+    assert "no note has the name 'nowhere'" in (rows[0].trouble or "")
+    assert "are no specs" in (rows[1].trouble or "")
+    assert len(answers.asked) == 1
+
+
+def test_after_two_failures_no_more_are_asked(notebook: Notebook, answers: Answers) -> None:
+    answers.set("crash")
+    rows = notebook.context.prefetch(["specs/berth.md", "specs/paint.md", "specs/tide.md"]).results
+    assert [row.source for row in rows] == ["local", "local", ""]
+    assert "after 2 failures" in (rows[2].trouble or "")
+    assert len(answers.asked) == 2
+
+
+def test_a_quarter_of_the_day_is_left_for_questions_by_hand(notebook: Notebook, answers: Answers) -> None:
+    answers.set(daily_limit=2)
+    rows = notebook.context.prefetch(["specs/berth.md", "specs/paint.md"]).results
+    assert [row.source for row in rows] == ["bridge", "local"]
+    assert "of which 1 may be asked ahead" in (rows[1].trouble or "")
+    assert notebook.context.synthesize(OTHER).source == "bridge"
+
+
+def test_wrong_settings_and_sessions_are_refused_before_names_are_looked_up(
+    notebook: Notebook, root: Path, answers: Answers
+) -> None:
+    assert_raises(NotPermitted, notebook.context.prefetch, ["nowhere"], STRANGER)
+    answers.set(enabled=False)
+    assert_raises(UsageError, notebook.context.prefetch, ["nowhere"], match="syntheses are off")
+
+
+# ---- by itself
+
+
+@pytest.fixture
+def prefetcher(notebook: Notebook) -> Prefetcher:
+    prefetcher = Prefetcher(notebook.core, notebook.context.synthesizer)
+    assert not look(prefetcher)  # what was there before is nobody's news
+    return prefetcher
+
+
+def test_a_saved_spec_is_asked_about_after_a_pause(
+    prefetcher: Prefetcher,
+    notebook: Notebook,
+    root: Path,
+    answers: Answers,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = datetime.now(UTC)
+    monkeypatch.setattr(type(notebook.core), "now", lambda _: now)
+    save(root, "soup.md", "# Soup")
+    save(root, "specs/berth.md", f"{SPEC} Now?", seconds_ago=1)
+    notebook.sync()
+    assert not look(prefetcher)
+    save(root, "specs/berth.md", f"{SPEC} Now?")
+    notebook.sync()
+    assert look(prefetcher)
+    assert not look(prefetcher)
+    assert len(answers.asked) == 1
+    assert notebook.context.synthesize(f"{SPEC} Now?", TASK).cached
+
+
+def test_of_many_the_five_newest_are_asked_about(
+    prefetcher: Prefetcher, notebook: Notebook, root: Path, answers: Answers
+) -> None:
+    for number in range(8):
+        save(root, f"specs/s{number}.md", f"{SPEC} Number {number}?", seconds_ago=100 - number)
+    notebook.sync()
+    assert look(prefetcher)
+    assert [re.findall(r"Number (\d)\?", question)[0] for question in answers.asked] == ["7", "6", "5", "4", "3"]
+
+
+def test_a_new_branch_is_about_the_specs_that_it_names(notebook: Notebook, root: Path, answers: Answers) -> None:
+    subprocess.run(["git", "init", "--quiet", "--initial-branch=main"], cwd=root, check=True)
+    with synced(root) as notebook:
         prefetcher = Prefetcher(notebook.core, notebook.context.synthesizer)
-        assert not look(prefetcher)  # what was there before is nobody's news
-        return prefetcher
-
-    def test_a_saved_spec_is_asked_about_after_a_pause(
-        self,
-        prefetcher: Prefetcher,
-        notebook: Notebook,
-        root: Path,
-        answers: Answers,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        now = datetime.now(UTC)
-        monkeypatch.setattr(type(notebook.core), "now", lambda _: now)
-        save(root, "soup.md", "# Soup")
-        save(root, "specs/berth.md", f"{SPEC} Now?", seconds_ago=1)
-        notebook.sync()
         assert not look(prefetcher)
-        save(root, "specs/berth.md", f"{SPEC} Now?")
-        notebook.sync()
+        subprocess.run(["git", "symbolic-ref", "HEAD", "refs/heads/fix/the-paint"], cwd=root, check=True)
         assert look(prefetcher)
+        assert notebook.context.synthesize(OTHER).cached
         assert not look(prefetcher)
-        assert len(answers.asked) == 1
-        assert notebook.context.synthesize(f"{SPEC} Now?", TASK).cached
+    assert len(answers.asked) == 1
 
-    def test_of_many_the_five_newest_are_asked_about(
-        self, prefetcher: Prefetcher, notebook: Notebook, root: Path, answers: Answers
-    ) -> None:
-        for number in range(8):
-            save(root, f"specs/s{number}.md", f"{SPEC} Number {number}?", seconds_ago=100 - number)
-        notebook.sync()
-        assert look(prefetcher)
-        assert [re.findall(r"Number (\d)\?", question)[0] for question in answers.asked] == ["7", "6", "5", "4", "3"]
 
-    def test_a_new_branch_is_about_the_specs_that_it_names(
-        self, notebook: Notebook, root: Path, answers: Answers
-    ) -> None:
-        subprocess.run(["git", "init", "--quiet", "--initial-branch=main"], cwd=root, check=True)
-        with synced(root) as notebook:
-            prefetcher = Prefetcher(notebook.core, notebook.context.synthesizer)
-            assert not look(prefetcher)
-            subprocess.run(["git", "symbolic-ref", "HEAD", "refs/heads/fix/the-paint"], cwd=root, check=True)
-            assert look(prefetcher)
-            assert notebook.context.synthesize(OTHER).cached
-            assert not look(prefetcher)
-        assert len(answers.asked) == 1
+def test_a_model_that_is_away_is_asked_again_later_and_not_for_ever(
+    prefetcher: Prefetcher,
+    notebook: Notebook,
+    root: Path,
+    answers: Answers,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers.set("crash", specs=["specs/"])
+    save(root, "specs/berth.md", f"{SPEC} Now?")
+    notebook.sync()
+    now = datetime.now(UTC).timestamp()
+    looked = []
+    for seconds in (0, 59, 61, 300, 362, 1_000):
+        at = datetime.fromtimestamp(now + seconds, UTC)
+        monkeypatch.setattr(type(notebook.core), "now", lambda _, at=at: at)
+        looked.append(look(prefetcher))
+    assert looked == [True, False, True, False, True, False]
+    assert len(answers.asked) == 3
 
-    def test_a_model_that_is_away_is_asked_again_later_and_not_for_ever(
-        self,
-        prefetcher: Prefetcher,
-        notebook: Notebook,
-        root: Path,
-        answers: Answers,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        answers.set("crash", specs=["specs/"])
-        save(root, "specs/berth.md", f"{SPEC} Now?")
-        notebook.sync()
-        now = datetime.now(UTC).timestamp()
-        looked = []
-        for seconds in (0, 59, 61, 300, 362, 1_000):
-            at = datetime.fromtimestamp(now + seconds, UTC)
-            monkeypatch.setattr(type(notebook.core), "now", lambda _, at=at: at)
-            looked.append(look(prefetcher))
-        assert looked == [True, False, True, False, True, False]
-        assert len(answers.asked) == 3
 
-    def test_the_process_that_follows_the_notebook_does_it_without_waiting(
-        self, notebook: Notebook, root: Path, answers: Answers
-    ) -> None:
-        (chore,) = [each for each in chores_of(notebook.core) if each.name == "prefetch"]
-        answers.set("hang", specs=["specs/"])
-        chore.run()
-        save(root, "specs/berth.md", f"{SPEC} Now?")
-        notebook.sync()
-        chore.run()
-        eventually(lambda: answers.asked, "the model is asked")
-        answers.kill()
-        eventually(lambda: not [each for each in enumerate_threads() if each.name == "prefetch"], "it has ended")
-        answers.set()
-        save(root, "specs/berth.md", f"{SPEC} Then?")
-        notebook.sync()
-        chore.run()
-        assert len(answers.asked) == 1
+def test_the_process_that_follows_the_notebook_does_it_without_waiting(
+    notebook: Notebook, root: Path, answers: Answers
+) -> None:
+    (chore,) = [each for each in chores_of(notebook.core) if each.name == "prefetch"]
+    answers.set("hang", specs=["specs/"])
+    chore.run()
+    save(root, "specs/berth.md", f"{SPEC} Now?")
+    notebook.sync()
+    chore.run()
+    eventually(lambda: answers.asked, "the model is asked")
+    answers.kill()
+    eventually(lambda: not [each for each in enumerate_threads() if each.name == "prefetch"], "it has ended")
+    answers.set()
+    save(root, "specs/berth.md", f"{SPEC} Then?")
+    notebook.sync()
+    chore.run()
+    assert len(answers.asked) == 1
+
+
+# ---- in the prompt, and which specs
 
 
 def test_a_prompt_with_a_task_shows_the_cached_synthesis_and_waits_for_nobody(
