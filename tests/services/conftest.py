@@ -21,6 +21,7 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.files.locks import write_lock
 from notebook_sync.store import publish
+from notebook_sync.store.rows import Is
 
 OWNER, SCRIBE, PILOT = Session.owner(), Session.task("scribe"), Session.task("pilot")
 NAMELESS, STRANGER = Session.task(), Session.external("scribe")
@@ -94,6 +95,11 @@ def add_settings(root: Path, text: str) -> None:
 def text_of(notebook: Notebook, path: str) -> str:
     """What a note's file says."""
     return (notebook.root / path).read_bytes().decode()
+
+
+def row_of(notebook: Notebook, id: str) -> dict[str, Any]:
+    """What the index has of a note."""
+    return notebook.core.index.documents.find(Is("id", "=", id), heavy=True)[0]
 
 
 def make_repository(root: Path) -> None:

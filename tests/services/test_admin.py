@@ -204,8 +204,7 @@ def test_a_sound_notebook_is_right_and_left_as_it_was(notebook: Notebook) -> Non
 
 
 def test_settings_in_error_are_named_and_the_rest_is_still_checked(folder: Path) -> None:
-    write_files(folder, {"notebook.toml": "[prompt\n", "a.md": "x"})
-    with Notebook.open(folder) as notebook:
+    with Notebook.open(write_files(folder, {"notebook.toml": "[prompt\n", "a.md": "x"})) as notebook:
         found = wrong(notebook)
         assert "notebook.toml:1" in found["settings"].message
         assert found["settings"].next == f"edit {folder / 'notebook.toml'}"

@@ -48,8 +48,7 @@ _OF_INDEX = ("rev", "stamp", "seal", "held")
 @pytest.fixture
 def home(root: Path) -> Iterator[Notebook]:
     """A notebook with a past: commits, edits, use, a stream, a checkpoint."""
-    write_files(root, MORE)
-    make_repository(root)
+    make_repository(write_files(root, MORE))
     with synced(root) as notebook:
         notebook.notes.update("pages/ferry.md", SCRIBE, content="# Ferry\n\nTwo coils of rope.\n")
         notebook.channels.write("The buoy drifts", SCRIBE)

@@ -266,8 +266,7 @@ def test_all_or_none(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_could_not_be_read_then_is_not_deleted(root: Path) -> None:
     large = "[notebook]\nmax_file_bytes = 100\n"
     odd = {"pages/large.md": "x" * 200, "drafts/ignored.md": "ignored"}
-    write_files(root, {"notebook.toml": large, ".gitignore": "drafts\n", **odd})
-    with synced(root) as notebook:
+    with synced(root, {"notebook.toml": large, ".gitignore": "drafts\n", **odd}) as notebook:
         made = notebook.stream.checkpoint()
         write_files(root, {"notebook.toml": FILES["notebook.toml"]})
         (root / ".gitignore").unlink()
@@ -290,8 +289,7 @@ def test_without_git_the_stream_alone_goes_back(notebook: Notebook, monkeypatch:
 
 
 def test_going_back_trusts_nothing(root: Path) -> None:
-    write_files(root, {"notebook.toml": FILES["notebook.toml"] + '[prompt]\ntrust = "committed"\n'})
-    make_repository(root)
+    make_repository(write_files(root, {"notebook.toml": FILES["notebook.toml"] + '[prompt]\ntrust = "committed"\n'}))
     orders = root / "runtime/standing-orders.md"
     with synced(root) as notebook:
         trusted = orders.read_text()

@@ -31,8 +31,7 @@ NEW = "---\nid: winter\n---\n# Winter timetable\n\nThe ferry leaves at ten, as l
 
 @pytest.fixture
 def notebook(folder: Path) -> Iterator[Notebook]:
-    write_files(folder, {"notebook.toml": OFF, "pages/old.md": OLD, "pages/new.md": NEW})
-    with synced(folder) as opened:
+    with synced(folder, {"notebook.toml": OFF, "pages/old.md": OLD, "pages/new.md": NEW}) as opened:
         yield opened
 
 

@@ -32,6 +32,7 @@ from tests.services.conftest import (
     assert_raises,
     on_mongodb,
     on_redis,
+    row_of,
     sync_files,
     synced,
     write_files,
@@ -55,10 +56,6 @@ def bring_in(notebook: Notebook, **source: Any) -> Imported:
     assert (again.added, again.already) == (0, done.added + done.already)
     assert notebook.admin.verify().consistent
     return done
-
-
-def row_of(notebook: Notebook, id: str) -> dict[str, Any]:
-    return notebook.core.index.documents.one(id)
 
 
 def lines_of(tmp_path: Path, *records: Any) -> str:
@@ -626,8 +623,7 @@ NOTES_OF_VAULT = {path for path in VAULT if path.endswith(".md") and not path.st
 
 
 def test_a_vault_opens_by_pointing_at_it(folder: Path) -> None:
-    write_files(folder, VAULT)
-    with Notebook.open(folder) as notebook:
+    with Notebook.open(write_files(folder, VAULT)) as notebook:
         assert notebook.sync().added == 3
         daily, odile = notebook.notes.read("Daily/2026-02-18.md"), notebook.notes.read("Odile")
         assert odile.path == "People/Odile Marchand.md"

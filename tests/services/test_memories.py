@@ -32,6 +32,7 @@ from tests.services.conftest import (
     add_files,
     assert_raises,
     make_repository,
+    row_of,
 )
 from tests.services.test_memory_text import WHOLE
 
@@ -41,10 +42,6 @@ DARK = "[PROBLEM] The pier is dark\nCONTEXT: Boats come at night.\nREASONING: Th
 def memory(id: str, *fields: str, kind: str = "decision", body: str = "# A memory\n") -> dict[str, str]:
     """A memory's file, by its path."""
     return {f"memories/{kind}/{id}.md": "\n".join(["---", f"id: {id}", *fields, "---", body])}
-
-
-def row_of(notebook: Notebook, id: str) -> dict[str, Any]:
-    return notebook.core.index.documents.find(Is("id", "=", id))[0]
 
 
 @pytest.fixture

@@ -34,8 +34,7 @@ def settings(notebook: Notebook, text: str) -> None:
 def test_a_new_notebook_costs_little(folder: Path, kind: str, limit: int, directive: int) -> None:
     templates = Path(runtime_templates.__file__).parent
     write_files(folder, {path: (templates / path.rpartition("/")[2]).read_text() for path in RUNTIME_FILES})
-    write_files(folder, {"notebook.toml": ""})
-    with Notebook.open(folder) as notebook:
+    with Notebook.open(write_files(folder, {"notebook.toml": ""})) as notebook:
         prompt = notebook.prompt(Session.named(kind))
     assert prompt.tokens <= limit
     assert count_tokens(prompt.text.partition("## External")[0]) <= directive
@@ -96,8 +95,7 @@ def test_contents_that_files_are_taken_to_have(notebook: Notebook) -> None:
 def test_broken_settings_leave_the_last_good_ones(notebook: Notebook) -> None:
     settings(notebook, '[[prompt.files]]\npath = "pages/ferry.md"\nsessions = ["owner"]\n')
     notebook.prompt(OWNER)
-    write_files(notebook.root, {"notebook.toml": "[prompt\n"})
-    with Notebook.open(notebook.root) as other:
+    with Notebook.open(write_files(notebook.root, {"notebook.toml": "[prompt\n"})) as other:
         for opened in (notebook, other):
             prompt = opened.prompt(STRANGER)
             assert "Three crowns" not in prompt.text

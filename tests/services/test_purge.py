@@ -198,8 +198,7 @@ def test_facts_of_a_purged_file_go_and_those_of_other_files_stay(notebook: Noteb
 
 
 def test_the_history_of_the_owner_is_named_and_left_alone(root: Path) -> None:
-    write_files(root, {NOTE: TEXT})
-    make_repository(root)
+    make_repository(write_files(root, {NOTE: TEXT}))
     with synced(root) as notebook:
         commit = git(root, "rev-parse", "HEAD")
         assert any("git filter-repo" in each and NOTE in each for each in notebook.transfer.purge(NOTE).left)
@@ -208,8 +207,7 @@ def test_the_history_of_the_owner_is_named_and_left_alone(root: Path) -> None:
 
 
 def test_a_prompt_file_loses_its_copies(root: Path) -> None:
-    write_files(root, {"runtime/reminders.md": f"# Reminders\n\n- [ ] The {CANARY}\n"})
-    with synced(root) as notebook:
+    with synced(root, {"runtime/reminders.md": f"# Reminders\n\n- [ ] The {CANARY}\n"}) as notebook:
         notebook.prompt()
         assert len(traces_in(notebook)) > 1
         notebook.transfer.purge("reminders")

@@ -50,15 +50,13 @@ def test_a_folder_with_notes_gets_settings_and_rules_only(folder: Path) -> None:
 
 
 def test_a_repository_that_is_there_is_left_alone(folder: Path) -> None:
-    write_files(folder, {"Idea.md": "# Idea\n"})
-    make_repository(folder)
+    make_repository(write_files(folder, {"Idea.md": "# Idea\n"}))
     assert initialize(folder).git == "kept"
     assert git(folder, "status", "--short").split()[::2] == ["??", "??"]
 
 
 def test_a_synced_notebook_keeps_its_id(folder: Path) -> None:
-    write_files(folder, {"Idea.md": "# Idea\n"})
-    with Notebook.open(folder) as notebook:
+    with Notebook.open(write_files(folder, {"Idea.md": "# Idea\n"})) as notebook:
         notebook.admin.sync()
         initialize(folder)
         assert load_settings(folder).notebook.id == notebook.core.place.notebook_id

@@ -230,8 +230,7 @@ def test_notes_are_found_by_title_and_private_ones_are_not(notebook: Notebook) -
 
 
 def test_meaning_finds_what_shares_no_word(root: Path) -> None:
-    write_files(root, {"notebook.toml": '[notebook]\ntimezone = "UTC"\n'})
-    with Notebook.open(root) as notebook:
+    with Notebook.open(write_files(root, {"notebook.toml": '[notebook]\ntimezone = "UTC"\n'})) as notebook:
         for text in ("The captain bought a new boat", "Taxes are due in April"):
             notebook.stream.log(text)
         found = notebook.stream.recall("ship purchase")
@@ -241,8 +240,7 @@ def test_meaning_finds_what_shares_no_word(root: Path) -> None:
 
 def test_an_embedding_server_is_not_asked(root: Path) -> None:
     server = '[search]\nembeddings = "openai:small"\nbase_url = "http://127.0.0.1:9"\n'
-    write_files(root, {"notebook.toml": f'[notebook]\ntimezone = "UTC"\n{server}'})
-    with Notebook.open(root) as notebook:
+    with Notebook.open(write_files(root, {"notebook.toml": f'[notebook]\ntimezone = "UTC"\n{server}'})) as notebook:
         notebook.stream.log("Fog at sea")
         found = notebook.stream.recall("fog")
         assert (contents(found), str(found.degraded)[:20]) == (["Fog at sea"], "found by words alone")

@@ -27,8 +27,7 @@ TOML = '[prompt]\ntrust = "committed"\n[sync]\nsettle_ms = 0\n[search]\nembeddin
 
 @pytest.fixture
 def notebook(folder: Path) -> Iterator[Notebook]:
-    write_files(folder, {ORDERS: RULES, "notebook.toml": TOML, ".gitignore": ".notebook/\n"})
-    make_repository(folder)
+    make_repository(write_files(folder, {ORDERS: RULES, "notebook.toml": TOML, ".gitignore": ".notebook/\n"}))
     with Notebook.open(folder) as opened:
         yield opened
 
@@ -141,8 +140,7 @@ def test_what_an_edit_makes_trusted(
 
 
 def test_a_folder_without_git_trusts_what_was_accepted(folder: Path) -> None:
-    write_files(folder, {ORDERS: RULES, "notebook.toml": TOML})
-    with Notebook.open(folder) as notebook:
+    with Notebook.open(write_files(folder, {ORDERS: RULES, "notebook.toml": TOML})) as notebook:
         assert f"[{ORDERS} waits for the owner's trust]" in shown(notebook)
         notebook.prompts.trust()
         write(notebook, RULES + ATTACK)

@@ -158,8 +158,7 @@ def test_what_waits_for_trust_is_not_committed(root: Path) -> None:
 @pytest.mark.parametrize("commit", ["all", "tools"])
 def test_edits_by_hand_are_committed_where_the_settings_say_so(root: Path, commit: str) -> None:
     make_repository(root)
-    write_files(root, {"notebook.toml": f'[git]\ncommit = "{commit}"\n{OFF}'})
-    with Notebook.open(root) as notebook:
+    with Notebook.open(write_files(root, {"notebook.toml": f'[git]\ncommit = "{commit}"\n{OFF}'})) as notebook:
         notebook.admin.sync()
         upkeep.commit_open(notebook.core)
         before = git(root, "rev-parse", "HEAD")
