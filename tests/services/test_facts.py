@@ -1,9 +1,9 @@
 """Facts as people and agents use them: added, found, verified, reinforced and moved, and what the files say then."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -517,12 +517,9 @@ def test_others_read_facts_and_change_none(harbour: Notebook) -> None:
     assert set(contents(harbour, "all", STRANGER)) == {LAMP, ROPES}
     assert harbour.facts.verify(FERRY, STRANGER).verdict == "NEW"
     assert harbour.facts.search("ferry", STRANGER, scope="core").results == []
-    service = harbour.facts
-    calls: list[Callable[..., object]] = [service.add, service.reinforce, service.archive, service.restore]
-    said = set()
-    for change in [*calls, service.promote]:
-        for name in (LAMP, "no such fact"):
-            said.add(str(assert_raises(NotPermitted, change, name, STRANGER)))
+    facts = harbour.facts
+    changes = product((facts.add, facts.reinforce, facts.archive, facts.restore, facts.promote), (LAMP, "unknown"))
+    said = {str(assert_raises(NotPermitted, change, name, STRANGER)) for change, name in changes}
     assert len(said) == 1
     assert len([event for event in harbour.core.events.read() if event["kind"] == "refused"]) == 10
 

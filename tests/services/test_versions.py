@@ -1,6 +1,7 @@
 """The past of a note: its versions, the difference to now, and going back, with a repository and without."""
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -215,10 +216,8 @@ def test_what_a_note_said_in_a_channel_stays_there(kept: Notebook) -> None:
 @some_stores
 def test_a_private_note_that_is_gone_is_no_note_to_others(kept: Notebook) -> None:
     kept.notes.delete(PRIVATE, SCRIBE)
-    said = set()
-    for name in (PRIVATE, "channels/scribe/global/none.md"):
-        for use in (kept.notes.undo, kept.notes.history, kept.notes.diff):
-            said.add(str(assert_raises(NotPermitted, use, name, PILOT)))
+    uses = product((kept.notes.undo, kept.notes.history, kept.notes.diff), (PRIVATE, "channels/scribe/global/none.md"))
+    said = {str(assert_raises(NotPermitted, use, name, PILOT)) for use, name in uses}
     assert len(said) == 1
     assert_raises(NoSuchNote, kept.notes.history, PRIVATE.removesuffix(".md").rpartition("/")[2], PILOT)
     assert kept.notes.undo(PRIVATE, SCRIBE).path == PRIVATE
