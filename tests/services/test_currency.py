@@ -23,7 +23,6 @@ from tests.services.conftest import (
     write_files,
 )
 
-TODAY = datetime.now(UTC).date()
 OFF = '[notebook]\ntimezone = "UTC"\n[search]\nembeddings = "off"\n'
 OLD = "# Old timetable\n\nThe ferry leaves at nine.\n"
 NEW = "---\nid: winter\n---\n# Winter timetable\n\nThe ferry leaves at ten, as long as there is no ice.\n"
@@ -53,16 +52,18 @@ def current(notebook: Notebook) -> dict[str, bool]:
         ("Superseded_By: '[[new|the new one]]'", False),
         ("superseded_by: [[new]]", False),
         ("superseded_by:", True),
-        (f"valid_until: {TODAY}", True),  # a day includes its last minute
-        (f"valid_until: {TODAY - timedelta(days=1)}", False),
-        (f"valid_until: {TODAY - timedelta(days=1)}T09:30", False),
-        (f"valid_until: {TODAY + timedelta(days=2)}T09:30:00+01:00", True),
+        ("valid_until: {today}", True),  # a day includes its last minute
+        ("valid_until: {yesterday}", False),
+        ("valid_until: {yesterday}T09:30", False),
+        ("valid_until: {later}T09:30:00+01:00", True),
         ("valid_until: 9999-12-31", True),
         ("valid_until: soon", True),
     ],
 )
 def test_a_note_holds_until_another_replaces_it_or_its_time_is_over(notebook: Notebook, line: str, holds: bool) -> None:
-    write(notebook, pages__old=f"---\n{line}\n---\n{OLD}")
+    today = datetime.now(UTC).date()
+    days = {"yesterday": today - timedelta(days=1), "today": today, "later": today + timedelta(days=2)}
+    write(notebook, pages__old=f"---\n{line.format(**days)}\n---\n{OLD}")
     assert current(notebook)["pages/old.md"] == notebook.notes.read("pages/old").current == holds
     assert (notebook.search("ferry leaves").results[0].path == "pages/old.md") == holds
     (found,) = notebook.search("nine", explain=True).results
